@@ -1,0 +1,1 @@
+"""The `skimql` command: arguments, rendering and exit codes over the public API."""

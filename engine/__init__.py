@@ -1,0 +1,1 @@
+"""Runs plans on Spark: sessions, key encoding, one pass per table, answers. The only importer of pyspark."""

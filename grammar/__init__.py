@@ -1,0 +1,1 @@
+"""Grammars of the statements and clauses that Spark SQL does not have, one language per file."""

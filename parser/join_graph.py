@@ -1,0 +1,171 @@
+"""The shared vocabulary: queries and their join graphs.
+
+`parser` makes these values from SQL text and a schema; `optimizer` plans them; `engine` runs the plan.
+Standard library only. Expressions are Spark SQL text over the columns of *one* relation, unqualified and
+back-quoted, so that Spark evaluates them as it evaluates the user's own query.
+
+Terms (Dobra et al., SIGMOD 2002, Section 2; EDBT 2004, Section 2): a *vertex* is one occurrence of a
+relation with its pushed-down filter (a *virtual relation*); a *join class* is a set of attributes that the
+query equates; an *edge* of the join tree joins two vertices on all the classes they share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Half-open range of offsets in a statement's text."""
+
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        assert 0 <= self.start <= self.end, f"not a span: {self.start}..{self.end}"
+
+    def __iter__(self):  # type: ignore[no-untyped-def]  # so that a Span serves as the (start, end) of an error
+        return iter((self.start, self.end))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its name as the source spells it and its Spark type (``simpleString`` form)."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """What the parser knows of a table: the name it is registered under and its columns in order."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+
+# Registered tables by name; look-ups ignore case, as Spark does.
+Schema = Mapping[str, TableSchema]
+
+
+@dataclass(frozen=True, slots=True)
+class Vertex:
+    """A virtual relation: one occurrence of a table in FROM, with the predicates that concern it alone.
+
+    `filter` is a canonical Spark SQL predicate over the table's columns, or None; two vertices with equal
+    (table, filter) are the same virtual relation and may share sketches.
+    """
+
+    table: str
+    alias: str
+    filter: str | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An equi-join of two vertices on one or several attributes, an edge of the join tree.
+
+    `left_keys[i] = right_keys[i]` for every i, Spark SQL over the vertex's columns; `key_types[i]` is the
+    common type in which Spark compares the two, or None where a key is an expression whose type only Spark
+    knows. `class_name` names the join class (default: the lower-cased column names of the left keys), made
+    unique within the query; seed and family of the xi functions follow from it.
+    """
+
+    left: int
+    right: int
+    left_keys: tuple[str, ...]
+    right_keys: tuple[str, ...]
+    key_types: tuple[str | None, ...]
+    class_name: str
+    span: Span
+
+    def __post_init__(self) -> None:
+        assert len(self.left_keys) == len(self.right_keys) == len(self.key_types) > 0
+
+    def keys_of(self, vertex: int) -> tuple[str, ...]:
+        """The key expressions on the side of `vertex`."""
+        assert vertex in (self.left, self.right)
+        return self.left_keys if vertex == self.left else self.right_keys
+
+
+@dataclass(frozen=True, slots=True)
+class JoinGraph:
+    """Vertices and the join tree (a forest while cross products are refused): acyclic, connected.
+
+    Every pair of vertices has at most one edge; several equalities between them make it composite.
+    """
+
+    vertices: tuple[Vertex, ...]
+    edges: tuple[Edge, ...]
+
+    def edges_at(self, vertex: int) -> tuple[int, ...]:
+        """Indices of the edges that touch `vertex`, in order."""
+        return tuple(i for i, e in enumerate(self.edges) if vertex in (e.left, e.right))
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """What one vertex contributes to a term: the value of an expression, or 1 where it is not NULL."""
+
+    vertex: int
+    expression: str
+    presence: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A product of factors, one per vertex at most; a vertex without a factor counts 1 per tuple.
+
+    The term's total is the sum, over all joined tuples, of the product. A NULL factor contributes 0.
+    """
+
+    factors: tuple[Factor, ...] = ()
+    coefficient: float = 1.0
+
+    def factor_of(self, vertex: int) -> Factor | None:
+        """The factor at `vertex`, or None if the vertex only counts its tuples."""
+        return next((f for f in self.factors if f.vertex == vertex), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate of the SELECT list.
+
+    `function` is ``count``, ``sum`` or ``avg``. `total` holds the terms of COUNT or SUM; `presence` the terms
+    that count the tuples whose argument is not NULL (the denominator of AVG, and what tells SUM's 0 from its
+    NULL). COUNT(*) is one term without factors.
+    """
+
+    function: str
+    name: str
+    total: tuple[Term, ...]
+    presence: tuple[Term, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """What the query asks of its answer; None where it leaves the choice to the session."""
+
+    relative_error: float | None = None
+    confidence: float | None = None
+    behavior: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A resolved approximate query. `sql` is the statement's text; `select_sql` what Spark would run exactly.
+
+    `method` and `options` come from USING / OPTIONS, `seed` from SEED; None or empty where not given.
+    """
+
+    sql: str
+    select_sql: str
+    aggregates: tuple[Aggregate, ...]
+    graph: JoinGraph
+    accuracy: Accuracy = Accuracy()
+    method: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    seed: int | None = None

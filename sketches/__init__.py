@@ -1,0 +1,1 @@
+"""Linear sketches of join keys: numpy in, numbers out. No SQL, no Spark, no files."""
