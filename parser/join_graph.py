@@ -70,7 +70,8 @@ class Edge:
     `left_keys[i] = right_keys[i]` for every i, Spark SQL over the vertex's columns; `key_types[i]` is the
     common type in which Spark compares the two, or None where a key is an expression whose type only Spark
     knows. `class_name` names the join class (default: the lower-cased column names of the left keys), made
-    unique within the query; seed and family of the xi functions follow from it.
+    unique within the query; seed and family of the xi functions follow from it. `classes` numbers the join
+    classes that the edge equates, one per key: edges that share a number join on one and the same value.
     """
 
     left: int
@@ -80,6 +81,7 @@ class Edge:
     key_types: tuple[str | None, ...]
     class_name: str
     span: Span
+    classes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         assert len(self.left_keys) == len(self.right_keys) == len(self.key_types) > 0
@@ -159,6 +161,7 @@ class Query:
     """A resolved approximate query. `sql` is the statement's text; `select_sql` what Spark would run exactly.
 
     `method` and `options` come from USING / OPTIONS, `seed` from SEED; None or empty where not given.
+    `warnings` are sentences about comparisons in which Spark itself loses information.
     """
 
     sql: str
@@ -169,3 +172,4 @@ class Query:
     method: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,198 @@
+"""Conjuncts of ON and WHERE: what one table decides becomes its filter, ``=`` between two tables a join."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from ..errors import SkimqlError
+from .classes import Equality, Key
+from .fragment import Fragment
+from .relations import EXACT, Conjunct, Join, NamedEquality
+from .scope import Output, Scope, bound_fragment
+
+_COMPARISONS = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NEQ: "<>"}
+_SIMPLE = (
+    exp.Column,
+    exp.Identifier,
+    exp.Literal,
+    exp.Boolean,
+    exp.Null,
+    exp.EQ,
+    exp.NEQ,
+    exp.LT,
+    exp.LTE,
+    exp.GT,
+    exp.GTE,
+    exp.Is,
+    exp.Not,
+    exp.In,
+    exp.Between,
+    exp.Connector,
+    exp.Paren,
+    exp.Neg,
+)
+
+
+@dataclass(slots=True)
+class Conditions:
+    """Filters of each vertex in the user's order, and the equalities between vertices."""
+
+    filters: dict[int, list[Fragment]] = field(default_factory=dict)
+    equalities: list[Equality] = field(default_factory=list)
+    ordered: set[int] = field(default_factory=set)
+
+    def add_filter(self, vertex: int, condition: Fragment, *, movable: bool) -> None:
+        """AND `condition` to the vertex's filter; one that could fail on some tuples keeps its place."""
+        known = self.filters.setdefault(vertex, [])
+        if all(condition.sql != k.sql for k in known):
+            known.append(condition)
+        if not movable:
+            self.ordered.add(vertex)
+
+    def filter_of(self, vertex: int) -> str | None:
+        """The canonical filter: conjuncts sorted, unless moving one before another could raise an error."""
+        conditions = self.filters.get(vertex, [])
+        if not conditions:
+            return None
+        texts = [c.sql for c in conditions]
+        if vertex not in self.ordered:
+            texts.sort()
+        return " AND ".join(texts)
+
+
+def read_conditions(join: Join) -> Conditions:
+    """Sort every condition of the join.
+
+    Raises
+    ------
+    UnsupportedQuery
+        For a condition over several tables that is not an equality of one expression each.
+    """
+    conditions = Conditions()
+    for named in join.equalities:
+        conditions.equalities.append(_named(named, join))
+    for conjunct in join.conjuncts:
+        for node in _conjuncts(conjunct.node):
+            _sort(Conjunct(node, conjunct.scope), join, conditions)
+    return conditions
+
+
+def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The operands of AND, through parentheses."""
+    inner = node.unnest()
+    if isinstance(inner, exp.And):
+        yield from _conjuncts(inner.left)
+        yield from _conjuncts(inner.right)
+    else:
+        yield inner
+
+
+def _named(named: NamedEquality, join: Join) -> Equality:
+    return Equality(_key(named.left, join), _key(named.right, join), named.span)
+
+
+def _key(output: Output, join: Join) -> Key:
+    expression = bound_fragment(output)
+    (vertex,) = expression.vertices
+    return Key(vertex, expression, column_type(expression, join))
+
+
+def column_type(expression: Fragment, join: Join) -> str | None:
+    """The schema's type of a plain column; None for anything else."""
+    column = expression.column
+    if column is None:
+        return None
+    columns = join.occurrences[column.vertex].table.columns
+    return next(c.type for c in columns if c.name == column.column)
+
+
+def _sort(conjunct: Conjunct, join: Join, conditions: Conditions) -> None:
+    node, scope = conjunct.node, conjunct.scope
+    whole = scope.fragment(node)
+    vertices = whole.vertices
+    if len(vertices) > 1:
+        conditions.equalities.append(_equality(node, scope, join))
+        return
+    if _is_true(node):
+        return
+    vertex = next(iter(vertices), 0)
+    condition = whole.wrapped() if isinstance(node, exp.Or) else whole
+    conditions.add_filter(vertex, condition, movable=_cannot_fail(node, scope, join))
+
+
+def _is_true(node: exp.Expr) -> bool:
+    """TRUE, or a literal equal to itself, as in ``WHERE 1 = 1``."""
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
+    return isinstance(node, exp.EQ) and isinstance(node.left, exp.Literal) and node.left == node.right
+
+
+def _cannot_fail(node: exp.Expr, scope: Scope, join: Join) -> bool:
+    """Whether Spark evaluates it on any tuple without error: columns compared with like literals."""
+    if not all(isinstance(n, _SIMPLE) for n in node.walk()):
+        return False
+    types = {column_type(scope.fragment(c), join) for c in node.find_all(exp.Column)}
+    if None in types:
+        return False
+    numbers = any(not n.is_string for n in node.find_all(exp.Literal))
+    return not (numbers and any(not _is_number(t) for t in types if t is not None)) and not (
+        any(n.is_string for n in node.find_all(exp.Literal))
+        and any(_is_number(t) for t in types if t is not None)
+    )
+
+
+def _is_number(name: str) -> bool:
+    return name in ("tinyint", "smallint", "int", "bigint", "float", "double") or name.startswith("decimal")
+
+
+def _equality(node: exp.Expr, scope: Scope, join: Join) -> Equality:
+    """A condition over several vertices, which must be ``=`` of one expression each."""
+    if not isinstance(node, exp.EQ) or _is_loose(node.left, scope) or _is_loose(node.right, scope):
+        raise _refusal(node, scope)
+    sides = [scope.fragment(side.unnest()) for side in (node.left, node.right)]
+    for expression, side in zip(sides, (node.left, node.right), strict=True):
+        if len(expression.vertices) != 1:
+            reads = " and ".join(_aliases(expression, join)) or "no table"
+            raise scope.fault(
+                f"each side of '=' must read one table; this reads {reads}", "SKIMQL_MIXED_KEY", side, EXACT
+            )
+    keys = [Key(next(iter(e.vertices)), e, column_type(e, join)) for e in sides]
+    return Equality(keys[0], keys[1], scope.source.span_of(node))
+
+
+def _is_loose(side: exp.Expr, scope: Scope) -> bool:
+    """A predicate without parentheses as an operand: Spark may bind it otherwise (``a = b IS NULL``)."""
+    first, _ = scope.source.token_range(side)
+    return (
+        isinstance(side.unnest(), exp.Predicate | exp.Not | exp.Connector)
+        and scope.source.tokens[first].text != "("
+    )
+
+
+def _aliases(expression: Fragment, join: Join) -> list[str]:
+    return [join.occurrences[v].alias for v in sorted(expression.vertices)]
+
+
+def _refusal(node: exp.Expr, scope: Scope) -> SkimqlError:
+    if isinstance(node, exp.NullSafeEQ):
+        sign = "<=>" if "<=>" in scope.source.text_of(node) else "IS NOT DISTINCT FROM"
+        message = f"null-safe equality {sign} between tables cannot be estimated; SkimQL joins on '='"
+        return scope.fault(
+            message, "SKIMQL_NULL_SAFE_JOIN", node, f"{EXACT}, or '=' if NULL keys need not match"
+        )
+    if isinstance(node, exp.Or):
+        return scope.fault(
+            "OR between tables cannot be estimated; SkimQL joins on equality, ANDed",
+            "SKIMQL_OR_JOIN",
+            node,
+            f"{EXACT}, or one query for each side of the OR",
+        )
+    sign = next((s for kind, s in _COMPARISONS.items() if isinstance(node, kind)), "")
+    if sign:
+        message = f"join on '{sign}' cannot be estimated; SkimQL joins on equality"
+        return scope.fault(message, "SKIMQL_NON_EQUI_JOIN", node, f"{EXACT}, or filter one side in a view")
+    message = "a condition over several tables cannot be estimated unless it is an equality"
+    return scope.fault(message, "SKIMQL_CROSS_PREDICATE", node, EXACT)
