@@ -40,7 +40,8 @@ app = typer.Typer(
 def query(
     ctx: typer.Context,
     command: Annotated[
-        list[str] | None, typer.Option("-c", "-e", "--command", help="Run this SQL; repeats, in order with -f.")
+        list[str] | None,
+        typer.Option("-c", "-e", "--command", help="Run this SQL; repeats, in order with -f."),
     ] = None,
     file: Annotated[
         list[Path] | None, typer.Option("-f", "--file", help="Run the statements of this file; repeats.")
@@ -56,7 +57,9 @@ def query(
     ] = None,
     table: Annotated[
         list[str] | None,
-        typer.Option("-t", "--table", metavar="NAME=PATH", help="Register a Parquet, CSV or JSON file or folder."),
+        typer.Option(
+            "-t", "--table", metavar="NAME=PATH", help="Register a Parquet, CSV or JSON file or folder."
+        ),
     ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Register the flights demo tables.")] = False,
     compare: Annotated[
@@ -64,13 +67,16 @@ def query(
     ] = False,
     setting: Annotated[
         list[str] | None,
-        typer.Option("-s", "--set", metavar="NAME=VALUE", help="seed, rows, buckets, confidence, error, behavior."),
+        typer.Option(
+            "-s", "--set", metavar="NAME=VALUE", help="seed, rows, buckets, confidence, error, behavior."
+        ),
     ] = None,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Go on after a statement fails; the exit code is still 1.")
     ] = False,
     progress: Annotated[
-        bool | None, typer.Option("--progress/--no-progress", help="Progress on stderr; by default on a terminal.")
+        bool | None,
+        typer.Option("--progress/--no-progress", help="Progress on stderr; by default on a terminal."),
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No notes, no timing, no progress.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
@@ -140,10 +146,9 @@ def run() -> None:
 
 def _texts(order: list[str], commands: list[str], files: list[Path]) -> Iterator[str]:
     """The SQL of -c and -f in the order of the command line."""
-    left = {"command": iter(commands), "file": iter(files)}
+    texts, paths = iter(commands), iter(files)
     for name in order:
-        value = next(left[name])
-        yield value if isinstance(value, str) else _read(value)
+        yield next(texts) if name == "command" else _read(next(paths))
 
 
 def _read(path: Path) -> str:

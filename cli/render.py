@@ -83,7 +83,13 @@ def _compared_row(name: str, cell: Any, truth: Any) -> list[str]:
         inside = "yes" if truth is None and math.isnan(cell.value) else "-"
     else:
         inside = "yes" if cell.low <= float(truth) <= cell.high else "no"
-    return [name, format_cell(cell), format_cell(truth), "-" if error is None else f"{100 * error:.2f} %", inside]
+    return [
+        name,
+        format_cell(cell),
+        format_cell(truth),
+        "-" if error is None else f"{100 * error:.2f} %",
+        inside,
+    ]
 
 
 def _text_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextIO) -> None:

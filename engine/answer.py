@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ..optimizer.plan import Plan, PlannedAggregate, PlannedTerm
 from ..sketches.convolution import join_rows
-from ..sketches.interval import Estimate, clip, collapse_notes, exact, median_interval, ratio_interval, uncertified
+from ..sketches.interval import (
+    Estimate,
+    clip,
+    collapse_notes,
+    exact,
+    median_interval,
+    ratio_interval,
+    uncertified,
+)
 from .maintain import Built
 
 if TYPE_CHECKING:
@@ -193,15 +202,15 @@ def _estimate(plan: Plan, aggregate: PlannedAggregate, built: Sequence[Built], c
     return uncertified(clip(median_interval(total, confidence), low, high), *doubts)
 
 
-def _rows(plan: Plan, terms: Sequence[PlannedTerm], built: Sequence[Built]) -> np.ndarray:
+def _rows(plan: Plan, terms: Sequence[PlannedTerm], built: Sequence[Built]) -> NDArray[np.float64]:
     """Estimate of each sketch row, float64 of shape (rows,): terms on the same hashes simply add."""
     edges = [(e.left, e.right, e.left_position, e.right_position) for e in plan.edges]
-    rows = 0.0
+    rows = np.zeros(1)
     for term in terms:
         chosen = [built[i] for i in term.synopses]
         scale = math.prod(b.scale for b in chosen)
         rows = rows + join_rows([b.sketch for b in chosen], edges) * (term.coefficient / scale)
-    return np.asarray(rows, dtype=np.float64)
+    return rows
 
 
 def _is_empty(terms: Sequence[PlannedTerm], built: Sequence[Built]) -> bool:

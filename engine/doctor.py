@@ -124,8 +124,7 @@ def _spark() -> Check:
     import pyarrow as pa
 
     from ..errors import SkimqlError
-    from .keys import first_line
-    from .spark import start_spark
+    from .spark import first_line, start_spark
 
     def probe(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import numpy

@@ -6,13 +6,12 @@ import time
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ..errors import DataError, ParseError
 from .answer import Answer
 from .jobs import ProgressListener, run_job
-from .keys import first_line
+from .spark import SPARK_FAULTS, first_line
 
 
 def run_exact(
@@ -30,11 +29,11 @@ def run_exact(
     started = time.perf_counter()
     try:
         frame = spark.sql(select_sql)
-    except PySparkException as fault:
+    except SPARK_FAULTS as fault:
         raise ParseError(first_line(fault), "SKIMQL_SPARK_REFUSES", sql) from fault
     try:
         table = run_job(spark, "exact answer", frame.toArrow, listener)
-    except PySparkException as fault:
+    except SPARK_FAULTS as fault:
         raise DataError(f"the exact run failed: {first_line(fault)}", "SKIMQL_EXACT_FAILED", sql) from fault
     return Answer(
         tuple(table.column_names),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -18,6 +17,7 @@ from ..errors import UnsupportedQuery
 from ..optimizer.plan import Attribute
 from ..parser.join_graph import Edge, Query
 from ..parser.types import common_type
+from .spark import SPARK_FAULTS, first_line
 from .tables import Tables
 
 INTEGER_TYPES = ("tinyint", "smallint", "int", "bigint")
@@ -76,16 +76,10 @@ def _compared(query: Query, edge: Edge, left: str, right: str, ansi: bool) -> st
 def _type_of(query: Query, edge: Edge, frame: DataFrame, expression: str) -> str:
     try:
         return frame.selectExpr(expression).schema.fields[0].dataType.simpleString()
-    except PySparkException as fault:
+    except SPARK_FAULTS as fault:
         raise UnsupportedQuery(
             f"Spark refuses the join key {expression}: {first_line(fault)}",
             "SKIMQL_BAD_KEY",
             query.sql,
             (edge.span.start, edge.span.end),
         ) from fault
-
-
-def first_line(fault: BaseException) -> str:
-    """What Spark said, without its stack trace and error class."""
-    text = str(fault).strip().splitlines()[0] if str(fault).strip() else type(fault).__name__
-    return text.split("] ", 1)[1] if text.startswith("[") and "] " in text else text

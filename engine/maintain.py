@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -25,7 +24,8 @@ from ..optimizer.plan import Attribute, Plan, Scan, Synopsis, Weight
 from ..sketches.convolution import ConvolutionSketch, ConvolutionSpec, update_many
 from ..sketches.xi import Family, derive_seed, make_family
 from .jobs import ProgressListener, run_job
-from .keys import first_line, key_column
+from .keys import key_column
+from .spark import SPARK_FAULTS, first_line
 from .tables import Tables
 
 FAMILY = "tabulation"
@@ -117,7 +117,8 @@ def _run_scan(
 ) -> dict[int, Built]:
     frame = tables.frame(scan.table)
     weights = {
-        w: _weight_column(plan, frame, w) for w in dict.fromkeys(plan.synopses[i].weight for i in scan.synopses)
+        w: _weight_column(plan, frame, w)
+        for w in dict.fromkeys(plan.synopses[i].weight for i in scan.synopses)
     }
     specs = {
         i: sketch_spec(plan.synopses[i], plan.seed, weights[plan.synopses[i].weight].dtype)
@@ -127,7 +128,7 @@ def _run_scan(
         columns, feeds = _columns(frame, plan, scan, weights)
         partials = columns.mapInArrow(_partial_maker(specs, feeds), PARTIAL_SCHEMA)
         sent = run_job(spark, f"scan {scan.table}", partials.toArrow, listener)
-    except PySparkException as fault:
+    except SPARK_FAULTS as fault:
         raise _explained(fault, plan, scan) from fault
     built = {
         i: Built(ConvolutionSketch(spec), Tally(), weights[plan.synopses[i].weight].scale)
@@ -135,7 +136,10 @@ def _run_scan(
     }
     for row in sent.to_pylist():
         whole = built[row["synopsis"]]
-        whole.sketch.merge(_part(row, whole.sketch.spec))
+        try:
+            whole.sketch.merge(_part(row, whole.sketch.spec))
+        except OverflowError as fault:
+            raise _explained(fault, plan, scan) from fault
         whole.tally.add(Tally(row["tuples"], row["mass"], row["negative"]))
     return built
 
@@ -160,7 +164,7 @@ def _weight_column(plan: Plan, frame: DataFrame, weight: Weight) -> _WeightColum
         # Spark's own SUM decides what can be summed, and as what.
         total_type = frame.select(F.sum(value)).schema.fields[0].dataType.simpleString()
         own_type = frame.select(value).schema.fields[0].dataType.simpleString()
-    except PySparkException as fault:
+    except SPARK_FAULTS as fault:
         raise UnsupportedQuery(
             f"Spark refuses to sum {weight.expression}: {first_line(fault)}",
             "SKIMQL_BAD_ARGUMENT",
@@ -222,8 +226,9 @@ def _columns(
             column = weights[weight].column
             fed.append(None if column is None else name_of(weight, lambda c=column: c))  # type: ignore[misc]
         feeds.append(_Feed(mask, keys, tuple(fed), tuple(members)))
-    if None not in filters:
-        frame = frame.where(reduce(lambda a, b: a | b, (F.expr(f) for f in filters)))
+    predicates = [F.expr(f) for f in filters if f is not None]
+    if len(predicates) == len(filters):
+        frame = frame.where(reduce(lambda a, b: a | b, predicates))
     # A single total over COUNT(*) needs no column at all, but rows must still travel.
     return frame.select(*chosen.values() or [F.lit(1).cast("bigint").alias("c0")]), tuple(feeds)
 
@@ -282,27 +287,31 @@ def _part(row: dict[str, Any], spec: ConvolutionSpec) -> ConvolutionSketch:
     return ConvolutionSketch.from_state(spec, state)
 
 
-def _explained(fault: PySparkException, plan: Plan, scan: Scan) -> SkimqlError:
-    """Spark's complaint, with the table, and what to install where a worker lacks a library."""
+def _explained(fault: Exception, plan: Plan, scan: Scan) -> SkimqlError:
+    """Spark's complaint with the table, the keys, and what to install where a worker lacks a library."""
     text = str(fault)
     if "ModuleNotFoundError" in text:
         missing = text.split("No module named", 1)[-1].strip().splitlines()[0].strip(" '\"")
         return EnvironmentFault(
             f"a Spark worker's Python lacks {missing}",
             "SKIMQL_WORKER_PYTHON",
-            hint="start Spark with PYSPARK_PYTHON set to the Python that runs SkimQL; skimql doctor",
+            hint="start Spark with PYSPARK_PYTHON set to the Python that runs SkimQL; see skimql doctor",
         )
-    said = next((line.strip() for line in text.splitlines() if "Error: " in line[:80]), first_line(fault))
-    if "OverflowError" in text or "ValueError" in text:
-        said = next(
-            (x.split(": ", 1)[1] for x in text.splitlines() if x.strip().startswith(("OverflowError", "ValueError"))),
-            said,
+    if isinstance(fault, OverflowError) or "\nOverflowError: " in text:
+        return DataError(
+            f"a sum over {scan.table} leaves 64 bits",
+            "SKIMQL_OVERFLOW",
+            plan.query.sql,
+            hint="SUM(CAST(... AS DOUBLE))",
         )
+    # An error that our own code raised in a worker stands on a line of its own at the end of a traceback.
+    own = [x.split(": ", 1)[1] for x in text.splitlines() if x.startswith("ValueError: ")]
+    said = own[-1] if own else first_line(fault)
     keys = {
         f"{key} as {kind}"
         for i in scan.synopses
         for a in plan.synopses[i].attributes
         for key, kind in zip(a.keys, a.key_types, strict=True)
     }
-    compared = f" (join keys: {', '.join(sorted(keys))})" if keys else ""
+    compared = f"; its join keys: {', '.join(sorted(keys))}" if keys else ""
     return DataError(f"scan of {scan.table} failed: {said}{compared}", "SKIMQL_SCAN_FAILED", plan.query.sql)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import AccuracyNotReached, ParseError, UnsupportedQuery
@@ -28,10 +27,10 @@ from ..sketches.interval import rows_for
 from .answer import Answer, answer_plan, with_target
 from .exact import run_exact
 from .jobs import ProgressListener
-from .keys import first_line, with_key_types
+from .keys import with_key_types
 from .maintain import build
 from .settings import METHODS, BadSetting, Settings
-from .spark import start_spark
+from .spark import SPARK_FAULTS, first_line, start_spark
 from .tables import Tables
 
 
@@ -211,7 +210,11 @@ class Session:
             return replace(settings, **{k: v for k, v in clauses.items() if v is not None})
         except BadSetting as fault:
             raise BadSetting(
-                fault.message, fault.code, statement.sql, _span_of(statement.clause_spans, "options"), fault.hint
+                fault.message,
+                fault.code,
+                statement.sql,
+                _span_of(statement.clause_spans, "options"),
+                fault.hint,
             ) from fault
 
     def _as_asked(self, statement: ApproximateSelect, settings: Settings, answer: Answer) -> Answer:
@@ -238,7 +241,7 @@ class Session:
     def _pass_through(self, sql: str) -> DataFrame:
         try:
             return self.spark.sql(sql)
-        except PySparkException as fault:
+        except SPARK_FAULTS as fault:
             raise ParseError(first_line(fault), "SKIMQL_SPARK_REFUSES", sql) from fault
 
     def _ansi(self) -> bool:

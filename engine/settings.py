@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from ..errors import SkimqlError
 
@@ -65,7 +66,7 @@ class Settings:
         BadSetting
             If a name is unknown (near names are listed) or a value cannot be read.
         """
-        changes = {}
+        changes: dict[str, Any] = {}
         known = [f.name for f in fields(self)]
         for name, text in values.items():
             if name not in known:
@@ -78,7 +79,7 @@ class Settings:
         return replace(self, **changes)
 
 
-def _read(name: str, text: str) -> object:
+def _read(name: str, text: str) -> Any:
     stripped = text.strip()
     try:
         if name in ("seed", "rows", "buckets"):

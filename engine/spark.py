@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
+import logging
 import os
 import shutil
 import stat
@@ -13,9 +15,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ..errors import EnvironmentFault
+
+# What Spark raises: its own errors, and Java's where it has no class of its own for them.
+SPARK_FAULTS = (PySparkException, Py4JJavaError)
 
 JAVA_WANTED = (17, 21)
 JAVA_HINT = "install a JDK 17 or 21 and set JAVA_HOME, or: pip install 'skimql[jre]'"
@@ -98,15 +105,16 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     with log.open("wb") as sink:
         try:
             # The JVM and its Python workers inherit these two streams for life: nothing of theirs reaches ours.
-            gateway = launch_gateway(conf, {"stdout": sink, "stderr": sink})
+            gateway = launch_gateway(conf, {"stdout": sink, "stderr": sink})  # type: ignore[no-untyped-call]
             context = SparkContext(gateway=gateway, conf=conf)
         except (PySparkRuntimeError, OSError) as fault:
             tail = "\n  ".join(log.read_text(errors="replace").strip().splitlines()[-8:])
             raise EnvironmentFault(
                 f"Spark did not start\n  {tail}", "SKIMQL_SPARK_NOT_STARTED", hint="skimql doctor"
             ) from fault
-    import atexit
-
+    # PySpark writes every error a second time, as JSON on stderr.
+    logging.getLogger("DataFrameQueryContextLogger").disabled = True
+    logging.getLogger("SQLQueryContextLogger").disabled = True
     atexit.register(_remove_scratch, scratch, context)
     return SparkSession(context)
 
@@ -159,3 +167,17 @@ exec '{real}' "$@"
         wrapper.write_text(script)
         wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
     return wrapper
+
+
+def first_line(fault: BaseException) -> str:
+    """What Spark said, without its error class and stack trace."""
+    if isinstance(fault, Py4JJavaError):
+        thrown = fault.java_exception
+        while thrown.getCause() is not None:
+            thrown = thrown.getCause()
+        text = str(thrown.getMessage() or thrown.toString())
+    else:
+        text = str(fault)
+    lines = text.strip().splitlines() or [type(fault).__name__]
+    line = lines[0]
+    return line.split("] ", 1)[1] if line.startswith("[") and "] " in line else line

@@ -6,13 +6,13 @@ import contextlib
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import DataError
 from ..parser.join_graph import Column, TableSchema
+from .spark import SPARK_FAULTS, first_line
 
 FORMATS = {
     ".parquet": "parquet",
@@ -47,7 +47,8 @@ class Tables(Mapping[str, TableSchema]):
             A file or folder in Parquet, CSV (header, types inferred) or JSON (one object a line), a DataFrame,
             or the name of a Spark table.
         options : mapping
-            Options of Spark's reader, such as ``nullValue="NA"``; `format` overrides the file's ending.
+            Options of Spark's reader, such as ``nullValue="NA"``; ``format`` overrides the file's ending,
+            ``schema`` ("id INT, name STRING") replaces inference.
 
         Raises
         ------
@@ -70,7 +71,9 @@ class Tables(Mapping[str, TableSchema]):
         if known is None:
             known = (name, self._from_catalog(name))
         shown, frame = known
-        return TableSchema(shown, tuple(Column(f.name, f.dataType.simpleString()) for f in frame.schema.fields))
+        return TableSchema(
+            shown, tuple(Column(f.name, f.dataType.simpleString()) for f in frame.schema.fields)
+        )
 
     def __iter__(self) -> Iterator[str]:
         yield from (name for name, _ in self._frames.values())
@@ -91,7 +94,7 @@ class Tables(Mapping[str, TableSchema]):
     def _from_catalog(self, name: str) -> DataFrame:
         try:
             return self._spark.table(name)
-        except PySparkException as fault:
+        except SPARK_FAULTS as fault:
             raise KeyError(name) from fault
 
     def _read(self, name: str, path: str, options: dict[str, Any]) -> DataFrame:
@@ -110,6 +113,7 @@ class Tables(Mapping[str, TableSchema]):
             )
         if not _is_remote(path):
             _check_file(name, path)
+        schema = options.pop("schema", None)
         defaults: dict[str, Any] = {}
         if file_format == "csv":
             # columnPruning off: which rows are malformed must not depend on the columns that a query asks for.
@@ -117,13 +121,14 @@ class Tables(Mapping[str, TableSchema]):
             if ".tsv" in Path(path).suffixes:
                 defaults["sep"] = "\t"
         try:
-            return self._spark.read.format(file_format).options(**{**defaults, **options}).load(path)
-        except PySparkException as fault:
-            reason = str(fault).strip().splitlines()[0]
-            raise DataError(f"table {name}: cannot read {path}: {reason}", "SKIMQL_UNREADABLE_FILE") from fault
+            reader = self._spark.read.format(file_format).options(**{**defaults, **options})
+            return (reader if schema is None else reader.schema(schema)).load(path)
+        except SPARK_FAULTS as fault:
+            said = first_line(fault)
+            raise DataError(f"table {name}: cannot read {path}: {said}", "SKIMQL_UNREADABLE_FILE") from fault
 
 
-def _is_frame(source: object) -> bool:
+def _is_frame(source: object) -> TypeGuard[DataFrame]:
     # Spark Connect has a DataFrame class of its own; both have a schema and can be selected from.
     return hasattr(source, "selectExpr") and hasattr(source, "schema")
 

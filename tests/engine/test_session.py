@@ -9,8 +9,9 @@ import math
 from decimal import Decimal
 
 import pytest
-from skimql import DataError, ParseError, SkimqlError, UnsupportedQuery
 from support.tables import register, register_cases
+
+from skimql import DataError, ParseError, SkimqlError, UnsupportedQuery
 
 pytestmark = pytest.mark.spark
 
@@ -54,12 +55,10 @@ CASES = [
      "COUNT(*) FROM a JOIN b ON a.k = b.k AND a.t = b.t", [2]),
     ("expressions as keys", {"a": ("k INT", [(1,), (2,)]), "b": ("t STRING", [("n2",), ("n3",), ("n3",)])},
      "COUNT(*) FROM a JOIN b ON a.k + 1 = CAST(substr(b.t, 2) AS INT)", [3]),
-    ("a date against timestamps", {"a": ("d DATE", []), "b": ("t TIMESTAMP", [])},
-     "COUNT(*) FROM (SELECT DATE '2024-01-02' AS d) a JOIN b ON a.d = b.t", [0]),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("tables", "query", "right"), [c[1:] for c in CASES[:-1]], ids=[c[0] for c in CASES[:-1]])
+@pytest.mark.parametrize(("tables", "query", "right"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_small_tables_come_out_right(session, tables, query, right):
     register(session, **tables)
     assert values(session, f"SELECT APPROXIMATE {query}") == pytest.approx(right)
@@ -127,14 +126,13 @@ def test_a_date_joins_the_timestamp_of_its_midnight(session):
     assert session.sql("SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.d = b.t").value == 1
 
 
-def test_a_sum_past_64_bits_is_refused_or_right(session):
+def test_a_sum_past_64_bits_is_refused_and_as_double_it_is_right(session):
     register(session, o=("k INT, v BIGINT", [(1, 2**63 - 1), (1, 1)]), o2=("k INT", [(1,), (1,)]))
-    try:
-        value = session.sql("SELECT APPROXIMATE SUM(v) FROM o JOIN o2 ON o.k = o2.k").value
-    except DataError as error:
-        assert "int64" in str(error) or "overflow" in str(error)
-    else:
-        assert value == pytest.approx(1.8446744073709552e19)
+    with pytest.raises(DataError, match="leaves 64 bits") as caught:
+        session.sql("SELECT APPROXIMATE SUM(v) FROM o JOIN o2 ON o.k = o2.k")
+    assert "CAST" in caught.value.hint
+    answer = session.sql("SELECT APPROXIMATE SUM(CAST(v AS DOUBLE)) FROM o JOIN o2 ON o.k = o2.k")
+    assert answer.value == pytest.approx(1.8446744073709552e19)
 
 
 def test_not_a_number_among_the_weights_is_refused(session):
@@ -163,7 +161,7 @@ def test_disjoint_tables_give_a_count_near_zero_and_no_average(session):
         ("SELECT APPROXIMATE COUNT(*) FROM x LEFT JOIN y ON x.id = y.id", UnsupportedQuery, "LEFT"),
         ("SELECT APPROXIMATE COUNT(*) FROM x JOIN nosuch ON x.id = nosuch.id", SkimqlError, "nosuch"),
         ("SELECT APPROXIMATE SUM(w) FROM x JOIN z ON x.id = z.id WHERE w = 'p' GROUP BY n", UnsupportedQuery, "GROUP BY"),
-        ("SELECT APPROXIMATE COUNT(*) FROM x JOIN", ParseError, ""),
+        ("SELECT APPROXIMATE COUNT(*) FROM x JOIN", ParseError, "JOIN"),
         ("SELECT APPROXIMATE COUNT(*) FROM x JOIN y ON x.id = y.id USING nosuch", SkimqlError, "nosuch"),
         ("SELECT nosuch FROM x", ParseError, "nosuch"),
     ],

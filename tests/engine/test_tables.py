@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 import pytest
-from skimql import DataError
 from support.tables import register_cases
+
+from skimql import DataError
 
 pytestmark = pytest.mark.spark
 
@@ -32,7 +33,9 @@ def test_a_text_file_is_a_table(session, tmp_path, file, text):
 
 def test_a_parquet_file_and_a_folder_are_tables(session, tmp_path):
     register_cases(session)
-    session.spark.sql("SELECT * FROM VALUES (1), (1), (3) AS v(id)").write.parquet(str(tmp_path / "f.parquet"))
+    session.spark.sql("SELECT * FROM VALUES (1), (1), (3) AS v(id)").write.parquet(
+        str(tmp_path / "f.parquet")
+    )
     session.table("f", tmp_path / "f.parquet")
     assert session.sql(JOIN).value == 2
     (tmp_path / "f.parquet").rename(tmp_path / "folder")
