@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..optimizer.plan import Plan, PlannedAggregate, PlannedTerm
+from ..sketches.collision import collision_free_rows
 from ..sketches.convolution import join_rows
 from ..sketches.interval import (
     Estimate,
@@ -136,7 +137,8 @@ class Answer:
 
     def to_pandas(self) -> pd.DataFrame:
         """The records as a pandas DataFrame."""
-        return self.arrow().to_pandas()
+        frame: pd.DataFrame = self.arrow().to_pandas()
+        return frame
 
     @property
     def df(self) -> Any:
@@ -195,6 +197,13 @@ def _estimate(plan: Plan, aggregate: PlannedAggregate, built: Sequence[Built], c
         return exact(0.0 if aggregate.function == "count" else math.nan)
     if not plan.edges:
         return exact(float(total[0] / presence[0] if aggregate.function == "avg" else total[0]))
+    free = _collision_free(plan, aggregate, built, confidence)
+    if free is not None:
+        values = total[free] / presence[free] if aggregate.function == "avg" else total[free]
+        if np.ptp(values) <= 1e-9 * abs(values[0]):
+            return Estimate(
+                float(values[0]), float(values[0]), float(values[0]), confidence, True, "measured"
+            )
     doubts = collapse_notes([b.sketch.counters for b in built])
     if aggregate.function == "avg":
         return uncertified(ratio_interval(total, presence, confidence), *doubts)
@@ -211,6 +220,16 @@ def _rows(plan: Plan, terms: Sequence[PlannedTerm], built: Sequence[Built]) -> N
         scale = math.prod(b.scale for b in chosen)
         rows = rows + join_rows([b.sketch for b in chosen], edges) * (term.coefficient / scale)
     return rows
+
+
+def _collision_free(
+    plan: Plan, aggregate: PlannedAggregate, built: Sequence[Built], confidence: float
+) -> NDArray[np.bool_] | None:
+    """Rows known to be exact, where one join has so few keys that the sketch shows it."""
+    if len(plan.edges) != 1:
+        return None
+    read = {i for term in (*aggregate.total, *aggregate.presence) for i in term.synopses}
+    return collision_free_rows([built[i].sketch.counters for i in sorted(read)], confidence)
 
 
 def _is_empty(terms: Sequence[PlannedTerm], built: Sequence[Built]) -> bool:
