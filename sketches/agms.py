@@ -78,6 +78,10 @@ class AgmsSpec:
         names = " x ".join(str(f) for f in self.families) or "total"
         return f"AGMS {self.s2} x {self.s1} {self.dtype} over {names}"
 
+    def empty(self) -> AgmsSketch:
+        """A new sketch of this spec."""
+        return AgmsSketch(self)
+
     def add_batch(
         self, targets: Sequence[Counters], columns: Sequence[Keys], weights: Sequence[Weights | None]
     ) -> None:
