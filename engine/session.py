@@ -78,7 +78,7 @@ class Session:
     def tables(self) -> Tables:
         """Registered tables and Spark's own, by name."""
         if self._tables is None:
-            self._tables = Tables(self.spark)
+            self._tables = Tables(lambda: self.spark)
         return self._tables
 
     def table(self, name: str, source: str | Path | DataFrame, **options: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -32,9 +32,13 @@ class Tables(Mapping[str, TableSchema]):
     registered table is also a temporary view, so that exact queries see the same names.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
+    def __init__(self, spark: Callable[[], SparkSession]) -> None:
+        self._start = spark
         self._frames: dict[str, tuple[str, DataFrame]] = {}
+
+    @property
+    def _spark(self) -> SparkSession:
+        return self._start()
 
     def register(self, name: str, source: str | Path | DataFrame, options: Mapping[str, Any]) -> None:
         """Make `source` known as `name`, replacing what had that name.
@@ -99,6 +103,8 @@ class Tables(Mapping[str, TableSchema]):
 
     def _read(self, name: str, path: str, options: dict[str, Any]) -> DataFrame:
         file_format = options.pop("format", None) or _format_of(path)
+        if not _is_remote(path) and (file_format is not None or "/" in path):
+            _check_file(name, path)
         if file_format is None:
             with contextlib.suppress(KeyError):
                 return self._from_catalog(path)
@@ -111,8 +117,6 @@ class Tables(Mapping[str, TableSchema]):
                 "SKIMQL_UNKNOWN_FORMAT",
                 hint="a name that ends in .parquet, .csv or .json, or format='parquet'",
             )
-        if not _is_remote(path):
-            _check_file(name, path)
         schema = options.pop("schema", None)
         defaults: dict[str, Any] = {}
         if file_format == "csv":
