@@ -8,22 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ..optimizer.plan import Plan, PlannedAggregate, PlannedTerm
-from ..sketches.collision import collision_free_rows
-from ..sketches.convolution import join_rows
-from ..sketches.interval import (
-    Estimate,
-    clip,
-    collapse_notes,
-    exact,
-    median_interval,
-    ratio_interval,
-    uncertified,
-)
+from ..sketches.estimate import JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
+from ..sketches.interval import Estimate, exact
 from .maintain import Built
 
 if TYPE_CHECKING:
@@ -190,51 +179,20 @@ def answer_plan(plan: Plan, built: Sequence[Built], confidence: float) -> Answer
 
 
 def _estimate(plan: Plan, aggregate: PlannedAggregate, built: Sequence[Built], confidence: float) -> Estimate:
-    total = _rows(plan, aggregate.total, built)
-    presence = _rows(plan, aggregate.presence, built)
-    if _is_empty(aggregate.presence, built):
-        # Some relation has no tuple that could join: known exactly, whatever the sketches say.
-        return exact(0.0 if aggregate.function == "count" else math.nan)
-    if not plan.edges:
-        return exact(float(total[0] / presence[0] if aggregate.function == "avg" else total[0]))
-    free = _collision_free(plan, aggregate, built, confidence)
-    if free is not None:
-        values = total[free] / presence[free] if aggregate.function == "avg" else total[free]
-        if np.ptp(values) <= 1e-9 * abs(values[0]):
-            return Estimate(
-                float(values[0]), float(values[0]), float(values[0]), confidence, True, "measured"
-            )
-    doubts = collapse_notes([b.sketch.counters for b in built])
-    if aggregate.function == "avg":
-        return uncertified(ratio_interval(total, presence, confidence), *doubts)
-    low, high = _bounds(aggregate.total, built)
-    return uncertified(clip(median_interval(total, confidence), low, high), *doubts)
-
-
-def _rows(plan: Plan, terms: Sequence[PlannedTerm], built: Sequence[Built]) -> NDArray[np.float64]:
-    """Estimate of each sketch row, float64 of shape (rows,): terms on the same hashes simply add."""
     edges = [(e.left, e.right, e.left_position, e.right_position) for e in plan.edges]
-    rows = np.zeros(1)
-    for term in terms:
-        chosen = [built[i] for i in term.synopses]
-        scale = math.prod(b.scale for b in chosen)
-        rows = rows + join_rows([b.sketch for b in chosen], edges) * (term.coefficient / scale)
-    return rows
+    total = [_term(t, built) for t in aggregate.total]
+    presence = [_term(t, built) for t in aggregate.presence]
+    if aggregate.function == "avg":
+        return sum_ratio_estimate(total, presence, edges, confidence)
+    if aggregate.function == "sum" and known_sum(presence, edges) == 0:
+        # No tuple joins that has a value: SQL's sum of nothing is NULL, and this is known exactly.
+        return exact(math.nan)
+    return sum_estimate(total, edges, confidence, *_bounds(aggregate.total, built))
 
 
-def _collision_free(
-    plan: Plan, aggregate: PlannedAggregate, built: Sequence[Built], confidence: float
-) -> NDArray[np.bool_] | None:
-    """Rows known to be exact, where one join has so few keys that the sketch shows it."""
-    if len(plan.edges) != 1:
-        return None
-    read = {i for term in (*aggregate.total, *aggregate.presence) for i in term.synopses}
-    return collision_free_rows([built[i].sketch.counters for i in sorted(read)], confidence)
-
-
-def _is_empty(terms: Sequence[PlannedTerm], built: Sequence[Built]) -> bool:
-    """Whether in every term some relation contributed no tuple at all, which is known exactly."""
-    return all(any(built[i].tally.mass == 0 for i in term.synopses) for term in terms)
+def _term(term: PlannedTerm, built: Sequence[Built]) -> JoinTerm:
+    scale = math.prod(built[i].scale for i in term.synopses)
+    return JoinTerm(tuple(built[i].sketch for i in term.synopses), term.coefficient / scale)
 
 
 def _bounds(terms: Sequence[PlannedTerm], built: Sequence[Built]) -> tuple[float, float]:

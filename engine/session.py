@@ -186,7 +186,7 @@ class Session:
     def _plan(self, query: Query, settings: Settings) -> Plan:
         typed = with_key_types(query, self.tables, self._ansi())
         rows = settings.rows or rows_for(settings.confidence)
-        return choose(typed, settings.seed, rows, settings.buckets)
+        return choose(typed, settings.seed, rows, settings.buckets, settings.sparse)
 
     def _settings_of(self, statement: ApproximateSelect) -> Settings:
         """The session's settings, then OPTIONS, then the clauses."""

@@ -11,7 +11,7 @@ from ..parser.join_graph import Edge, JoinGraph, Query, Term
 from .plan import Attribute, Plan, PlannedAggregate, PlannedEdge, PlannedTerm, Scan, Synopsis, Weight
 
 
-def choose(query: Query, seed: int, rows: int, buckets: int) -> Plan:
+def choose(query: Query, seed: int, rows: int, buckets: int, sparse: bool = True) -> Plan:
     """The plan of one query at a given size.
 
     Parameters
@@ -22,6 +22,8 @@ def choose(query: Query, seed: int, rows: int, buckets: int) -> Plan:
         Sketch seed; the family of a join class follows from it and the class name.
     rows, buckets : int
         Size of every sketch: `rows` independent rows, the median of which is the estimate, of `buckets` counters.
+    sparse : bool
+        Whether sketches start as exact maps.
     """
     graph = query.graph
     attributes = [tuple(_attribute(graph.edges[e], v) for e in graph.edges_at(v)) for v in _vertices(graph)]
@@ -40,6 +42,7 @@ def choose(query: Query, seed: int, rows: int, buckets: int) -> Plan:
                 "total" if not attributes[v] else "hash" if len(attributes[v]) == 1 else "convolution",
                 rows,
                 buckets,
+                sparse,
             )
             chosen.append(numbers.setdefault(synopsis, len(numbers)))
         return PlannedTerm(term.coefficient, tuple(chosen))

@@ -31,6 +31,8 @@ class Weight:
 class Synopsis:
     """One sketch to build: a virtual relation, its join attributes, a weight, a method and a size.
 
+    `sparse`: it starts as an exact map of keys and turns into counters when that would take more bytes.
+
     Equal synopses are one: a self-join reads the same sketch twice.
     """
 
@@ -41,6 +43,7 @@ class Synopsis:
     method: str
     rows: int
     buckets: int
+    sparse: bool = True
 
 
 @dataclass(frozen=True, slots=True)

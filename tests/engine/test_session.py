@@ -143,6 +143,7 @@ def test_not_a_number_among_the_weights_is_refused(session):
 
 def test_disjoint_tables_give_a_count_near_zero_and_no_average(session):
     """100,000 tuples on keys 1..1000 against as many on 2001..3000: the count's interval holds 0, from above."""
+    session.sql("SET skimql.sparse = false")
     session.table("p", session.spark.sql("SELECT 1 + id % 1000 AS k, id AS v FROM range(100000)"))
     session.table("q", session.spark.sql("SELECT 2001 + id % 1000 AS k FROM range(100000)"))
     answer = session.sql("SELECT APPROXIMATE COUNT(*) AS n, AVG(v) AS a FROM p JOIN q ON p.k = q.k")
