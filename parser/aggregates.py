@@ -14,8 +14,7 @@ from sqlglot import exp
 from ..errors import SkimqlError
 from .fragment import Fragment, Ref, join_fragments, spaced
 from .join_graph import Aggregate, Factor, Span, Term
-from .relations import EXACT
-from .scope import Scope
+from .scope import EXACT, Scope
 
 FUNCTIONS = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg"}
 
@@ -96,7 +95,7 @@ def default_name(node: exp.Expr, scope: Scope) -> str:
 
 def _aggregate(node: exp.Expr, name: str, scope: Scope) -> Aggregate:
     function = next((name for kind, name in FUNCTIONS.items() if isinstance(node, kind)), None)
-    span = scope.source.span_of(node)
+    span = scope.span_of(node)
     if function is None:
         raise _not_an_aggregate(node, scope)
     if isinstance(node.this, exp.Distinct):

@@ -39,10 +39,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """What the parser knows of a table: the name it is registered under and its columns in order."""
+    """What the parser knows of a table: the name it is registered under and its columns in order.
+
+    `view` is the SELECT text of a view, whose tables the parser then reads in its place where it can.
+    """
 
     name: str
     columns: tuple[Column, ...]
+    view: str | None = None
 
 
 # Registered tables by name; look-ups ignore case, as Spark does.

@@ -9,9 +9,10 @@ from .aggregates import read_aggregates
 from .classes import JoinClass, JoinTree, Key, join_classes, join_tree
 from .fragment import Fragment
 from .join_graph import Edge, JoinGraph, Query, Schema, Span, Vertex
+from .outer import refuse_outer_joins
 from .predicates import Conditions, read_conditions
-from .relations import EXACT, Join
-from .scope import Scope
+from .relations import Join
+from .scope import EXACT, Scope
 from .select import parse_select
 from .statement import ApproximateSelect
 from .types import common_type
@@ -43,12 +44,13 @@ def resolve(statement: ApproximateSelect, schema: Schema, *, ansi: bool = True) 
     Time O(v^2 * c) for v tables and c join classes, besides the parsing.
     """
     source = parse_select(statement.select_sql, statement.sql)
+    outside = Scope(source, statement.sql, schema)
     if not isinstance(source.tree, exp.Select):
-        scope = Scope(source, statement.sql)
         what = "a set operation" if isinstance(source.tree, exp.SetOperation) else "this statement"
-        raise scope.fault(f"{what} cannot be estimated", "SKIMQL_UNSUPPORTED_STATEMENT", source.tree, EXACT)
+        raise outside.fault(f"{what} cannot be estimated", "SKIMQL_UNSUPPORTED_STATEMENT", source.tree, EXACT)
     join = Join(schema)
-    scope = join.read(source.tree, source, statement.sql)
+    scope = join.read(source.tree, outside)
+    refuse_outer_joins(join, scope)
     _refuse_result_clauses(source.tree, scope)
     conditions = read_conditions(join)
     graph, warnings = build_graph(join, conditions, scope, ansi)

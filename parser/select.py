@@ -64,6 +64,12 @@ for _name in (
     "_parse_join",
     "_parse_select",
     "_parse_cte",
+    "_parse_group",
+    "_parse_having",
+    "_parse_order",
+    "_parse_ordered",
+    "_parse_limit",
+    "_parse_offset",
 ):
     setattr(SpannedParser, _name, _noting(_name))
 

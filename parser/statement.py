@@ -7,7 +7,7 @@ in `sql`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
@@ -268,8 +268,10 @@ def _select_statement(text: str, visible: str) -> Statement:
     try:
         tree = grammar.parse(visible)
     except UnexpectedInput as error:
-        if not _is_ours(list(grammar.lex(visible))):
+        tokens = list(grammar.lex(visible))
+        if not _is_ours(tokens):
             return PassThrough(text)
+        _refuse_open_quotes(text, tokens)
         raise _clause_error(text, error) from error
     (inner,) = tree.children
     assert isinstance(inner, Tree)
@@ -424,7 +426,7 @@ def _select_text(text: str, query: Tree[Token], *words: Token) -> str:
 
 def _read_query(text: str, query: Tree[Token], *words: Token) -> ApproximateSelect:
     _refuse_inner_words(text, query)
-    _refuse_open_quotes(text, query)
+    _refuse_open_quotes(text, _tokens(query))
     clauses = _Clauses(text)
     for clause in query.children[1:]:
         assert isinstance(clause, Tree)
@@ -440,8 +442,8 @@ def _read_query(text: str, query: Tree[Token], *words: Token) -> ApproximateSele
     )
 
 
-def _refuse_open_quotes(text: str, query: Tree[Token]) -> None:
-    for token in _tokens(query):
+def _refuse_open_quotes(text: str, tokens: Iterable[Token]) -> None:
+    for token in tokens:
         if token.type == "OPEN_QUOTE":
             what = "quoted name" if token.value == "`" else "text"
             raise ParseError(
