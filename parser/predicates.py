@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from ..errors import SkimqlError
 from .classes import Equality, Key
+from .facts import Fact, always_false, facts_of
 from .fragment import Fragment
 from .relations import Join, NamedEquality
 from .scope import EXACT, Scope, bound_fragment
@@ -43,6 +44,8 @@ class Conditions:
     filters: dict[int, list[Fragment]] = field(default_factory=dict)
     equalities: list[Equality] = field(default_factory=list)
     ordered: set[int] = field(default_factory=set)
+    facts: list[Fact] = field(default_factory=list)
+    empty: str = ""
 
     def add_filter(self, vertex: int, condition: Fragment, *, movable: bool) -> None:
         """AND `condition` to the vertex's filter; one that could fail on some tuples keeps its place."""
@@ -121,6 +124,10 @@ def _sort(node: exp.Expr, scope: Scope, join: Join, conditions: Conditions) -> N
         return
     if _is_true(node):
         return
+    if always_false(node):
+        conditions.empty = "a condition is always false"
+    types = {(i, c.name): c.type for i, o in enumerate(join.occurrences) for c in o.table.columns}
+    conditions.facts.extend(facts_of(node, scope, types))
     vertex = next(iter(vertices), 0)
     condition = whole.wrapped() if isinstance(node, exp.Or) else whole
     conditions.add_filter(vertex, condition, movable=_cannot_fail(node, scope, join))

@@ -208,14 +208,20 @@ class Join:
             scope.merged.update(part.merged)
             return
         first = len(self.occurrences)
-        outputs = self._select_outputs(inner, scope)
+        outputs = self.select_outputs(inner, scope)
         self._name_single(first, node.alias)
         self._add_relation(Relation(name, outputs, scope.span_of(node)), node.alias_column_names, scope)
         for join in node.args.get("joins") or ():
             self._add_join(join, scope)
 
-    def _select_outputs(self, inner: exp.Expr, scope: Scope) -> tuple[Output, ...]:
-        """A SELECT in FROM, flattened: the columns it offers."""
+    def select_outputs(self, inner: exp.Expr, scope: Scope) -> tuple[Output, ...]:
+        """A SELECT in FROM, flattened: the columns it offers.
+
+        Raises
+        ------
+        UnsupportedQuery, UnknownName
+            If it does more than select, project and join.
+        """
         if not isinstance(inner, exp.Select):
             what = "UNION, INTERSECT and EXCEPT" if isinstance(inner, exp.SetOperation) else "this"
             message = f"{what} inside FROM cannot be estimated here"
@@ -237,7 +243,7 @@ class Join:
         named = scope.named.get(name[0].lower()) if len(name) == 1 else None
         if named is not None:
             first = len(self.occurrences)
-            outputs = self._select_outputs(named.node.this, named.scope)
+            outputs = self.select_outputs(named.node.this, named.scope)
             self._name_single(first, alias[-1])
             relation = _renamed(Relation(alias, outputs, span), named.node.alias_column_names, scope)
             self._add_relation(relation, node.alias_column_names, scope)
@@ -266,7 +272,7 @@ class Join:
         try:
             source = parse_select(table.view)
             inside = Scope(source, scope.shown, self.schema, place=span)
-            outputs = trial._select_outputs(source.tree, inside)
+            outputs = trial.select_outputs(source.tree, inside)
             trial._check(inside)
         except SkimqlError:
             # Not select-project-join, or over tables that are not registered: the view is a table then.
