@@ -21,7 +21,7 @@ from sqlglot.tokens import Token  # type: ignore[attr-defined]
 
 from ..errors import ParseError
 from .join_graph import Span
-from .statement import without_comments
+from .script import without_comments
 
 _PLACE = "skimql_tokens"
 
