@@ -162,7 +162,8 @@ def _refuse_inner_words(text: str, query: Tree[Token]) -> None:
     """APPROXIMATE and accuracy belong to the whole query, not to a subquery."""
     body = query.children[0]
     assert isinstance(body, Tree)
-    for group in body.find_data("group"):
+    groups = (g for g in body.children if isinstance(g, Tree) and g.data == "group")
+    for group in groups:
         before = None
         for token in tokens_of(group):
             inner = token.type == "APPROXIMATE" and before == "SELECT"

@@ -33,11 +33,14 @@ def end_of(token: Token) -> int:
 
 
 def tokens_of(tree: Tree[Token]) -> Iterator[Token]:
-    for child in tree.children:
-        if isinstance(child, Token):
-            yield child
+    """The tokens under a rule, in order; any depth."""
+    stack: list[Tree[Token] | Token] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Token):
+            yield node
         else:
-            yield from tokens_of(child)
+            stack.extend(reversed(node.children))
 
 
 def plain_value(value: Tree[Token]) -> str:

@@ -307,7 +307,9 @@ class Join:
         known = [*scope.named, *self.schema]
         near = get_close_matches(name.lower(), [k.lower() for k in known], 3)
         hint = ", ".join(near or sorted(known)) or "register one first"
-        return scope.fault(f"there is no table {name!r}", "SKIMQL_UNKNOWN_TABLE", node, hint, UnknownName)
+        ends = scope.span_of(node.parts[0]), scope.span_of(node.parts[-1])
+        span = Span(ends[0].start, ends[1].end)
+        return scope.fault(f"there is no table {name!r}", "SKIMQL_UNKNOWN_TABLE", span, hint, UnknownName)
 
     def _name_single(self, first: int, alias: str) -> None:
         """A subquery over one table gives it its own alias: the user knows it by that."""

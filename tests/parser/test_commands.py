@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skimql.errors import ParseError
@@ -282,6 +282,7 @@ def said(statement):
     return statement
 
 
+@settings(deadline=None)
 @given(STATEMENTS)
 def test_unparsing_and_parsing_gives_the_same_statement(statement):
     text = unparse(statement)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.questions import filters, query
 from support.schemas import XYZ, schema, table
@@ -68,6 +68,7 @@ OPERATORS = {
 }
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(list(OPERATORS)), st.integers(-2, 2), st.booleans()), min_size=1, max_size=4

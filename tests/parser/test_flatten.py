@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.questions import edges, filters, query
 from support.schemas import XYZ, schema, table
@@ -184,6 +184,7 @@ def test_subqueries_that_stand_alone_are_left_to_spark(where, expected):
     assert filters(query(f"COUNT(*) FROM x WHERE {where}", XYZ)) == {"x": expected}
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_any_nesting_of_projections_means_the_base_columns(data):
     """Renaming the columns of x through random levels of subqueries gives the same key and filter."""
