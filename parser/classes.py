@@ -148,3 +148,21 @@ def join_tree(vertex_count: int, classes: list[JoinClass]) -> JoinTree:
         frozenset(v for v in range(vertex_count) if component[v] == c) for c in dict.fromkeys(component)
     )
     return JoinTree(tuple(sorted(edges, key=lambda e: (e[1], e[0]))), groups, weight == needed)
+
+
+def cyclic_pairs(classes: list[JoinClass]) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Pairs of vertices that say the same as all classes together, where no tree does.
+
+    Each class gives a spanning tree of its vertices, along the query's own equalities; pairs of several
+    classes are composite edges.
+    """
+    pairs: dict[tuple[int, int], list[int]] = {}
+    for index, joined in enumerate(classes):
+        reached: dict[int, int] = {}
+        for equality in joined.equalities:
+            a, b = sorted((equality.left.vertex, equality.right.vertex))
+            one, other = reached.setdefault(a, a), reached.setdefault(b, b)
+            if one != other:
+                reached = {v: one if part == other else part for v, part in reached.items()}
+                pairs.setdefault((a, b), []).append(index)
+    return [(a, b, tuple(shared)) for (a, b), shared in sorted(pairs.items(), key=lambda p: p[0][::-1])]

@@ -7,6 +7,7 @@ Spacing and letter case of words are made uniform, so that equal expressions hav
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
@@ -78,12 +79,18 @@ def join_fragments(parts: list[Fragment], separator: str) -> Fragment:
     return Fragment(tuple(pieces))
 
 
-def spaced(tokens: tuple[Token, ...], sql: str, first: int, last: int) -> list[tuple[int, str]]:
+def spaced(
+    tokens: tuple[Token, ...],
+    sql: str,
+    first: int,
+    last: int,
+    as_written: Sequence[tuple[int, int]] = (),
+) -> list[tuple[int, str]]:
     """Pairs (token index, text with the blank before it) of a token range, in uniform spacing and case.
 
-    Words go to capitals, quoted things stay. A blank stands between tokens unless one of them clings to the
-    other; tokens that touch in the text and are neither operators nor brackets go on touching (``1L``,
-    ``>>``).
+    Words go to capitals, except in the ranges `as_written`; quoted things stay. A blank stands between tokens
+    unless one of them clings to the other; tokens that touch in the text and are neither operators nor
+    brackets go on touching (``1L``, ``>>``).
     """
     result: list[tuple[int, str]] = []
     before: Token | None = None
@@ -93,7 +100,9 @@ def spaced(tokens: tuple[Token, ...], sql: str, first: int, last: int) -> list[t
         if before is not None and token.start <= before.end:
             continue
         raw = sql[token.start : token.end + 1]
-        result.append((index, _blank_before(before, token, sql) + _uniform(token, raw)))
+        kept = any(start <= index <= end for start, end in as_written)
+        shown = raw if kept else _uniform(token, raw)
+        result.append((index, _blank_before(before, token, sql) + shown))
         before = token
     return result
 

@@ -9,9 +9,10 @@ from sqlglot import exp
 
 from ..errors import SkimqlError
 from .classes import Equality, Key
+from .facts import Fact, always_false, facts_of
 from .fragment import Fragment
-from .relations import EXACT, Conjunct, Join, NamedEquality
-from .scope import Output, Scope, bound_fragment
+from .relations import Join, NamedEquality
+from .scope import EXACT, Scope, bound_fragment
 
 _COMPARISONS = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NEQ: "<>"}
 _SIMPLE = (
@@ -43,6 +44,8 @@ class Conditions:
     filters: dict[int, list[Fragment]] = field(default_factory=dict)
     equalities: list[Equality] = field(default_factory=list)
     ordered: set[int] = field(default_factory=set)
+    facts: list[Fact] = field(default_factory=list)
+    empty: str = ""
 
     def add_filter(self, vertex: int, condition: Fragment, *, movable: bool) -> None:
         """AND `condition` to the vertex's filter; one that could fail on some tuples keeps its place."""
@@ -72,11 +75,12 @@ def read_conditions(join: Join) -> Conditions:
         For a condition over several tables that is not an equality of one expression each.
     """
     conditions = Conditions()
-    for named in join.equalities:
-        conditions.equalities.append(_named(named, join))
-    for conjunct in join.conjuncts:
-        for node in _conjuncts(conjunct.node):
-            _sort(Conjunct(node, conjunct.scope), join, conditions)
+    for condition in join.conditions:
+        if isinstance(condition, NamedEquality):
+            _add_named(condition, join, conditions)
+        else:
+            for node in _conjuncts(condition.node):
+                _sort(node, condition.scope, join, conditions)
     return conditions
 
 
@@ -90,14 +94,17 @@ def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
         yield inner
 
 
-def _named(named: NamedEquality, join: Join) -> Equality:
-    return Equality(_key(named.left, join), _key(named.right, join), named.span)
-
-
-def _key(output: Output, join: Join) -> Key:
-    expression = bound_fragment(output)
-    (vertex,) = expression.vertices
-    return Key(vertex, expression, column_type(expression, join))
+def _add_named(named: NamedEquality, join: Join, conditions: Conditions) -> None:
+    """USING: as ``left.k = right.k``, where a side may be an expression of a subquery, or a constant."""
+    sides = [bound_fragment(named.left), bound_fragment(named.right)]
+    keys = [Key(next(iter(s.vertices), -1), s, column_type(s, join)) for s in sides]
+    constant = next((k for k in keys if k.vertex < 0), None)
+    if constant is not None:
+        text = f"{sides[0].wrapped().sql} = {sides[1].wrapped().sql}"
+        vertex = max(0, *(k.vertex for k in keys))
+        conditions.add_filter(vertex, Fragment((text,)), movable=False)
+        return
+    conditions.equalities.append(Equality(keys[0], keys[1], named.span))
 
 
 def column_type(expression: Fragment, join: Join) -> str | None:
@@ -109,8 +116,7 @@ def column_type(expression: Fragment, join: Join) -> str | None:
     return next(c.type for c in columns if c.name == column.column)
 
 
-def _sort(conjunct: Conjunct, join: Join, conditions: Conditions) -> None:
-    node, scope = conjunct.node, conjunct.scope
+def _sort(node: exp.Expr, scope: Scope, join: Join, conditions: Conditions) -> None:
     whole = scope.fragment(node)
     vertices = whole.vertices
     if len(vertices) > 1:
@@ -118,6 +124,10 @@ def _sort(conjunct: Conjunct, join: Join, conditions: Conditions) -> None:
         return
     if _is_true(node):
         return
+    if always_false(node):
+        conditions.empty = "a condition is always false"
+    types = {(i, c.name): c.type for i, o in enumerate(join.occurrences) for c in o.table.columns}
+    conditions.facts.extend(facts_of(node, scope, types))
     vertex = next(iter(vertices), 0)
     condition = whole.wrapped() if isinstance(node, exp.Or) else whole
     conditions.add_filter(vertex, condition, movable=_cannot_fail(node, scope, join))
@@ -160,7 +170,7 @@ def _equality(node: exp.Expr, scope: Scope, join: Join) -> Equality:
                 f"each side of '=' must read one table; this reads {reads}", "SKIMQL_MIXED_KEY", side, EXACT
             )
     keys = [Key(next(iter(e.vertices)), e, column_type(e, join)) for e in sides]
-    return Equality(keys[0], keys[1], scope.source.span_of(node))
+    return Equality(keys[0], keys[1], scope.span_of(node))
 
 
 def _is_loose(side: exp.Expr, scope: Scope) -> bool:

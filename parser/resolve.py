@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
 from sqlglot import exp
 
-from ..errors import SkimqlError, UnsupportedQuery
-from .aggregates import read_aggregates
-from .classes import JoinClass, JoinTree, Key, join_classes, join_tree
+from ..errors import ParseError, SkimqlError
+from .aggregates import count_rows
+from .classes import JoinClass, JoinTree, Key, cyclic_pairs, join_classes, join_tree
+from .expressions import Aggregated
+from .facts import carried, contradiction
 from .fragment import Fragment
-from .join_graph import Edge, JoinGraph, Query, Schema, Span, Vertex
+from .items import Results
+from .join_graph import Edge, Feature, Item, JoinGraph, Query, Schema, Span, Vertex
+from .outer import refuse_outer_joins
 from .predicates import Conditions, read_conditions
-from .relations import EXACT, Join
-from .scope import Scope
+from .relations import Join, Occurrence
+from .scope import EXACT, Scope
 from .select import parse_select
-from .statement import ApproximateSelect
+from .sets import read_set_expression, set_operation_of
+from .statement import ApproximateSelect, EstimateRows
 from .types import common_type
 
 
-def resolve(statement: ApproximateSelect, schema: Schema, *, ansi: bool = True) -> Query:
+def resolve(statement: ApproximateSelect, schema: Schema, *, ansi: bool = True, strict: bool = True) -> Query:
     """Resolve the names of a SELECT and build its join graph.
 
     Parameters
@@ -28,6 +36,9 @@ def resolve(statement: ApproximateSelect, schema: Schema, *, ansi: bool = True) 
         Registered tables; looked up ignoring case.
     ansi : bool
         ``spark.sql.ansi.enabled`` of the session: it decides the type in which keys are compared.
+    strict : bool
+        Whether to refuse a graph that is disconnected, or cyclic without ``BEHAVIOR 'do_nothing'``. EXPLAIN
+        shows such a graph; the query's features name it.
 
     Raises
     ------
@@ -42,40 +53,132 @@ def resolve(statement: ApproximateSelect, schema: Schema, *, ansi: bool = True) 
     -----
     Time O(v^2 * c) for v tables and c join classes, besides the parsing.
     """
+    try:
+        return _resolve(statement, schema, ansi, strict)
+    except RecursionError as error:
+        message = "the statement is nested too deeply"
+        raise ParseError(message, "SKIMQL_TOO_DEEP", statement.sql, (0, len(statement.sql))) from error
+
+
+def _resolve(statement: ApproximateSelect, schema: Schema, ansi: bool, strict: bool) -> Query:
     source = parse_select(statement.select_sql, statement.sql)
-    if not isinstance(source.tree, exp.Select):
-        scope = Scope(source, statement.sql)
-        what = "a set operation" if isinstance(source.tree, exp.SetOperation) else "this statement"
-        raise scope.fault(f"{what} cannot be estimated", "SKIMQL_UNSUPPORTED_STATEMENT", source.tree, EXACT)
-    join = Join(schema)
-    scope = join.read(source.tree, source, statement.sql)
-    _refuse_result_clauses(source.tree, scope)
-    conditions = read_conditions(join)
-    graph, warnings = build_graph(join, conditions, scope, ansi)
-    return Query(
+    outside = Scope(source, statement.sql, schema)
+    select = source.tree
+    if not isinstance(select, exp.Select):
+        what = "a set operation" if isinstance(select, exp.SetOperation) else "this statement"
+        hint = "SELECT APPROXIMATE COUNT(DISTINCT k) FROM (...), or " + EXACT
+        raise outside.fault(f"{what} cannot be estimated", "SKIMQL_UNSUPPORTED_STATEMENT", select, hint)
+    query = Query(
         statement.sql,
         statement.select_sql,
-        read_aggregates(source.tree, scope),
-        graph,
+        (),
+        JoinGraph((), ()),
         statement.accuracy,
         statement.method,
         statement.options,
         statement.seed,
-        warnings,
+    )
+    subquery = set_operation_of(select)
+    if subquery is not None:
+        return _set_query(query, select, subquery, outside)
+    join = Join(schema)
+    scope = join.read(select, outside)
+    refuse_outer_joins(join, scope)
+    conditions = read_conditions(join)
+    tolerant = not strict or statement.accuracy.behavior == "do_nothing"
+    built = build_graph(join, conditions, scope, ansi, cyclic=tolerant, disconnected=not strict)
+    results = Results(select, scope, join)
+    results.read()
+    return replace(
+        query,
+        aggregates=tuple(results.aggregates),
+        graph=built.graph,
+        warnings=built.warnings,
+        items=tuple(results.items),
+        groups=tuple(results.groups),
+        having=results.having,
+        order=tuple(results.order),
+        limit=results.limit,
+        offset=results.offset,
+        empty=conditions.empty,
+        features=(*built.features, *results.features),
     )
 
 
-def _refuse_result_clauses(select: exp.Select, scope: Scope) -> None:
-    for key, name in (("group", "GROUP BY"), ("having", "HAVING"), ("order", "ORDER BY"), ("limit", "LIMIT")):
-        node = select.args.get(key)
-        if node is not None:
-            raise scope.fault(f"{name} cannot be estimated", "SKIMQL_UNSUPPORTED_CLAUSE", node, EXACT)
+def _set_query(query: Query, select: exp.Select, subquery: exp.Subquery, outside: Scope) -> Query:
+    join = Join(outside.schema)
+    sets, aggregate = read_set_expression(select, subquery, join, outside)
+    conditions = read_conditions(join)
+    return replace(
+        query,
+        aggregates=(aggregate,),
+        graph=JoinGraph(_vertices(join, conditions), ()),
+        items=(Item(aggregate.name, Aggregated(0), aggregate.span),),
+        sets=sets,
+        features=(Feature("set expression", outside.span_of(subquery)),),
+    )
+
+
+def resolve_rows(statement: EstimateRows, schema: Schema, *, ansi: bool = True) -> Query:
+    """The query that counts the rows of ``ESTIMATE ROWS FOR SELECT ...``: COUNT(*) under the name ``rows``.
+
+    The SELECT list is read for its names only.
+
+    Raises
+    ------
+    ParseError, UnknownName, UnsupportedQuery
+        As `resolve`; also for a SELECT that aggregates, groups, is DISTINCT or has a LIMIT.
+    """
+    select = statement.select
+    source = parse_select(select.select_sql, statement.sql)
+    outside = Scope(source, statement.sql, schema)
+    join = Join(schema)
+    join.select_outputs(source.tree, outside)
+    refuse_outer_joins(join, outside)
+    conditions = read_conditions(join)
+    built = build_graph(join, conditions, outside, ansi)
+    span = outside.span_of(source.tree)
+    return Query(
+        statement.sql,
+        select.select_sql,
+        (count_rows("rows", span),),
+        built.graph,
+        select.accuracy,
+        select.method,
+        select.options,
+        select.seed,
+        built.warnings,
+        (Item("rows", Aggregated(0), span),),
+        empty=conditions.empty,
+        features=built.features,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A join graph, what Spark's own comparisons lose, and how the graph is special."""
+
+    graph: JoinGraph
+    warnings: tuple[str, ...]
+    features: tuple[Feature, ...]
 
 
 def build_graph(
-    join: Join, conditions: Conditions, scope: Scope, ansi: bool
-) -> tuple[JoinGraph, tuple[str, ...]]:
-    """The join tree of the conditions, and warnings about comparisons that lose information."""
+    join: Join,
+    conditions: Conditions,
+    scope: Scope,
+    ansi: bool,
+    *,
+    cyclic: bool = False,
+    disconnected: bool = False,
+) -> Built:
+    """The join tree of the conditions; a cyclic or disconnected graph only where it is allowed.
+
+    Raises
+    ------
+    UnsupportedQuery
+        ``SKIMQL_CROSS_PRODUCT``, ``SKIMQL_CYCLIC_JOIN`` or ``SKIMQL_KEY_TYPES``.
+    """
     inside = [e for e in conditions.equalities if e.left.vertex == e.right.vertex]
     between = [e for e in conditions.equalities if e.left.vertex != e.right.vertex]
     for equality in inside:
@@ -84,20 +187,52 @@ def build_graph(
     for joined in classes:
         for first, second in joined.repeated():
             _equal_within(conditions, first, second)
+        for key, condition, fact in list(carried(conditions.facts, joined)):
+            conditions.add_filter(key.vertex, condition, movable=True)
+            conditions.facts.append(fact)
+    excluded = contradiction(conditions.facts)
+    if excluded is not None and not conditions.empty:
+        column = excluded.expression.column
+        assert column is not None
+        alias = join.occurrences[excluded.vertex].alias
+        conditions.empty = f"the conditions on {alias}.{column.column} exclude one another"
     tree = join_tree(len(join.occurrences), classes)
-    _refuse_cross_product(tree, join, scope)
+    features = []
+    if len(tree.components) > 1:
+        if not disconnected:
+            raise _cross_product(tree, join, scope)
+        features.append(Feature("cross product", _second_part(tree, join).span))
+    pairs: Sequence[tuple[int, int, tuple[int, ...]]] = tree.edges
     if not tree.acyclic:
-        raise _cyclic(classes, scope)
+        if not cyclic:
+            raise _cyclic(classes, scope)
+        features.append(Feature("cyclic join", _last_equality(classes)))
+        pairs = cyclic_pairs(classes)
+    warnings: dict[str, None] = {}
+    edges = _edges(pairs, classes, scope, ansi, warnings)
+    return Built(JoinGraph(_vertices(join, conditions), edges), tuple(warnings), tuple(features))
+
+
+def _vertices(join: Join, conditions: Conditions) -> tuple[Vertex, ...]:
+    return tuple(
+        Vertex(o.table.name, o.alias, conditions.filter_of(i), o.span) for i, o in enumerate(join.occurrences)
+    )
+
+
+def _edges(
+    pairs: Sequence[tuple[int, int, tuple[int, ...]]],
+    classes: list[JoinClass],
+    scope: Scope,
+    ansi: bool,
+    warnings: dict[str, None],
+) -> tuple[Edge, ...]:
     names: set[str] = set()
     edges = []
-    warnings: dict[str, None] = {}
-    for left, right, shared in tree.edges:
+    for left, right, shared in pairs:
         keys = [(classes[c].key_at(left), classes[c].key_at(right)) for c in shared]
         types = [
             _compared(a, b, classes[c], scope, ansi, warnings) for c, (a, b) in zip(shared, keys, strict=True)
         ]
-        span = _span_of([classes[c] for c in shared], left, right)
-        name = _class_name([a for a, _ in keys], names)
         edges.append(
             Edge(
                 left,
@@ -105,15 +240,12 @@ def build_graph(
                 tuple(a.expression.sql for a, _ in keys),
                 tuple(b.expression.sql for _, b in keys),
                 tuple(types),
-                name,
-                span,
+                _class_name([a for a, _ in keys], names),
+                _span_of([classes[c] for c in shared], left, right),
                 shared,
             )
         )
-    vertices = tuple(
-        Vertex(o.table.name, o.alias, conditions.filter_of(i), o.span) for i, o in enumerate(join.occurrences)
-    )
-    return JoinGraph(vertices, tuple(edges)), tuple(warnings)
+    return tuple(edges)
 
 
 def _equal_within(conditions: Conditions, first: Key, second: Key) -> None:
@@ -123,29 +255,26 @@ def _equal_within(conditions: Conditions, first: Key, second: Key) -> None:
     conditions.add_filter(first.vertex, Fragment(pieces), movable=False)
 
 
-def _refuse_cross_product(tree: JoinTree, join: Join, scope: Scope) -> None:
-    if len(tree.components) < 2:
-        return
-    one, other = (min(c) for c in tree.components[:2])
-    first, second = join.occurrences[one], join.occurrences[other]
-    raise scope.fault(
-        f"there is no join condition between {first.alias} and {second.alias}",
-        "SKIMQL_CROSS_PRODUCT",
-        second.span,
-        f"ON {first.alias}.k = {second.alias}.k, or {EXACT}",
-    )
+def _second_part(tree: JoinTree, join: Join) -> Occurrence:
+    return join.occurrences[min(tree.components[1])]
+
+
+def _cross_product(tree: JoinTree, join: Join, scope: Scope) -> SkimqlError:
+    first, second = join.occurrences[min(tree.components[0])], _second_part(tree, join)
+    message = f"there is no join condition between {first.alias} and {second.alias} (a cross product)"
+    hint = f"ON {first.alias}.k = {second.alias}.k, or {EXACT}"
+    return scope.fault(message, "SKIMQL_CROSS_PRODUCT", second.span, hint)
+
+
+def _last_equality(classes: list[JoinClass]) -> Span:
+    """The query's last equality closes the cycle, or one before it."""
+    return max((e.span for c in classes for e in c.equalities), key=lambda s: s.start)
 
 
 def _cyclic(classes: list[JoinClass], scope: Scope) -> SkimqlError:
-    """The query's last equality closes the cycle, or one before it."""
-    last = max((e for c in classes for e in c.equalities), key=lambda e: e.span.start)
-    return scope.fault(
-        "the join conditions form a cycle over different keys; its estimate would have no bound",
-        "SKIMQL_CYCLIC_JOIN",
-        last.span,
-        f"{EXACT}, or leave one of the conditions out",
-        UnsupportedQuery,
-    )
+    message = "the join conditions form a cycle over different keys; its estimate would have no bound"
+    hint = f"{EXACT}, or BEHAVIOR 'do_nothing' for an estimate without one"
+    return scope.fault(message, "SKIMQL_CYCLIC_JOIN", _last_equality(classes), hint)
 
 
 def _compared(

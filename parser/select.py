@@ -21,7 +21,7 @@ from sqlglot.tokens import Token  # type: ignore[attr-defined]
 
 from ..errors import ParseError
 from .join_graph import Span
-from .statement import without_comments
+from .script import without_comments
 
 _PLACE = "skimql_tokens"
 
@@ -64,6 +64,12 @@ for _name in (
     "_parse_join",
     "_parse_select",
     "_parse_cte",
+    "_parse_group",
+    "_parse_having",
+    "_parse_order",
+    "_parse_ordered",
+    "_parse_limit",
+    "_parse_offset",
 ):
     setattr(SpannedParser, _name, _noting(_name))
 
@@ -152,8 +158,11 @@ def _syntax_error(error: SqlglotParseError, tokens: list[Token], shown: str) -> 
     line, column = what.get("line"), what.get("col")
     token = next((t for t in tokens if t.line == line and t.col == column), tokens[-1] if tokens else None)
     span = (token.start, token.end + 1) if token is not None else (0, len(shown))
-    description = str(what.get("description") or "this is not a SELECT").rstrip(".")
-    return ParseError(f"syntax error: {description[0].lower()}{description[1:]}", sql=shown, span=span)
+    said = str(what.get("description") or "").rstrip(".")
+    # sqlglot names its own classes where an operand is missing.
+    reason = "something is missing here" if not said or "<class" in said else said[0].lower() + said[1:]
+    hint = "complete the expression, or see what Spark says: EXACT SELECT ..."
+    return ParseError(f"syntax error: {reason}", "SKIMQL_SYNTAX_ERROR", shown, span, hint)
 
 
 def _refuse_double_quotes(tokens: list[Token], sql: str, shown: str) -> None:

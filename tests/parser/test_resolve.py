@@ -163,7 +163,7 @@ def test_struct_fields_and_qualified_tables():
     resolved = query(
         "COUNT(t.a.b.c) FROM main.s.t JOIN x ON s.t.k = x.id WHERE a.b.c > 1 AND main.s.t.k = 2", tables
     )
-    assert filters(resolved) == {"t": "`a`.B.C > 1 AND `k` = 2"}
+    assert filters(resolved) == {"t": "`a`.B.C > 1 AND `k` = 2", "x": "`id` = 2"}
     assert resolved.aggregates[0].total == (Term((Factor(0, "`a`.B.C", presence=True),)),)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skimql.errors import ParseError, SkimqlError, UnsupportedQuery
@@ -51,6 +51,7 @@ def test_blanks_and_comments_are_no_statements(script):
     assert split_statements(script) == ()
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab ';`\"\\-/*\nr", max_size=30))
 def test_splitting_loses_nothing_but_blanks_and_comments(script):
     try:
@@ -229,6 +230,7 @@ WORDS = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(WORDS, max_size=12).map(" ".join))
 def test_any_text_is_a_statement_or_an_error_of_ours(text):
     try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from skimql.parser.join_graph import Column, TableSchema
 
 
-def table(table_name, **columns):
+def table(table_name, view=None, **columns):
     """A table whose columns have the given Spark types."""
-    return TableSchema(table_name, tuple(Column(name, kind) for name, kind in columns.items()))
+    return TableSchema(table_name, tuple(Column(name, kind) for name, kind in columns.items()), view)
 
 
 def schema(*tables):
