@@ -63,6 +63,10 @@ def _bytes(size: int) -> str:
 
 
 def _answer_table(answer: Answer, sink: TextIO) -> None:
+    if answer.columns == ("plan",):
+        # A plan is a text of its own layout.
+        sink.write(answer.value + "\n")
+        return
     if answer.compared is None:
         header: Sequence[str] = answer.columns
         rows = [[format_cell(c) for c in row] for row in answer.rows]

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..optimizer.plan import Plan, PlannedAggregate, PlannedTerm
-from ..sketches.estimate import JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
+from ..optimizer.plan import Plan
+from ..parser.expressions import Aggregated
+from ..parser.join_graph import Query
 from ..sketches.interval import Estimate, exact
+from .evaluate import Cell, Evaluator
 from .maintain import Built
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# A value of the table: an estimate, or what Spark computed.
-Cell = Estimate | Any
 
 
 @dataclass(frozen=True)
@@ -157,7 +156,7 @@ class Answer:
 
 
 def answer_plan(plan: Plan, built: Sequence[Built], confidence: float) -> Answer:
-    """Evaluate every aggregate of the plan from its finished sketches.
+    """Evaluate every item of the query from finished sketches.
 
     Parameters
     ----------
@@ -167,10 +166,11 @@ def answer_plan(plan: Plan, built: Sequence[Built], confidence: float) -> Answer
     confidence : float
         Wanted confidence of each interval, in (0, 1).
     """
-    cells = tuple(_estimate(plan, aggregate, built, confidence) for aggregate in plan.aggregates)
-    notes = tuple(dict.fromkeys(note for cell in cells for note in cell.notes))
+    evaluator = Evaluator(plan, built, confidence)
+    cells = tuple(evaluator.cell(item.expression) for item in plan.query.items)
+    notes = tuple(dict.fromkeys(note for c in cells if isinstance(c, Estimate) for note in c.notes))
     return Answer(
-        tuple(a.name for a in plan.aggregates),
+        tuple(item.name for item in plan.query.items),
         (cells,),
         plan=plan,
         bytes_used=sum(b.sketch.nbytes for b in built),
@@ -178,36 +178,14 @@ def answer_plan(plan: Plan, built: Sequence[Built], confidence: float) -> Answer
     )
 
 
-def _estimate(plan: Plan, aggregate: PlannedAggregate, built: Sequence[Built], confidence: float) -> Estimate:
-    edges = [(e.left, e.right, e.left_position, e.right_position) for e in plan.edges]
-    total = [_term(t, built) for t in aggregate.total]
-    presence = [_term(t, built) for t in aggregate.presence]
-    if aggregate.function == "avg":
-        return sum_ratio_estimate(total, presence, edges, confidence)
-    if aggregate.function == "sum" and known_sum(presence, edges) == 0:
-        # No tuple joins that has a value: SQL's sum of nothing is NULL, and this is known exactly.
-        return exact(math.nan)
-    return sum_estimate(total, edges, confidence, *_bounds(aggregate.total, built))
-
-
-def _term(term: PlannedTerm, built: Sequence[Built]) -> JoinTerm:
-    scale = math.prod(built[i].scale for i in term.synopses)
-    return JoinTerm(tuple(built[i].sketch for i in term.synopses), term.coefficient / scale)
-
-
-def _bounds(terms: Sequence[PlannedTerm], built: Sequence[Built]) -> tuple[float, float]:
-    """Provable bounds of a total: no join adds more than the product of the absolute weights.
-
-    The lower bound is 0 where no weight is negative.
-    """
-    low = high = 0.0
-    for term in terms:
-        chosen = [built[i] for i in term.synopses]
-        most = abs(term.coefficient) * math.prod(b.tally.mass / b.scale for b in chosen)
-        signed = term.coefficient < 0 or any(b.tally.negative for b in chosen)
-        high += most
-        low -= most if signed else 0.0
-    return low, high
+def nothing_joins(query: Query) -> Answer:
+    """The exact answer of a query whose conditions exclude one another: counts are 0, all else is NULL."""
+    zero = {i for i, a in enumerate(query.aggregates) if a.function.startswith("count")}
+    cells = tuple(
+        exact(0 if isinstance(item.expression, Aggregated) and item.expression.index in zero else math.nan)
+        for item in query.items
+    )
+    return Answer(tuple(item.name for item in query.items), (cells,), notes=(query.empty,))
 
 
 def with_target(answer: Answer, target: float) -> tuple[bool, Answer]:
