@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import AccuracyNotReached, ParseError, UnsupportedQuery
-from ..optimizer.choose import choose
+from ..optimizer.choose import choose, choose_within
 from ..optimizer.describe import describe
 from ..optimizer.plan import Plan
 from ..parser.explain import explain
@@ -203,6 +203,8 @@ class Session:
     def _plan(self, query: Query, settings: Settings) -> Plan:
         typed = with_key_types(query, self.tables, self._ansi())
         rows = settings.rows or rows_for(settings.confidence)
+        if settings.size_bytes is not None:
+            return choose_within(typed, settings.seed, rows, settings.size_bytes, settings.sparse)
         return choose(typed, settings.seed, rows, settings.buckets, settings.sparse)
 
     def _explained(self, statement: Explain) -> str:
@@ -238,6 +240,7 @@ class Session:
                 "confidence": asked.confidence,
                 "behavior": asked.behavior,
                 "seed": statement.seed,
+                "size_bytes": statement.size_bytes,
             }
             return replace(settings, **{k: v for k, v in clauses.items() if v is not None})
         except BadSetting as fault:

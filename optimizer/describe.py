@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from .plan import Plan, Synopsis
-
-BYTES_PER_COUNTER = 8
+from .plan import BYTES_PER_COUNTER, Plan, Synopsis
 
 
 def describe(plan: Plan) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from ..parser.join_graph import Query
 
+BYTES_PER_COUNTER = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Attribute:

@@ -190,6 +190,20 @@ def test_settings_reach_the_next_query_and_clauses_go_over_them(session):
         session.sql("SET skimql.rowss = 3")
 
 
+def test_a_size_bounds_all_sketches_of_the_query_together(session):
+    register_cases(session)
+    sql = "SELECT APPROXIMATE COUNT(*), SUM(m) FROM x JOIN y ON x.id = y.id"
+    synopses = session.plan(f"{sql} SIZE 64 KB").synopses
+    bytes_used = sum(8 * s.rows * s.buckets for s in synopses)
+    assert 0.99 * 64 * 1024 < bytes_used <= 64 * 1024
+    assert session.sql(f"{sql} SIZE 64KB SEED 2").plan.seed == 2
+    with pytest.raises(SkimqlError, match="too few") as caught:
+        session.sql(f"{sql} SIZE 100")
+    assert caught.value.code == "SKIMQL_BUDGET_EXCEEDED"
+    least = int(caught.value.hint.split()[1])
+    assert session.plan(f"{sql} SIZE {least}").synopses[0].buckets == 2
+
+
 def test_what_happens_when_the_asked_error_is_missed(session):
     """2,000 keys in 16 buckets: no such sketch is within 0.1 %."""
     session.table("p", session.spark.sql("SELECT id AS k FROM range(2000)"))
