@@ -13,6 +13,7 @@ Every module listed in `benchmarks.sketches.MODULES` is imported, and so has its
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -69,10 +70,17 @@ def run_study(name: str, options: Options) -> Iterable[Record]:
 
 
 def run_case(case: Case, options: Options) -> Record:
-    """Run a case over its seeds."""
+    """Run a case over its seeds.
+
+    Estimates that say "cannot tell" (an infinite interval) have no error: they are counted as ``undecided``,
+    and the record is that of the others.
+    """
     start = time.process_time()
-    seeds = case.seeds or options.seeds
-    estimates = [case.run(seed) for seed in range(seeds)]
-    done = record(case.study, case.method, case.words, case.parameters, estimates, case.truth)
+    estimates = [case.run(seed) for seed in range(case.seeds or options.seeds)]
+    told = [e for e in estimates if math.isfinite(e.half_width)]
+    if not told:
+        raise ValueError(f"{case.method} at {case.words} words cannot tell for any seed: {case.parameters}")
+    done = record(case.study, case.method, case.words, case.parameters, told, case.truth)
+    done["undecided"] = len(estimates) - len(told)
     done["cpu_s"] = time.process_time() - start
     return done
