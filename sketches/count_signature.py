@@ -1,0 +1,232 @@
+"""Count signatures: three sums per cell that tell an empty cell, a single key and a mixture apart.
+
+A cell sums over its tuples the weight, weight times key, and weight times a random *print* of the key. The
+paper's count signature [1] keeps a total and one counter for each bit of the key (65 counters for 64-bit
+keys); three words do the same and are as linear.
+
+References
+----------
+.. [1] S. Ganguly, M. Garofalakis, A. Kumar, R. Rastogi, "Join-Distinct Aggregate Estimation over Update
+   Streams", PODS 2005, Section 2.2 (count signatures of 2-level hash sketches).
+
+Notes
+-----
+Departs from [1]: key and print sums are taken modulo 2^64. Sums modulo 2^64 are a group, so the sketch
+stays linear and its bytes do not depend on the order of updates. The counts are ordinary int64 and never
+wrap: an update that could make one do so is refused before anything changes.
+
+A cell with one key of net weight c holds (c, c * key, c * print). If 2^t is the largest power of two in c,
+division leaves the key modulo 2^(64 - t); the highest 16 bits of the key are therefore repeated as the lowest
+16 bits of its print, and the key comes back whole while t <= 16. What is left over, and the key's own cell
+number, verify it.
+
+A cell is taken for empty when all three sums are zero, and for a single key when all three are that key's.
+The 48 random bits of each print make either false with probability at most 2^(t - 48), where 2^t divides
+the weight of all keys that should not be there: about 3e-15 for ordinary weights, nothing to rely on beyond
+2^40.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .accumulate import INT64_END, absolute_peak
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+Kinds = NDArray[np.int8]
+
+EMPTY, SINGLETON, MULTIPLE, AMBIGUOUS = range(4)
+WORDS_PER_CELL = 3
+REPEATED_BITS = 16  # of the key, in its print; also the largest power of two a decodable weight may hold
+
+_ONE = np.uint64(1)
+_LOW16 = np.uint64(0xFFFF)
+_LOW48 = np.uint64((1 << 48) - 1)
+_SHIFT48 = np.uint64(48)
+
+
+def make_prints(keys: Ints, random: Words) -> Words:
+    """Prints of the keys: 48 random bits above the 16 highest bits of the key.
+
+    Parameters
+    ----------
+    keys : ndarray of int64, shape (n,)
+    random : ndarray of uint64, shape (n,)
+        A hash of each key with 48 or more random bits, the lowest of which are used.
+    """
+    return (random << np.uint64(REPEATED_BITS)) | (keys.view(np.uint64) >> _SHIFT48)
+
+
+@dataclass(slots=True)
+class CountSignatures:
+    """A flat array of cells.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (cells,)
+        Net weight of each cell.
+    key_sums, print_sums : ndarray of uint64, shape (cells,)
+        Sums of weight * key and weight * print modulo 2^64.
+    bound : int
+        At least the largest absolute count; decides whether one could overflow, and is no part of the state.
+    """
+
+    counts: Ints
+    key_sums: Words
+    print_sums: Words
+    bound: int = 0
+
+    @classmethod
+    def zeros(cls, cells: int) -> CountSignatures:
+        """Empty cells."""
+        return cls(np.zeros(cells, np.int64), np.zeros(cells, np.uint64), np.zeros(cells, np.uint64))
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]], cells: int) -> CountSignatures:
+        """Cells from the arrays `counts`, `key_sums` and `print_sums`; ValueError if they do not fit."""
+        if set(arrays) != {"counts", "key_sums", "print_sums"}:
+            raise ValueError(f"count signatures are counts, key_sums and print_sums, not {sorted(arrays)}")
+        cell = cls.zeros(cells)
+        for name, into in cell.arrays().items():
+            array = arrays[name]
+            if array.shape != into.shape or array.dtype != into.dtype:
+                raise ValueError(
+                    f"{name} are {into.dtype} of shape {into.shape}, not {array.dtype} of shape {array.shape}"
+                )
+            into[...] = array
+        cell.bound = absolute_peak(cell.counts)
+        return cell
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """The three arrays by name, not copied."""
+        return {"counts": self.counts, "key_sums": self.key_sums, "print_sums": self.print_sums}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the three arrays."""
+        return int(self.counts.nbytes + self.key_sums.nbytes + self.print_sums.nbytes)
+
+    def copy(self) -> CountSignatures:
+        """An independent copy."""
+        return CountSignatures(self.counts.copy(), self.key_sums.copy(), self.print_sums.copy(), self.bound)
+
+    def add(self, cells: NDArray[np.intp], keys: Ints, prints: Words, weights: Ints) -> None:
+        """Add tuples to their cells, in place.
+
+        Parameters
+        ----------
+        cells : ndarray of intp, shape (n,)
+        keys, weights : ndarray of int64, shape (n,)
+        prints : ndarray of uint64, shape (n,)
+            From `make_prints`.
+
+        Notes
+        -----
+        The caller must have made room for the whole batch with `reserve`.
+        """
+        factors = weights.view(np.uint64)
+        np.add.at(self.counts, cells, weights)
+        np.add.at(self.key_sums, cells, factors * keys.view(np.uint64))
+        np.add.at(self.print_sums, cells, factors * prints)
+
+    def reserve(self, mass: int) -> None:
+        """Make room for `mass` more absolute weight in any one cell.
+
+        Raises
+        ------
+        OverflowError
+            If a count could leave int64, should all of it meet in the fullest cell.
+        """
+        if self.bound + mass >= INT64_END:
+            self.bound = absolute_peak(self.counts)  # deletions lower the counts, not the bound
+        if self.bound + mass >= INT64_END:
+            raise OverflowError(
+                f"a count of up to {self.bound} cannot take a batch of total weight {mass} within 64 bits; "
+                "use smaller batches or weights"
+            )
+        self.bound += mass
+
+    def combine(self, other: CountSignatures, sign: int) -> None:
+        """Add (`sign` +1) or subtract (-1) the cells of another, in place; OverflowError as in `add`."""
+        self.reserve(other.bound)
+        operation = np.add if sign > 0 else np.subtract
+        operation(self.counts, other.counts, out=self.counts)
+        operation(self.key_sums, other.key_sums, out=self.key_sums)
+        operation(self.print_sums, other.print_sums, out=self.print_sums)
+
+    def occupied(self) -> NDArray[np.bool_]:
+        """Which cells hold a key of net weight other than zero; shape (cells,)."""
+        return np.asarray((self.counts.view(np.uint64) | self.key_sums | self.print_sums) != 0)
+
+    def decode(
+        self, locate: Callable[[Ints], tuple[NDArray[np.intp], Words]], cells: NDArray[np.intp] | None = None
+    ) -> tuple[Kinds, Ints]:
+        """Classify cells and read the keys of those that hold exactly one.
+
+        Parameters
+        ----------
+        locate : callable
+            Takes keys of shape (m,) and returns the flat cell and the print of each.
+        cells : ndarray of intp, shape (n,), optional
+            The cells to look at; all by default.
+
+        Returns
+        -------
+        kinds : ndarray of int8, shape (n,)
+            EMPTY, SINGLETON, MULTIPLE (two keys or more, certainly), or AMBIGUOUS: one key or more, of
+            weights with a factor above 2^16.
+        keys : ndarray of int64, shape (n,)
+            The key of each singleton, 0 elsewhere.
+        """
+        where = np.arange(len(self.counts)) if cells is None else cells
+        kinds = np.zeros(len(where), np.int8)
+        keys = np.zeros(len(where), np.int64)
+        counts = self.counts[where]
+        key_sums, print_sums = self.key_sums[where], self.print_sums[where]
+        occupied = np.flatnonzero((counts.view(np.uint64) | key_sums | print_sums) != 0)
+        kinds[occupied] = MULTIPLE
+        twos = trailing_zeros(counts[occupied])
+        # One key of weight c makes both sums multiples of the power of two in c; most mixtures fail here.
+        mask = (_ONE << np.minimum(twos, 63).astype(np.uint64)) - _ONE
+        divisible = ((key_sums[occupied] | print_sums[occupied]) & mask) == 0
+        divisible &= counts[occupied] != 0
+        kinds[occupied[divisible & (twos > REPEATED_BITS)]] = AMBIGUOUS
+        chosen = divisible & (twos <= REPEATED_BITS)
+        at, twos = occupied[chosen], twos[chosen].astype(np.uint64)
+        candidates = _divide(counts[at], key_sums[at], print_sums[at], twos)
+        located, prints = locate(candidates)
+        factors = counts[at].view(np.uint64)
+        verified = (located == where[at]) & (factors * prints == print_sums[at])
+        verified &= factors * candidates.view(np.uint64) == key_sums[at]
+        kinds[at[verified]] = SINGLETON
+        keys[at[verified]] = candidates[verified]
+        return kinds, keys
+
+
+def trailing_zeros(values: Ints) -> NDArray[np.int64]:
+    """Exponent of the largest power of two that divides each value; 64 for zero."""
+    lowest = (values & -values).view(np.uint64)
+    # A power of two is exact in float64; frexp of zero is 0, which becomes 64.
+    exponent = np.frexp(lowest.astype(np.float64))[1].astype(np.int64) - 1
+    return np.where(lowest == 0, np.int64(64), exponent)
+
+
+def inverse_odd(odd: Words) -> Words:
+    """Inverses modulo 2^64 of odd numbers, by Newton's iteration."""
+    inverse = odd * np.uint64(3) ^ np.uint64(2)  # right in the lowest 5 bits; each step doubles that
+    for _ in range(4):
+        inverse *= np.uint64(2) - odd * inverse
+    return inverse
+
+
+def _divide(counts: Ints, key_sums: Words, print_sums: Words, twos: Words) -> Ints:
+    """The key of every cell, were it the only one there; `twos` at most REPEATED_BITS."""
+    inverse = inverse_odd((counts >> twos.view(np.int64)).view(np.uint64))
+    low = (key_sums >> twos) * inverse & _LOW48
+    high = (print_sums >> twos) * inverse & _LOW16
+    return (high << _SHIFT48 | low).view(np.int64)
