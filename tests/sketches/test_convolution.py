@@ -283,7 +283,7 @@ def test_ill_formed_queries_are_refused_with_both_ends_named():
     refused = {
         "one edge fewer": ([a, a], []),
         "different sizes": ([a, small], [(0, 1, 0, 0)]),
-        "share": ([a, ab, ab], [(0, 1, 0, 0), (1, 2, 0, 0)]),
+        "share": ([a, ab, ab, a], [(0, 1, 0, 0), (1, 2, 1, 1), (2, 3, 0, 0)]),
         "are joined": ([a, ab], [(0, 1, 0, 0)]),
         "names vertex 5": ([a, a], [(0, 5, 0, 0)]),
         "names attribute 1": ([a, a], [(0, 1, 1, 0)]),
