@@ -127,10 +127,13 @@ class Cells:
         EMPTY, SINGLETON, MULTIPLE or AMBIGUOUS of `count_signature`.
     keys : ndarray of int64, shape (levels, buckets)
         The key of each singleton.
+    throws : int
+        How often each key is thrown into the cells; see `Occupancy`.
     """
 
     kinds: Kinds
     keys: Ints
+    throws: int = 1
 
     def singles(self) -> Ints:
         """The keys seen by themselves, shape (n,)."""
@@ -140,9 +143,8 @@ class Cells:
     def occupancy(self) -> Occupancy:
         """Numbers of cells of each kind on each level."""
         kinds = (EMPTY, SINGLETON, MULTIPLE, AMBIGUOUS)
-        tally = Occupancy(
-            level_probabilities(len(self.kinds)), *((self.kinds == kind).sum(axis=1) for kind in kinds)
-        )
+        counts = ((self.kinds == kind).sum(axis=1) for kind in kinds)
+        tally = Occupancy(level_probabilities(len(self.kinds)), *counts, throws=self.throws)
         # Whether a cell is ambiguous depends on the weights in it, so the others are a biased choice: blur
         # all.
         return tally.blurred() if tally.occupied.any() else tally

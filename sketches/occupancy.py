@@ -51,6 +51,9 @@ class Occupancy:
     empty, single, multiple, occupied : ndarray of int64, shape (levels,)
         Buckets that hold no key, exactly one, at least two, and at least one (nothing more being known).
         Their sum is the number of buckets, the same on each level.
+    throws : int
+        Times each key is thrown, by functions of their own, into the buckets of all levels; as many as there
+        are buckets where each bucket belongs to another copy of a sketch.
     """
 
     probabilities: Floats
@@ -58,6 +61,7 @@ class Occupancy:
     single: NDArray[np.int64]
     multiple: NDArray[np.int64]
     occupied: NDArray[np.int64]
+    throws: int = 1
 
     @property
     def buckets(self) -> int:
@@ -67,7 +71,8 @@ class Occupancy:
     @property
     def certain(self) -> int:
         """Keys that must be there: one for each occupied bucket, two for each mixture."""
-        return int(self.single.sum() + 2 * self.multiple.sum() + self.occupied.sum())
+        seen = int(self.single.sum() + 2 * self.multiple.sum() + self.occupied.sum())
+        return -(-seen // self.throws)
 
     @property
     def exact(self) -> bool:
@@ -83,7 +88,7 @@ class Occupancy:
         """The same, with single keys and mixtures no longer told apart."""
         zero = np.zeros_like(self.single)
         seen = self.single + self.multiple + self.occupied
-        return Occupancy(self.probabilities, self.empty, zero, zero, seen)
+        return Occupancy(self.probabilities, self.empty, zero, zero, seen, self.throws)
 
     def maximum_likelihood(self) -> float:
         """The most likely number of keys; infinite if `saturated`.
@@ -97,7 +102,7 @@ class Occupancy:
         if self.saturated:
             return math.inf
         low = math.log(self.certain) - 1.0
-        high = math.log(self.buckets / float(self.probabilities.min())) + 10.0
+        high = self._log_most()
         for _ in range(_STEPS):
             middle = (low + high) / 2
             if self._score(math.exp(middle)) > 0:
@@ -145,14 +150,18 @@ class Occupancy:
             return max(float(self.certain), self._fewest(-math.log((1 - confidence) / 2))), math.inf
         best = self.maximum_likelihood()
         # A fixed number of keys varies less than the Poisson number that the likelihood imagines.
-        share = max(1.0 - self.information(best) / best, 0.0)
+        share = max(1.0 - self.information(best) / (best * self.throws), 0.0)
         drop = quantile * quantile / 2 * share
         low = self._crossing(best, drop, -1)
         high = self._crossing(best, drop, +1)
         return max(math.floor(low), float(self.certain)), float(math.ceil(high))
 
     def _rates(self, keys: float) -> Floats:
-        return keys / self.buckets * self.probabilities
+        return keys * self.throws / self.buckets * self.probabilities
+
+    def _log_most(self) -> float:
+        """Logarithm of more keys than any sketch of this size can tell from full."""
+        return math.log(self.buckets / (self.throws * float(self.probabilities.min()))) + 10.0
 
     def _score(self, keys: float) -> float:
         rate = np.clip(self._rates(keys), 1e-300, None)
@@ -177,7 +186,7 @@ class Occupancy:
 
     def _fewest(self, drop: float) -> float:
         """The number of keys that fills everything with probability exp(-drop), given that all is full."""
-        low, high = 0.0, math.log(self.buckets / float(self.probabilities.min())) + 10.0
+        low, high = 0.0, self._log_most()
         for _ in range(_STEPS):
             middle = (low + high) / 2
             if self.log_likelihood(math.exp(middle)) < -drop:

@@ -189,7 +189,6 @@ def estimate(
     alone = {name: estimate_keys(cell.occupancy(), confidence) for name, cell in cells.items()}
     value = min(found.value, expression.most({name: e.value for name, e in alone.items()}))
     high = min(found.high, expression.most({name: e.high for name, e in alone.items()}))
-    value, high = max(value, hits), max(high, hits)
     low = min(found.low, value)
     return Estimate(value, low, max(high, value), confidence, found.certified, found.basis, found.notes)
 
@@ -223,7 +222,7 @@ def overlay(cells: list[Cells]) -> Cells:
         kinds[unclear] = AMBIGUOUS
         kinds[fresh], keys[fresh] = cell.kinds[fresh], cell.keys[fresh]
     keys[kinds != SINGLETON] = 0
-    return Cells(kinds, keys)
+    return Cells(kinds, keys, cells[0].throws)
 
 
 def _check(names: list[str], sketches: Mapping[str, CellSketch]) -> None:

@@ -64,21 +64,23 @@ def estimate_share(occupancy: Occupancy, hits: int, sample: int, confidence: flo
     Notes
     -----
     The sample is drawn without replacement from the keys themselves: the share's error shrinks by
-    sqrt(1 - sample / keys).
+    sqrt(1 - sample / keys), or of each copy's part of the sample.
     """
     low, high = occupancy.interval(confidence)
+    # Independent copies see a key once each: what they see for certain is their mean.
+    certain, seen = math.ceil(hits / occupancy.throws), sample / occupancy.throws
     if occupancy.exact:
-        return exact(hits)
+        return exact(certain)
     if sample == 0 or occupancy.saturated:
-        unknown = Estimate(float(hits), float(hits), high, confidence, True, "measured")
+        unknown = Estimate(float(certain), float(certain), high, confidence, True, "measured")
         return uncertified(unknown, TOO_MANY)
     keys = occupancy.maximum_likelihood()
     share = hits / sample
     share_low, share_high = share_interval(hits, sample, confidence)
-    unseen = math.sqrt(max(1.0 - sample / keys, 0.0))
+    unseen = math.sqrt(max(1.0 - seen / keys, 0.0))
     below = math.hypot(keys * (share - share_low) * unseen, share * (keys - low))
     above = math.hypot(keys * (share_high - share) * unseen, share_high * (high - keys))
-    value = share * keys
-    low = max(math.floor(value - below), hits)
-    high = min(math.ceil(value + above), hits + max(high - sample, 0.0))
+    value = max(share * keys, float(certain))
+    low = max(math.floor(value - below), certain)
+    high = min(math.ceil(value + above), hits / occupancy.throws + max(high - seen, 0.0))
     return Estimate(value, float(low), float(max(high, math.ceil(value))), confidence, True, "measured")
