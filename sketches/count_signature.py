@@ -1,8 +1,8 @@
 """Count signatures: three sums per cell that tell an empty cell, a single key and a mixture apart.
 
-A cell sums over its tuples the weight, weight times key, and weight times a random *print* of the key. The
-paper's count signature [1] keeps a total and one counter for each bit of the key (65 counters for 64-bit
-keys); three words do the same and are as linear.
+A cell sums over its tuples the weight, weight times key (each column of it), and weight times a random
+*print* of the key. The count signature of [1] keeps a total and one counter for each bit of the key (65 words
+for 64-bit keys); three words do the same and are as linear.
 
 References
 ----------
@@ -21,14 +21,14 @@ division leaves the key modulo 2^(64 - t); the highest 16 bits of the key are th
 number, verify it.
 
 A cell is taken for empty when all three sums are zero, and for a single key when all three are that key's.
-The 48 random bits of each print make either false with probability at most 2^(t - 48), where 2^t divides
-the weight of all keys that should not be there: about 3e-15 for ordinary weights, nothing to rely on beyond
-2^40.
+The 48 random bits of each print make either false with probability at most 2^(t - 48), where 2^t divides the
+weight of all keys that should not be there: about 3e-15 for ordinary weights, nothing to rely on beyond 2^40.
+With two columns 32 random bits are left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,9 +39,10 @@ from .accumulate import INT64_END, absolute_peak
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Kinds = NDArray[np.int8]
+Places = NDArray[np.intp]
 
 EMPTY, SINGLETON, MULTIPLE, AMBIGUOUS = range(4)
-WORDS_PER_CELL = 3
+WORDS_PER_CELL = 3  # with one key column; one more for each further column
 REPEATED_BITS = 16  # of the key, in its print; also the largest power of two a decodable weight may hold
 
 _ONE = np.uint64(1)
@@ -50,16 +51,19 @@ _LOW48 = np.uint64((1 << 48) - 1)
 _SHIFT48 = np.uint64(48)
 
 
-def make_prints(keys: Ints, random: Words) -> Words:
-    """Prints of the keys: 48 random bits above the 16 highest bits of the key.
+def make_prints(columns: Sequence[Ints], random: Words) -> Words:
+    """Prints of keys: random bits above the 16 highest bits of each column.
 
     Parameters
     ----------
-    keys : ndarray of int64, shape (n,)
+    columns : sequence of one or two ndarrays of int64, shape (n,)
     random : ndarray of uint64, shape (n,)
-        A hash of each key with 48 or more random bits, the lowest of which are used.
+        A hash of each key with as many random bits as are free, 48 or 32; the lowest are used.
     """
-    return (random << np.uint64(REPEATED_BITS)) | (keys.view(np.uint64) >> _SHIFT48)
+    prints = random
+    for column in columns:
+        prints = (prints << np.uint64(REPEATED_BITS)) | (column.view(np.uint64) >> _SHIFT48)
+    return prints
 
 
 @dataclass(slots=True)
@@ -70,8 +74,10 @@ class CountSignatures:
     ----------
     counts : ndarray of int64, shape (cells,)
         Net weight of each cell.
-    key_sums, print_sums : ndarray of uint64, shape (cells,)
-        Sums of weight * key and weight * print modulo 2^64.
+    key_sums : ndarray of uint64, shape (columns, cells)
+        Sums of weight * key modulo 2^64, for each column of the keys.
+    print_sums : ndarray of uint64, shape (cells,)
+        Sum of weight * print modulo 2^64.
     bound : int
         At least the largest absolute count; decides whether one could overflow, and is no part of the state.
     """
@@ -82,16 +88,19 @@ class CountSignatures:
     bound: int = 0
 
     @classmethod
-    def zeros(cls, cells: int) -> CountSignatures:
-        """Empty cells."""
-        return cls(np.zeros(cells, np.int64), np.zeros(cells, np.uint64), np.zeros(cells, np.uint64))
+    def zeros(cls, cells: int, columns: int = 1) -> CountSignatures:
+        """Empty cells for keys of one or two columns."""
+        key_sums = np.zeros((columns, cells), np.uint64)
+        return cls(np.zeros(cells, np.int64), key_sums, np.zeros(cells, np.uint64))
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]], cells: int) -> CountSignatures:
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[np.generic]], cells: int, columns: int = 1
+    ) -> CountSignatures:
         """Cells from the arrays `counts`, `key_sums` and `print_sums`; ValueError if they do not fit."""
         if set(arrays) != {"counts", "key_sums", "print_sums"}:
             raise ValueError(f"count signatures are counts, key_sums and print_sums, not {sorted(arrays)}")
-        cell = cls.zeros(cells)
+        cell = cls.zeros(cells, columns)
         for name, into in cell.arrays().items():
             array = arrays[name]
             if array.shape != into.shape or array.dtype != into.dtype:
@@ -115,15 +124,17 @@ class CountSignatures:
         """An independent copy."""
         return CountSignatures(self.counts.copy(), self.key_sums.copy(), self.print_sums.copy(), self.bound)
 
-    def add(self, cells: NDArray[np.intp], keys: Ints, prints: Words, weights: Ints) -> None:
+    def add(self, cells: Places, columns: Sequence[Ints], prints: Words, weights: Ints) -> None:
         """Add tuples to their cells, in place.
 
         Parameters
         ----------
         cells : ndarray of intp, shape (n,)
-        keys, weights : ndarray of int64, shape (n,)
+        columns : sequence of ndarray of int64, shape (n,)
+            The keys.
         prints : ndarray of uint64, shape (n,)
             From `make_prints`.
+        weights : ndarray of int64, shape (n,)
 
         Notes
         -----
@@ -131,7 +142,8 @@ class CountSignatures:
         """
         factors = weights.view(np.uint64)
         np.add.at(self.counts, cells, weights)
-        np.add.at(self.key_sums, cells, factors * keys.view(np.uint64))
+        for sums, column in zip(self.key_sums, columns, strict=True):
+            np.add.at(sums, cells, factors * column.view(np.uint64))
         np.add.at(self.print_sums, cells, factors * prints)
 
     def reserve(self, mass: int) -> None:
@@ -152,8 +164,7 @@ class CountSignatures:
         self.bound += mass
 
     def combine(self, other: CountSignatures, sign: int) -> None:
-        """Add (`sign` +1) or subtract (-1) the cells of another, in place; OverflowError as in `add`."""
-        self.reserve(other.bound)
+        """Add (`sign` +1) or subtract (-1) the cells of another, in place, once room is reserved."""
         operation = np.add if sign > 0 else np.subtract
         operation(self.counts, other.counts, out=self.counts)
         operation(self.key_sums, other.key_sums, out=self.key_sums)
@@ -161,51 +172,68 @@ class CountSignatures:
 
     def occupied(self) -> NDArray[np.bool_]:
         """Which cells hold a key of net weight other than zero; shape (cells,)."""
-        return np.asarray((self.counts.view(np.uint64) | self.key_sums | self.print_sums) != 0)
+        union = self.counts.view(np.uint64) | self.print_sums
+        for sums in self.key_sums:
+            union |= sums
+        return np.asarray(union != 0)
 
     def decode(
-        self, locate: Callable[[Ints], tuple[NDArray[np.intp], Words]], cells: NDArray[np.intp] | None = None
-    ) -> tuple[Kinds, Ints]:
-        """Classify cells and read the keys of those that hold exactly one.
+        self, verify: Callable[[Places, Sequence[Ints]], tuple[NDArray[np.bool_], Words]]
+    ) -> tuple[Kinds, list[Ints]]:
+        """Classify the cells and read the keys of those that hold exactly one.
 
         Parameters
         ----------
-        locate : callable
-            Takes keys of shape (m,) and returns the flat cell and the print of each.
-        cells : ndarray of intp, shape (n,), optional
-            The cells to look at; all by default.
+        verify : callable
+            Takes cells and the columns of the keys they may hold, shape (m,) each; returns whether the key
+            belongs into the cell, and its print.
 
         Returns
         -------
-        kinds : ndarray of int8, shape (n,)
+        kinds : ndarray of int8, shape (cells,)
             EMPTY, SINGLETON, MULTIPLE (two keys or more, certainly), or AMBIGUOUS: one key or more, of
             weights with a factor above 2^16.
-        keys : ndarray of int64, shape (n,)
+        columns : list of ndarray of int64, shape (cells,)
             The key of each singleton, 0 elsewhere.
         """
-        where = np.arange(len(self.counts)) if cells is None else cells
-        kinds = np.zeros(len(where), np.int8)
-        keys = np.zeros(len(where), np.int64)
-        counts = self.counts[where]
-        key_sums, print_sums = self.key_sums[where], self.print_sums[where]
-        occupied = np.flatnonzero((counts.view(np.uint64) | key_sums | print_sums) != 0)
+        occupied = np.flatnonzero(self.occupied())
+        kinds = np.zeros(len(self.counts), np.int8)
+        columns = [np.zeros(len(kinds), np.int64) for _ in self.key_sums]
         kinds[occupied] = MULTIPLE
-        twos = trailing_zeros(counts[occupied])
-        # One key of weight c makes both sums multiples of the power of two in c; most mixtures fail here.
+        counts = self.counts[occupied]
+        twos = trailing_zeros(counts)
+        # One key of weight c makes all sums multiples of the power of two in c; most mixtures fail here.
         mask = (_ONE << np.minimum(twos, 63).astype(np.uint64)) - _ONE
-        divisible = ((key_sums[occupied] | print_sums[occupied]) & mask) == 0
-        divisible &= counts[occupied] != 0
+        remainder = self.print_sums[occupied] & mask
+        for sums in self.key_sums:
+            remainder |= sums[occupied] & mask
+        divisible = (remainder == 0) & (counts != 0)
         kinds[occupied[divisible & (twos > REPEATED_BITS)]] = AMBIGUOUS
-        chosen = divisible & (twos <= REPEATED_BITS)
-        at, twos = occupied[chosen], twos[chosen].astype(np.uint64)
-        candidates = _divide(counts[at], key_sums[at], print_sums[at], twos)
-        located, prints = locate(candidates)
-        factors = counts[at].view(np.uint64)
-        verified = (located == where[at]) & (factors * prints == print_sums[at])
-        verified &= factors * candidates.view(np.uint64) == key_sums[at]
-        kinds[at[verified]] = SINGLETON
-        keys[at[verified]] = candidates[verified]
-        return kinds, keys
+        at = occupied[divisible & (twos <= REPEATED_BITS)]
+        candidates = self._divide(at)
+        correct, prints = verify(at, candidates)
+        factors = self.counts[at].view(np.uint64)
+        correct = correct & (factors * prints == self.print_sums[at])
+        for sums, candidate in zip(self.key_sums, candidates, strict=True):
+            correct &= factors * candidate.view(np.uint64) == sums[at]
+        kinds[at[correct]] = SINGLETON
+        for column, candidate in zip(columns, candidates, strict=True):
+            column[at[correct]] = candidate[correct]
+        return kinds, columns
+
+    def _divide(self, cells: Places) -> list[Ints]:
+        """The key of every cell, were it the only one there; counts hold at most 2^16 as a factor."""
+        twos = trailing_zeros(self.counts[cells])
+        inverse = inverse_odd((self.counts[cells] >> twos).view(np.uint64))
+        shift = twos.view(np.uint64)
+        # make_prints puts the last column lowest.
+        high = (self.print_sums[cells] >> shift) * inverse
+        columns = []
+        for sums in self.key_sums[::-1]:
+            low = (sums[cells] >> shift) * inverse & _LOW48
+            columns.append(((high & _LOW16) << _SHIFT48 | low).view(np.int64))
+            high = high >> np.uint64(REPEATED_BITS)
+        return columns[::-1]
 
 
 def trailing_zeros(values: Ints) -> NDArray[np.int64]:
@@ -222,11 +250,3 @@ def inverse_odd(odd: Words) -> Words:
     for _ in range(4):
         inverse *= np.uint64(2) - odd * inverse
     return inverse
-
-
-def _divide(counts: Ints, key_sums: Words, print_sums: Words, twos: Words) -> Ints:
-    """The key of every cell, were it the only one there; `twos` at most REPEATED_BITS."""
-    inverse = inverse_odd((counts >> twos.view(np.int64)).view(np.uint64))
-    low = (key_sums >> twos) * inverse & _LOW48
-    high = (print_sums >> twos) * inverse & _LOW16
-    return (high << _SHIFT48 | low).view(np.int64)

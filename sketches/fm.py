@@ -115,7 +115,7 @@ def hash_levels(family: Family, keys: Keys, functions: int, levels: int) -> NDAr
 
 
 class FMSketch(LinearSketch[FMSpec]):
-    """Distinct count by the Flajolet-Martin method; update with one key column, ``update([keys], weights)``."""
+    """Distinct count by the Flajolet-Martin method. Update with one column: ``update([keys], weights)``."""
 
     __slots__ = ()
 

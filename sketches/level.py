@@ -19,7 +19,7 @@ relative standard error 0.479 / sqrt(buckets), where reading occupancy alone has
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,6 +36,7 @@ from .count_signature import (
     CountSignatures,
     Ints,
     Kinds,
+    Places,
     Words,
     make_prints,
 )
@@ -114,7 +115,7 @@ class LevelSpec:
         levels = np.minimum(32 - np.frexp(depth.astype(np.float64))[1], self.levels - 1)
         buckets = (bucket * np.uint64(self.buckets)) >> np.uint64(32)
         cells = levels * np.intp(self.buckets) + buckets.astype(np.intp)
-        return cells, make_prints(keys, first << np.uint64(32) | second)
+        return cells, make_prints([keys], first << np.uint64(32) | second)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +143,11 @@ class Cells:
 
     def occupancy(self) -> Occupancy:
         """Numbers of cells of each kind on each level."""
-        kinds = (EMPTY, SINGLETON, MULTIPLE, AMBIGUOUS)
-        counts = ((self.kinds == kind).sum(axis=1) for kind in kinds)
-        tally = Occupancy(level_probabilities(len(self.kinds)), *counts, throws=self.throws)
+        empty, single, multiple, ambiguous = (
+            (self.kinds == kind).sum(axis=1) for kind in (EMPTY, SINGLETON, MULTIPLE, AMBIGUOUS)
+        )
+        probabilities = level_probabilities(len(self.kinds))
+        tally = Occupancy(probabilities, empty, single, multiple, ambiguous, self.throws)
         # Whether a cell is ambiguous depends on the weights in it, so the others are a biased choice: blur
         # all.
         return tally.blurred() if tally.occupied.any() else tally
@@ -196,7 +199,7 @@ class LevelSketch:
         for start in range(0, len(keys), BLOCK):
             block = keys[start : start + BLOCK]
             cells, prints = self.spec.locate(block)
-            self._signatures.add(cells, block, prints, signs[start : start + BLOCK])
+            self._signatures.add(cells, [block], prints, signs[start : start + BLOCK])
 
     def merge(self, other: LevelSketch) -> None:
         """Add the other sketch's stream, in place.
@@ -222,7 +225,7 @@ class LevelSketch:
 
     def cells(self) -> Cells:
         """What each cell holds. O(cells), plus hashing the single keys once."""
-        kinds, keys = self._signatures.decode(self.spec.locate)
+        kinds, (keys,) = self._signatures.decode(self._verify)
         shape = (self.spec.levels, self.spec.buckets)
         return Cells(kinds.reshape(shape), keys.reshape(shape))
 
@@ -277,9 +280,14 @@ class LevelSketch:
         sketch._signatures = CountSignatures.from_arrays(state, spec.buckets * spec.levels)
         return sketch
 
+    def _verify(self, cells: Places, columns: Sequence[Ints]) -> tuple[NDArray[np.bool_], Words]:
+        located, prints = self.spec.locate(columns[0])
+        return np.asarray(located == cells), prints
+
     def _combine(self, other: LevelSketch, sign: int) -> None:
         if self.spec != other.spec:
             raise ValueError(f"cannot combine a {self.spec} with a {other.spec}")
+        self._signatures.reserve(other._signatures.bound)
         self._signatures.combine(other._signatures, sign)
 
 

@@ -23,9 +23,13 @@ LIGHT = st.integers(-(2**20), 2**20).filter(lambda w: w != 0)
 FAMILY = make_family(seed=1)
 
 
-def locate(keys):
-    """Every key in the one cell there is."""
-    return np.zeros(len(keys), np.intp), make_prints(keys, FAMILY.values(keys, 1, 48)[0])
+def prints_of(keys):
+    return make_prints([keys], FAMILY.values(keys, 1, 48)[0])
+
+
+def verify(cells, columns):
+    """Every key belongs into every cell."""
+    return np.ones(len(cells), bool), prints_of(columns[0])
 
 
 def signature(*tuples):
@@ -33,13 +37,12 @@ def signature(*tuples):
     for key, weight in tuples:
         keys, weights = np.array([key]), np.array([weight])
         cell.reserve(abs(weight))
-        cells, prints = locate(keys)
-        cell.add(cells, keys, prints, weights)
+        cell.add(np.zeros(1, np.intp), [keys], prints_of(keys), weights)
     return cell
 
 
 def decoded(*tuples):
-    kinds, keys = signature(*tuples).decode(locate)
+    kinds, (keys,) = signature(*tuples).decode(verify)
     return int(kinds[0]), int(keys[0])
 
 
@@ -66,20 +69,22 @@ def test_two_keys_are_never_taken_for_one(one, u, other, v):
 def test_deleting_the_only_key_leaves_nothing(key, weight):
     cell = signature((key, weight), (key, -weight))
     assert not any(array.any() for array in cell.arrays().values())
-    assert cell.decode(locate)[0][0] == EMPTY
+    assert cell.decode(verify)[0][0] == EMPTY
 
 
 def test_keys_whose_counts_and_sums_cancel_are_still_seen():
     # 1 + 4 = 2 + 3: without the print the cell would look empty.
     cell = signature((1, 1), (4, 1), (2, -1), (3, -1))
     assert cell.counts[0] == 0
-    assert cell.key_sums[0] == 0
+    assert cell.key_sums[0, 0] == 0
     assert cell.occupied()[0]
-    assert cell.decode(locate)[0][0] == MULTIPLE
+    assert cell.decode(verify)[0][0] == MULTIPLE
 
 
 def test_a_key_from_another_cell_is_not_accepted():
-    kinds, _ = signature((7, 1)).decode(lambda keys: (np.ones(len(keys), np.intp), locate(keys)[1]))
+    kinds, _ = signature((7, 1)).decode(
+        lambda cells, columns: (np.zeros(len(cells), bool), prints_of(columns[0]))
+    )
     assert kinds[0] == MULTIPLE
 
 
@@ -109,3 +114,16 @@ def test_arrays_that_do_not_fit_are_refused():
     restored = CountSignatures.from_arrays(arrays, 1)
     restored.counts[0] = 9
     assert arrays["counts"][0] == 1
+
+
+@given(INT64, INT64, st.integers(-(2**40), 2**40).filter(lambda c: c % 2**17))
+def test_a_single_pair_is_read_back_whatever_its_weight(one, other, weight):
+    def prints(columns):
+        return make_prints(columns, FAMILY.values(columns[0] ^ columns[1], 1, 32)[0])
+
+    cell = CountSignatures.zeros(1, columns=2)
+    columns = [np.array([one]), np.array([other])]
+    cell.add(np.zeros(1, np.intp), columns, prints(columns), np.array([weight]))
+    kinds, found = cell.decode(lambda cells, columns: (np.ones(len(cells), bool), prints(columns)))
+    assert kinds[0] == SINGLETON
+    assert [int(column[0]) for column in found] == [one, other]
