@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skimql.sketches.count_signature import (
@@ -46,6 +46,7 @@ def decoded(*tuples):
     return int(kinds[0]), int(keys[0])
 
 
+@settings(deadline=None, max_examples=40)
 @given(INT64, st.integers(-(2**40), 2**40).filter(lambda c: c % 2**17))
 def test_a_single_key_is_read_back_whatever_its_weight(key, weight):
     # Breaks if the 16 repeated bits are left out of the print: an even weight then loses the key's
@@ -53,18 +54,21 @@ def test_a_single_key_is_read_back_whatever_its_weight(key, weight):
     assert decoded((key, weight)) == (SINGLETON, key)
 
 
+@settings(deadline=None, max_examples=40)
 @given(INT64, st.integers(1, 2**40))
 def test_weights_with_a_large_power_of_two_are_called_ambiguous(key, odd):
     assert decoded((key, (2 * odd - 1) << 17)) == (AMBIGUOUS, 0)
 
 
 # Weights below 2^20: of heavier multiples of 2^t a print only has 48 - t random bits to tell by.
+@settings(deadline=None, max_examples=40)
 @given(INT64, LIGHT, INT64, LIGHT)
 def test_two_keys_are_never_taken_for_one(one, u, other, v):
     if one != other:
         assert decoded((one, u), (other, v))[0] in (MULTIPLE, AMBIGUOUS)
 
 
+@settings(deadline=None, max_examples=40)
 @given(INT64, WEIGHTS)
 def test_deleting_the_only_key_leaves_nothing(key, weight):
     cell = signature((key, weight), (key, -weight))
@@ -88,6 +92,7 @@ def test_a_key_from_another_cell_is_not_accepted():
     assert kinds[0] == MULTIPLE
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.lists(INT64, min_size=1))
 def test_inverses_and_powers_of_two(values):
     odd = np.array(values).view(np.uint64) | np.uint64(1)
@@ -116,6 +121,7 @@ def test_arrays_that_do_not_fit_are_refused():
     assert arrays["counts"][0] == 1
 
 
+@settings(deadline=None, max_examples=40)
 @given(INT64, INT64, st.integers(-(2**40), 2**40).filter(lambda c: c % 2**17))
 def test_a_single_pair_is_read_back_whatever_its_weight(one, other, weight):
     def prints(columns):

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.theory import most_misses
 
@@ -32,6 +32,7 @@ def same(a, b):
     return all(np.array_equal(x, y) for x, y in zip(a.state().values(), b.state().values(), strict=True))
 
 
+@settings(deadline=None, max_examples=40)
 @given(TUPLES, TUPLES)
 def test_merging_equals_concatenating_in_any_order(one, other):
     merged = of_tuples(one)
@@ -39,6 +40,7 @@ def test_merging_equals_concatenating_in_any_order(one, other):
     assert same(merged, of_tuples((one + other)[::-1]))
 
 
+@settings(deadline=None, max_examples=40)
 @given(TUPLES, TUPLES)
 def test_deleted_and_subtracted_tuples_leave_no_trace(kept, passing):
     deleted = of_tuples(kept + passing + [(key, -weight) for key, weight in passing])
@@ -48,6 +50,7 @@ def test_deleted_and_subtracted_tuples_leave_no_trace(kept, passing):
     assert same(subtracted, of_tuples(kept))
 
 
+@settings(deadline=None, max_examples=40)
 @given(TUPLES)
 def test_state_and_copy_restore_the_sketch(tuples):
     sketch = of_tuples(tuples)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.theory import most_misses
 
@@ -25,6 +25,7 @@ def same(one, other):
     return a.keys() == b.keys() and all(np.array_equal(a[key], b[key]) for key in a)
 
 
+@settings(deadline=None, max_examples=40)
 @given(TUPLES, TUPLES)
 def test_linear_to_the_last_bit(one, other):
     merged = of(one)
@@ -35,6 +36,7 @@ def test_linear_to_the_last_bit(one, other):
     assert same(of(one + other + [(a, b, -w) for a, b, w in other]), of(one))
 
 
+@settings(deadline=None, max_examples=40)
 @given(TUPLES)
 def test_state_and_copy_restore_the_sample(tuples):
     sample = of(tuples)
@@ -45,6 +47,7 @@ def test_state_and_copy_restore_the_sample(tuples):
     assert same(restored, sample)
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.dictionaries(INT64, st.sets(INT64, min_size=1, max_size=3), max_size=4))
 def test_a_small_relation_is_all_there(relation):
     drawn = of([(a, b, 1) for a, partners in relation.items() for b in partners]).draw()

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.theory import most_misses
 
@@ -44,6 +44,7 @@ KEYS = st.sets(st.integers(0, 40), max_size=6)
 
 
 @pytest.mark.parametrize(("expression", "truth"), EXPRESSIONS)
+@settings(deadline=None, max_examples=40)
 @given(KEYS, KEYS, KEYS)
 def test_small_sets_are_exact(expression, truth, a, b, c):
     found = estimate(expression, sketches(ROOMY, a=[*a], b=[*b], c=[*c]))

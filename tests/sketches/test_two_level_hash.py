@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.theory import most_misses
 
@@ -22,6 +22,7 @@ def of(tuples, spec=SPEC):
     return sketch
 
 
+@settings(deadline=None, max_examples=40)
 @given(TUPLES, TUPLES)
 def test_linear_to_the_last_bit(one, other):
     merged = of(one)
@@ -31,6 +32,7 @@ def test_linear_to_the_last_bit(one, other):
     assert np.array_equal(merged.counters, of(one).counters)
 
 
+@settings(deadline=None, max_examples=40)
 @given(TUPLES)
 def test_cells_hold_what_they_say(tuples):
     cells = of(tuples).cells()
