@@ -210,7 +210,8 @@ class QueryPartition:
 
     A cell is a combination of parts, one per join; cells are in C order (the last join varies fastest). A
     vertex keeps one sketch per cell, fed with the tuples whose join values lie in the cell. The query's
-    estimate is the sum over cells. `predicted_gain` is the ratio of standard errors, without to with.
+    estimate is the sum over cells. `predicted_gain` is the ratio of standard errors, without to with;
+    optimistic where frequencies vary inside the buckets of the histograms.
     """
 
     domains: tuple[DomainPartition, ...]

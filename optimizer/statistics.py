@@ -89,8 +89,9 @@ def equi_depth(values: ArrayLike, frequencies: ArrayLike, buckets: int) -> Histo
     order = np.argsort(keys, kind="stable")
     order = order[weights[order] > 0]
     keys, weights = keys[order], weights[order]
-    before = np.cumsum(weights) - weights
-    bucket = np.minimum((before * buckets / max(weights.sum(), 1e-300)).astype(np.int64), buckets - 1)
+    # A value belongs where the middle of its tuples lies, so frequent ones stand apart from rare ones.
+    middle = np.cumsum(weights) - weights / 2
+    bucket = np.minimum((middle * buckets / max(weights.sum(), 1e-300)).astype(np.int64), buckets - 1)
     starts = np.flatnonzero(np.diff(bucket, prepend=-1))
     ends = np.append(starts[1:], len(keys))
     if not len(keys):
