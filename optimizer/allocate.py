@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heapify, heapreplace
-from math import floor, log2, sqrt
+from math import floor, sqrt
 
 import networkx as nx
 
@@ -57,20 +57,20 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class SketchShape:
-    """What sizes a sketch can have: `rows` times a whole number of buckets, at least `least_buckets`.
+    """What sizes a sketch can have: a whole number of units of `unit` words, at least `least` of them.
 
-    With `nested`, any two sizes of one allocation are a power of two apart, so that the larger sketch can be
-    folded to the smaller (bucket modulo the smaller number of buckets), as the convolution estimate needs
-    all sketches of a query at one size. AGMS needs no such thing: it leaves surplus copies unread.
+    For sketches of so many rows, the unit is one bucket in every row: `unit` = rows. All sketches of a query
+    must then have one size, which holds within a component but not across. For sketches of so many buckets,
+    the unit is a row: `unit` = buckets. A query reads the rows that all its sketches have, as it reads the
+    common copies of AGMS sketches (`unit` = 1).
     """
 
-    rows: int = 1
-    least_buckets: int = 1
-    nested: bool = False
+    unit: int = 1
+    least: int = 1
 
     def __post_init__(self) -> None:
-        if self.rows < 1 or self.least_buckets < 1:
-            raise ValueError("a sketch has at least one row and one bucket")
+        if self.unit < 1 or self.least < 1:
+            raise ValueError(f"a sketch has at least one unit of one word, not {self.least} of {self.unit}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,22 +123,59 @@ def allocate(
     3); the rest is given out afterwards, to whole components, where it lowers the error most per word.
     Maximum: exactly optimal. Departs from [1] [0083], which rounds the proportional solution down (a vertex
     may be left with nothing) and tops up: here everything starts at its least size, and units go one by one
-    to the smallest m_v / w_v. Nested sizes are searched over all ways of rounding to powers of two.
+    to the smallest m_v / w_v.
     """
     shape = shape or SketchShape()
-    units, least = words // shape.rows, shape.least_buckets
-    if units < least * demand.vertices:
-        needed = least * demand.vertices * shape.rows
+    units = words // shape.unit
+    if units < shape.least * demand.vertices:
+        needed = shape.least * demand.vertices * shape.unit
         raise ValueError(f"{words} words are too few for {demand.vertices} sketches; {needed} would do")
-    if shape.nested:
-        buckets = _nested(demand, units, metric, least)
-    elif metric == "average":
-        buckets = _rounded(demand, units, least)
+    if metric == "average":
+        counts = _rounded(demand, units, shape.least)
     else:
-        buckets = _unit_by_unit(_needs(demand), units, least)
-    sizes = tuple(shape.rows * count for count in buckets)
+        counts = _unit_by_unit(_needs(demand), units, shape.least)
+    sizes = tuple(shape.unit * count for count in counts)
     errors = demand.errors(sizes)
     return Allocation(sizes, sum(errors) / len(errors), max(errors))
+
+
+def allocate_rows(
+    demand: Demand, words: int, metric: Metric = "average", least_rows: int = 11
+) -> tuple[int, Allocation]:
+    """Divide `words` among sketches of a common number of buckets and as many rows as each deserves.
+
+    For sketches that can be multiplied only at one number of buckets, shared by queries of other needs: a
+    query reads the first min m_v / buckets rows of its sketches.
+
+    Returns
+    -------
+    (buckets, Allocation)
+        Every entry of `words` is a multiple of `buckets`, at least `least_rows` times.
+
+    Raises
+    ------
+    ValueError
+        If there is no space for `least_rows` rows of one bucket.
+
+    Notes
+    -----
+    The sketches on the lowest level get about `least_rows` rows; the number of buckets is the best of
+    `least_rows` near that, since rounding to rows loses up to a row of each. Updates cost time per row.
+    """
+    if metric == "average":
+        lowest = min((part.share for part in compute_space(demand) if part.queries), default=0.0)
+    else:
+        lowest = min(maximum_error_space(demand))
+    # Equal sizes are always possible, and needed where space is short.
+    most = max(words // (demand.vertices * least_rows), 1)
+    candidates = {min(max(int(words * lowest / rows), 1), most) for rows in range(least_rows, 2 * least_rows)}
+    found = [
+        (buckets, allocate(demand, words, metric, SketchShape(buckets, least_rows)))
+        for buckets in sorted(candidates, reverse=True)
+    ]
+    return min(
+        found, key=lambda pair: pair[1].average_error if metric == "average" else pair[1].maximum_error
+    )
 
 
 def compute_space(demand: Demand) -> tuple[SpaceComponent, ...]:
@@ -282,30 +319,3 @@ def _unit_by_unit(needs: Sequence[int], units: int, least: int) -> tuple[int, ..
         counts[v] += 1
         heapreplace(heap, (Fraction(counts[v], needs[v]), v))
     return tuple(counts)
-
-
-def _nested(demand: Demand, units: int, metric: Metric, least: int) -> tuple[int, ...]:
-    """The best sizes base * 2^k: every way of rounding the ideal sizes down to one base is tried."""
-    if metric == "average":
-        ideal = [0.0] * demand.vertices
-        for component in compute_space(demand):
-            for v in component.vertices:
-                ideal[v] = component.share
-    else:
-        ideal = list(maximum_error_space(demand))
-    lowest, levels = min(size for size in ideal if size), sorted({size for size in ideal if size})
-    bases = {size / 2**k for size in levels for k in range(int(log2(size / lowest) + 1e-9) + 1)}
-    best: tuple[float, tuple[int, ...]] | None = None
-    for base in sorted(bases):
-        powers = [2 ** max(0, floor(log2(size / base) + 1e-9)) if size else 1 for size in ideal]
-        unit = units // sum(powers)
-        if unit < least:
-            continue
-        counts = tuple(unit * power for power in powers)
-        errors = demand.errors(counts)
-        error = sum(errors) if metric == "average" else max(errors)
-        if best is None or error < best[0] * (1 - 1e-12):
-            best = error, counts
-    # The largest base makes all powers 1, and then the units suffice.
-    assert best is not None, "no nested allocation fits"
-    return best[1]
