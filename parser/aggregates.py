@@ -10,6 +10,8 @@ from .join_graph import Aggregate, Factor, Span, Term
 from .scope import EXACT, Scope, columns_of, walk_outside_subqueries
 from .terms import Product, Sum, guard, guarded, presence_terms, split_branches, sum_terms
 
+MAX_SHOWN = 40
+
 
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether the node is an aggregate itself, with or without FILTER (WHERE ...)."""
@@ -125,7 +127,12 @@ def not_aggregated(node: exp.Expr, scope: Scope) -> SkimqlError:
     if isinstance(node, exp.Star) or isinstance(node.this, exp.Star):
         message, hint = "SELECT * cannot be estimated", "SELECT APPROXIMATE COUNT(*) ..."
         return scope.fault(message, "SKIMQL_NOT_AGGREGATED", node, hint)
-    text = scope.source.text_of(node)
+    subquery = next((n for n in walk_outside_subqueries(node) if isinstance(n, exp.Query)), None)
+    if subquery is not None:
+        message = "a subquery beside aggregates cannot be estimated"
+        return scope.fault(message, "SKIMQL_SUBQUERY", subquery, "write its value, or " + EXACT)
+    text = " ".join(scope.source.text_of(node).split())
+    text = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
     message = f"{text} is neither an aggregate nor in GROUP BY"
     hint = f"COUNT({text}), SUM({text}) or AVG({text})"
     return scope.fault(message, "SKIMQL_NOT_AGGREGATED", node, hint)

@@ -88,9 +88,9 @@ def spaced(
 ) -> list[tuple[int, str]]:
     """Pairs (token index, text with the blank before it) of a token range, in uniform spacing and case.
 
-    Words go to capitals, except in the ranges `as_written`; quoted things stay. A blank stands between tokens
-    unless one of them clings to the other; tokens that touch in the text and are neither operators nor
-    brackets go on touching (``1L``, ``>>``).
+    Keywords and functions go to capitals, except in the ranges `as_written`; quoted things stay. A blank
+    stands between tokens unless one of them clings to the other; tokens that touch in the text and are
+    neither operators nor brackets go on touching (``1L``, ``>>``).
     """
     result: list[tuple[int, str]] = []
     before: Token | None = None
@@ -101,16 +101,20 @@ def spaced(
             continue
         raw = sql[token.start : token.end + 1]
         kept = any(start <= index <= end for start, end in as_written)
-        shown = raw if kept else _uniform(token, raw)
+        shown = raw if kept else _uniform(tokens, index, raw)
         result.append((index, _blank_before(before, token, sql) + shown))
         before = token
     return result
 
 
-def _uniform(token: Token, raw: str) -> str:
-    if token.token_type in _VERBATIM or not raw or raw[0] in "'\"`" or raw[-1] in "'\"`":
-        return raw
-    return raw.upper()
+def _uniform(tokens: tuple[Token, ...], index: int, raw: str) -> str:
+    """Keywords and function names in capitals; names stay, since the key of a map is one (``m.Key``)."""
+    token = tokens[index]
+    quoted = token.token_type in _VERBATIM or raw[:1] in ("'", '"', "`") or raw[-1:] in ("'", '"', "`")
+    called = index + 1 < len(tokens) and tokens[index + 1].text == "("
+    is_name = token.token_type == TokenType.VAR and not called
+    is_field = index > 0 and tokens[index - 1].text == "."
+    return raw if quoted or is_name or is_field else raw.upper()
 
 
 def _blank_before(before: Token | None, token: Token, sql: str) -> str:

@@ -78,7 +78,8 @@ class Edge:
     common type in which Spark compares the two, or None where a key is an expression whose type only Spark
     knows. `class_name` names the join class (default: the lower-cased column names of the left keys), made
     unique within the query; seed and family of the xi functions follow from it. `classes` numbers the join
-    classes that the edge equates, one per key: edges that share a number join on one and the same value.
+    classes that the edge equates, one per key: edges that share a number join on one and the same value. `zoned`
+    says that the session time zone decides which keys are equal (a DATE or text against a TIMESTAMP).
     """
 
     left: int
@@ -89,6 +90,7 @@ class Edge:
     class_name: str
     span: Span
     classes: tuple[int, ...] = ()
+    zoned: bool = False
 
     def __post_init__(self) -> None:
         assert len(self.left_keys) == len(self.right_keys) == len(self.key_types) > 0
@@ -243,12 +245,32 @@ class SetOperation:
     right: SetLeaf | SetOperation
 
 
+# What a query may use beyond aggregates over one join tree, by the names in `Feature`.
+FEATURES = (
+    "COUNT(DISTINCT)",
+    "set expression",
+    "expression over aggregates",
+    "bounds in SELECT",
+    "GROUP BY",
+    "GROUP BY over several tables",
+    "HAVING",
+    "ORDER BY",
+    "LIMIT",
+    "OFFSET",
+    "cyclic join",
+    "cross product",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Feature:
     """Something the query uses beyond aggregates over one join tree, and where it stands."""
 
     name: str
     span: Span
+
+    def __post_init__(self) -> None:
+        assert self.name in FEATURES, self.name
 
 
 @dataclass(frozen=True, slots=True)

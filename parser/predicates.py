@@ -169,6 +169,9 @@ def _equality(node: exp.Expr, scope: Scope, join: Join) -> Equality:
             raise scope.fault(
                 f"each side of '=' must read one table; this reads {reads}", "SKIMQL_MIXED_KEY", side, EXACT
             )
+        if isinstance(side.unnest(), exp.Tuple):
+            message = "rows cannot be join keys"
+            raise scope.fault(message, "SKIMQL_KEY_TYPES", side, "compare their columns one by one")
     keys = [Key(next(iter(e.vertices)), e, column_type(e, join)) for e in sides]
     return Equality(keys[0], keys[1], scope.span_of(node))
 

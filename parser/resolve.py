@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from ..errors import ParseError, SkimqlError
 from .aggregates import count_rows
-from .classes import JoinClass, JoinTree, Key, cyclic_pairs, join_classes, join_tree
+from .classes import Equality, JoinClass, JoinTree, Key, cyclic_pairs, join_classes, join_tree
 from .expressions import Aggregated
 from .facts import carried, contradiction
 from .fragment import Fragment
@@ -22,10 +22,17 @@ from .scope import EXACT, Scope
 from .select import parse_select
 from .sets import read_set_expression, set_operation_of
 from .statement import ApproximateSelect, EstimateRows
-from .types import common_type
+from .types import Comparison, common_type
 
 
-def resolve(statement: ApproximateSelect, schema: Schema, *, ansi: bool = True, strict: bool = True) -> Query:
+def resolve(
+    statement: ApproximateSelect,
+    schema: Schema,
+    *,
+    ansi: bool = True,
+    known: Collection[str] = (),
+    strict: bool = True,
+) -> Query:
     """Resolve the names of a SELECT and build its join graph.
 
     Parameters
@@ -36,9 +43,11 @@ def resolve(statement: ApproximateSelect, schema: Schema, *, ansi: bool = True, 
         Registered tables; looked up ignoring case.
     ansi : bool
         ``spark.sql.ansi.enabled`` of the session: it decides the type in which keys are compared.
+    known : collection of str
+        The names among `FEATURES` that the caller can run; a query that uses another is refused by its name.
     strict : bool
-        Whether to refuse a graph that is disconnected, or cyclic without ``BEHAVIOR 'do_nothing'``. EXPLAIN
-        shows such a graph; the query's features name it.
+        False to look at a query that nobody runs: every feature is let through, also a graph that is
+        disconnected, or cyclic without ``BEHAVIOR 'do_nothing'``.
 
     Raises
     ------
@@ -54,10 +63,13 @@ def resolve(statement: ApproximateSelect, schema: Schema, *, ansi: bool = True, 
     Time O(v^2 * c) for v tables and c join classes, besides the parsing.
     """
     try:
-        return _resolve(statement, schema, ansi, strict)
+        query = _resolve(statement, schema, ansi, strict)
     except RecursionError as error:
         message = "the statement is nested too deeply"
         raise ParseError(message, "SKIMQL_TOO_DEEP", statement.sql, (0, len(statement.sql))) from error
+    if strict:
+        query.refuse_beyond(known)
+    return query
 
 
 def _resolve(statement: ApproximateSelect, schema: Schema, ansi: bool, strict: bool) -> Query:
@@ -204,9 +216,10 @@ def build_graph(
         features.append(Feature("cross product", _second_part(tree, join).span))
     pairs: Sequence[tuple[int, int, tuple[int, ...]]] = tree.edges
     if not tree.acyclic:
+        closing = _closing_equality(join, between)
         if not cyclic:
-            raise _cyclic(classes, scope)
-        features.append(Feature("cyclic join", _last_equality(classes)))
+            raise _cyclic(closing, scope)
+        features.append(Feature("cyclic join", closing))
         pairs = cyclic_pairs(classes)
     warnings: dict[str, None] = {}
     edges = _edges(pairs, classes, scope, ansi, warnings)
@@ -230,19 +243,19 @@ def _edges(
     edges = []
     for left, right, shared in pairs:
         keys = [(classes[c].key_at(left), classes[c].key_at(right)) for c in shared]
-        types = [
-            _compared(a, b, classes[c], scope, ansi, warnings) for c, (a, b) in zip(shared, keys, strict=True)
-        ]
+        compared = [_compared(a, b, classes[c], scope, ansi) for c, (a, b) in zip(shared, keys, strict=True)]
+        warnings.update(dict.fromkeys(c.warning for c in compared if c.warning))
         edges.append(
             Edge(
                 left,
                 right,
                 tuple(a.expression.sql for a, _ in keys),
                 tuple(b.expression.sql for _, b in keys),
-                tuple(types),
+                tuple(c.type for c in compared),
                 _class_name([a for a, _ in keys], names),
                 _span_of([classes[c] for c in shared], left, right),
                 shared,
+                any(c.zoned for c in compared),
             )
         )
     return tuple(edges)
@@ -266,30 +279,32 @@ def _cross_product(tree: JoinTree, join: Join, scope: Scope) -> SkimqlError:
     return scope.fault(message, "SKIMQL_CROSS_PRODUCT", second.span, hint)
 
 
-def _last_equality(classes: list[JoinClass]) -> Span:
-    """The query's last equality closes the cycle, or one before it."""
-    return max((e.span for c in classes for e in c.equalities), key=lambda s: s.start)
+def _closing_equality(join: Join, equalities: list[Equality]) -> Span:
+    """The last equality without which the query would be acyclic and still connected; else the last one."""
+    ordered = sorted(equalities, key=lambda e: e.span.start, reverse=True)
+    for equality in ordered:
+        others = [e for e in equalities if e is not equality]
+        tree = join_tree(len(join.occurrences), join_classes(others))
+        if tree.acyclic and len(tree.components) == 1:
+            return equality.span
+    return ordered[0].span
 
 
-def _cyclic(classes: list[JoinClass], scope: Scope) -> SkimqlError:
+def _cyclic(span: Span, scope: Scope) -> SkimqlError:
     message = "the join conditions form a cycle over different keys; its estimate would have no bound"
     hint = f"{EXACT}, or BEHAVIOR 'do_nothing' for an estimate without one"
-    return scope.fault(message, "SKIMQL_CYCLIC_JOIN", _last_equality(classes), hint)
+    return scope.fault(message, "SKIMQL_CYCLIC_JOIN", span, hint)
 
 
-def _compared(
-    left: Key, right: Key, joined: JoinClass, scope: Scope, ansi: bool, warnings: dict[str, None]
-) -> str | None:
-    """The type in which Spark compares two keys; None where one is an expression."""
+def _compared(left: Key, right: Key, joined: JoinClass, scope: Scope, ansi: bool) -> Comparison:
+    """How Spark compares two keys; no type where one is an expression."""
     if left.type is None or right.type is None:
-        return None
+        return Comparison(None)
     compared = common_type(left.type, right.type, ansi)
     if compared.type is None:
         span = _span_of([joined], left.vertex, right.vertex)
         raise scope.fault(f"these keys cannot be joined: {compared.reason}", "SKIMQL_KEY_TYPES", span, EXACT)
-    if compared.warning:
-        warnings[compared.warning] = None
-    return compared.type
+    return compared
 
 
 def _span_of(classes: list[JoinClass], left: int, right: int) -> Span:

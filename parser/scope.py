@@ -211,8 +211,14 @@ class Scope:
                 pieces.extend(meaning.wrapped().pieces)
             else:
                 pieces.append(text)
-        simple = isinstance(node, exp.Column | exp.Literal | exp.Paren | exp.Func | exp.Boolean | exp.Null)
-        return Fragment(_merged(pieces), simple and not isinstance(node, exp.Connector | exp.Binary))
+        return Fragment(_merged(pieces), self._is_simple(node, first))
+
+    def _is_simple(self, node: exp.Expr, first: int) -> bool:
+        """Whether the text needs no parentheses as an operand; sqlglot adds some that are not in the text."""
+        if isinstance(node, exp.Paren):
+            return bool(self.source.tokens[first].text == "(")
+        operand = isinstance(node, exp.Column | exp.Literal | exp.Func | exp.Boolean | exp.Null)
+        return operand and not isinstance(node, exp.Connector | exp.Binary)
 
     def _refuse_parts(self, node: exp.Expr) -> None:
         for inner in walk_outside_subqueries(node):

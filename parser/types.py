@@ -17,11 +17,15 @@ MAX_PRECISION = 38
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The type ``left = right`` is compared in, or None and the reason; a warning if that loses."""
+    """The type ``left = right`` is compared in, or None and the reason; a warning if that loses.
+
+    `zoned` says that the session time zone decides which values are equal.
+    """
 
     type: str | None
     reason: str = ""
     warning: str = ""
+    zoned: bool = False
 
 
 def common_type(left: str, right: str, ansi: bool) -> Comparison:
@@ -88,16 +92,12 @@ def _mixed(left: str, right: str, ansi: bool) -> Comparison | None:
     if left == "string":
         return _text_with(right, ansi)
     if left == "date" and right in DATETIMES:
-        return Comparison(right, warning=_zone_note(right))
+        return Comparison(right, zoned=right == "timestamp")
     if left == "timestamp" and right == "timestamp_ntz":
-        return Comparison("timestamp", warning=_zone_note("timestamp"))
+        return Comparison("timestamp", zoned=True)
     if left.startswith("interval ") and right.startswith("interval "):
         return _intervals(left, right)
     return None
-
-
-def _zone_note(name: str) -> str:
-    return "the comparison depends on the session time zone" if name == "timestamp" else ""
 
 
 def _integer_with(left: str, right: str, ansi: bool) -> Comparison | None:
@@ -146,7 +146,7 @@ def _text_with(right: str, ansi: bool) -> Comparison | None:
         keeps = not ansi and _digits(right)[1] == 0
         return Comparison(right) if keeps else Comparison("double", warning=_decimal_loss(right, "string"))
     if right in ("boolean", "binary", *DATETIMES):
-        return Comparison(right, warning=_zone_note(right))
+        return Comparison(right, zoned=right == "timestamp")
     return None
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from support.questions import query
 from support.schemas import XYZ
 
 from skimql.errors import SkimqlError, UnsupportedQuery
 from skimql.parser.expressions import Aggregated, Constant, Grouped, Operation
-from skimql.parser.join_graph import Factor, Term
+from skimql.parser.join_graph import FEATURES, Factor, Term
+from skimql.parser.resolve import resolve
+from skimql.parser.statement import parse_statement
 
 JOINED = " FROM x JOIN y USING (id)"
 
@@ -156,3 +160,25 @@ def test_refusals(text, code, marked):
     start, end = caught.value.span
     assert caught.value.sql[start:end] == marked
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_what_the_caller_does_not_know_is_refused_by_name(name):
+    text = {
+        "COUNT(DISTINCT)": "COUNT(DISTINCT n) FROM x",
+        "set expression": "COUNT(DISTINCT id) FROM (SELECT id FROM x UNION SELECT id FROM y)",
+        "expression over aggregates": "COUNT(*) / 2 FROM x",
+        "bounds in SELECT": "COUNT(*) AS c, lower_bound(c) FROM x",
+        "GROUP BY": "COUNT(*) FROM x GROUP BY n",
+        "GROUP BY over several tables": "COUNT(*) FROM x JOIN y USING (id) GROUP BY n, m",
+        "HAVING": "COUNT(*) FROM x HAVING COUNT(*) > 1",
+        "ORDER BY": "COUNT(*) FROM x GROUP BY n ORDER BY n",
+        "LIMIT": "COUNT(*) FROM x LIMIT 1",
+        "OFFSET": "COUNT(*) FROM x OFFSET 1",
+        "cyclic join": "COUNT(*) FROM x a, x b, x c WHERE a.id = b.id AND b.n = c.n AND c.id = a.n "
+        "BEHAVIOR 'do_nothing'",
+        "cross product": "COUNT(*) FROM x, y",
+    }[name]
+    statement = parse_statement("SELECT APPROXIMATE " + text)
+    with pytest.raises(UnsupportedQuery, match=re.escape(name)):
+        resolve(statement, XYZ, known=set(FEATURES) - {name})

@@ -127,7 +127,7 @@ def test_key_types_follow_the_session_mode():
         ("to_date('x', 'yyyy-MM-dd') = n::date", "TO_DATE('x', 'yyyy-MM-dd') = `n`::DATE"),
         ("log(n) > 1L and 'it''s' <> \"x y\"", "LOG(`n`) > 1L AND 'it''s' <> \"x y\""),
         ("n >> 1 = 3 /* shift */ -- and more", "`n` >> 1 = 3"),
-        ("transform(array(1, n), v -> v + 1)[0] = 2", "TRANSFORM(ARRAY(1, `n`), V -> V + 1)[0] = 2"),
+        ("transform(array(1, n), v -> v + 1)[0] = 2", "TRANSFORM(ARRAY(1, `n`), v -> v + 1)[0] = 2"),
         ("dateadd(DAY, n, current_date()) IS NULL", "DATEADD(DAY, `n`, CURRENT_DATE()) IS NULL"),
         ("1 = 0", "1 = 0"),
         ("n <=> NULL", "`n` <=> NULL"),
@@ -163,8 +163,8 @@ def test_struct_fields_and_qualified_tables():
     resolved = query(
         "COUNT(t.a.b.c) FROM main.s.t JOIN x ON s.t.k = x.id WHERE a.b.c > 1 AND main.s.t.k = 2", tables
     )
-    assert filters(resolved) == {"t": "`a`.B.C > 1 AND `k` = 2", "x": "`id` = 2"}
-    assert resolved.aggregates[0].total == (Term((Factor(0, "`a`.B.C", presence=True),)),)
+    assert filters(resolved) == {"t": "`a`.b.c > 1 AND `k` = 2", "x": "`id` = 2"}
+    assert resolved.aggregates[0].total == (Term((Factor(0, "`a`.b.c", presence=True),)),)
 
 
 def test_products_over_tables_become_factors():

@@ -44,8 +44,6 @@ def test_char_and_varchar_compare_as_text():
         ("decimal(20,0)", "string", True, "15 digits"),
         ("decimal(10,2)", "string", True, ""),
         ("decimal(38,0)", "decimal(5,5)", True, "behind the point"),
-        ("date", "timestamp", True, "time zone"),
-        ("string", "timestamp", True, "time zone"),
         ("int", "bigint", True, ""),
     ],
 )
@@ -57,3 +55,11 @@ def test_comparisons_that_lose_information_warn(left, right, ansi, warns):
 
 def test_binary_collation_is_plain_text():
     assert common_type("string collate UTF8_BINARY", "string", ansi=True).type == "string"
+
+
+@pytest.mark.parametrize("left", ["date", "string", "timestamp_ntz"])
+def test_comparisons_with_timestamps_depend_on_the_time_zone(left):
+    assert common_type(left, "timestamp", ansi=True).zoned
+    assert common_type("timestamp", left, ansi=False).zoned
+    assert not common_type(left, "timestamp_ntz", ansi=True).zoned
+    assert not common_type("timestamp", "timestamp", ansi=True).zoned

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from skimql.parser.join_graph import FEATURES
 from skimql.parser.resolve import resolve
 from skimql.parser.statement import ApproximateSelect, parse_statement
 
@@ -12,7 +13,7 @@ def query(text, schema, **settings):
         text = "SELECT APPROXIMATE " + text
     statement = parse_statement(text)
     assert isinstance(statement, ApproximateSelect), statement
-    return resolve(statement, schema, **settings)
+    return resolve(statement, schema, known=FEATURES, **settings)
 
 
 def edges(resolved):
