@@ -66,7 +66,8 @@ def _synopses(number: int, sizes: Sequence[str], sketched: bool) -> str:
         return "totals"
     what = "sketch" if sketched else "key map"
     plural = "" if number == 1 else "es" if sketched else "s"
-    return f"{number} {what}{plural}" + (f" ({', '.join(sizes)})" if sketched else "")
+    text = f"{number} {what}{plural}"
+    return f"{text} ({', '.join(sizes)})" if sketched else text
 
 
 def _bytes(size: int) -> str:
