@@ -251,7 +251,8 @@ def _reached(cell: Estimate) -> str:
 
 
 def _plain(value: float) -> float | None:
-    return None if math.isnan(value) or math.isinf(value) else value
+    """DOUBLE as SQL has it: an unknown or unbounded number is NULL."""
+    return None if math.isnan(value) or math.isinf(value) else float(value)
 
 
 def _range_svg(cell: Cell) -> str:

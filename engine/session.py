@@ -184,7 +184,6 @@ class Session:
 
     def _approximate(self, select: ApproximateSelect, query: Query) -> Answer:
         settings = self._settings_of(select)
-        query.refuse_beyond(RUNS)
         if query.empty:
             return replace(nothing_joins(query), bounds=settings.bounds)
         plan = self._plan(query, settings)
@@ -198,7 +197,7 @@ class Session:
         return self._as_asked(select, settings, answer)
 
     def _resolved(self, select: ApproximateSelect) -> Query:
-        return resolve(select, self.tables, ansi=self._ansi())
+        return resolve(select, self.tables, ansi=self._ansi(), known=RUNS)
 
     def _plan(self, query: Query, settings: Settings) -> Plan:
         typed = with_key_types(query, self.tables, self._ansi())
@@ -211,7 +210,7 @@ class Session:
         """The resolved query and, as text, what would be built for it."""
         match statement.statement:
             case ApproximateSelect() as select:
-                query = self._resolved(select)
+                query = resolve(select, self.tables, ansi=self._ansi(), strict=False)
             case EstimateRows() as rows:
                 select, query = rows.select, resolve_rows(rows, self.tables, ansi=self._ansi())
             case ExactSelect() as plain:
