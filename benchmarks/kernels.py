@@ -17,7 +17,9 @@ import numpy as np
 
 from skimql.sketches.agms import AgmsSpec
 from skimql.sketches.convolution import ConvolutionSpec
+from skimql.sketches.level import LevelSketch, LevelSpec
 from skimql.sketches.linear import update_many
+from skimql.sketches.pair_sample import PairSample, PairSampleSpec
 from skimql.sketches.sparse import SparseFirstSketch
 from skimql.sketches.xi import make_family
 
@@ -71,6 +73,26 @@ def agms(atoms: int, tuples: int):
     return prepare
 
 
+def level(buckets: int):
+    """Update of a level sketch."""
+
+    def prepare():
+        sketch, (column,) = LevelSketch(LevelSpec(make_family(seed=1), buckets)), keys()
+        return lambda: sketch.update(column)
+
+    return prepare
+
+
+def pair_sample(capacity: int):
+    """Update of a pair sample by the first of two attributes."""
+
+    def prepare():
+        sample, columns = PairSample(PairSampleSpec(make_family(seed=1), 64, capacity)), keys(2)
+        return lambda: sample.update(*columns)
+
+    return prepare
+
+
 def sparse_first(distinct: int):
     """Update of a sketch that stays an exact map."""
 
@@ -116,6 +138,8 @@ KERNELS: list[Kernel] = [
     Kernel("AGMS 1024", agms(1024, 1 << 17), 1 << 17, least=2.5e6),
     Kernel("AGMS 5120", agms(5120, 1 << 15), 1 << 15),
     Kernel("exact map, 1,000 keys", sparse_first(1000)),
+    Kernel("level sketch 32 x 1k", level(1024), least=8e6),
+    Kernel("pair sample, 1,024 pairs a level", pair_sample(1024)),
 ]
 
 

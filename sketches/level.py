@@ -176,6 +176,11 @@ class LevelSketch:
         """Bytes of the counters."""
         return self._signatures.nbytes
 
+    @property
+    def exact_keys(self) -> None:
+        """Never known as a whole; see `set_expression.CellSketch`."""
+        return
+
     def update(self, keys: ArrayLike, weights: ArrayLike | None = None) -> None:
         """Add a batch of tuples, in place.
 

@@ -29,8 +29,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .count_signature import AMBIGUOUS, EMPTY, MULTIPLE, SINGLETON
-from .interval import Estimate
+from .count_signature import AMBIGUOUS, EMPTY, MULTIPLE, SINGLETON, Ints
+from .interval import Estimate, exact
 from .level import Cells
 from .witness import estimate_keys, estimate_share
 
@@ -43,6 +43,10 @@ class CellSketch(Protocol):
     @property
     def spec(self) -> object:
         """Sizes and hash functions; equal specs have the same cells."""
+
+    @property
+    def exact_keys(self) -> Ints | None:
+        """All keys of the stream, if they are known."""
 
     def cells(self) -> Cells:
         """What each cell holds."""
@@ -155,7 +159,7 @@ def estimate(
     ----------
     expression : Expression
         Built from `Stream` by ``|``, ``&`` and ``-``.
-    sketches : mapping of str to LevelSketch or TwoLevelHashSketch
+    sketches : mapping of str to LevelSketch, SparseLevelSketch or TwoLevelHashSketch
         One for each stream named, all of the same spec. Others are not looked at.
     confidence : float
         In (0, 1).
@@ -163,8 +167,9 @@ def estimate(
     Returns
     -------
     Estimate
-        Exact if no two keys share a cell. Otherwise value and upper end are also held below what the sizes of
-        the single streams allow (an intersection is not larger than its smaller side).
+        Exact if all keys are known or no two of them share a cell. Otherwise value and upper end are also
+        held below what the sizes of the single streams allow (an intersection is not larger than its smaller
+        side).
 
     Raises
     ------
@@ -177,6 +182,9 @@ def estimate(
     """
     names = sorted(expression.streams())
     _check(names, sketches)
+    known = {name: keys for name in names if (keys := sketches[name].exact_keys) is not None}
+    if len(known) == len(names):
+        return _exactly(expression, known)
     cells = {name: sketches[name].cells() for name in names}
     union = overlay(list(cells.values()))
     single = union.kinds == SINGLETON
@@ -186,11 +194,20 @@ def estimate(
     found = estimate_share(union.occupancy(), hits, int(np.count_nonzero(single)), confidence)
     if found.exact:
         return found
-    alone = {name: estimate_keys(cell.occupancy(), confidence) for name, cell in cells.items()}
+    alone = {
+        name: exact(len(known[name])) if name in known else estimate_keys(cell.occupancy(), confidence)
+        for name, cell in cells.items()
+    }
     value = min(found.value, expression.most({name: e.value for name, e in alone.items()}))
     high = min(found.high, expression.most({name: e.high for name, e in alone.items()}))
     low = min(found.low, value)
     return Estimate(value, low, max(high, value), confidence, found.certified, found.basis, found.notes)
+
+
+def _exactly(expression: Expression, keys: Mapping[str, Ints]) -> Estimate:
+    everything = np.unique(np.concatenate(list(keys.values())))
+    member = {name: np.isin(everything, those) for name, those in keys.items()}
+    return exact(int(np.count_nonzero(expression.contains(member))))
 
 
 def overlay(cells: list[Cells]) -> Cells:

@@ -114,6 +114,11 @@ class TwoLevelHashSketch(LinearSketch[TwoLevelHashSpec]):
 
     __slots__ = ()
 
+    @property
+    def exact_keys(self) -> None:
+        """Never known as a whole; see `set_expression.CellSketch`."""
+        return
+
     def cells(self) -> Cells:
         """What each cell holds, shape (levels, copies): the form that `set_expression.estimate` reads."""
         total, bits = self.counters[0], self.counters[1:]
