@@ -263,12 +263,12 @@ def partition_query(
     if len(shares) == 1 or gain < least_gain:
         return None
     domains = tuple(
-        DomainPartition(*_ranges(cut.lows, parts.labels)) for cut, parts in zip(cuts, chosen, strict=True)
+        DomainPartition(*ranges_of(cut.lows, parts.labels)) for cut, parts in zip(cuts, chosen, strict=True)
     )
     return QueryPartition(domains, tuple(shares.tolist()), gain)
 
 
-def _ranges(lows: Keys, labels: Keys) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def ranges_of(lows: Keys, labels: Keys) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Neighbouring segments of one part become one range."""
     starts = np.flatnonzero(np.diff(labels, prepend=-1))
     return tuple(lows[starts].tolist()), tuple(labels[starts].tolist())

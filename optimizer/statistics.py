@@ -201,6 +201,21 @@ def overlap(left: Histogram, right: Histogram) -> Overlap:
     return Overlap(cuts, counts, distinct)
 
 
+def refined(histogram: Histogram, cuts: Keys) -> Histogram:
+    """The histogram with its buckets cut before each of the keys `cuts` (ascending), spread evenly."""
+    starts = np.unique(np.concatenate((histogram.lows, cuts)))
+    bucket = np.clip(np.searchsorted(histogram.lows, starts, side="right") - 1, 0, None)
+    if not len(histogram.lows):
+        return histogram
+    starts, bucket = starts[starts >= histogram.lows[0]], bucket[starts >= histogram.lows[0]]
+    inside = starts <= histogram.highs[bucket]
+    starts, bucket = starts[inside], bucket[inside]
+    last = np.append(bucket[1:] != bucket[:-1], True)
+    ends = np.where(last, histogram.highs[bucket], np.append(starts[1:], starts[-1:]) - 1)
+    part = _width(starts, ends) / _width(histogram.lows, histogram.highs)[bucket]
+    return Histogram(starts, ends, histogram.counts[bucket] * part, histogram.distinct[bucket] * part)
+
+
 def _width(lows: Keys, highs: Keys) -> Floats:
     """Numbers of keys from low to high; the difference is taken modulo 2^64, so it cannot overflow."""
     return (highs.astype(np.uint64) - lows.astype(np.uint64)).astype(np.float64) + 1

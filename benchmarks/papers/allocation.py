@@ -88,12 +88,12 @@ def plot(records: Sequence[dict[str, Any]], path: Path) -> None:
         for row, workload in enumerate(workloads):
             for ax, metric in zip(axes[row], METRICS, strict=True):
                 chosen = [r for r in records if r["metric"] == metric and r["workload"] == workload]
-                words = [r["words"] for r in chosen]
+                words = [r["words"] / 1000 for r in chosen]
                 ax.plot(words, [r["error_uniform"] for r in chosen], "s--", label="weights 1")
                 ax.plot(words, [r["error_weighted"] for r in chosen], "o-", label="weights from histograms")
                 ax.set(
                     title=f"Workload {workload}, {metric} error",
-                    xlabel="space (words)",
+                    xlabel="space (1000 words)",
                     ylabel="squared relative error",
                     yscale="log",
                 )

@@ -21,4 +21,4 @@ def grid(path: Path, rows: int, columns: int) -> Iterator[list[list[Any]]]:
     for ax in axes.flat:
         ax.grid(alpha=0.3)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=80)

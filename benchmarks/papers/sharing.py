@@ -79,12 +79,12 @@ def plot(records: Sequence[dict[str, Any]], path: Path) -> None:
             for column, workload in enumerate(workloads):
                 ax = axes[row][column]
                 chosen = [r for r in records if r["workload"] == workload and r["metric"] == metric]
-                words = [r["words"] for r in chosen]
+                words = [r["words"] / 1000 for r in chosen]
                 ax.plot(words, [r["error_unshared"] for r in chosen], "s--", label="no sketch sharing")
                 ax.plot(words, [r["error_shared"] for r in chosen], "o-", label="sketch sharing")
                 ax.set(
                     title=f"Workload {workload}, {metric} error",
-                    xlabel="space (words)",
+                    xlabel="space (1000 words)",
                     ylabel="squared relative error",
                     yscale="log",
                 )

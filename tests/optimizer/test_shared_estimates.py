@@ -67,7 +67,7 @@ CONVOLUTION = (lambda families: ConvolutionSpec(families, rows=400, buckets=31),
 @pytest.mark.parametrize(("make_spec", "estimate"), [AGMS, CONVOLUTION], ids=["agms", "convolution"])
 def test_all_queries_of_a_shared_workload_are_unbiased(make_spec, estimate):
     # Workload 1 without its query of parallel edges. |z| > 6 has probability 2e-9 for each of 11 queries, by
-    # the normal law of a mean of many copies. Seen red with merges that are not checked.
+    # the normal law of a mean of many copies. Seen red when the ends of an edge got two families.
     graph = tpch_workload([1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12])
     shared = coalesce(graph)
     assert len(shared.vertices) < len(graph.vertices) / 2 + 1
