@@ -45,7 +45,7 @@ def as_dict(query: Query) -> dict[str, Any]:
         ],
         "edges": [_edge_dict(e) for e in query.graph.edges],
         "replicas": {str(c): list(edges) for c, edges in replicas(query.graph).items()},
-        "aggregates": [_aggregate_dict(a) for a in query.aggregates],
+        "aggregates": [_aggregate_dict(a, query.graph) for a in query.aggregates],
         "items": [{"name": i.name, "value": _value_text(i.expression, query)} for i in query.items],
         "groups": [{"vertex": g.vertex, "expression": g.expression, "type": g.type} for g in query.groups],
         "having": None if query.having is None else _value_text(query.having, query),
@@ -179,13 +179,14 @@ def _edge_dict(edge: Edge) -> dict[str, Any]:
     }
 
 
-def _aggregate_dict(aggregate: Aggregate) -> dict[str, Any]:
+def _aggregate_dict(aggregate: Aggregate, graph: JoinGraph) -> dict[str, Any]:
     return {
         "name": aggregate.name,
         "function": aggregate.function,
         "total": [_term_dict(t) for t in aggregate.total],
         "presence": [_term_dict(t) for t in aggregate.presence],
         "distinct": [{"vertex": f.vertex, "expression": f.expression} for f in aggregate.distinct],
+        "projection": aggregate.projection(graph) if aggregate.distinct else None,
     }
 
 
@@ -197,7 +198,9 @@ def _term_dict(term: Term) -> dict[str, Any]:
 def _aggregate_text(aggregate: Aggregate, graph: JoinGraph) -> str:
     if aggregate.function == "count_distinct":
         columns = ", ".join(f"{_alias(graph, f.vertex)}.{f.expression}" for f in aggregate.distinct)
-        return f"count of distinct ({columns or 'set elements'})"
+        if not columns:
+            return "count of distinct set elements"
+        return f"count of distinct ({columns}), {aggregate.projection(graph).replace('_', '-')}"
     terms = " ".join(_term_text(t, graph, first=i == 0) for i, t in enumerate(aggregate.total)) or "0"
     return f"{aggregate.function} of {terms}"
 

@@ -188,6 +188,27 @@ class Aggregate:
     span: Span
     distinct: tuple[Factor, ...] = ()
 
+    def projection(self, graph: JoinGraph) -> str:
+        """Which sides of the join a COUNT(DISTINCT) projects on.
+
+        Returns
+        -------
+        str
+            ``single`` for one table without a join; ``one_sided`` if one table has all the columns, join keys
+            counting for either side; ``two_sided`` if two tables have them and no join key is among them;
+            ``full`` if one is; ``several`` for more tables. As pi_{A,B}, pi_{A,C} and pi_{A,B,C} of
+            R(A, B) joined with S(B, C).
+        """
+        if len(graph.vertices) == 1:
+            return "single"
+        keys = {(v, k) for e in graph.edges for v in (e.left, e.right) for k in e.keys_of(v)}
+        own = {f.vertex for f in self.distinct if (f.vertex, f.expression) not in keys}
+        if len(own) <= 1:
+            return "one_sided"
+        if len(own) > 2:
+            return "several"
+        return "two_sided" if all((f.vertex, f.expression) not in keys for f in self.distinct) else "full"
+
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:

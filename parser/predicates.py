@@ -79,17 +79,17 @@ def read_conditions(join: Join) -> Conditions:
         if isinstance(condition, NamedEquality):
             _add_named(condition, join, conditions)
         else:
-            for node in _conjuncts(condition.node):
+            for node in conjuncts(condition.node):
                 _sort(node, condition.scope, join, conditions)
     return conditions
 
 
-def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
     """The operands of AND, through parentheses."""
     inner = node.unnest()
     if isinstance(inner, exp.And):
-        yield from _conjuncts(inner.left)
-        yield from _conjuncts(inner.right)
+        yield from conjuncts(inner.left)
+        yield from conjuncts(inner.right)
     else:
         yield inner
 
@@ -130,7 +130,7 @@ def _sort(node: exp.Expr, scope: Scope, join: Join, conditions: Conditions) -> N
     conditions.facts.extend(facts_of(node, scope, types))
     vertex = next(iter(vertices), 0)
     condition = whole.wrapped() if isinstance(node, exp.Or) else whole
-    conditions.add_filter(vertex, condition, movable=_cannot_fail(node, scope, join))
+    conditions.add_filter(vertex, condition, movable=cannot_fail(node, scope, join))
 
 
 def _is_true(node: exp.Expr) -> bool:
@@ -140,7 +140,7 @@ def _is_true(node: exp.Expr) -> bool:
     return isinstance(node, exp.EQ) and isinstance(node.left, exp.Literal) and node.left == node.right
 
 
-def _cannot_fail(node: exp.Expr, scope: Scope, join: Join) -> bool:
+def cannot_fail(node: exp.Expr, scope: Scope, join: Join) -> bool:
     """Whether Spark evaluates it on any tuple without error: columns compared with like literals."""
     if not all(isinstance(n, _SIMPLE) for n in node.walk()):
         return False

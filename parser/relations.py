@@ -250,13 +250,15 @@ class Join:
             return
         table = scope.table(".".join(name))
         if table is None:
-            raise self._unknown_table(".".join(name), node, scope)
-        outputs = self._view_outputs(table, alias[-1], span, scope) or self._base_outputs(
+            ends = scope.span_of(node.parts[0]), scope.span_of(node.parts[-1])
+            raise unknown_table(".".join(name), Span(ends[0].start, ends[1].end), scope)
+        outputs = self._view_outputs(table, alias[-1], span, scope) or self.base_outputs(
             table, alias[-1], span, scope
         )
         self._add_relation(Relation(alias, outputs, span), node.alias_column_names, scope)
 
-    def _base_outputs(self, table: TableSchema, alias: str, span: Span, scope: Scope) -> tuple[Output, ...]:
+    def base_outputs(self, table: TableSchema, alias: str, span: Span, scope: Scope) -> tuple[Output, ...]:
+        """A new vertex for a table: its columns."""
         vertex = len(self.occurrences)
         if vertex >= MAX_TABLES:
             message = f"more than {MAX_TABLES} tables in one query"
@@ -303,14 +305,6 @@ class Join:
         scope.relations.append(relation)
         scope.star.extend(relation.outputs)
 
-    def _unknown_table(self, name: str, node: exp.Table, scope: Scope) -> SkimqlError:
-        known = [*scope.named, *self.schema]
-        near = get_close_matches(name.lower(), [k.lower() for k in known], 3)
-        hint = ", ".join(near or sorted(known)) or "register one first"
-        ends = scope.span_of(node.parts[0]), scope.span_of(node.parts[-1])
-        span = Span(ends[0].start, ends[1].end)
-        return scope.fault(f"there is no table {name!r}", "SKIMQL_UNKNOWN_TABLE", span, hint, UnknownName)
-
     def _name_single(self, first: int, alias: str) -> None:
         """A subquery over one table gives it its own alias: the user knows it by that."""
         if alias and len(self.occurrences) == first + 1:
@@ -324,6 +318,14 @@ class Join:
         while free.lower() in taken:
             free, number = f"{alias}_{number}", number + 1
         return free
+
+
+def unknown_table(name: str, span: Span, scope: Scope) -> SkimqlError:
+    """No such table; the hint lists near names."""
+    known = [*scope.named, *scope.schema]
+    near = get_close_matches(name.lower(), [k.lower() for k in known], 3)
+    hint = ", ".join(near or sorted(known)) or "register one first"
+    return scope.fault(f"there is no table {name!r}", "SKIMQL_UNKNOWN_TABLE", span, hint, UnknownName)
 
 
 def _nodes(value: object) -> Iterator[exp.Expr]:

@@ -132,22 +132,40 @@ def parse_select(sql: str, shown: str | None = None) -> Source:
         With the place at which sqlglot stopped; code ``SKIMQL_DOUBLE_QUOTES`` if a double-quoted text stands
         where a name must.
     """
-    shown = sql if shown is None else shown
+    return _parse(sql, sql if shown is None else shown, "SELECT")
+
+
+def parse_expression(shown: str, span: Span) -> Source:
+    """Parse the expression at `span` of a statement; offsets are those of the statement.
+
+    Raises
+    ------
+    ParseError
+        As `parse_select`.
+    """
+    return _parse(" " * span.start + shown[span.start : span.end], shown, "expression")
+
+
+def _parse(sql: str, shown: str, what: str) -> Source:
     visible, _ = without_comments(sql)
     dialect = Spark()
     try:
         tokens = dialect.tokenize(visible)
     except TokenError as error:
         raise ParseError(str(error).split(":")[0], sql=shown, span=(0, len(sql))) from error
+    parser = SpannedParser(dialect=dialect)
     try:
-        trees = SpannedParser(dialect=dialect).parse(tokens, visible)
+        if what == "SELECT":
+            trees = parser.parse(tokens, visible)
+        else:
+            trees = parser.parse_into(exp.Condition, tokens, visible)
     except SqlglotParseError as error:
         _refuse_double_quotes(tokens, visible, shown)
         raise _syntax_error(error, tokens, shown) from error
     except RecursionError as error:
         raise ParseError("the statement is nested too deeply", "SKIMQL_TOO_DEEP", sql=shown) from error
     if len(trees) != 1 or trees[0] is None:
-        raise ParseError("a SELECT is expected", sql=shown, span=(0, len(sql)))
+        raise ParseError(f"{what} is expected", sql=shown, span=(0, len(sql)))
     _refuse_quoted_names(trees[0], tokens, visible, shown)
     return Source(visible, tuple(tokens), trees[0])
 

@@ -112,6 +112,23 @@ def test_distinct_columns_keep_their_table(item, distinct):
     assert aggregate.total == aggregate.presence == ()
 
 
+@pytest.mark.parametrize(
+    ("columns", "from_", "projection"),
+    [
+        ("n", "x", "single"),
+        ("n", "x JOIN y USING (id)", "one_sided"),
+        ("id", "x JOIN y USING (id)", "one_sided"),
+        ("n, y.id", "x JOIN y USING (id)", "one_sided"),
+        ("n, m", "x JOIN y USING (id)", "two_sided"),
+        ("n, m, x.id", "x JOIN y USING (id)", "full"),
+        ("n, m, w", "x JOIN y USING (id) JOIN z USING (id)", "several"),
+    ],
+)
+def test_the_sides_of_a_distinct_count(columns, from_, projection):
+    resolved = query(f"COUNT(DISTINCT {columns}) FROM {from_}", XYZ)
+    assert resolved.aggregates[0].projection(resolved.graph) == projection
+
+
 def test_case_between_tables_is_split_by_its_guards():
     (aggregate,) = query("SUM(CASE WHEN x.n > 1 THEN y.m * x.id ELSE 0 END)" + JOINED, XYZ).aggregates
     holds = "CASE WHEN `n` > 1 THEN 1 END"
