@@ -13,8 +13,9 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from .classes import INTEGERS, JoinClass, Key
+from .classes import INTEGERS, Equality, JoinClass, Key
 from .fragment import Fragment
+from .join_graph import Span
 from .scope import Scope
 
 Value = Decimal | float | str
@@ -31,6 +32,7 @@ class Fact:
     operator: str
     values: tuple[Value, ...]
     text: str
+    span: Span
 
 
 def facts_of(node: exp.Expr, scope: Scope, types: dict[tuple[int, str], str]) -> Iterator[Fact]:
@@ -59,7 +61,9 @@ def _fact(
     values = [_value(n, kind) for n in literals]
     known = tuple(v for v in values if v is not None)
     if len(known) == len(values):
-        yield Fact(Key(ref.vertex, fragment, kind), operator, known, scope.source.text_of(literals[0]))
+        key = Key(ref.vertex, fragment, kind)
+        span = scope.span_of(column)
+        yield Fact(key, operator, known, scope.source.text_of(literals[0]), span)
 
 
 def _value(node: exp.Expr, kind: str) -> Value | None:
@@ -116,7 +120,21 @@ def carried(facts: Iterable[Fact], joined: JoinClass) -> Iterator[tuple[Key, Fra
         for key in joined.keys:
             if key.node != fact.key.node and key.kind is not None and key.kind == fact.key.kind:
                 condition = Fragment((*key.expression.pieces, f" = {fact.text}"))
-                yield key, condition, Fact(key, "=", fact.values, fact.text)
+                yield key, condition, Fact(key, "=", fact.values, fact.text, fact.span)
+
+
+def implied_equalities(facts: Iterable[Fact], components: Iterable[frozenset[int]]) -> Iterator[Equality]:
+    """Equalities that join parts of a disconnected graph: ``a.k = 5 AND b.k = 5`` makes ``a.k = b.k``.
+
+    Time O(f^2) for f facts.
+    """
+    part_of = {v: number for number, part in enumerate(components) for v in part}
+    constants = [f for f in facts if f.operator == "=" and f.key.kind is not None]
+    for i, one in enumerate(constants):
+        for other in constants[:i]:
+            same = one.values == other.values and one.key.kind == other.key.kind
+            if same and part_of[one.key.vertex] != part_of[other.key.vertex]:
+                yield Equality(other.key, one.key, one.span)
 
 
 def contradiction(facts: Iterable[Fact]) -> Key | None:
