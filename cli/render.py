@@ -44,18 +44,30 @@ def foot_line(answer: Answer) -> str:
         return f"exact, {seconds.get('exact', 0.0):.1f} s"
     plan = answer.plan
     sizes = sorted({f"{s.method} {s.rows} x {s.buckets:,}" for s in plan.synopses if s.attributes})
-    confidences = sorted({c.confidence for row in answer.rows for c in row if isinstance(c, Estimate)})
+    cells = [c for row in answer.rows for c in row if isinstance(c, Estimate)]
+    confidences = sorted({c.confidence for c in cells if not c.exact})
     parts = [
-        " and ".join(f"{100 * c:g} %" for c in confidences) + " interval",
-        f"{len(plan.synopses)} sketches ({', '.join(sizes)})" if sizes else "totals",
+        " and ".join(f"{100 * c:g} %" for c in confidences) + " interval"
+        if confidences
+        else "exact: few enough keys to keep them all",
+        _synopses(len(plan.synopses), sizes, bool(confidences)),
         _bytes(answer.bytes_used),
         f"build {seconds.get('build', 0.0):.1f} s, answer {1000 * seconds.get('answer', 0.0):.1f} ms",
     ]
     if "exact" in seconds:
         parts.append(f"exact {seconds['exact']:.1f} s")
-    if not all(c.certified for row in answer.rows for c in row if isinstance(c, Estimate)):
+    if not all(c.certified for c in cells):
         parts.append("not certified")
     return "; ".join(parts)
+
+
+def _synopses(number: int, sizes: Sequence[str], sketched: bool) -> str:
+    if not sizes:
+        return "totals"
+    what = "sketch" if sketched else "key map"
+    plural = "" if number == 1 else "es" if sketched else "s"
+    text = f"{number} {what}{plural}"
+    return f"{text} ({', '.join(sizes)})" if sketched else text
 
 
 def _bytes(size: int) -> str:
@@ -63,15 +75,24 @@ def _bytes(size: int) -> str:
 
 
 def _answer_table(answer: Answer, sink: TextIO) -> None:
+    if answer.columns == ("plan",):
+        # A plan is a text of its own layout.
+        sink.write(answer.value + "\n")
+        return
     if answer.compared is None:
-        header: Sequence[str] = answer.columns
-        rows = [[format_cell(c) for c in row] for row in answer.rows]
+        _text_table(answer.columns, [[format_cell(c) for c in row] for row in answer.rows], sink)
     else:
-        header = ("", "estimate", "exact", "error", "in the interval")
-        rows = [
-            _compared_row(name, cell, truth)
-            for name, cell, truth in zip(answer.columns, answer.rows[0], answer.compared, strict=True)
-        ]
+        compared_table(answer, sink)
+
+
+def compared_table(answer: Answer, sink: TextIO) -> None:
+    """Each aggregate of a compared answer in a row: estimate, exact value, error, whether the interval holds it."""
+    assert answer.compared is not None, "an answer of Session.compare"
+    header = ("", "estimate", "exact", "error", "in the interval")
+    rows = [
+        _compared_row(name, cell, truth)
+        for name, cell, truth in zip(answer.columns, answer.rows[0], answer.compared, strict=True)
+    ]
     _text_table(header, rows, sink)
 
 
@@ -86,10 +107,15 @@ def _compared_row(name: str, cell: Any, truth: Any) -> list[str]:
     return [
         name,
         format_cell(cell),
-        format_cell(truth),
+        _exact_text(truth),
         "-" if error is None else f"{100 * error:.2f} %",
         inside,
     ]
+
+
+def _exact_text(truth: Any) -> str:
+    """An exact value beside an estimate: as many digits as anyone compares."""
+    return f"{truth:,.6g}" if isinstance(truth, float) and abs(truth) < 1e6 else format_cell(truth)
 
 
 def _text_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextIO) -> None:

@@ -8,29 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from ..optimizer.plan import Plan, PlannedAggregate, PlannedTerm
-from ..sketches.collision import collision_free_rows
-from ..sketches.convolution import join_rows
-from ..sketches.interval import (
-    Estimate,
-    clip,
-    collapse_notes,
-    exact,
-    median_interval,
-    ratio_interval,
-    uncertified,
-)
+from ..optimizer.plan import Plan
+from ..parser.expressions import Aggregated
+from ..parser.join_graph import Query
+from ..sketches.interval import Estimate, exact
+from .evaluate import Cell, Evaluator
 from .maintain import Built
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# A value of the table: an estimate, or what Spark computed.
-Cell = Estimate | Any
 
 
 @dataclass(frozen=True)
@@ -168,7 +156,7 @@ class Answer:
 
 
 def answer_plan(plan: Plan, built: Sequence[Built], confidence: float) -> Answer:
-    """Evaluate every aggregate of the plan from its finished sketches.
+    """Evaluate every item of the query from finished sketches.
 
     Parameters
     ----------
@@ -178,10 +166,11 @@ def answer_plan(plan: Plan, built: Sequence[Built], confidence: float) -> Answer
     confidence : float
         Wanted confidence of each interval, in (0, 1).
     """
-    cells = tuple(_estimate(plan, aggregate, built, confidence) for aggregate in plan.aggregates)
-    notes = tuple(dict.fromkeys(note for cell in cells for note in cell.notes))
+    evaluator = Evaluator(plan, built, confidence)
+    cells = tuple(evaluator.cell(item.expression) for item in plan.query.items)
+    notes = tuple(dict.fromkeys(note for c in cells if isinstance(c, Estimate) for note in c.notes))
     return Answer(
-        tuple(a.name for a in plan.aggregates),
+        tuple(item.name for item in plan.query.items),
         (cells,),
         plan=plan,
         bytes_used=sum(b.sketch.nbytes for b in built),
@@ -189,67 +178,14 @@ def answer_plan(plan: Plan, built: Sequence[Built], confidence: float) -> Answer
     )
 
 
-def _estimate(plan: Plan, aggregate: PlannedAggregate, built: Sequence[Built], confidence: float) -> Estimate:
-    total = _rows(plan, aggregate.total, built)
-    presence = _rows(plan, aggregate.presence, built)
-    if _is_empty(aggregate.presence, built):
-        # Some relation has no tuple that could join: known exactly, whatever the sketches say.
-        return exact(0.0 if aggregate.function == "count" else math.nan)
-    if not plan.edges:
-        return exact(float(total[0] / presence[0] if aggregate.function == "avg" else total[0]))
-    free = _collision_free(plan, aggregate, built, confidence)
-    if free is not None:
-        values = total[free] / presence[free] if aggregate.function == "avg" else total[free]
-        if np.ptp(values) <= 1e-9 * abs(values[0]):
-            return Estimate(
-                float(values[0]), float(values[0]), float(values[0]), confidence, True, "measured"
-            )
-    doubts = collapse_notes([b.sketch.counters for b in built])
-    if aggregate.function == "avg":
-        return uncertified(ratio_interval(total, presence, confidence), *doubts)
-    low, high = _bounds(aggregate.total, built)
-    return uncertified(clip(median_interval(total, confidence), low, high), *doubts)
-
-
-def _rows(plan: Plan, terms: Sequence[PlannedTerm], built: Sequence[Built]) -> NDArray[np.float64]:
-    """Estimate of each sketch row, float64 of shape (rows,): terms on the same hashes simply add."""
-    edges = [(e.left, e.right, e.left_position, e.right_position) for e in plan.edges]
-    rows = np.zeros(1)
-    for term in terms:
-        chosen = [built[i] for i in term.synopses]
-        scale = math.prod(b.scale for b in chosen)
-        rows = rows + join_rows([b.sketch for b in chosen], edges) * (term.coefficient / scale)
-    return rows
-
-
-def _collision_free(
-    plan: Plan, aggregate: PlannedAggregate, built: Sequence[Built], confidence: float
-) -> NDArray[np.bool_] | None:
-    """Rows known to be exact, where one join has so few keys that the sketch shows it."""
-    if len(plan.edges) != 1:
-        return None
-    read = {i for term in (*aggregate.total, *aggregate.presence) for i in term.synopses}
-    return collision_free_rows([built[i].sketch.counters for i in sorted(read)], confidence)
-
-
-def _is_empty(terms: Sequence[PlannedTerm], built: Sequence[Built]) -> bool:
-    """Whether in every term some relation contributed no tuple at all, which is known exactly."""
-    return all(any(built[i].tally.mass == 0 for i in term.synopses) for term in terms)
-
-
-def _bounds(terms: Sequence[PlannedTerm], built: Sequence[Built]) -> tuple[float, float]:
-    """Provable bounds of a total: no join adds more than the product of the absolute weights.
-
-    The lower bound is 0 where no weight is negative.
-    """
-    low = high = 0.0
-    for term in terms:
-        chosen = [built[i] for i in term.synopses]
-        most = abs(term.coefficient) * math.prod(b.tally.mass / b.scale for b in chosen)
-        signed = term.coefficient < 0 or any(b.tally.negative for b in chosen)
-        high += most
-        low -= most if signed else 0.0
-    return low, high
+def nothing_joins(query: Query) -> Answer:
+    """The exact answer of a query whose conditions exclude one another: counts are 0, all else is NULL."""
+    zero = {i for i, a in enumerate(query.aggregates) if a.function.startswith("count")}
+    cells = tuple(
+        exact(0 if isinstance(item.expression, Aggregated) and item.expression.index in zero else math.nan)
+        for item in query.items
+    )
+    return Answer(tuple(item.name for item in query.items), (cells,), notes=(query.empty,))
 
 
 def with_target(answer: Answer, target: float) -> tuple[bool, Answer]:
@@ -315,7 +251,8 @@ def _reached(cell: Estimate) -> str:
 
 
 def _plain(value: float) -> float | None:
-    return None if math.isnan(value) or math.isinf(value) else value
+    """DOUBLE as SQL has it: an unknown or unbounded number is NULL."""
+    return None if math.isnan(value) or math.isinf(value) else float(value)
 
 
 def _range_svg(cell: Cell) -> str:

@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from ..errors import DataError, EnvironmentFault, SkimqlError
 from ..optimizer.plan import Plan, Scan
-from ..sketches.convolution import ConvolutionSketch
+from ..sketches.convolution import ConvolutionSpec
+from ..sketches.sparse import SparseFirstSketch
 from .jobs import ProgressListener, run_job
 from .partial import PARTIAL_SCHEMA, Partial, Tally, received, task
 from .scan import PreparedScan, prepare
@@ -26,7 +27,7 @@ from .tables import Tables
 class Built:
     """A finished sketch, its tally, and the factor that made its weights integers (1 but for DECIMAL)."""
 
-    sketch: ConvolutionSketch
+    sketch: SparseFirstSketch[ConvolutionSpec]
     tally: Tally
     scale: float
 
@@ -47,7 +48,7 @@ def build(
     for scan in plan.scans:
         try:
             prepared = prepare(plan, scan, tables.frame(scan.table))
-            partials = prepared.columns.mapInArrow(task(prepared.specs, prepared.feeds), PARTIAL_SCHEMA)
+            partials = prepared.columns.mapInArrow(task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA)
             sent = run_job(spark, f"scan {scan.table}", partials.toArrow, listener)
             built.update(add_up(prepared, sent.to_pylist()))
         except (*SPARK_FAULTS, OverflowError) as fault:
@@ -57,10 +58,10 @@ def build(
 
 def add_up(prepared: PreparedScan, rows: Iterable[dict[str, Any]]) -> dict[int, Built]:
     """The finished sketches of a scan from the rows that its tasks sent, in any order."""
-    wholes = {i: Partial.empty(spec) for i, spec in prepared.specs.items()}
+    wholes = {i: Partial.empty(plan) for i, plan in prepared.sketches.items()}
     for row in rows:
         i = row["synopsis"]
-        wholes[i].merge(received(row, prepared.specs[i]))
+        wholes[i].merge(received(row, prepared.sketches[i]))
     return {i: Built(whole.sketch, whole.tally, prepared.scales[i]) for i, whole in wholes.items()}
 
 

@@ -12,21 +12,38 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from ..sketches.accumulate import Weights
-from ..sketches.convolution import ConvolutionSketch, ConvolutionSpec, update_many
+from ..sketches.convolution import ConvolutionSpec
+from ..sketches.sparse import SparseFirstSketch, update_sparse_first
 
-# One row per partial sketch, its counters as little-endian bytes.
-PARTIAL_SCHEMA = "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, counters BINARY"
+# One row per partial sketch; its arrays as little-endian bytes: counters, or the keys and weights of an exact map.
+PARTIAL_SCHEMA = (
+    "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, counters BINARY, keys BINARY, weights BINARY"
+)
+_ARRAYS = ("counters", "keys", "weights")
 _ARROW_SCHEMA = pa.schema(
     [
         ("synopsis", pa.int32()),
         ("tuples", pa.int64()),
         ("mass", pa.float64()),
         ("negative", pa.int64()),
-        ("counters", pa.binary()),
+        *((name, pa.binary()) for name in _ARRAYS),
     ]
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SketchPlan:
+    """One sketch to build: its spec, and whether it may start as an exact map."""
+
+    spec: ConvolutionSpec
+    sparse: bool = True
+
+    def empty(self) -> SparseFirstSketch[ConvolutionSpec]:
+        """A sketch of no tuples."""
+        return SparseFirstSketch(self.spec, None if self.sparse else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +82,13 @@ class Tally:
 class Partial:
     """A sketch of some of the tuples, and their tally."""
 
-    sketch: ConvolutionSketch
+    sketch: SparseFirstSketch[ConvolutionSpec]
     tally: Tally
 
     @classmethod
-    def empty(cls, spec: ConvolutionSpec) -> Partial:
+    def empty(cls, plan: SketchPlan) -> Partial:
         """Of no tuples."""
-        return cls(ConvolutionSketch(spec), Tally())
+        return cls(plan.empty(), Tally())
 
     def merge(self, other: Partial) -> None:
         """Add the tuples of `other`; OverflowError if a counter could leave 64 bits."""
@@ -80,12 +97,12 @@ class Partial:
 
 
 def task(
-    specs: Mapping[int, ConvolutionSpec], feeds: Iterable[Feed]
+    plans: Mapping[int, SketchPlan], feeds: Iterable[Feed]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function for `mapInArrow`: sketches by number, fed with every batch, sent as rows of `PARTIAL_SCHEMA`."""
 
     def partials(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts = {i: Partial.empty(spec) for i, spec in specs.items()}
+        parts = {i: Partial.empty(plan) for i, plan in plans.items()}
         for batch in batches:
             for feed in feeds:
                 _update(batch, feed, [parts[i] for i in feed.synopses])
@@ -96,23 +113,30 @@ def task(
     return partials
 
 
-def received(row: Mapping[str, Any], spec: ConvolutionSpec) -> Partial:
+def received(row: Mapping[str, Any], plan: SketchPlan) -> Partial:
     """The partial sketch in one row of what a task sent."""
-    counters = np.frombuffer(row["counters"], np.dtype(spec.dtype).newbyteorder("<"))
-    state = {"counters": counters.astype(spec.dtype).reshape(spec.shape)}
-    tally = Tally(row["tuples"], row["mass"], row["negative"])
-    return Partial(ConvolutionSketch.from_state(spec, state), tally)
+    spec = plan.spec
+    if row["counters"] is not None:
+        state = {"counters": _array(row["counters"], spec.dtype).reshape(spec.shape)}
+    else:
+        weights = _array(row["weights"], spec.dtype)
+        keys = _array(row["keys"], "int64").reshape(len(weights), len(spec.families))
+        state = {"keys": keys, "weights": weights}
+    sketch = SparseFirstSketch.from_state(spec, state, None if plan.sparse else 0)
+    return Partial(sketch, Tally(row["tuples"], row["mass"], row["negative"]))
+
+
+def _array(data: bytes, dtype: str) -> NDArray[Any]:
+    return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype)
 
 
 def _row(synopsis: int, part: Partial) -> pa.RecordBatch:
-    counters = part.sketch.counters
-    values = [
-        synopsis,
-        part.tally.tuples,
-        part.tally.mass,
-        part.tally.negative,
-        counters.astype(counters.dtype.newbyteorder("<")).tobytes(),
+    state = part.sketch.state()
+    arrays = [
+        state[name].astype(state[name].dtype.newbyteorder("<")).tobytes() if name in state else None
+        for name in _ARRAYS
     ]
+    values = [synopsis, part.tally.tuples, part.tally.mass, part.tally.negative, *arrays]
     return pa.RecordBatch.from_arrays(
         [pa.array([v], f.type) for v, f in zip(values, _ARROW_SCHEMA, strict=True)], schema=_ARROW_SCHEMA
     )
@@ -133,7 +157,7 @@ def _update(batch: pa.RecordBatch, feed: Feed, parts: list[Partial]) -> None:
     # A total has no keys that would tell how many tuples there are.
     ones = None if keys else np.ones(batch.num_rows, dtype=np.int64)
     weights = [ones if name is None else batch.column(name).to_numpy() for name in feed.weights]
-    update_many([part.sketch for part in parts], keys, weights)
+    update_sparse_first([part.sketch for part in parts], keys, weights)
     for part, weight in zip(parts, weights, strict=True):
         part.tally.add(_tally(batch.num_rows, weight))
 

@@ -17,7 +17,7 @@ from ..optimizer.plan import Attribute, Plan, Scan, Synopsis, Weight
 from ..sketches.convolution import ConvolutionSpec
 from ..sketches.xi import derive_seed, make_family
 from .keys import key_column
-from .partial import Feed
+from .partial import Feed, SketchPlan
 from .spark import SPARK_FAULTS, first_line
 
 FAMILY = "tabulation"
@@ -36,7 +36,7 @@ class PreparedScan:
         What travels to the workers.
     feeds : tuple of Feed
         How each batch of `columns` feeds the sketches.
-    specs : mapping of int to ConvolutionSpec
+    sketches : mapping of int to SketchPlan
         The sketch of each synopsis of the scan, by its number in the plan.
     scales : mapping of int to float
         The factor that made a synopsis's weights integers; 1 but for DECIMAL.
@@ -44,7 +44,7 @@ class PreparedScan:
 
     columns: DataFrame
     feeds: tuple[Feed, ...]
-    specs: dict[int, ConvolutionSpec]
+    sketches: dict[int, SketchPlan]
     scales: dict[int, float]
 
 
@@ -98,15 +98,15 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame) -> PreparedScan:
     return PreparedScan(
         frame.select(*sent),
         feeds,
-        {i: sketch_spec(s, plan.seed, weights[s.weight].dtype) for i, s in synopses.items()},
+        {i: sketch_plan(s, plan.seed, weights[s.weight].dtype) for i, s in synopses.items()},
         {i: weights[s.weight].scale for i, s in synopses.items()},
     )
 
 
-def sketch_spec(synopsis: Synopsis, seed: int, dtype: str) -> ConvolutionSpec:
+def sketch_plan(synopsis: Synopsis, seed: int, dtype: str) -> SketchPlan:
     """The sketch of a planned synopsis: one family per attribute, given by the seed and the join class."""
     families = tuple(make_family(FAMILY, derive_seed(seed, a.class_name)) for a in synopsis.attributes)
-    return ConvolutionSpec(families, synopsis.rows, synopsis.buckets, dtype)
+    return SketchPlan(ConvolutionSpec(families, synopsis.rows, synopsis.buckets, dtype), synopsis.sparse)
 
 
 def _weight(plan: Plan, frame: DataFrame, weight: Weight) -> _WeightColumn:

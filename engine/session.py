@@ -11,20 +11,24 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import AccuracyNotReached, ParseError, UnsupportedQuery
-from ..optimizer.choose import choose
+from ..optimizer.choose import choose, choose_within
+from ..optimizer.describe import describe
 from ..optimizer.plan import Plan
+from ..parser.explain import explain
 from ..parser.join_graph import Query
-from ..parser.resolve import resolve
+from ..parser.resolve import resolve, resolve_rows
 from ..parser.statement import (
     ApproximateSelect,
+    EstimateRows,
     ExactSelect,
+    Explain,
     PassThrough,
     SetOption,
     parse_statement,
     split_statements,
 )
 from ..sketches.interval import rows_for
-from .answer import Answer, answer_plan, with_target
+from .answer import Answer, answer_plan, nothing_joins, with_target
 from .exact import run_exact
 from .jobs import ProgressListener
 from .keys import with_key_types
@@ -32,6 +36,9 @@ from .maintain import build
 from .settings import METHODS, BadSetting, Settings
 from .spark import SPARK_FAULTS, first_line, start_spark
 from .tables import Tables
+
+# Features of a query beyond aggregates over one join tree that this engine runs.
+RUNS = frozenset({"expression over aggregates", "bounds in SELECT"})
 
 
 class Session:
@@ -113,7 +120,12 @@ class Session:
         statement = parse_statement(text)
         match statement:
             case ApproximateSelect():
-                return self._approximate(statement)
+                return self._approximate(statement, self._resolved(statement))
+            case EstimateRows():
+                rows = resolve_rows(statement, self.tables, ansi=self._ansi())
+                return self._approximate(statement.select, rows)
+            case Explain():
+                return Answer(("plan",), ((self._explained(statement),),), exact=True)
             case ExactSelect():
                 return run_exact(self.spark, statement.sql, statement.select_sql, self.listener)
             case SetOption():
@@ -157,7 +169,7 @@ class Session:
                 text,
                 hint="SELECT APPROXIMATE ...",
             )
-        answer = self._approximate(statement)
+        answer = self._approximate(statement, self._resolved(statement))
         exact = run_exact(self.spark, statement.sql, exact_sql or statement.select_sql, self.listener)
         return replace(
             answer, compared=exact.rows[0], seconds={**answer.seconds, "exact": exact.seconds["exact"]}
@@ -168,11 +180,12 @@ class Session:
         statement = parse_statement(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery("only an approximate SELECT has a plan", "SKIMQL_NO_PLAN", text)
-        return self._plan(resolve(statement, self.tables, ansi=self._ansi()), self._settings_of(statement))
+        return self._plan(self._resolved(statement), self._settings_of(statement))
 
-    def _approximate(self, statement: ApproximateSelect) -> Answer:
-        settings = self._settings_of(statement)
-        query = resolve(statement, self.tables, ansi=self._ansi())
+    def _approximate(self, select: ApproximateSelect, query: Query) -> Answer:
+        settings = self._settings_of(select)
+        if query.empty:
+            return replace(nothing_joins(query), bounds=settings.bounds)
         plan = self._plan(query, settings)
         started = time.perf_counter()
         built = build(self.spark, plan, self.tables, self.listener)
@@ -181,12 +194,32 @@ class Session:
         seconds = {"build": finished - started, "answer": time.perf_counter() - finished}
         notes = (*query.warnings, *answer.notes)
         answer = replace(answer, seconds=seconds, bounds=settings.bounds, notes=notes)
-        return self._as_asked(statement, settings, answer)
+        return self._as_asked(select, settings, answer)
+
+    def _resolved(self, select: ApproximateSelect) -> Query:
+        return resolve(select, self.tables, ansi=self._ansi(), known=RUNS)
 
     def _plan(self, query: Query, settings: Settings) -> Plan:
         typed = with_key_types(query, self.tables, self._ansi())
         rows = settings.rows or rows_for(settings.confidence)
-        return choose(typed, settings.seed, rows, settings.buckets)
+        if settings.size_bytes is not None:
+            return choose_within(typed, settings.seed, rows, settings.size_bytes, settings.sparse)
+        return choose(typed, settings.seed, rows, settings.buckets, settings.sparse)
+
+    def _explained(self, statement: Explain) -> str:
+        """The resolved query and, as text, what would be built for it."""
+        match statement.statement:
+            case ApproximateSelect() as select:
+                query = resolve(select, self.tables, ansi=self._ansi(), strict=False)
+            case EstimateRows() as rows:
+                select, query = rows.select, resolve_rows(rows, self.tables, ansi=self._ansi())
+            case ExactSelect() as plain:
+                explained = self._pass_through(f"EXPLAIN {plain.select_sql}").collect()
+                return str(explained[0][0])
+        text = explain(query, statement.format)
+        if statement.format != "text" or query.empty or any(f.name not in RUNS for f in query.features):
+            return text
+        return text + "\n" + describe(self._plan(query, self._settings_of(select)))
 
     def _settings_of(self, statement: ApproximateSelect) -> Settings:
         """The session's settings, then OPTIONS, then the clauses."""
@@ -206,6 +239,7 @@ class Session:
                 "confidence": asked.confidence,
                 "behavior": asked.behavior,
                 "seed": statement.seed,
+                "size_bytes": statement.size_bytes,
             }
             return replace(settings, **{k: v for k, v in clauses.items() if v is not None})
         except BadSetting as fault:

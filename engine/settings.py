@@ -32,6 +32,11 @@ class Settings:
         Rows of every sketch; None takes 11, or more where the asked confidence needs more.
     buckets : int
         Counters in a row, 8 bytes each.
+    size_bytes : int or None
+        Bytes of all sketches of a query together; goes over `buckets` (the clause SIZE).
+    sparse : bool
+        Whether a sketch starts as an exact map of keys while that takes no more bytes than its counters; small
+        tables and keys of few values then come out exact.
     confidence : float
         Confidence of the intervals, in (0, 1).
     error : float or None
@@ -45,6 +50,8 @@ class Settings:
     seed: int = 1
     rows: int | None = None
     buckets: int = 4096
+    size_bytes: int | None = None
+    sparse: bool = True
     confidence: float = 0.95
     error: float | None = None
     behavior: str = "do_nothing"
@@ -82,7 +89,7 @@ class Settings:
 def _read(name: str, text: str) -> Any:
     stripped = text.strip()
     try:
-        if name in ("seed", "rows", "buckets"):
+        if name in ("seed", "rows", "buckets", "size_bytes"):
             return int(stripped.replace(",", "").replace("_", ""))
         if name in ("confidence", "error"):
             if name == "error" and stripped.lower() in ("", "none"):
@@ -90,8 +97,8 @@ def _read(name: str, text: str) -> Any:
             return float(stripped[:-1]) / 100 if stripped.endswith("%") else float(stripped)
     except ValueError as fault:
         raise BadSetting(f"{name} = {text} is not a number") from fault
-    if name == "bounds":
-        _require(stripped.lower() in ("all", "none", "true", "false"), name, text, "all or none")
+    if name in ("bounds", "sparse"):
+        _require(stripped.lower() in ("all", "none", "true", "false"), name, text, "true or false")
         return stripped.lower() in ("all", "true")
     return stripped.lower()
 

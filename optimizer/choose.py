@@ -7,11 +7,22 @@ share one synopsis.
 
 from __future__ import annotations
 
+from ..errors import BudgetExceeded
 from ..parser.join_graph import Edge, JoinGraph, Query, Term
-from .plan import Attribute, Plan, PlannedAggregate, PlannedEdge, PlannedTerm, Scan, Synopsis, Weight
+from .plan import (
+    BYTES_PER_COUNTER,
+    Attribute,
+    Plan,
+    PlannedAggregate,
+    PlannedEdge,
+    PlannedTerm,
+    Scan,
+    Synopsis,
+    Weight,
+)
 
 
-def choose(query: Query, seed: int, rows: int, buckets: int) -> Plan:
+def choose(query: Query, seed: int, rows: int, buckets: int, sparse: bool = True) -> Plan:
     """The plan of one query at a given size.
 
     Parameters
@@ -22,6 +33,8 @@ def choose(query: Query, seed: int, rows: int, buckets: int) -> Plan:
         Sketch seed; the family of a join class follows from it and the class name.
     rows, buckets : int
         Size of every sketch: `rows` independent rows, the median of which is the estimate, of `buckets` counters.
+    sparse : bool
+        Whether sketches start as exact maps.
     """
     graph = query.graph
     attributes = [tuple(_attribute(graph.edges[e], v) for e in graph.edges_at(v)) for v in _vertices(graph)]
@@ -40,6 +53,7 @@ def choose(query: Query, seed: int, rows: int, buckets: int) -> Plan:
                 "total" if not attributes[v] else "hash" if len(attributes[v]) == 1 else "convolution",
                 rows,
                 buckets,
+                sparse,
             )
             chosen.append(numbers.setdefault(synopsis, len(numbers)))
         return PlannedTerm(term.coefficient, tuple(chosen))
@@ -66,6 +80,29 @@ def choose(query: Query, seed: int, rows: int, buckets: int) -> Plan:
         for i, edge in enumerate(graph.edges)
     )
     return Plan(query, seed, synopses, scans, edges, aggregates)
+
+
+def choose_within(query: Query, seed: int, rows: int, size_bytes: int, sparse: bool = True) -> Plan:
+    """The plan of one query in `size_bytes` for all its sketches together, every sketch of the same size.
+
+    Raises
+    ------
+    BudgetExceeded
+        If that leaves a row less than two buckets; the message says how many bytes would do.
+    """
+    draft = choose(query, seed, rows, 2, sparse)
+    sketches = sum(1 for s in draft.synopses if s.attributes)
+    if not sketches:
+        return draft
+    buckets = size_bytes // (BYTES_PER_COUNTER * rows * sketches)
+    if buckets < 2:
+        least = 2 * BYTES_PER_COUNTER * rows * sketches
+        raise BudgetExceeded(
+            f"{size_bytes:,} bytes are too few for {sketches} sketches of {rows} rows",
+            sql=query.sql,
+            hint=f"SIZE {least} or more; kilobytes before the interval says much",
+        )
+    return choose(query, seed, rows, buckets, sparse)
 
 
 def _vertices(graph: JoinGraph) -> range:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from ..parser.join_graph import Query
 
+BYTES_PER_COUNTER = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
@@ -31,6 +33,8 @@ class Weight:
 class Synopsis:
     """One sketch to build: a virtual relation, its join attributes, a weight, a method and a size.
 
+    `sparse`: it starts as an exact map of keys and turns into counters when that would take more bytes.
+
     Equal synopses are one: a self-join reads the same sketch twice.
     """
 
@@ -41,6 +45,7 @@ class Synopsis:
     method: str
     rows: int
     buckets: int
+    sparse: bool = True
 
 
 @dataclass(frozen=True, slots=True)

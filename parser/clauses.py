@@ -16,6 +16,7 @@ from .syntax import (
     BEHAVIORS,
     FORMATS,
     METHODS,
+    UNITS,
     ApproximateSelect,
     EstimateRows,
     ExactSelect,
@@ -76,7 +77,7 @@ def _clause_error(text: str, error: UnexpectedInput) -> ParseError:
         f"{token.value!r} stands behind a clause that must come last",
         sql=text,
         span=span,
-        hint="write ERROR WITHIN, USING, OPTIONS, SEED and BEHAVIOR behind the whole SELECT",
+        hint="write ERROR WITHIN, USING, SIZE, OPTIONS, SEED and BEHAVIOR behind the whole SELECT",
     )
 
 
@@ -201,6 +202,7 @@ def _read_query(text: str, query: Tree[Token], *words: Token) -> ApproximateSele
         clauses.method,
         clauses.options,
         clauses.seed,
+        clauses.size_bytes,
         clauses.spans,
     )
 
@@ -229,6 +231,7 @@ class Clauses:
         self.method: str | None = None
         self.options: dict[str, str] = {}
         self.seed: int | None = None
+        self.size_bytes: int | None = None
         self.spans: dict[str, Span] = {}
 
     def read(self, clause: Tree[Token]) -> None:
@@ -301,6 +304,11 @@ class Clauses:
                 span = Span(start_of(name), end_of(name))
                 raise self._fault(f"option {name.value!r} is given twice", span, "keep one of them")
             self.options[name.value.lower()] = plain_value(value)
+
+    def _size(self, clause: Tree[Token], tokens: list[Token]) -> None:
+        amount = tokens[0].value.split(None, 1)[1]
+        digits = amount.rstrip("kmgtibKMGTIB ")
+        self.size_bytes = int(float(digits) * 1024 ** UNITS[amount[len(digits) :].strip().upper()[:1]])
 
     def _seed(self, clause: Tree[Token], tokens: list[Token]) -> None:
         number = tokens[1]

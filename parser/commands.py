@@ -12,6 +12,7 @@ from .clauses import Clauses
 from .join_graph import Accuracy, Span
 from .lexing import end_of, grammar, start_of, tokens_of, unquote
 from .syntax import (
+    UNITS,
     AppendSketch,
     Command,
     ControlQuery,
@@ -53,7 +54,6 @@ _HEADS = frozenset(
 )
 _CONTROLS = frozenset(["PAUSE", "RESUME", "TERMINATE"])
 _STREAM_FORMATS = ("json", "csv", "parquet", "kafka", "rate")
-_UNITS = {"": 0, "B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 _EXAMPLES = {
     "CREATE SKETCH": "CREATE SKETCH s ON orders (custkey) SIZE 64 KB",
@@ -180,7 +180,7 @@ class _Reader:
             return None
         tokens = list(tokens_of(clause))
         unit = tokens[2].value.upper().rstrip("B").rstrip("I") if len(tokens) == 3 else ""
-        size = float(tokens[1].value) * 1024 ** _UNITS[unit]
+        size = float(tokens[1].value) * 1024 ** UNITS[unit]
         if size < 1:
             raise self.fault("the size must be at least one byte", self.part(clause).span, "SIZE 64 KB")
         return int(size)

@@ -24,11 +24,16 @@ METHODS = (
 FORMATS = ("text", "json", "mermaid")
 
 
+# Units of SIZE: powers of 1,024.
+UNITS = {"": 0, "B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+
+
 @dataclass(frozen=True, slots=True)
 class ApproximateSelect:
     """A SELECT to be estimated.
 
     `select_sql` is `sql` with APPROXIMATE and our clauses blanked: Spark can run it, and offsets agree.
+    `size_bytes` bounds all state of the query together.
     `clause_spans` tells where each clause stands, by its name (``error``, ``method``, ``options``, ...).
     """
 
@@ -38,6 +43,7 @@ class ApproximateSelect:
     method: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
+    size_bytes: int | None = None
     clause_spans: Mapping[str, Span] = field(default_factory=dict, compare=False)
 
 

@@ -88,6 +88,8 @@ def _clauses(select: ApproximateSelect) -> list[str]:
         words.append(f"OPTIONS ({_pairs(select.options)})")
     if select.seed is not None:
         words.append(f"SEED {select.seed}")
+    if select.size_bytes is not None:
+        words.append(f"SIZE {select.size_bytes}")
     return words
 
 

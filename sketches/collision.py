@@ -43,7 +43,8 @@ def collision_free_rows(
         filled |= array != 0
     occupied = filled.sum(axis=1)
     most = int(occupied.max())
-    rows, buckets = filled.shape
+    rows = len(occupied)
+    buckets = filled.size // rows
     if most >= buckets:
         return None
     free = float(np.prod(1 - np.arange(most + 1) / buckets))

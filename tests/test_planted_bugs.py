@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from support.seeds import ManySeeds
 from support.tables import register
 
-from skimql.sketches import convolution
+from skimql.sketches import convolution, estimate
 
 pytestmark = pytest.mark.spark
 
@@ -17,6 +17,7 @@ SELF = "SELECT APPROXIMATE COUNT(*) FROM d a JOIN e b ON a.k = b.k"
 def right_count(session):
     """500 keys, each 3 times against each twice: 3,000 pairs, in the interval and close."""
     session.table("d", session.spark.sql("SELECT id % 500 AS k FROM range(1500)"))
+    session.settings = session.settings.with_text({"sparse": "false"})
     session.table("e", session.spark.sql("SELECT CAST(id % 500 AS INT) AS k FROM range(1000)"))
     answer = session.sql(SELF)
     assert answer.low <= 3000 <= answer.high
@@ -36,25 +37,24 @@ def test_without_a_bug_all_is_well(session):
 def test_other_xi_functions_on_the_two_sides_are_seen(session, monkeypatch):
     from skimql.engine import scan
 
-    original = scan.sketch_spec
+    original = scan.sketch_plan
 
     def other_on_e(synopsis, seed, dtype):
         return original(synopsis, seed + (synopsis.table == "e"), dtype)
 
-    monkeypatch.setattr(scan, "sketch_spec", other_on_e)
+    monkeypatch.setattr(scan, "sketch_plan", other_on_e)
     # The library itself refuses to multiply them; take that guard away too.
     with pytest.raises(ValueError, match="families"):
         right_count(session)
-    monkeypatch.setattr(convolution, "_check_tree", lambda sketches, edges: [True, False])
+    for module in (convolution, estimate):
+        monkeypatch.setattr(module, "check_join", lambda specs, edges: [True, False])
     with pytest.raises(AssertionError):
         right_count(session)
 
 
 def test_a_doubled_estimate_is_seen(session, monkeypatch):
-    from skimql.engine import answer
-
-    original = answer.join_rows
-    monkeypatch.setattr(answer, "join_rows", lambda sketches, edges: 2 * original(sketches, edges))
+    original = estimate.join_rows
+    monkeypatch.setattr(estimate, "join_rows", lambda sketches, edges: 2 * original(sketches, edges))
     with pytest.raises(AssertionError):
         right_count(session)
 
@@ -81,6 +81,7 @@ def test_hashing_int_against_bigint_is_seen(session, monkeypatch):
 
 def test_a_dropped_sign_is_seen(session, monkeypatch):
     """In process, where a patch reaches the kernel."""
+    session.settings = session.settings.with_text({"sparse": "false"})
     session.table("d", session.spark.sql("SELECT id % 5000 AS k FROM range(20000)"))
     session.table("e", session.spark.sql("SELECT id % 5000 AS k FROM range(10000)"))
     many = ManySeeds(session, SELF)

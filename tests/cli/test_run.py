@@ -72,7 +72,8 @@ def test_comparing_prints_exact_value_and_error(run):
 
 def test_quiet_leaves_stderr_empty(run):
     assert run(QUERY, quiet=True)[2] == ""
-    assert "interval" in run(QUERY)[2]
+    assert "exact" in run(QUERY)[2]
+    assert "95 % interval" in run(QUERY, settings={"sparse": "false"})[2]
 
 
 def test_settings_of_the_command_line_reach_the_plan_and_wrong_ones_fail(run):

@@ -1,4 +1,4 @@
-"""The demo tables at the default size: estimates, intervals and their width against exact answers.
+"""The demo tables at the default size, sketches alone (`sparse` off): estimates, intervals and their width against exact answers.
 
 Each row of a sketch is an independent draw, so [2nd, 10th] of 11 rows misses the median of the row distribution with
 probability 2 * P[Bin(11, 1/2) < 2] = 1.2 %; more than 7 misses of 100 then have probability 2e-5 before the seeds were
@@ -39,7 +39,7 @@ THREE_WAY = (
 
 @pytest.fixture(scope="module")
 def flights(spark):
-    session = Session(spark)
+    session = Session(spark, sparse=False)
     for name, path in demo_tables().items():
         session.table(name, path)
     yield session

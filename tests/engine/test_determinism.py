@@ -16,9 +16,12 @@ SQL = "SELECT APPROXIMATE COUNT(*), SUM(a.v) FROM d a JOIN d b ON a.k = b.k JOIN
 
 
 def counters(spark, frame):
-    session = Session(spark, buckets=256)
+    session = Session(spark, buckets=256, sparse=False)
     session.table("d", frame)
-    return [(b.sketch.counters.tobytes(), b.tally) for b in build(spark, session.plan(SQL), session.tables)]
+    return [
+        (b.sketch.dense().counters.tobytes(), b.tally)
+        for b in build(spark, session.plan(SQL), session.tables)
+    ]
 
 
 @pytest.mark.spark
@@ -34,20 +37,19 @@ def test_partitions_and_order_leave_no_trace_in_the_counters(session, spark_part
 def test_another_seed_gives_other_counters(session):
     session.table("d", session.spark.sql(TABLE))
     plans = [session.plan(f"{SQL} SEED {seed}") for seed in (1, 2)]
-    a, b = (build(session.spark, plan, session.tables)[0].sketch.counters.tobytes() for plan in plans)
+    a, b = (build(session.spark, plan, session.tables)[0].sketch.dense().counters.tobytes() for plan in plans)
     assert a != b
 
 
 PROGRAM = """
 import hashlib
 import numpy as np
-from skimql.engine.scan import sketch_spec
+from skimql.engine.scan import sketch_plan
 from skimql.optimizer.plan import Attribute, Synopsis, Weight
-from skimql.sketches.convolution import ConvolutionSketch
 attributes = (Attribute(("`k`",), ("string",), "k"), Attribute(("`t`", "`u`"), ("int", "date"), "t,u"))
-sketch = ConvolutionSketch(sketch_spec(Synopsis("t", None, attributes, Weight(), "convolution", 11, 64), 5, "int64"))
+sketch = sketch_plan(Synopsis("t", None, attributes, Weight(), "convolution", 11, 64, False), 5, "int64").empty()
 sketch.update([np.arange(1000), np.arange(1000)[::-1] * 2**40])
-print(hashlib.sha256(sketch.counters.tobytes()).hexdigest())
+print(hashlib.sha256(sketch.dense().counters.tobytes()).hexdigest())
 """
 
 

@@ -143,6 +143,7 @@ def test_not_a_number_among_the_weights_is_refused(session):
 
 def test_disjoint_tables_give_a_count_near_zero_and_no_average(session):
     """100,000 tuples on keys 1..1000 against as many on 2001..3000: the count's interval holds 0, from above."""
+    session.sql("SET skimql.sparse = false")
     session.table("p", session.spark.sql("SELECT 1 + id % 1000 AS k, id AS v FROM range(100000)"))
     session.table("q", session.spark.sql("SELECT 2001 + id % 1000 AS k FROM range(100000)"))
     answer = session.sql("SELECT APPROXIMATE COUNT(*) AS n, AVG(v) AS a FROM p JOIN q ON p.k = q.k")
@@ -187,6 +188,20 @@ def test_settings_reach_the_next_query_and_clauses_go_over_them(session):
     assert session.sql(sql).records() == [{"count(1)": 2.0}]
     with pytest.raises(SkimqlError, match="rows"):
         session.sql("SET skimql.rowss = 3")
+
+
+def test_a_size_bounds_all_sketches_of_the_query_together(session):
+    register_cases(session)
+    sql = "SELECT APPROXIMATE COUNT(*), SUM(m) FROM x JOIN y ON x.id = y.id"
+    synopses = session.plan(f"{sql} SIZE 64 KB").synopses
+    bytes_used = sum(8 * s.rows * s.buckets for s in synopses)
+    assert 0.99 * 64 * 1024 < bytes_used <= 64 * 1024
+    assert session.sql(f"{sql} SIZE 64KB SEED 2").plan.seed == 2
+    with pytest.raises(SkimqlError, match="too few") as caught:
+        session.sql(f"{sql} SIZE 100")
+    assert caught.value.code == "SKIMQL_BUDGET_EXCEEDED"
+    least = int(caught.value.hint.split()[1])
+    assert session.plan(f"{sql} SIZE {least}").synopses[0].buckets == 2
 
 
 def test_what_happens_when_the_asked_error_is_missed(session):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from skimql.engine.answer import answer_plan
 from skimql.engine.maintain import add_up
 from skimql.engine.partial import task
-from skimql.engine.scan import prepare, sketch_spec
+from skimql.engine.scan import prepare, sketch_plan
 
 
 class ManySeeds:
@@ -32,12 +32,13 @@ class ManySeeds:
         """Every sketch of the plan under another seed."""
         out = {}
         for prepared, batches in self.scans:
-            specs = {
-                i: sketch_spec(self.plan.synopses[i], seed, spec.dtype) for i, spec in prepared.specs.items()
+            sketches = {
+                i: sketch_plan(self.plan.synopses[i], seed, old.spec.dtype)
+                for i, old in prepared.sketches.items()
             }
-            sent = task(specs, prepared.feeds)(iter(batches))
+            sent = task(sketches, prepared.feeds)(iter(batches))
             rows = [row for batch in sent for row in batch.to_pylist()]
-            out |= add_up(replace(prepared, specs=specs), rows)
+            out |= add_up(replace(prepared, sketches=sketches), rows)
         return [out[i] for i in range(len(out))]
 
     def answer(self, seed, confidence=0.95):

@@ -1,0 +1,138 @@
+"""Distinct tuples after a join, from samples: exact when small, in the interval when not."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.theory import most_misses
+
+from skimql.sketches.interval import exact
+from skimql.sketches.join_distinct import join_distinct, join_distinct_with_key, joining_pairs
+from skimql.sketches.level import LevelSketch, LevelSpec
+from skimql.sketches.pair_sample import PairSample, PairSampleSpec
+from skimql.sketches.xi import make_family
+
+EDGES = st.sets(st.tuples(st.integers(0, 5), st.integers(0, 4)), max_size=10)
+NOTHING = exact(0)
+
+
+def sampled(values, partners, family, size=32, capacity=800):
+    sample = PairSample(PairSampleSpec(family, size, capacity, levels=20))
+    sample.update(values, partners)
+    return sample
+
+
+def columns(pairs):
+    return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T
+
+
+@settings(deadline=None, max_examples=40)
+@given(EDGES, EDGES)
+def test_small_relations_are_exact(r, s):
+    # r holds (a, b), s holds (c, b).
+    triples = {(a, b, c) for a, b in r for c, b2 in s if b == b2}
+    by_a, by_c = (sampled(*columns(x), make_family(seed=seed)) for seed, x in enumerate((r, s)))
+    found = join_distinct(by_a, by_c, NOTHING, NOTHING)
+    assert (found.value, found.exact) == (len({(a, c) for a, _, c in triples}), True)
+    odd = join_distinct(by_a, by_c, NOTHING, NOTHING, predicate=lambda a, c: (a + c) % 2 == 1)
+    assert odd.value == len({(a, c) for a, _, c in triples if (a + c) % 2})
+    r_by_b, s_by_b = (sampled(*columns(x)[::-1], make_family(seed=7)) for x in (r, s))
+    assert join_distinct_with_key(r_by_b, s_by_b).value == len({(a, b) for a, b, _ in triples})
+    full = join_distinct_with_key(r_by_b, s_by_b, full=True)
+    assert (full.value, full.exact) == (len(triples), True)
+
+
+def graph(n, q, rng):
+    """Two random bipartite graphs as (a, b) and (c, b), and the truths of the three projections."""
+    r, s = rng.random((n, n)) < q, rng.random((n, n)) < q
+    paths = r.astype(np.float32) @ s.T.astype(np.float32)
+    full = int(r.sum(axis=0) @ s.sum(axis=0))
+    return np.nonzero(r), np.nonzero(s), (int((paths > 0).sum()), int(r[:, s.any(axis=0)].sum()), full)
+
+
+def estimates(r, s, seed):
+    """Of the three projections; everything inserted twice, and as much again inserted and deleted."""
+    family = make_family(seed=seed)
+    found = []
+    passing = (np.arange(3_000), np.arange(3_000) % 50)
+    samples = []
+    for columns_, label in ((r, "a"), (s, "c"), (r[::-1], "b"), (s[::-1], "b")):
+        sample = sampled(*columns_, family.derive(label))
+        sample.update(*columns_)
+        sample.update(*passing)
+        sample.update(*passing, np.full(3_000, -1))
+        samples.append(sample)
+    sizes = []
+    for values, label in ((r[0], "a"), (s[0], "c")):
+        level = LevelSketch(LevelSpec(family.derive(f"level {label}"), 1024))
+        level.update(values)
+        sizes.append(level.estimate())
+    found.append(join_distinct(*samples[:2], *sizes))
+    found += [join_distinct_with_key(*samples[2:], full=full) for full in (False, True)]
+    return found
+
+
+# 40 seeds. Misses of 95 % intervals: more than `most_misses` with chance 1e-6. The errors are bounded
+# loosely: measured mean 6 % for (a, c), 15 % with b. Seen to fail: a share that is not scaled by both sizes;
+# a bound of half the true one.
+def test_error_and_coverage_under_deletions():
+    r, s, truths = graph(300, 0.03, np.random.default_rng(2))
+    errors, misses = np.zeros((3, 40)), np.zeros(3)
+    for seed in range(40):
+        for case, (found, truth) in enumerate(zip(estimates(r, s, seed), truths, strict=True)):
+            errors[case, seed] = found.value / truth - 1
+            misses[case] += not found.low <= truth <= found.high
+            assert found.half_width < truth
+    assert misses.max() <= most_misses(40, 0.05), f"{misses=}"
+    assert np.abs(errors[0]).mean() < 0.1
+    # sqrt((1 + cv^2) / 32) = .19 for one-sided, .20 for full.
+    assert np.abs(errors[1:]).mean() < 0.25
+
+
+def test_pairs_join_if_they_share_a_partner(monkeypatch):
+    rng = np.random.default_rng(3)
+    r, s, _ = graph(40, 0.1, rng)
+    drawn = [sampled(*x, make_family(seed=i), size=100).draw() for i, x in enumerate((r, s))]
+    expected = np.array(
+        [
+            [bool(set(r[1][r[0] == a]) & set(s[1][s[0] == c])) for c in drawn[1].values]
+            for a in drawn[0].values
+        ]
+    )
+    assert np.array_equal(joining_pairs(*drawn), expected)
+    monkeypatch.setattr("skimql.sketches.join_distinct.BLOCK_CELLS", 100)
+    assert np.array_equal(joining_pairs(*drawn), expected)
+
+
+def test_no_joining_pair_in_the_samples_leaves_a_wide_interval():
+    values = np.arange(3_000)
+    by_a = sampled(values, values, make_family(seed=1))
+    by_c = sampled(values, values + 2_990, make_family(seed=2))
+    found = join_distinct(by_a, by_c, exact(3_000), exact(3_000))
+    assert found.value == found.low == 0
+    assert 10 < found.high < 0.2 * 3_000**2
+
+
+def test_samples_too_small_to_tell_are_not_certified():
+    values = np.repeat(np.arange(500), 40)
+    partners = np.tile(np.arange(40), 500)
+    by_a = sampled(values, partners, make_family(seed=1), capacity=5)
+    by_c = sampled(values, partners, make_family(seed=2), capacity=5)
+    found = join_distinct(by_a, by_c, exact(500), exact(500))
+    assert not found.certified
+    assert (found.low, found.high) == (0, 250_000)
+    assert "capacity" in found.notes[0]
+    by_b = sampled(values, partners, make_family(seed=1), capacity=5)
+    one_sided = join_distinct_with_key(by_b, by_b)
+    assert one_sided.high == math.inf
+    assert not one_sided.certified
+
+
+def test_families_are_checked():
+    one, other = (sampled([1], [1], make_family(seed=seed)) for seed in (1, 2))
+    with pytest.raises(ValueError, match=r"independent families.*seed=1"):
+        join_distinct(one, one, NOTHING, NOTHING)
+    with pytest.raises(ValueError, match=r"alike.*seed=1.*seed=2"):
+        join_distinct_with_key(one, other)
