@@ -76,11 +76,18 @@ def _value(node: exp.Expr, kind: str) -> Value | None:
         return None
     if inner.is_string:
         return inner.name if kind == "string" and sign == 1 else None
+    if _is_double(inner):
+        return None
     if kind in ("float", "double"):
         return sign * float(inner.name)
     if kind in INTEGERS or kind.startswith("decimal"):
         return sign * Decimal(inner.name)
     return None
+
+
+def _is_double(literal: exp.Literal) -> bool:
+    """A number with an exponent is a DOUBLE, in which Spark compares with less than all digits."""
+    return not literal.is_string and "e" in literal.name.lower()
 
 
 def always_false(node: exp.Expr) -> bool:
@@ -92,11 +99,9 @@ def always_false(node: exp.Expr) -> bool:
     if type(node) not in (*_OPERATORS, exp.NEQ) or not isinstance(node, exp.Binary):
         return False
     left, right = node.left.unnest(), node.right.unnest()
-    if (
-        not isinstance(left, exp.Literal)
-        or not isinstance(right, exp.Literal)
-        or left.is_string != right.is_string
-    ):
+    if not isinstance(left, exp.Literal) or not isinstance(right, exp.Literal):
+        return False
+    if left.is_string != right.is_string or _is_double(left) or _is_double(right):
         return False
     one: Value = left.name if left.is_string else Decimal(left.name)
     other: Value = right.name if right.is_string else Decimal(right.name)

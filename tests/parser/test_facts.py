@@ -64,6 +64,8 @@ def test_contradictions_through_a_join():
         "w = 'a' AND w = 'A'",
         "n > 1 OR n < 0",
         "w = 3 AND w = 4",
+        "n = 1 AND n = 2e0",
+        "1e0 = 2e0",
     ],
 )
 def test_what_is_not_plainly_contradictory_is_left_to_spark(where):
