@@ -1,7 +1,9 @@
 """A resolved query means what its SQL means: both computed exactly by DuckDB on small random tables.
 
 The graph, filters and terms are put together again from the `Query` alone. A join class lost, a filter dropped,
-a NULL counted, a term with the wrong sign or an outer join wrongly made inner gives another number.
+a NULL counted, a term with the wrong sign or an outer join wrongly made inner gives another number. Seen red with
+planted bugs: NULLs of a sum's other terms ignored, CASE branches not exclusive, FULL JOIN made inner by one side,
+two keys of one table in one class not equated.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from support.meaning import Meaning, in_duckdb
 from support.questions import query
-from support.random_queries import ROWS, TABLES, questions
+from support.random_queries import TABLES, contents, questions
 
 from skimql.errors import UnsupportedQuery
 
@@ -39,18 +41,18 @@ def same_rows(rows, expected):
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
-@given(questions(), st.tuples(ROWS, ROWS, ROWS))
-def test_the_query_means_what_its_text_means(connection, text, rows):
+@given(questions(), st.integers(0, 9))
+def test_the_query_means_what_its_text_means(connection, text, data_seed):
     try:
         resolved = query(text.replace("SELECT", "SELECT APPROXIMATE", 1), TABLES)
     except UnsupportedQuery as error:
         assume(error.code not in {"SKIMQL_CYCLIC_JOIN", "SKIMQL_CROSS_EXPRESSION", "SKIMQL_OUTER_JOIN"})
         raise
-    for name, table_rows in zip("abc", rows, strict=True):
-        values = ", ".join(str(row).replace("None", "NULL") for row in [(None, None, None), *table_rows])
+    for name, table_rows in zip("abc", contents(data_seed), strict=True):
+        values = ", ".join(str(row).replace("None", "NULL") for row in table_rows)
         connection.execute(
             f"CREATE OR REPLACE TABLE {name} AS SELECT k::INT AS k, l::INT AS l, m::INT AS m "
-            f"FROM (VALUES {values}) AS t(k, l, m) OFFSET 1"
+            f"FROM (VALUES {values}) AS t(k, l, m)"
         )
     connection.execute(f"CREATE OR REPLACE VIEW v AS {TABLES['v'].view}")
     expected = connection.execute(in_duckdb(text)).fetchall()
