@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..errors import SkimqlError
 from .classes import Equality, JoinClass, JoinTree, Key, cyclic_pairs, join_classes, join_tree
-from .facts import carried, contradiction
+from .facts import carried, contradiction, implied_equalities
 from .fragment import Fragment
 from .join_graph import Edge, Feature, JoinGraph, Span, Vertex
 from .predicates import Conditions
@@ -46,6 +46,12 @@ def build_graph(
     for equality in inside:
         _equal_within(conditions, equality.left, equality.right)
     classes = join_classes(between)
+    tree = join_tree(len(join.occurrences), classes)
+    implied = list(implied_equalities(conditions.facts, tree.components))
+    if implied:
+        between += implied
+        classes = join_classes(between)
+        tree = join_tree(len(join.occurrences), classes)
     for joined in classes:
         for first, second in joined.repeated():
             _equal_within(conditions, first, second)
@@ -58,7 +64,6 @@ def build_graph(
         assert column is not None
         alias = join.occurrences[excluded.vertex].alias
         conditions.empty = f"the conditions on {alias}.{column.column} exclude one another"
-    tree = join_tree(len(join.occurrences), classes)
     features = []
     if len(tree.components) > 1:
         if not disconnected:

@@ -68,9 +68,14 @@ class Occurrence:
 
 @dataclass(slots=True)
 class Join:
-    """Everything FROM says, flattened: vertices and conditions, whatever the syntax they came in."""
+    """Everything FROM says, flattened: vertices and conditions, whatever the syntax they came in.
+
+    With `whole_views` every view is a table; `views_read` tells whether one was read through.
+    """
 
     schema: Schema
+    whole_views: bool = False
+    views_read: bool = False
     occurrences: list[Occurrence] = field(default_factory=list)
     conditions: list[Conjunct | NamedEquality] = field(default_factory=list)
     outer_joins: list[OuterJoin] = field(default_factory=list)
@@ -268,9 +273,9 @@ class Join:
 
     def _view_outputs(self, table: TableSchema, alias: str, span: Span, scope: Scope) -> tuple[Output, ...]:
         """A view's columns over its base tables; none if it is no view, or one that Spark evaluates whole."""
-        if table.view is None:
+        if table.view is None or self.whole_views:
             return ()
-        trial = Join(self.schema, list(self.occurrences))
+        trial = Join(self.schema, occurrences=list(self.occurrences))
         try:
             source = parse_select(table.view)
             inside = Scope(source, scope.shown, self.schema, place=span)
@@ -283,6 +288,7 @@ class Join:
             return ()
         first, self.occurrences = len(self.occurrences), trial.occurrences
         self._name_single(first, alias)
+        self.views_read = True
         self.conditions.extend(replace(c, origin=None) for c in trial.conditions)
         return outputs
 
