@@ -74,8 +74,7 @@ def join_distinct(
     """
     _check_families(r_by_a, s_by_c, same=False)
     r, s = r_by_a.draw(), s_by_c.draw()
-    size_a = exact(len(r.values)) if r.complete else size_a
-    size_c = exact(len(s.values)) if s.complete else size_c
+    size_a, size_c = _size_of(r, size_a), _size_of(s, size_c)
     joined = joining_pairs(r, s)
     if predicate is not None:
         joined = _restrict(joined, r.values, s.values, predicate)
@@ -93,9 +92,14 @@ def join_distinct(
     parts = ((size_a.value, size_a.low, size_a.high), (size_c.value, size_c.low, size_c.high))
     below = math.hypot(reach, *(math.log(value / low) for value, low, _ in parts))
     above = math.hypot(reach, *(math.log(high / value) for value, _, high in parts))
+    if hits == joined.size:
+        below = math.hypot(below, math.log1p(-_most_without_hits(joined, confidence)))
     value = share * size_a.value * size_c.value
     found = Estimate(value, value * math.exp(-below), value * math.exp(above), confidence, True, "measured")
-    return clip(found, float(hits), max(product, float(hits)))
+    found = clip(found, float(hits), max(product, float(hits)))
+    return (
+        found if size_a.certified and size_c.certified else uncertified(found, *size_a.notes, *size_c.notes)
+    )
 
 
 def join_distinct_with_key(
@@ -143,6 +147,11 @@ def join_distinct_with_key(
     low, high = gamma_interval(total, confidence)
     found = Estimate(total.value, max(low, float(terms.sum())), high, confidence, True, "measured")
     return uncertified(found, NO_BOUND)
+
+
+def _size_of(drawn: Drawn, size: Estimate) -> Estimate:
+    """Number of distinct values of a stream, at least those in its sample."""
+    return exact(len(drawn.values)) if drawn.complete else clip(size, float(len(drawn.values)))
 
 
 def joining_pairs(r: Drawn, s: Drawn) -> Matrix:
@@ -202,7 +211,7 @@ def _share(joined: Matrix, size_a: float, size_c: float, confidence: float) -> t
 def _most_without_hits(joined: Matrix, confidence: float) -> float:
     """The largest share of ones that leaves a sample without any with probability (1 - confidence) / 2.
 
-    The worst case is that a few rows, or columns, hold all of them.
+    The worst case is that a few rows, or columns, hold all of them. The same for zeros.
     """
     return float(1 - ((1 - confidence) / 2) ** (1 / min(joined.shape)))
 

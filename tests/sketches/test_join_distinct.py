@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.theory import most_misses
 
-from skimql.sketches.interval import exact
+from skimql.sketches.interval import Estimate, exact
 from skimql.sketches.join_distinct import join_distinct, join_distinct_with_key, joining_pairs
 from skimql.sketches.level import LevelSketch, LevelSpec
 from skimql.sketches.pair_sample import PairSample, PairSampleSpec
@@ -136,3 +136,24 @@ def test_families_are_checked():
         join_distinct(one, one, NOTHING, NOTHING)
     with pytest.raises(ValueError, match=r"alike.*seed=1.*seed=2"):
         join_distinct_with_key(one, other)
+
+
+def test_pairs_that_all_join_in_the_sample_may_not_all_join():
+    # All but one of 2,000 values meet each other; the sample hardly ever sees the exception.
+    values = np.arange(2_000)
+    by_a = sampled(values, np.where(values == 1_234, 1, 0), make_family(seed=1))
+    by_c = sampled(values, np.zeros(2_000, np.int64), make_family(seed=2))
+    assert 1_234 not in by_a.draw().values
+    found = join_distinct(by_a, by_c, exact(2_000), exact(2_000))
+    assert found.low < 1_999 * 2_000 <= found.high <= 2_000**2
+
+
+def test_sizes_that_are_not_certified_make_the_answer_so():
+    values = np.arange(3_000)
+    by_a, by_c = (sampled(values, values % 10, make_family(seed=seed)) for seed in (1, 2))
+    doubtful = Estimate(2_500.0, 0.0, math.inf, 0.95, False, "measured", ("full",))
+    found = join_distinct(by_a, by_c, doubtful, exact(3_000))
+    assert not found.certified
+    assert found.notes == ("full",)
+    assert found.low > 0
+    assert found.high == math.inf

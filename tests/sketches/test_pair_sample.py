@@ -128,3 +128,11 @@ def test_other_specs_and_states_are_refused():
 def test_sizes_are_checked(arguments):
     with pytest.raises(ValueError, match=r"values|pair|levels"):
         PairSampleSpec(**arguments)
+
+
+def test_sizing():
+    # 5 % at 95 %: (1.96 / .05)^2 = 1,537 values of variation one.
+    spec = PairSampleSpec.for_error(0.05, 0.95, squared_variation=0.5, partners=3)
+    assert (spec.size, spec.capacity) == (769, 4_614)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        PairSampleSpec.for_error(1.0)
