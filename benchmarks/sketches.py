@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
         for record in run_study(name, Options(options.seeds, options.quick)):
             print(report.line_of(record), flush=True)
             found.append(record)
-        if not options.quick:
+        if not options.quick and len({r["words"] for r in found}) > 1:
             report.plot(found, report.RESULTS / f"{name}.png")
         records += found
         if options.json:
