@@ -103,7 +103,11 @@ def join_distinct(
 
 
 def join_distinct_with_key(
-    r_by_b: PairSample, s_by_b: PairSample, confidence: float = 0.95, full: bool = False
+    r_by_b: PairSample,
+    s_by_b: PairSample,
+    confidence: float = 0.95,
+    full: bool = False,
+    largest_term: float | None = None,
 ) -> Estimate:
     """Number of distinct (a, b), or (a, b, c), in the join of R(a, b) and S(b, c) on b.
 
@@ -116,12 +120,14 @@ def join_distinct_with_key(
     full : bool
         Whether c is projected as well; the one-sided projection is the number of distinct tuples of R that
         join.
+    largest_term : float, optional
+        The most distinct tuples that one b can contribute: its number of a, or of pairs (a, c).
 
     Returns
     -------
     Estimate
-        Exact if both samples are complete; otherwise with the gamma interval of a Poisson sum, in which the
-        largest term seen stands for the largest unseen, and not certified for that reason.
+        Exact if both samples are complete; otherwise with the gamma interval of a Poisson sum. Without
+        `largest_term` the largest term seen stands for the largest unseen, and the answer is not certified.
 
     Notes
     -----
@@ -142,11 +148,11 @@ def join_distinct_with_key(
     if r.probability == 0.0:
         unknown = Estimate(0.0, 0.0, math.inf, confidence, True, "measured")
         return uncertified(unknown, TOO_SMALL)
-    largest = float(terms.max()) / r.probability if len(terms) else math.inf
-    total = poisson_sum(terms, r.probability, largest)
+    largest = largest_term if largest_term is not None else float(terms.max()) if len(terms) else math.inf
+    total = poisson_sum(terms, r.probability, largest / r.probability)
     low, high = gamma_interval(total, confidence)
     found = Estimate(total.value, max(low, float(terms.sum())), high, confidence, True, "measured")
-    return uncertified(found, NO_BOUND)
+    return uncertified(found, NO_BOUND) if largest_term is None else found
 
 
 def _size_of(drawn: Drawn, size: Estimate) -> Estimate:

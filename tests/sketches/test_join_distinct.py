@@ -157,3 +157,15 @@ def test_sizes_that_are_not_certified_make_the_answer_so():
     assert found.notes == ("full",)
     assert found.low > 0
     assert found.high == math.inf
+
+
+def test_a_bound_on_what_one_key_contributes_certifies_and_widens():
+    r, s, (_, _, full) = graph(300, 0.03, np.random.default_rng(2))
+    sides = [sampled(*x[::-1], make_family(seed=3)) for x in (r, s)]
+    guess = join_distinct_with_key(*sides, full=True)
+    sure = join_distinct_with_key(*sides, full=True, largest_term=1_000)
+    assert not guess.certified
+    assert sure.certified
+    assert (sure.value, sure.low) == (guess.value, guess.low)
+    assert guess.high < sure.high
+    assert sure.low <= full <= sure.high

@@ -1,5 +1,7 @@
 """Samples of distinct values with all their partners: linear, complete when small, uniform when not."""
 
+import hashlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -128,6 +130,16 @@ def test_other_specs_and_states_are_refused():
 def test_sizes_are_checked(arguments):
     with pytest.raises(ValueError, match=r"values|pair|levels"):
         PairSampleSpec(**arguments)
+
+
+def test_bytes_are_pinned():
+    # The layout and the hash functions of a stored sample: if this changes, old ones can no longer be read.
+    keys = np.arange(-500, 1_500) * 1_000_003
+    sample = PairSample(SPEC)
+    sample.update(keys, keys // 7, keys % 5 - 2)
+    state = sample.state()
+    whole = b"".join(name.encode() + state[name].tobytes() for name in sorted(state))
+    assert hashlib.blake2b(whole, digest_size=8).hexdigest() == "33e2a6688d857227"
 
 
 def test_sizing():
