@@ -16,8 +16,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .engine.answer import Answer
-    from .engine.session import Session
+    from .engine.answer import Answer, format_cell, relative_error
+    from .engine.demo import demo_tables
+    from .engine.doctor import checks as doctor_checks
+    from .engine.jobs import Progress as JobProgress
+    from .engine.session import Session, is_approximate
+    from .engine.settings import Settings
     from .errors import (
         AccuracyNotReached,
         BudgetExceeded,
@@ -31,25 +35,35 @@ if TYPE_CHECKING:
         UnknownName,
         UnsupportedQuery,
     )
+    from .parser.statement import split_statements
     from .sketches.interval import Estimate
 
 __version__ = "0.1.0"
 
+# Public name -> module that defines it (and its name there, if another).
 _HOME = {
-    "Answer": ".engine.answer",
-    "Session": ".engine.session",
-    "Estimate": ".sketches.interval",
-    "AccuracyNotReached": ".errors",
-    "BudgetExceeded": ".errors",
-    "CorruptSketch": ".errors",
-    "DataError": ".errors",
-    "EnvironmentFault": ".errors",
-    "IncompatibleSketches": ".errors",
-    "ParseError": ".errors",
-    "SkimqlError": ".errors",
-    "StreamError": ".errors",
-    "UnknownName": ".errors",
-    "UnsupportedQuery": ".errors",
+    "AccuracyNotReached": "errors",
+    "Answer": "engine.answer",
+    "BudgetExceeded": "errors",
+    "CorruptSketch": "errors",
+    "DataError": "errors",
+    "EnvironmentFault": "errors",
+    "Estimate": "sketches.interval",
+    "IncompatibleSketches": "errors",
+    "JobProgress": "engine.jobs:Progress",
+    "ParseError": "errors",
+    "Session": "engine.session",
+    "Settings": "engine.settings",
+    "SkimqlError": "errors",
+    "StreamError": "errors",
+    "UnknownName": "errors",
+    "UnsupportedQuery": "errors",
+    "demo_tables": "engine.demo",
+    "doctor_checks": "engine.doctor:checks",
+    "format_cell": "engine.answer",
+    "is_approximate": "engine.session",
+    "relative_error": "engine.answer",
+    "split_statements": "parser.statement",
 }
 
 __all__ = [
@@ -61,13 +75,21 @@ __all__ = [
     "EnvironmentFault",
     "Estimate",
     "IncompatibleSketches",
+    "JobProgress",
     "ParseError",
     "Session",
+    "Settings",
     "SkimqlError",
     "StreamError",
     "UnknownName",
     "UnsupportedQuery",
     "__version__",
+    "demo_tables",
+    "doctor_checks",
+    "format_cell",
+    "is_approximate",
+    "relative_error",
+    "split_statements",
 ]
 
 
@@ -77,7 +99,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(_HOME[name], __name__), name)
+    module, _, own_name = _HOME[name].partition(":")
+    value = getattr(import_module(f".{module}", __name__), own_name or name)
     globals()[name] = value
     return value
 

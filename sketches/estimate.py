@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .agms import AgmsSketch, join_averages
+from .collision import collision_free_rows
 from .convolution import ConvolutionSketch, join_rows
 from .exact_map import ExactMap, exact_join
 from .interval import (
@@ -29,6 +31,18 @@ AnySketch = LinearSketch[Any] | SparseFirstSketch[Any]
 NOTHING_MATCHES = "no rows match"
 
 
+@dataclass(frozen=True, slots=True)
+class JoinTerm:
+    """`coefficient` times a join aggregate; entry v of `sketches` is the sketch of vertex v.
+
+    All are `ConvolutionSketch` or all `AgmsSketch`, each possibly still sparse. The same object may stand for
+    several vertices.
+    """
+
+    sketches: tuple[AnySketch, ...]
+    coefficient: float = 1.0
+
+
 def join_estimate(
     sketches: Sequence[AnySketch],
     edges: Edges,
@@ -36,33 +50,8 @@ def join_estimate(
     low_bound: float = -math.inf,
     high_bound: float = math.inf,
 ) -> Estimate:
-    """Estimate an acyclic join aggregate with an interval.
-
-    Parameters
-    ----------
-    sketches : sequence of sketches
-        Entry v is the sketch of vertex v: all `ConvolutionSketch` or all `AgmsSketch`, each possibly still
-        sparse. The same object may stand for several vertices.
-    edges : sequence of (u, v, i, j)
-        Attribute i of vertex u equals attribute j of vertex v, see `join_tree.check_join`.
-    confidence : float
-        In (0, 1).
-    low_bound, high_bound : float
-        Bounds that hold for certain: 0 and the product of the numbers of tuples for COUNT.
-
-    Returns
-    -------
-    Estimate
-        Exact if every sketch is, or if one of them is exactly empty. Not certified where the rows are too
-        few or their keys collapse; the notes say why.
-    """
-    check_join([s.spec for s in sketches], edges)
-    known = _known(sketches, edges)
-    if known is not None:
-        return exact(known)
-    rows, counters = _rows(sketches, edges)
-    estimate = median_interval(rows, confidence, _basis(sketches))
-    return clip(uncertified(estimate, *collapse_notes(counters)), low_bound, high_bound)
+    """Estimate an acyclic join aggregate with an interval: `sum_estimate` of a single term."""
+    return sum_estimate([JoinTerm(tuple(sketches))], edges, confidence, low_bound, high_bound)
 
 
 def ratio_estimate(
@@ -73,14 +62,66 @@ def ratio_estimate(
     low_bound: float = -math.inf,
     high_bound: float = math.inf,
 ) -> Estimate:
-    """Estimate the ratio of two join aggregates on the same hashes: AVG = SUM / COUNT.
+    """Estimate AVG = SUM / COUNT on the same hashes: `sum_ratio_estimate` of single terms."""
+    top, bottom = JoinTerm(tuple(numerators)), JoinTerm(tuple(denominators))
+    return sum_ratio_estimate([top], [bottom], edges, confidence, low_bound, high_bound)
+
+
+def sum_estimate(
+    terms: Sequence[JoinTerm],
+    edges: Edges,
+    confidence: float = 0.95,
+    low_bound: float = -math.inf,
+    high_bound: float = math.inf,
+) -> Estimate:
+    """Estimate a sum of acyclic join aggregates over the same join, with an interval.
 
     Parameters
     ----------
-    numerators, denominators : sequence of sketches
-        As for `join_estimate`. Vertices without the averaged column have the same sketch in both.
+    terms : sequence of JoinTerm
+        Vertices and families are the same in all; what differs are the weights.
+    edges : sequence of (u, v, i, j)
+        Attribute i of vertex u equals attribute j of vertex v, see `join_tree.check_join`.
+    confidence : float
+        In (0, 1).
+    low_bound, high_bound : float
+        Bounds that hold for certain: 0 and the product of the numbers of tuples for COUNT.
+
+    Returns
+    -------
+    Estimate
+        Exact if every sketch is, or if one of them is exactly empty; so are, with the given confidence, rows
+        without collisions (see `collision`). Not certified where the rows are too few or their keys
+        collapse; the notes say why.
+    """
+    _check(terms, edges)
+    known = known_sum(terms, edges)
+    if known is not None:
+        return exact(known)
+    rows, counters = _rows(terms, edges)
+    free = _free_rows(edges, counters, confidence)
+    if free is not None and _agree(rows[free]):
+        return Estimate(rows[free][0], rows[free][0], rows[free][0], confidence, True, "measured")
+    estimate = median_interval(rows, confidence, _basis(terms))
+    return clip(uncertified(estimate, *collapse_notes(counters)), low_bound, high_bound)
+
+
+def sum_ratio_estimate(
+    numerators: Sequence[JoinTerm],
+    denominators: Sequence[JoinTerm],
+    edges: Edges,
+    confidence: float = 0.95,
+    low_bound: float = -math.inf,
+    high_bound: float = math.inf,
+) -> Estimate:
+    """Estimate the ratio of two sums of join aggregates on the same hashes: AVG = SUM / COUNT.
+
+    Parameters
+    ----------
+    numerators, denominators : sequence of JoinTerm
+        As for `sum_estimate`. Vertices without the averaged column have the same sketch in both.
     edges, confidence
-        As for `join_estimate`, the same for both.
+        As for `sum_estimate`, the same for both.
     low_bound, high_bound : float
         Bounds that hold for certain: the smallest and the largest value averaged.
 
@@ -89,15 +130,14 @@ def ratio_estimate(
     Estimate
         NaN with an infinite interval where too few rows match to tell; NaN, exact, where none do.
     """
-    for sketches in (numerators, denominators):
-        check_join([s.spec for s in sketches], edges)
-    top, bottom = _known(numerators, edges), _known(denominators, edges)
+    _check([*numerators, *denominators], edges)
+    top, bottom = known_sum(numerators, edges), known_sum(denominators, edges)
     if bottom == 0:
         return Estimate(math.nan, math.nan, math.nan, 1.0, True, "exact", (NOTHING_MATCHES,))
     if top is not None and bottom is not None:
         return exact(top / bottom)
     if bottom is not None:
-        part = join_estimate(numerators, edges, confidence)
+        part = sum_estimate(numerators, edges, confidence)
         ends = sorted((part.low / bottom, part.high / bottom))
         scaled = Estimate(
             part.value / bottom, ends[0], ends[1], confidence, part.certified, part.basis, part.notes
@@ -105,9 +145,42 @@ def ratio_estimate(
         return clip(scaled, low_bound, high_bound)
     rows, counters = _rows(numerators, edges)
     bottom_rows, bottom_counters = _rows(denominators, edges)
+    counters += bottom_counters
+    free = _free_rows(edges, counters, confidence)
+    if free is not None and bottom_rows[free].all() and _agree(rows[free] / bottom_rows[free]):
+        ratio = float(rows[free][0] / bottom_rows[free][0])
+        return Estimate(ratio, ratio, ratio, confidence, True, "measured")
     estimate = ratio_interval(rows, bottom_rows, confidence, _basis([*numerators, *denominators]))
-    notes = collapse_notes([*counters, *bottom_counters])
-    return clip(uncertified(estimate, *notes), low_bound, high_bound)
+    return clip(uncertified(estimate, *collapse_notes(counters)), low_bound, high_bound)
+
+
+def _check(terms: Sequence[JoinTerm], edges: Edges) -> None:
+    for term in terms:
+        check_join([s.spec for s in term.sketches], edges)
+
+
+def known_sum(terms: Sequence[JoinTerm], edges: Edges) -> int | float | None:
+    """The exact sum of the terms where every one is known from exact maps, else None."""
+    total: int | float = 0
+    for term in terms:
+        known = _known(term.sketches, edges)
+        if known is None:
+            return None
+        # An integer stays one: floats end at 2^53.
+        total += known if term.coefficient == 1 else term.coefficient * known
+    return total
+
+
+def _free_rows(
+    edges: Edges, counters: Sequence[NDArray[np.generic]], confidence: float
+) -> NDArray[np.bool_] | None:
+    """Rows known to have no collisions; only a single join on one attribute lets that be seen."""
+    return collision_free_rows(counters, confidence) if len(edges) == 1 and counters else None
+
+
+def _agree(values: NDArray[np.float64]) -> bool:
+    """Whether rows that should all be exact do agree, up to the rounding of doubles."""
+    return bool(np.ptp(values) <= 1e-9 * abs(values[0]))
 
 
 def _known(sketches: Sequence[AnySketch], edges: Edges) -> int | float | None:
@@ -121,24 +194,32 @@ def _known(sketches: Sequence[AnySketch], edges: Edges) -> int | float | None:
     return exact_join(present, edges) if len(present) == len(maps) else None
 
 
-def _rows(
-    sketches: Sequence[AnySketch], edges: Edges
-) -> tuple[NDArray[np.float64], list[NDArray[np.generic]]]:
-    """Estimates of the rows, and the counters they come from; each sparse sketch turned dense once."""
+def _rows(terms: Sequence[JoinTerm], edges: Edges) -> tuple[NDArray[np.float64], list[NDArray[np.generic]]]:
+    """Estimates of the rows, and the counters they come from; each sparse sketch turned dense once.
+
+    Rows of several terms add, since row r of each is made by the same hashes.
+    """
     dense: dict[int, LinearSketch[Any]] = {}
-    for sketch in sketches:
+    for sketch in (s for term in terms for s in term.sketches):
         if id(sketch) not in dense:
             dense[id(sketch)] = sketch.dense() if isinstance(sketch, SparseFirstSketch) else sketch
-    ready = [dense[id(sketch)] for sketch in sketches]
-    counters: list[NDArray[np.generic]] = [s.counters for s in dense.values()]
-    hashed = [s for s in ready if isinstance(s, ConvolutionSketch)]
-    if len(hashed) == len(ready):
-        return join_rows(hashed, edges), counters
-    atomic = [s for s in ready if isinstance(s, AgmsSketch)]
-    if len(atomic) == len(ready):
-        return join_averages(atomic, edges), []
-    raise ValueError("convolution and AGMS sketches cannot be multiplied")
+    kinds = {type(s) for s in dense.values()}
+    total: NDArray[np.float64] | None = None
+    for term in terms:
+        ready = [dense[id(sketch)] for sketch in term.sketches]
+        if kinds == {AgmsSketch}:
+            rows = join_averages([s for s in ready if isinstance(s, AgmsSketch)], edges)
+        elif AgmsSketch not in kinds:
+            rows = join_rows([s for s in ready if isinstance(s, ConvolutionSketch)], edges)
+        else:
+            raise ValueError("convolution and AGMS sketches cannot be multiplied")
+        rows = term.coefficient * rows
+        total = rows if total is None else total + rows
+    assert total is not None, "a sum has terms"
+    # Atomic sketches have no buckets that keys could collapse into.
+    return total, [s.counters for s in dense.values() if not isinstance(s, AgmsSketch)]
 
 
-def _basis(sketches: Sequence[AnySketch]) -> str:
-    return "measured" if any(s.spec.basis == "measured" for s in sketches) else "theorem"
+def _basis(terms: Sequence[JoinTerm]) -> str:
+    measured = any(s.spec.basis == "measured" for term in terms for s in term.sketches)
+    return "measured" if measured else "theorem"

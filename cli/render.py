@@ -1,0 +1,216 @@
+"""Results as text: tables for people, csv, tsv, json, jsonl, markdown and vertical for whatever reads them."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, TextIO
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from .. import Answer, Estimate, format_cell
+
+# A table on a terminal is read by eye; more rows than this are cut, and the cut is said.
+MOST_TABLE_ROWS = 1000
+
+
+def render(result: Any, output: str, sink: TextIO) -> None:
+    """Write an `Answer` or a Spark DataFrame to `sink` in one of `FORMATS`."""
+    if isinstance(result, Answer):
+        if output == "table":
+            _answer_table(result, sink)
+            return
+        columns, rows = _flat(result.records()) if not result.exact else (result.columns, result.rows)
+    else:
+        arrow = result.limit(MOST_TABLE_ROWS + 1).toArrow() if output == "table" else result.toArrow()
+        columns = tuple(arrow.column_names)
+        rows = tuple(zip(*(c.to_pylist() for c in arrow.columns), strict=True))
+        if not columns:
+            return
+    FORMATS[output](columns, rows, sink)
+
+
+def foot_line(answer: Answer) -> str:
+    """One line on how the numbers came about."""
+    seconds = answer.seconds
+    if answer.exact or answer.plan is None:
+        return f"exact, {seconds.get('exact', 0.0):.1f} s"
+    plan = answer.plan
+    sizes = sorted({f"{s.method} {s.rows} x {s.buckets:,}" for s in plan.synopses if s.attributes})
+    cells = [c for row in answer.rows for c in row if isinstance(c, Estimate)]
+    confidences = sorted({c.confidence for c in cells if not c.exact})
+    parts = [
+        " and ".join(f"{100 * c:g} %" for c in confidences) + " interval"
+        if confidences
+        else "exact: few enough keys to keep them all",
+        _synopses(len(plan.synopses), sizes, bool(confidences)),
+        _bytes(answer.bytes_used),
+        f"build {seconds.get('build', 0.0):.1f} s, answer {1000 * seconds.get('answer', 0.0):.1f} ms",
+    ]
+    if "exact" in seconds:
+        parts.append(f"exact {seconds['exact']:.1f} s")
+    if not all(c.certified for c in cells):
+        parts.append("not certified")
+    return "; ".join(parts)
+
+
+def _synopses(number: int, sizes: Sequence[str], sketched: bool) -> str:
+    if not sizes:
+        return "totals"
+    what = "sketch" if sketched else "key map"
+    plural = "" if number == 1 else "es" if sketched else "s"
+    text = f"{number} {what}{plural}"
+    return f"{text} ({', '.join(sizes)})" if sketched else text
+
+
+def _bytes(size: int) -> str:
+    return f"{size / 1024:,.0f} KB" if size >= 1024 else f"{size} B"
+
+
+def _answer_table(answer: Answer, sink: TextIO) -> None:
+    if answer.columns == ("plan",):
+        # A plan is a text of its own layout.
+        sink.write(answer.value + "\n")
+        return
+    if answer.compared is None:
+        _text_table(answer.columns, [[format_cell(c) for c in row] for row in answer.rows], sink)
+    else:
+        compared_table(answer, sink)
+
+
+def compared_table(answer: Answer, sink: TextIO) -> None:
+    """Each aggregate of a compared answer in a row: estimate, exact value, error, whether the interval holds it."""
+    assert answer.compared is not None, "an answer of Session.compare"
+    header = ("", "estimate", "exact", "error", "in the interval")
+    rows = [
+        _compared_row(name, cell, truth)
+        for name, cell, truth in zip(answer.columns, answer.rows[0], answer.compared, strict=True)
+    ]
+    _text_table(header, rows, sink)
+
+
+def _compared_row(name: str, cell: Any, truth: Any) -> list[str]:
+    from .. import relative_error
+
+    error = relative_error(cell.value, truth)
+    if truth is None or math.isnan(cell.value):
+        inside = "yes" if truth is None and math.isnan(cell.value) else "-"
+    else:
+        inside = "yes" if cell.low <= float(truth) <= cell.high else "no"
+    return [
+        name,
+        format_cell(cell),
+        _exact_text(truth),
+        "-" if error is None else f"{100 * error:.2f} %",
+        inside,
+    ]
+
+
+def _exact_text(truth: Any) -> str:
+    """An exact value beside an estimate: as many digits as anyone compares."""
+    return f"{truth:,.6g}" if isinstance(truth, float) and abs(truth) < 1e6 else format_cell(truth)
+
+
+def _text_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextIO) -> None:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for i, name in enumerate(columns):
+        numeric = all(isinstance(r[i], (int, float, Decimal)) or _looks_numeric(r[i]) for r in rows)
+        table.add_column(name, justify="right" if rows and numeric else "left", overflow="fold")
+    for row in rows[:MOST_TABLE_ROWS]:
+        table.add_row(*(v if isinstance(v, str) else format_cell(v) for v in row))
+    # Piped, a table is as wide as its content; on a terminal it folds into the window.
+    width = None if sink.isatty() else 10_000
+    console = Console(file=sink, width=width, highlight=False, markup=False, emoji=False)
+    console.print(table)
+    if len(rows) > MOST_TABLE_ROWS:
+        console.print(f"... the first {MOST_TABLE_ROWS:,} rows; ask for csv or json to get all")
+
+
+def _looks_numeric(value: Any) -> bool:
+    return isinstance(value, str) and value[:1] in "0123456789-N" and value[:1] != "" and "-" not in value[1:]
+
+
+def _flat(records: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    columns = tuple(records[0]) if records else ()
+    return columns, tuple(tuple(r[c] for c in columns) for r in records)
+
+
+def _separated(separator: str) -> Callable[[Sequence[str], Sequence[Sequence[Any]], TextIO], None]:
+    def write(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextIO) -> None:
+        writer = csv.writer(sink, delimiter=separator, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(["" if v is None else _scalar(v) for v in row] for row in rows)
+
+    return write
+
+
+def _json(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextIO) -> None:
+    lines = ",\n ".join(_object(columns, row) for row in rows)
+    sink.write(f"[{lines}]\n")
+
+
+def _jsonl(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextIO) -> None:
+    sink.writelines(_object(columns, row) + "\n" for row in rows)
+
+
+def _object(columns: Sequence[str], row: Sequence[Any]) -> str:
+    # Strict JSON: what has no number there (NULL, infinity, NaN) is null.
+    return json.dumps(
+        dict(zip(columns, map(_jsonable, row), strict=True)), ensure_ascii=False, allow_nan=False, default=str
+    )
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, dict):
+        return {str(k): _jsonable(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_jsonable(v) for v in value]
+    return value
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (datetime.datetime, datetime.date)):
+        return value.isoformat(" ") if isinstance(value, datetime.datetime) else value.isoformat()
+    return value
+
+
+def _markdown(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextIO) -> None:
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |\n"
+
+    sink.write(line(columns) + line(["---"] * len(columns)))
+    sink.writelines(line(["" if v is None else str(_scalar(v)) for v in row]) for row in rows)
+
+
+def _vertical(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextIO) -> None:
+    width = max(map(len, columns), default=0)
+    out = io.StringIO()
+    for number, row in enumerate(rows, 1):
+        out.write(f"-- row {number}\n")
+        for name, value in zip(columns, row, strict=True):
+            out.write(f"{name:<{width}}  {'NULL' if value is None else _scalar(value)}\n")
+    sink.write(out.getvalue())
+
+
+FORMATS: dict[str, Callable[[Sequence[str], Sequence[Sequence[Any]], TextIO], None]] = {
+    "table": _text_table,
+    "csv": _separated(","),
+    "tsv": _separated("\t"),
+    "json": _json,
+    "jsonl": _jsonl,
+    "markdown": _markdown,
+    "vertical": _vertical,
+}

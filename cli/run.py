@@ -1,0 +1,94 @@
+"""Run the statements of a command line: register, ask, print; the first error stops unless told otherwise."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+
+from .. import Answer, Session, Settings, SkimqlError, demo_tables, split_statements
+from .progress import ProgressLine
+from .render import foot_line, render
+
+DONE, FAILED, INTERRUPTED = 0, 1, 130
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A command line, checked."""
+
+    texts: tuple[str, ...]
+    output: str
+    tables: tuple[tuple[str, str], ...]
+    demo: bool
+    compare: bool
+    settings: Mapping[str, str]
+    keep_going: bool
+    progress: bool
+    quiet: bool
+
+
+def run_texts(request: Request) -> int:
+    """Run every statement of every text in order and print each result; the exit code."""
+    talk = Console(stderr=True, highlight=False, soft_wrap=True)
+    code = DONE
+    listener = ProgressLine(talk) if request.progress else None
+    try:
+        session = Session(settings=Settings().with_text(request.settings), listener=listener)
+        with _status(talk, request.progress, "starting Spark"):
+            _register(session, request)
+        for text in request.texts:
+            for statement in split_statements(text):
+                try:
+                    _run_one(session, statement.sql, request, talk)
+                except SkimqlError as error:
+                    talk.print(str(error), markup=False)
+                    code = FAILED
+                    if not request.keep_going:
+                        return code
+    except SkimqlError as error:
+        talk.print(str(error), markup=False)
+        return FAILED
+    except KeyboardInterrupt:
+        talk.print("interrupted", markup=False)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has what it wanted (`| head`). Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    return code
+
+
+def _register(session: Session, request: Request) -> None:
+    if request.demo:
+        for name, path in demo_tables().items():
+            session.table(name, path)
+    for name, source in request.tables:
+        session.table(name, source)
+
+
+def _run_one(session: Session, sql: str, request: Request, talk: Console) -> None:
+    result: Any = session.compare(sql) if request.compare and _is_estimated(sql) else session.sql(sql)
+    if result is None:
+        return
+    render(result, request.output, sys.stdout)
+    sys.stdout.flush()
+    if isinstance(result, Answer) and not request.quiet:
+        for note in result.notes:
+            talk.print(f"note: {note}", markup=False)
+        talk.print(foot_line(result), markup=False, style="dim")
+
+
+def _is_estimated(sql: str) -> bool:
+    from .. import is_approximate
+
+    return is_approximate(sql)
+
+
+def _status(talk: Console, shown: bool, text: str) -> contextlib.AbstractContextManager[Any]:
+    return talk.status(text) if shown else contextlib.nullcontext()

@@ -1,0 +1,216 @@
+"""The cells of an answer: aggregates, and expressions over them, from finished sketches.
+
+Sums and ratios of aggregates are taken row by row of the sketches: the same hashes made them, so most of their
+errors cancel. What is neither (a product of two aggregates, say) gets an interval by arithmetic on the intervals of
+its parts, each at a confidence that leaves the whole with the asked one (Bonferroni).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from ..errors import UnsupportedQuery
+from ..optimizer.plan import Plan, PlannedAggregate, PlannedTerm
+from ..parser.expressions import Aggregated, Constant, Expression, Operation
+from ..sketches.estimate import JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
+from ..sketches.interval import Estimate, exact
+from .maintain import Built
+
+# A value of the result: an estimate, or a plain value.
+Cell = Estimate | Any
+
+_APPLY: dict[str, Callable[[float, float], float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Evaluates expressions over the aggregates of one plan.
+
+    Parameters
+    ----------
+    plan : Plan
+    built : sequence of Built
+        One per synopsis of the plan.
+    confidence : float
+        Of every interval, in (0, 1).
+    """
+
+    plan: Plan
+    built: Sequence[Built]
+    confidence: float
+
+    def cell(self, expression: Expression) -> Cell:
+        """The value of an item of the SELECT list.
+
+        Raises
+        ------
+        UnsupportedQuery
+            If the expression is of a kind that no interval can be computed for.
+        """
+        direct = self._direct(expression)
+        if direct is not None:
+            return direct
+        parts = sum(1 for _ in self._leaves(expression))
+        shared = replace(self, confidence=1 - (1 - self.confidence) / max(parts, 1))
+        whole = shared._by_intervals(expression)
+        return replace(whole, confidence=self.confidence) if isinstance(whole, Estimate) else whole
+
+    def aggregate(self, planned: PlannedAggregate) -> Estimate:
+        """The estimate of one aggregate, clipped by what is known for certain."""
+        total, presence = self._terms(planned.total), self._terms(planned.presence)
+        if planned.function == "avg":
+            return sum_ratio_estimate(total, presence, self._edges, self.confidence)
+        if planned.function == "sum" and known_sum(presence, self._edges) == 0:
+            # No tuple joins that has a value: SQL's sum of nothing is NULL, and this is known exactly.
+            return exact(math.nan)
+        return sum_estimate(total, self._edges, self.confidence, *self._bounds(planned.total))
+
+    @property
+    def _edges(self) -> list[tuple[int, int, int, int]]:
+        return [(e.left, e.right, e.left_position, e.right_position) for e in self.plan.edges]
+
+    def _direct(self, expression: Expression) -> Cell:
+        """The value by one estimator, or None if the expression is of no kind that has one."""
+        if isinstance(expression, Constant):
+            return expression.value
+        if isinstance(expression, Aggregated):
+            return self.aggregate(self.plan.aggregates[expression.index])
+        if not isinstance(expression, Operation):
+            return None
+        if expression.operator in ("lower_bound", "upper_bound", "absolute_error", "relative_error"):
+            return _bound(expression.operator, self.cell(expression.operands[0]))
+        terms = self._linear(expression)
+        if terms is not None:
+            return sum_estimate(terms, self._edges, self.confidence)
+        if expression.operator == "/":
+            top, bottom = (self._linear(o) for o in expression.operands)
+            if top is not None and bottom is not None:
+                return sum_ratio_estimate(top, bottom, self._edges, self.confidence)
+        return None
+
+    def _linear(self, expression: Expression) -> list[JoinTerm] | None:
+        """The expression as a sum of weighted joins, or None if it is none."""
+        if isinstance(expression, Aggregated):
+            planned = self.plan.aggregates[expression.index]
+            return self._terms(planned.total) if planned.function in ("count", "sum") else None
+        if not isinstance(expression, Operation):
+            return None
+        if expression.operator in ("+", "-", "neg"):
+            parts = [self._linear(o) for o in expression.operands]
+            if any(p is None for p in parts):
+                return None
+            signs = (
+                [-1.0] if expression.operator == "neg" else [1.0, 1.0 if expression.operator == "+" else -1.0]
+            )
+            return [t for sign, part in zip(signs, parts, strict=True) for t in _scaled(part or [], sign)]
+        if expression.operator in ("*", "/"):
+            left, right = expression.operands
+            if expression.operator == "*" and isinstance(left, Constant):
+                left, right = right, left
+            inner, factor = self._linear(left), _number(right)
+            if inner is None or not factor:
+                return None
+            return _scaled(inner, factor if expression.operator == "*" else 1 / factor)
+        return None
+
+    def _leaves(self, expression: Expression) -> Iterator[Expression]:
+        """The parts that an estimator of their own takes."""
+        if isinstance(expression, Operation) and self._direct(expression) is None:
+            for operand in expression.operands:
+                yield from self._leaves(operand)
+        elif not isinstance(expression, Constant):
+            yield expression
+
+    def _by_intervals(self, expression: Expression) -> Cell:
+        direct = self._direct(expression)
+        if direct is not None or not isinstance(expression, Operation):
+            return direct
+        parts = [self._by_intervals(o) for o in expression.operands]
+        if expression.operator == "neg":
+            return _combined("-", [exact(0), _estimate(parts[0])])
+        if expression.operator not in _APPLY:
+            raise UnsupportedQuery(
+                f"no interval can be computed for {expression.operator!r} over aggregates",
+                "SKIMQL_UNSUPPORTED_EXPRESSION",
+                self.plan.query.sql,
+                hint="ask for the aggregates and combine them yourself",
+            )
+        return _combined(expression.operator, [_estimate(p) for p in parts])
+
+    def _terms(self, terms: Sequence[PlannedTerm]) -> list[JoinTerm]:
+        return [
+            JoinTerm(
+                tuple(self.built[i].sketch for i in term.synopses),
+                term.coefficient / math.prod(self.built[i].scale for i in term.synopses),
+            )
+            for term in terms
+        ]
+
+    def _bounds(self, terms: Sequence[PlannedTerm]) -> tuple[float, float]:
+        """Provable bounds of a total: no join adds more than the product of the absolute weights.
+
+        The lower bound is 0 where no weight is negative.
+        """
+        low = high = 0.0
+        for term in terms:
+            chosen = [self.built[i] for i in term.synopses]
+            most = abs(term.coefficient) * math.prod(b.tally.mass / b.scale for b in chosen)
+            signed = term.coefficient < 0 or any(b.tally.negative for b in chosen)
+            high += most
+            low -= most if signed else 0.0
+        return low, high
+
+
+def _scaled(terms: Sequence[JoinTerm], factor: float) -> list[JoinTerm]:
+    return [replace(t, coefficient=t.coefficient * factor) for t in terms]
+
+
+def _number(expression: Expression) -> float | None:
+    value = expression.value if isinstance(expression, Constant) else None
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _estimate(value: Cell) -> Estimate:
+    return value if isinstance(value, Estimate) else exact(math.nan if value is None else float(value))
+
+
+def _combined(sign: str, parts: Sequence[Estimate]) -> Estimate:
+    """Interval arithmetic: the hull of the operation over both intervals; unbounded where a divisor may be 0."""
+    left, right = parts
+    confidence = min(left.confidence, right.confidence)
+    certified = left.certified and right.certified
+    notes = tuple(dict.fromkeys((*left.notes, *right.notes)))
+    basis = "exact" if left.exact and right.exact else next(p.basis for p in parts if not p.exact)
+    if any(math.isnan(p.value) for p in parts):
+        return exact(math.nan)
+    if sign == "/" and (right.low <= 0 <= right.high):
+        note = "the divisor may be 0"
+        return Estimate(math.nan, -math.inf, math.inf, confidence, False, basis, (*notes, note))
+    apply = _APPLY[sign]
+    ends = [apply(a, b) for a, b in product((left.low, left.high), (right.low, right.high))]
+    return Estimate(apply(left.value, right.value), min(ends), max(ends), confidence, certified, basis, notes)
+
+
+def _bound(name: str, cell: Cell) -> float | None:
+    """What `lower_bound(n)` and its like read from an interval."""
+    estimate = _estimate(cell)
+    if math.isnan(estimate.value):
+        return None
+    if name == "lower_bound":
+        return estimate.low
+    if name == "upper_bound":
+        return estimate.high
+    width = max(estimate.high - estimate.value, estimate.value - estimate.low)
+    if name == "absolute_error":
+        return width
+    return width / abs(estimate.value) if estimate.value else (0.0 if width == 0 else None)

@@ -1,0 +1,95 @@
+"""One pass per source table feeds every sketch of a plan.
+
+Python workers keep one partial sketch per task and send its counters back; the driver adds them up. Integer
+counters are the same bits whatever the number and order of the partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from ..errors import DataError, EnvironmentFault, SkimqlError
+from ..optimizer.plan import Plan, Scan
+from ..sketches.convolution import ConvolutionSpec
+from ..sketches.sparse import SparseFirstSketch
+from .jobs import ProgressListener, run_job
+from .partial import PARTIAL_SCHEMA, Partial, Tally, received, task
+from .scan import PreparedScan, prepare
+from .spark import SPARK_FAULTS, first_line
+from .tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A finished sketch, its tally, and the factor that made its weights integers (1 but for DECIMAL)."""
+
+    sketch: SparseFirstSketch[ConvolutionSpec]
+    tally: Tally
+    scale: float
+
+
+def build(
+    spark: SparkSession, plan: Plan, tables: Tables, listener: ProgressListener | None = None
+) -> tuple[Built, ...]:
+    """Every sketch of the plan, one scan per table.
+
+    Raises
+    ------
+    DataError
+        If Spark fails on a value (a cast in ANSI mode, say), a weight is not finite, or a counter overflows.
+    UnsupportedQuery
+        If Spark refuses an expression, or an argument of SUM is no number.
+    """
+    built: dict[int, Built] = {}
+    for scan in plan.scans:
+        try:
+            prepared = prepare(plan, scan, tables.frame(scan.table))
+            partials = prepared.columns.mapInArrow(task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA)
+            sent = run_job(spark, f"scan {scan.table}", partials.toArrow, listener)
+            built.update(add_up(prepared, sent.to_pylist()))
+        except (*SPARK_FAULTS, OverflowError) as fault:
+            raise _explained(fault, plan, scan) from fault
+    return tuple(built[i] for i in range(len(plan.synopses)))
+
+
+def add_up(prepared: PreparedScan, rows: Iterable[dict[str, Any]]) -> dict[int, Built]:
+    """The finished sketches of a scan from the rows that its tasks sent, in any order."""
+    wholes = {i: Partial.empty(plan) for i, plan in prepared.sketches.items()}
+    for row in rows:
+        i = row["synopsis"]
+        wholes[i].merge(received(row, prepared.sketches[i]))
+    return {i: Built(whole.sketch, whole.tally, prepared.scales[i]) for i, whole in wholes.items()}
+
+
+def _explained(fault: Exception, plan: Plan, scan: Scan) -> SkimqlError:
+    """Spark's complaint with the table, the keys, and what to install where a worker lacks a library."""
+    text = str(fault)
+    if "ModuleNotFoundError" in text:
+        missing = text.split("No module named", 1)[-1].strip().splitlines()[0].strip(" '\"")
+        return EnvironmentFault(
+            f"a Spark worker's Python lacks {missing}",
+            "SKIMQL_WORKER_PYTHON",
+            hint="start Spark with PYSPARK_PYTHON set to the Python that runs SkimQL; see skimql doctor",
+        )
+    if isinstance(fault, OverflowError) or "\nOverflowError: " in text:
+        return DataError(
+            f"a sum over {scan.table} leaves 64 bits",
+            "SKIMQL_OVERFLOW",
+            plan.query.sql,
+            hint="SUM(CAST(... AS DOUBLE))",
+        )
+    # An error that our own code raised in a worker stands on a line of its own at the end of a traceback.
+    own = [x.split(": ", 1)[1] for x in text.splitlines() if x.startswith("ValueError: ")]
+    said = own[-1] if own else first_line(fault)
+    keys = {
+        f"{key} as {kind}"
+        for i in scan.synopses
+        for a in plan.synopses[i].attributes
+        for key, kind in zip(a.keys, a.key_types, strict=True)
+    }
+    compared = f"; its join keys: {', '.join(sorted(keys))}" if keys else ""
+    return DataError(f"scan of {scan.table} failed: {said}{compared}", "SKIMQL_SCAN_FAILED", plan.query.sql)

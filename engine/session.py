@@ -1,0 +1,292 @@
+"""A session: registered tables, settings, and the one way from SQL text to an answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ..errors import AccuracyNotReached, ParseError, UnsupportedQuery
+from ..optimizer.choose import choose, choose_within
+from ..optimizer.describe import describe
+from ..optimizer.plan import Plan
+from ..parser.explain import explain
+from ..parser.join_graph import Query
+from ..parser.resolve import resolve, resolve_rows
+from ..parser.statement import (
+    ApproximateSelect,
+    EstimateRows,
+    ExactSelect,
+    Explain,
+    PassThrough,
+    SetOption,
+    parse_statement,
+    split_statements,
+)
+from ..sketches.interval import rows_for
+from .answer import Answer, answer_plan, nothing_joins, with_target
+from .exact import run_exact
+from .jobs import ProgressListener
+from .keys import with_key_types
+from .maintain import build
+from .settings import METHODS, BadSetting, Settings
+from .spark import SPARK_FAULTS, first_line, start_spark
+from .tables import Tables
+
+# Features of a query beyond aggregates over one join tree that this engine runs.
+RUNS = frozenset({"expression over aggregates", "bounds in SELECT"})
+
+
+class Session:
+    """Answers SQL on registered tables.
+
+    Parameters
+    ----------
+    spark : SparkSession, optional
+        The session to run on; without it the running one, or a new quiet local one when first needed.
+    settings : Settings, optional
+        Defaults for every query.
+    listener : ProgressListener, optional
+        Is told how far scans and exact runs are.
+    **overrides
+        Single settings by name: ``Session(seed=7, buckets=8192)``.
+
+    Examples
+    --------
+    >>> session = Session()                                                     # doctest: +SKIP
+    >>> session.table("flights", "flights.parquet")                             # doctest: +SKIP
+    >>> session.sql("SELECT APPROXIMATE COUNT(*) FROM flights a JOIN flights b ON a.dest = b.dest")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        settings: Settings | None = None,
+        listener: ProgressListener | None = None,
+        **overrides: Any,
+    ) -> None:
+        self.settings = replace(settings or Settings(), **overrides)
+        self.listener = listener
+        self._spark = spark
+        self._tables: Tables | None = None
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session, started on first use."""
+        if self._spark is None:
+            self._spark = start_spark()
+        return self._spark
+
+    @property
+    def tables(self) -> Tables:
+        """Registered tables and Spark's own, by name."""
+        if self._tables is None:
+            self._tables = Tables(lambda: self.spark)
+        return self._tables
+
+    def table(self, name: str, source: str | Path | DataFrame, **options: Any) -> None:
+        """Register a file, folder, DataFrame or Spark table under `name`.
+
+        `options` go to Spark's reader, such as ``nullValue="NA"`` or ``format="csv"``.
+
+        Raises
+        ------
+        DataError
+            If the source does not exist or cannot be read.
+        """
+        self.tables.register(name, source, options)
+
+    def sql(self, text: str) -> Answer | DataFrame | None:
+        """Run one statement.
+
+        Returns
+        -------
+        Answer
+            For ``SELECT APPROXIMATE`` and ``EXACT SELECT``.
+        DataFrame
+            For any statement that is not SkimQL's: it goes to Spark unchanged.
+        None
+            For ``SET skimql.<name> = value``.
+
+        Raises
+        ------
+        SkimqlError
+            With line, caret, reason and way out; see `errors`.
+        """
+        statement = parse_statement(text)
+        match statement:
+            case ApproximateSelect():
+                return self._approximate(statement, self._resolved(statement))
+            case EstimateRows():
+                rows = resolve_rows(statement, self.tables, ansi=self._ansi())
+                return self._approximate(statement.select, rows)
+            case Explain():
+                return Answer(("plan",), ((self._explained(statement),),), exact=True)
+            case ExactSelect():
+                return run_exact(self.spark, statement.sql, statement.select_sql, self.listener)
+            case SetOption():
+                self.settings = self.settings.with_text(
+                    {statement.name.removeprefix("skimql."): statement.value}
+                )
+                return None
+            case PassThrough():
+                return self._pass_through(statement.sql)
+        raise UnsupportedQuery(
+            f"{type(statement).__name__} statements are not supported in this version",
+            "SKIMQL_UNSUPPORTED_STATEMENT",
+            text,
+        )
+
+    def script(self, text: str) -> Iterator[tuple[str, Answer | DataFrame | None]]:
+        """Run the statements of a script one after the other, as they are asked for: (statement, result)."""
+        for statement in split_statements(text):
+            yield statement.sql, self.sql(statement.sql)
+
+    def compare(self, text: str, exact_sql: str | None = None) -> Answer:
+        """An approximate query with the exact values, run by Spark, beside its estimates.
+
+        Parameters
+        ----------
+        text : str
+            A SELECT to be estimated.
+        exact_sql : str, optional
+            Another SELECT that gives the same columns exactly, where running the join itself would take too long.
+
+        Raises
+        ------
+        UnsupportedQuery
+            If the statement is not a SELECT to be estimated.
+        """
+        statement = parse_statement(text)
+        if not isinstance(statement, ApproximateSelect):
+            raise UnsupportedQuery(
+                "only an approximate SELECT has an exact answer to compare with",
+                "SKIMQL_NOTHING_TO_COMPARE",
+                text,
+                hint="SELECT APPROXIMATE ...",
+            )
+        answer = self._approximate(statement, self._resolved(statement))
+        exact = run_exact(self.spark, statement.sql, exact_sql or statement.select_sql, self.listener)
+        return replace(
+            answer, compared=exact.rows[0], seconds={**answer.seconds, "exact": exact.seconds["exact"]}
+        )
+
+    def plan(self, text: str) -> Plan:
+        """What an approximate query would build, without building it."""
+        statement = parse_statement(text)
+        if not isinstance(statement, ApproximateSelect):
+            raise UnsupportedQuery("only an approximate SELECT has a plan", "SKIMQL_NO_PLAN", text)
+        return self._plan(self._resolved(statement), self._settings_of(statement))
+
+    def _approximate(self, select: ApproximateSelect, query: Query) -> Answer:
+        settings = self._settings_of(select)
+        if query.empty:
+            return replace(nothing_joins(query), bounds=settings.bounds)
+        plan = self._plan(query, settings)
+        started = time.perf_counter()
+        built = build(self.spark, plan, self.tables, self.listener)
+        finished = time.perf_counter()
+        answer = answer_plan(plan, built, settings.confidence)
+        seconds = {"build": finished - started, "answer": time.perf_counter() - finished}
+        notes = (*query.warnings, *answer.notes)
+        answer = replace(answer, seconds=seconds, bounds=settings.bounds, notes=notes)
+        return self._as_asked(select, settings, answer)
+
+    def _resolved(self, select: ApproximateSelect) -> Query:
+        return resolve(select, self.tables, ansi=self._ansi(), known=RUNS)
+
+    def _plan(self, query: Query, settings: Settings) -> Plan:
+        typed = with_key_types(query, self.tables, self._ansi())
+        rows = settings.rows or rows_for(settings.confidence)
+        if settings.size_bytes is not None:
+            return choose_within(typed, settings.seed, rows, settings.size_bytes, settings.sparse)
+        return choose(typed, settings.seed, rows, settings.buckets, settings.sparse)
+
+    def _explained(self, statement: Explain) -> str:
+        """The resolved query and, as text, what would be built for it."""
+        match statement.statement:
+            case ApproximateSelect() as select:
+                query = resolve(select, self.tables, ansi=self._ansi(), strict=False)
+            case EstimateRows() as rows:
+                select, query = rows.select, resolve_rows(rows, self.tables, ansi=self._ansi())
+            case ExactSelect() as plain:
+                explained = self._pass_through(f"EXPLAIN {plain.select_sql}").collect()
+                return str(explained[0][0])
+        text = explain(query, statement.format)
+        if statement.format != "text" or query.empty or any(f.name not in RUNS for f in query.features):
+            return text
+        return text + "\n" + describe(self._plan(query, self._settings_of(select)))
+
+    def _settings_of(self, statement: ApproximateSelect) -> Settings:
+        """The session's settings, then OPTIONS, then the clauses."""
+        if statement.method is not None and statement.method not in METHODS:
+            raise UnsupportedQuery(
+                f"there is no method {statement.method} in this version",
+                "SKIMQL_UNKNOWN_METHOD",
+                statement.sql,
+                _span_of(statement.clause_spans, "method"),
+                "one of " + ", ".join(METHODS),
+            )
+        try:
+            settings = self.settings.with_text(statement.options)
+            asked = statement.accuracy
+            clauses: Mapping[str, Any] = {
+                "error": asked.relative_error,
+                "confidence": asked.confidence,
+                "behavior": asked.behavior,
+                "seed": statement.seed,
+                "size_bytes": statement.size_bytes,
+            }
+            return replace(settings, **{k: v for k, v in clauses.items() if v is not None})
+        except BadSetting as fault:
+            raise BadSetting(
+                fault.message,
+                fault.code,
+                statement.sql,
+                _span_of(statement.clause_spans, "options"),
+                fault.hint,
+            ) from fault
+
+    def _as_asked(self, statement: ApproximateSelect, settings: Settings, answer: Answer) -> Answer:
+        """The answer, or what the query's behaviour puts in its place where the asked error is missed."""
+        if settings.error is None:
+            return answer
+        met, noted = with_target(answer, settings.error)
+        if met:
+            return noted
+        if settings.behavior == "strict":
+            raise AccuracyNotReached(
+                noted.notes[-1],
+                sql=statement.sql,
+                span=_span_of(statement.clause_spans, "error"),
+                hint="more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'",
+            )
+        if settings.behavior in ("run_on_full_table", "partial_run_on_base_table"):
+            exact = run_exact(self.spark, statement.sql, statement.select_sql, self.listener)
+            return replace(exact, notes=(*noted.notes, "run exactly, since the asked error was missed"))
+        if settings.behavior == "local_omit":
+            return noted.omitting(settings.error)
+        return noted
+
+    def _pass_through(self, sql: str) -> DataFrame:
+        try:
+            return self.spark.sql(sql)
+        except SPARK_FAULTS as fault:
+            raise ParseError(first_line(fault), "SKIMQL_SPARK_REFUSES", sql) from fault
+
+    def _ansi(self) -> bool:
+        return str(self.spark.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
+
+
+def is_approximate(text: str) -> bool:
+    """Whether a statement is a SELECT to be estimated; raises ParseError where it is malformed."""
+    return isinstance(parse_statement(text), ApproximateSelect)
+
+
+def _span_of(spans: Mapping[str, Any], clause: str) -> tuple[int, int] | None:
+    span = spans.get(clause)
+    return (span.start, span.end) if span is not None else None

@@ -1,0 +1,108 @@
+"""What a session assumes where a query is silent: one frozen value, set by `SET skimql.<name>` and by flags."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from ..errors import SkimqlError
+
+BEHAVIORS = ("do_nothing", "local_omit", "strict", "run_on_full_table", "partial_run_on_base_table")
+METHODS = ("hash", "convolution")
+MOST_BUCKETS = 1 << 26
+
+
+class BadSetting(SkimqlError):
+    """A setting or option that does not exist, or a value it cannot take."""
+
+    default_code = "SKIMQL_BAD_SETTING"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Defaults of a session.
+
+    Attributes
+    ----------
+    seed : int
+        Sketch seed: the same seed and data give the same counters, bit for bit.
+    rows : int or None
+        Rows of every sketch; None takes 11, or more where the asked confidence needs more.
+    buckets : int
+        Counters in a row, 8 bytes each.
+    size_bytes : int or None
+        Bytes of all sketches of a query together; goes over `buckets` (the clause SIZE).
+    sparse : bool
+        Whether a sketch starts as an exact map of keys while that takes no more bytes than its counters; small
+        tables and keys of few values then come out exact.
+    confidence : float
+        Confidence of the intervals, in (0, 1).
+    error : float or None
+        Relative error asked of every query that asks for none itself.
+    behavior : str
+        What happens when the asked error is missed.
+    bounds : bool
+        Whether results carry the interval beside each value.
+    """
+
+    seed: int = 1
+    rows: int | None = None
+    buckets: int = 4096
+    size_bytes: int | None = None
+    sparse: bool = True
+    confidence: float = 0.95
+    error: float | None = None
+    behavior: str = "do_nothing"
+    bounds: bool = True
+
+    def __post_init__(self) -> None:
+        _require(0 <= self.seed < 1 << 63, "seed", self.seed, "an integer in [0, 2^63)")
+        _require(self.rows is None or 1 <= self.rows <= 1001, "rows", self.rows, "an integer from 1 to 1001")
+        _require(2 <= self.buckets <= MOST_BUCKETS, "buckets", self.buckets, f"2 to {MOST_BUCKETS:,}")
+        _require(0 < self.confidence < 1, "confidence", self.confidence, "between 0 and 1, such as 0.95")
+        _require(self.error is None or self.error > 0, "error", self.error, "above 0, such as 0.05")
+        _require(self.behavior in BEHAVIORS, "behavior", self.behavior, "one of " + ", ".join(BEHAVIORS))
+
+    def with_text(self, values: Mapping[str, str]) -> Settings:
+        """These settings with some replaced by values as they stand in SQL or on a command line.
+
+        Raises
+        ------
+        BadSetting
+            If a name is unknown (near names are listed) or a value cannot be read.
+        """
+        changes: dict[str, Any] = {}
+        known = [f.name for f in fields(self)]
+        for name, text in values.items():
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                raise BadSetting(
+                    f"there is no setting {name}",
+                    hint=f"{near[0]}" if near else "one of " + ", ".join(known),
+                )
+            changes[name] = _read(name, text)
+        return replace(self, **changes)
+
+
+def _read(name: str, text: str) -> Any:
+    stripped = text.strip()
+    try:
+        if name in ("seed", "rows", "buckets", "size_bytes"):
+            return int(stripped.replace(",", "").replace("_", ""))
+        if name in ("confidence", "error"):
+            if name == "error" and stripped.lower() in ("", "none"):
+                return None
+            return float(stripped[:-1]) / 100 if stripped.endswith("%") else float(stripped)
+    except ValueError as fault:
+        raise BadSetting(f"{name} = {text} is not a number") from fault
+    if name in ("bounds", "sparse"):
+        _require(stripped.lower() in ("all", "none", "true", "false"), name, text, "true or false")
+        return stripped.lower() in ("all", "true")
+    return stripped.lower()
+
+
+def _require(holds: bool, name: str, value: object, wanted: str) -> None:
+    if not holds:
+        raise BadSetting(f"{name} = {value} is out of range", hint=f"{name} takes {wanted}")

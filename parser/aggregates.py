@@ -1,0 +1,143 @@
+"""COUNT, SUM, AVG and COUNT(DISTINCT) of a query to `Aggregate` values."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ..errors import SkimqlError
+from .fragment import Fragment, spaced
+from .join_graph import Aggregate, Factor, Span, Term
+from .scope import EXACT, Scope, columns_of, walk_outside_subqueries
+from .terms import Product, Sum, guard, guarded, presence_terms, split_branches, sum_terms
+
+MAX_SHOWN = 40
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether the node is an aggregate itself, with or without FILTER (WHERE ...)."""
+    return isinstance(node, exp.AggFunc | exp.Filter)
+
+
+def read_aggregate(node: exp.Expr, name: str, scope: Scope) -> Aggregate:
+    """One aggregate.
+
+    Raises
+    ------
+    UnsupportedQuery
+        If it is not COUNT, SUM, AVG or COUNT(DISTINCT), or its argument cannot be split.
+    """
+    condition = None
+    inner = node
+    if isinstance(node, exp.Filter):
+        inner, condition = node.this, node.expression.this
+    span = scope.span_of(node)
+    if isinstance(inner.this, exp.Distinct):
+        return _distinct(inner, condition, name, span, scope)
+    if isinstance(inner, exp.Count):
+        branches = _counted(inner, scope)
+    elif isinstance(inner, exp.Sum | exp.Avg):
+        branches = split_branches(inner.this, scope)
+    else:
+        raise _unsupported(inner, scope)
+    if condition is not None:
+        branches = guarded(branches, guard(condition, scope, holds=True))
+    presence = presence_terms(branches)
+    if isinstance(inner, exp.Count):
+        return Aggregate("count", name, presence, presence, span)
+    function = "sum" if isinstance(inner, exp.Sum) else "avg"
+    return Aggregate(function, name, sum_terms(branches), presence, span)
+
+
+def _counted(node: exp.Count, scope: Scope) -> list[Sum]:
+    """COUNT(*), COUNT(e) and COUNT(e, f): the tuples in which no argument is NULL."""
+    arguments = [a for a in (node.this, *node.expressions) if not isinstance(a, exp.Star)]
+    arguments = [a for a in arguments if not isinstance(a.unnest(), exp.Literal | exp.Boolean)]
+    if len(arguments) == 1:
+        return split_branches(arguments[0], scope)
+    branches = [split_branches(a, scope) for a in arguments]
+    for argument, branch in zip(arguments, branches, strict=True):
+        if len(branch) > 1:
+            message = "CASE over several tables beside other arguments cannot be counted"
+            raise scope.fault(message, "SKIMQL_CROSS_EXPRESSION", argument, EXACT)
+    if not branches:
+        # COUNT(*) counts as COUNT(1) does: a literal is never NULL.
+        return [[Product(1.0, ((-1, Fragment(("1",), simple=True)),), frozenset(["1"]))]]
+    return [[p for branch in branches for p in branch[0]]]
+
+
+def _distinct(node: exp.Expr, condition: exp.Expr | None, name: str, span: Span, scope: Scope) -> Aggregate:
+    """COUNT(DISTINCT e, ...): every column on one table, NULLs not counted."""
+    if not isinstance(node, exp.Count):
+        function = type(node).__name__.upper()
+        message = f"{function}(DISTINCT ...) cannot be estimated; COUNT(DISTINCT ...) can"
+        raise scope.fault(message, "SKIMQL_DISTINCT", node, EXACT)
+    factors = []
+    for column in node.this.expressions:
+        fragment = scope.fragment(column.unnest())
+        if len(fragment.vertices) > 1:
+            message = "a distinct value must be computed from one table"
+            raise scope.fault(
+                message, "SKIMQL_CROSS_EXPRESSION", column, f"COUNT(DISTINCT a.x, b.y), or {EXACT}"
+            )
+        factors.append(Factor(next(iter(fragment.vertices), 0), fragment.sql))
+    if condition is not None:
+        test = guard(condition, scope, holds=True)
+        ((vertex, fragment),) = test.parts
+        # Where the condition fails the marker is NULL, and such a tuple is not counted.
+        factors.append(Factor(max(vertex, 0), fragment.sql))
+    return Aggregate("count_distinct", name, (), (), span, tuple(factors))
+
+
+def count_rows(name: str, span: Span) -> Aggregate:
+    """COUNT(*)."""
+    return Aggregate("count", name, (Term(),), (Term(),), span)
+
+
+def default_name(node: exp.Expr, scope: Scope) -> str:
+    """``count(1)`` for COUNT(*), as Spark prints it; else the text in small letters, without qualifiers."""
+    if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
+        return "count(1)"
+    first, last = scope.source.token_range(node)
+    tokens, sql = scope.source.tokens, scope.source.sql
+    parts = []
+    qualifiers = {
+        i
+        for column in columns_of(node)
+        for p in column.parts[:-1]
+        for i in (scope.source.index_at[p.meta["start"]], scope.source.index_at[p.meta["start"]] + 1)
+    }
+    for index, text in spaced(tokens, sql, first, last):
+        blank = " " if text.startswith(" ") else ""
+        if index in qualifiers:
+            parts.append(blank)
+            continue
+        raw = sql[tokens[index].start : tokens[index].end + 1]
+        parts.append(blank + (raw.strip("`") if raw[0] in "'\"`" else raw.lower()))
+    return "".join(parts).replace("  ", " ").strip()
+
+
+def _unsupported(node: exp.Expr, scope: Scope) -> SkimqlError:
+    name = scope.source.text_of(node).split("(")[0].strip().upper()
+    message = f"{name} cannot be estimated; SkimQL estimates COUNT, SUM, AVG and COUNT(DISTINCT)"
+    return scope.fault(message, "SKIMQL_UNSUPPORTED_AGGREGATE", node, EXACT)
+
+
+def not_aggregated(node: exp.Expr, scope: Scope) -> SkimqlError:
+    """An item that is neither an aggregate nor grouped by."""
+    if isinstance(node, exp.Star) or isinstance(node.this, exp.Star):
+        message, hint = "SELECT * cannot be estimated", "SELECT APPROXIMATE COUNT(*) ..."
+        return scope.fault(message, "SKIMQL_NOT_AGGREGATED", node, hint)
+    subquery = next((n for n in walk_outside_subqueries(node) if isinstance(n, exp.Query)), None)
+    if subquery is not None:
+        message = "a subquery beside aggregates cannot be estimated"
+        return scope.fault(message, "SKIMQL_SUBQUERY", subquery, "write its value, or " + EXACT)
+    text = " ".join(scope.source.text_of(node).split())
+    text = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
+    message = f"{text} is neither an aggregate nor in GROUP BY"
+    hint = f"COUNT({text}), SUM({text}) or AVG({text})"
+    return scope.fault(message, "SKIMQL_NOT_AGGREGATED", node, hint)
+
+
+def holds_aggregate(node: exp.Expr) -> bool:
+    """Whether an aggregate stands in the expression."""
+    return any(is_aggregate(n) for n in walk_outside_subqueries(node))

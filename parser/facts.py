@@ -1,0 +1,149 @@
+"""What literals say about columns: constants carried along equalities, and filters that exclude one another.
+
+Only plain columns compared with literals of their own kind are read, numbers with numbers and
+binary-collated text with text, so that what is concluded here is what Spark would find. Anything else is
+left to Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sqlglot import exp
+
+from .classes import INTEGERS, JoinClass, Key
+from .fragment import Fragment
+from .scope import Scope
+
+Value = Decimal | float | str
+
+_OPERATORS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """``column operator literal`` in the filter of a vertex; IN has several values."""
+
+    key: Key
+    operator: str
+    values: tuple[Value, ...]
+    text: str
+
+
+def facts_of(node: exp.Expr, scope: Scope, types: dict[tuple[int, str], str]) -> Iterator[Fact]:
+    """The facts in a one-table condition; `types` gives the type of each column by vertex and name."""
+    if isinstance(node, exp.Between):
+        for end, operator in ((node.args["low"], ">="), (node.args["high"], "<=")):
+            yield from _fact(node.this, operator, [end], scope, types)
+    elif isinstance(node, exp.In) and node.expressions and not node.args.get("query"):
+        yield from _fact(node.this, "in", node.expressions, scope, types)
+    elif type(node) in _OPERATORS and isinstance(node, exp.Binary):
+        operator = _OPERATORS[type(node)]
+        yield from _fact(node.left, operator, [node.right], scope, types)
+        yield from _fact(node.right, _MIRRORED[operator], [node.left], scope, types)
+
+
+def _fact(
+    column: exp.Expr, operator: str, literals: list[exp.Expr], scope: Scope, types: dict[tuple[int, str], str]
+) -> Iterator[Fact]:
+    if not isinstance(column.unnest(), exp.Column):
+        return
+    fragment = scope.fragment(column.unnest())
+    ref = fragment.column
+    if ref is None:
+        return
+    kind = types[ref.vertex, ref.column]
+    values = [_value(n, kind) for n in literals]
+    known = tuple(v for v in values if v is not None)
+    if len(known) == len(values):
+        yield Fact(Key(ref.vertex, fragment, kind), operator, known, scope.source.text_of(literals[0]))
+
+
+def _value(node: exp.Expr, kind: str) -> Value | None:
+    """The literal's value as Spark compares it with a column of that type; None if that is not plain."""
+    inner = node.unnest()
+    sign = 1
+    if isinstance(inner, exp.Neg):
+        sign, inner = -1, inner.this
+    if not isinstance(inner, exp.Literal):
+        return None
+    if inner.is_string:
+        return inner.name if kind == "string" and sign == 1 else None
+    if kind in ("float", "double"):
+        return sign * float(inner.name)
+    if kind in INTEGERS or kind.startswith("decimal"):
+        return sign * Decimal(inner.name)
+    return None
+
+
+def always_false(node: exp.Expr) -> bool:
+    """FALSE, NULL, or a comparison of two like literals that does not hold."""
+    if isinstance(node, exp.Null):
+        return True
+    if isinstance(node, exp.Boolean):
+        return not node.this
+    if type(node) not in (*_OPERATORS, exp.NEQ) or not isinstance(node, exp.Binary):
+        return False
+    left, right = node.left.unnest(), node.right.unnest()
+    if (
+        not isinstance(left, exp.Literal)
+        or not isinstance(right, exp.Literal)
+        or left.is_string != right.is_string
+    ):
+        return False
+    one: Value = left.name if left.is_string else Decimal(left.name)
+    other: Value = right.name if right.is_string else Decimal(right.name)
+    if isinstance(node, exp.NEQ):
+        return one == other
+    return not _holds(one, _OPERATORS[type(node)], other)
+
+
+def _holds(one: Value, operator: str, other: Value) -> bool:
+    if operator == "=":
+        return one == other
+    less = bool(one < other)  # type: ignore[operator]  # one kind of value on both sides
+    return {"<": less, "<=": less or one == other, ">": not less and one != other, ">=": not less}[operator]
+
+
+def carried(facts: Iterable[Fact], joined: JoinClass) -> Iterator[tuple[Key, Fragment, Fact]]:
+    """Equalities with a literal that the class carries to its other keys: ``a.k = 5 AND a.k = b.k``."""
+    for fact in facts:
+        if fact.operator != "=" or all(k.node != fact.key.node for k in joined.keys):
+            continue
+        for key in joined.keys:
+            if key.node != fact.key.node and key.kind is not None and key.kind == fact.key.kind:
+                condition = Fragment((*key.expression.pieces, f" = {fact.text}"))
+                yield key, condition, Fact(key, "=", fact.values, fact.text)
+
+
+def contradiction(facts: Iterable[Fact]) -> Key | None:
+    """A column whose facts no value meets, if there is one."""
+    by_column: dict[tuple[int, str], list[Fact]] = {}
+    for fact in facts:
+        by_column.setdefault(fact.key.node, []).append(fact)
+    return next((known[0].key for known in by_column.values() if _exclude(known)), None)
+
+
+def _exclude(facts: list[Fact]) -> bool:
+    """Whether no value meets all of them: by the listed values if there are some, else by the bounds."""
+    listed = next((f.values for f in facts if f.operator in ("=", "in")), None)
+    if listed is not None:
+        return not any(all(_meets(value, fact) for fact in facts) for value in listed)
+    lows = [f for f in facts if f.operator in (">", ">=")]
+    highs = [f for f in facts if f.operator in ("<", "<=")]
+    return any(
+        not _holds(
+            low.values[0], "<" if ">" in (low.operator, _MIRRORED[high.operator]) else "<=", high.values[0]
+        )
+        for low in lows
+        for high in highs
+    )
+
+
+def _meets(value: Value, fact: Fact) -> bool:
+    if fact.operator == "in":
+        return any(value == v for v in fact.values)
+    return _holds(value, fact.operator, fact.values[0])

@@ -1,0 +1,306 @@
+"""SELECT list, GROUP BY, HAVING, ORDER BY and LIMIT to values over aggregates and group columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from ..errors import SkimqlError, UnknownName
+from .aggregates import default_name, holds_aggregate, is_aggregate, not_aggregated, read_aggregate
+from .expressions import BOUNDS, Aggregated, Constant, Expression, Grouped, Operation, has_aggregate
+from .fragment import Fragment
+from .join_graph import Aggregate, Feature, Group, Item, Order, Span
+from .predicates import column_type
+from .relations import Join
+from .scope import EXACT, Scope, columns_of
+
+_BINARY: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.And: "and",
+    exp.Or: "or",
+}
+
+
+@dataclass(slots=True)
+class Results:
+    """Reads what a SELECT shows; aggregates and features are collected on the way."""
+
+    select: exp.Select
+    scope: Scope
+    join: Join
+    aggregates: list[Aggregate] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    group_fragments: list[Fragment] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list)
+    having: Expression | None = None
+    order: list[Order] = field(default_factory=list)
+    limit: int | None = None
+    offset: int = 0
+    features: list[Feature] = field(default_factory=list)
+
+    def read(self) -> None:
+        """Everything, in the order in which its parts need one another.
+
+        Raises
+        ------
+        UnsupportedQuery, UnknownName
+            For an item that is neither aggregated nor grouped, or that no estimate can be computed of.
+        """
+        self._read_groups()
+        for item in self.select.expressions:
+            self._read_item(item)
+        self._read_having()
+        self._read_order()
+        self._read_limit()
+        if not self.aggregates:
+            span = self.scope.span_of(self.select.expressions[0])
+            message = "there is no aggregate to estimate"
+            raise self.scope.fault(message, "SKIMQL_NOT_AGGREGATED", span, "SELECT APPROXIMATE COUNT(*) ...")
+
+    def _feature(self, name: str, where: exp.Expr | Span) -> None:
+        span = where if isinstance(where, Span) else self.scope.span_of(where)
+        if all(f.name != name for f in self.features):
+            self.features.append(Feature(name, span))
+
+    def _read_groups(self) -> None:
+        group = self.select.args.get("group")
+        if group is None:
+            return
+        self._feature("GROUP BY", group)
+        for key, name in (("rollup", "ROLLUP"), ("cube", "CUBE"), ("grouping_sets", "GROUPING SETS")):
+            if group.args.get(key):
+                raise self.scope.fault(
+                    f"{name} cannot be estimated", "SKIMQL_UNSUPPORTED_CLAUSE", group, EXACT
+                )
+        nodes = list(group.expressions)
+        if any(isinstance(n, exp.GroupingSets | exp.Tuple | exp.Cube | exp.Rollup) for n in nodes):
+            raise self.scope.fault(
+                "this grouping cannot be estimated", "SKIMQL_UNSUPPORTED_CLAUSE", group, EXACT
+            )
+        if group.args.get("all"):
+            nodes = [i for i in self.select.expressions if not holds_aggregate(i)]
+        for node in nodes:
+            self._add_group(self._meant(node), node)
+        if len({g.vertex for g in self.groups}) > 1:
+            self._feature("GROUP BY over several tables", group)
+
+    def _meant(self, node: exp.Expr) -> exp.Expr:
+        """The SELECT item behind an ordinal or an alias that is no column; the node itself otherwise."""
+        if isinstance(node, exp.Literal) and not node.is_string:
+            return self._ordinal(node)
+        if isinstance(node, exp.Column) and len(node.parts) == 1 and not self.scope.find(node.name):
+            named = [
+                i for i in self.select.expressions if isinstance(i, exp.Alias) and _same(i.alias, node.name)
+            ]
+            if named:
+                return named[0].this  # type: ignore[no-any-return]
+        return node.this if isinstance(node, exp.Alias) else node
+
+    def _ordinal(self, node: exp.Literal) -> exp.Expr:
+        items = self.select.expressions
+        if not node.name.isdigit() or not 1 <= int(node.name) <= len(items):
+            message = f"there is no item {node.name} in the SELECT list"
+            raise self.scope.fault(message, "SKIMQL_ORDINAL", node, f"1 to {len(items)}", UnknownName)
+        item = items[int(node.name) - 1]
+        return item.this if isinstance(item, exp.Alias) else item  # type: ignore[no-any-return]
+
+    def _add_group(self, node: exp.Expr, written: exp.Expr) -> None:
+        fragment = self.scope.fragment(node)
+        if len(fragment.vertices) > 1:
+            message = "a GROUP BY expression must read one table"
+            raise self.scope.fault(message, "SKIMQL_CROSS_EXPRESSION", written, EXACT)
+        vertex = next(iter(fragment.vertices), 0)
+        kind = column_type(fragment, self.join)
+        name = default_name(node, self.scope)
+        self.groups.append(Group(vertex, fragment.sql, name, kind, self.scope.span_of(written)))
+        self.group_fragments.append(fragment)
+
+    def _read_item(self, item: exp.Expr) -> None:
+        inner = item.this if isinstance(item, exp.Alias) else item
+        name = self._free(item.alias if isinstance(item, exp.Alias) else default_name(inner, self.scope))
+        bare = inner.unnest()
+        if is_aggregate(bare):
+            value: Expression = Aggregated(len(self.aggregates))
+            self._add_aggregate(read_aggregate(bare, name, self.scope))
+        else:
+            value = self._value(inner)
+            if has_aggregate(value):
+                self._feature("expression over aggregates", inner)
+        self.items.append(Item(name, value, self.scope.span_of(item)))
+
+    def _free(self, name: str) -> str:
+        """The name, numbered if an earlier item has it: result columns are looked up by name."""
+        taken = {i.name.lower() for i in self.items}
+        free, number = name, 2
+        while free.lower() in taken:
+            free, number = f"{name}_{number}", number + 1
+        return free
+
+    def _add_aggregate(self, aggregate: Aggregate) -> None:
+        self.aggregates.append(aggregate)
+        if aggregate.function == "count_distinct":
+            self._feature("COUNT(DISTINCT)", aggregate.span)
+
+    def _registered(self, node: exp.Expr) -> Aggregated:
+        """The aggregate, which an earlier item may already hold."""
+        new = read_aggregate(node, default_name(node, self.scope), self.scope)
+        meaning = (new.function, new.total, new.presence, new.distinct)
+        for index, known in enumerate(self.aggregates):
+            if (known.function, known.total, known.presence, known.distinct) == meaning:
+                return Aggregated(index)
+        self._add_aggregate(new)
+        return Aggregated(len(self.aggregates) - 1)
+
+    def _value(self, node: exp.Expr, aliases: bool = False) -> Expression:
+        """An expression over aggregates and groups; with `aliases`, names of items may stand in it."""
+        if is_aggregate(node):
+            return self._registered(node)
+        grouped = self._grouped(node, aliases)
+        if grouped is not None:
+            return grouped
+        if isinstance(node, exp.Paren):
+            return self._value(node.this, aliases)
+        if isinstance(node, exp.Literal | exp.Boolean | exp.Null):
+            return Constant(_literal(node))
+        operator = _BINARY.get(type(node))
+        if operator is not None and isinstance(node, exp.Binary):
+            return Operation(operator, (self._value(node.left, aliases), self._value(node.right, aliases)))
+        if isinstance(node, exp.Neg | exp.Not):
+            return Operation(
+                "neg" if isinstance(node, exp.Neg) else "not", (self._value(node.this, aliases),)
+            )
+        return self._other_value(node, aliases)
+
+    def _other_value(self, node: exp.Expr, aliases: bool) -> Expression:
+        if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
+            return Operation("is_null", (self._value(node.this, aliases),))
+        if isinstance(node, exp.Between):
+            ends = (node.args["low"], node.args["high"])
+            tested, low, high = (self._value(n, aliases) for n in (node.this, *ends))
+            return Operation("and", (Operation(">=", (tested, low)), Operation("<=", (tested, high))))
+        if isinstance(node, exp.In) and node.expressions:
+            tested = self._value(node.this, aliases)
+            equal = [Operation("=", (tested, self._value(n, aliases))) for n in node.expressions]
+            return equal[0] if len(equal) == 1 else Operation("or", tuple(equal))
+        if isinstance(node, exp.Cast | exp.TryCast) and node.to.this == exp.DType.DOUBLE:
+            return self._value(node.this, aliases)
+        if isinstance(node, exp.Anonymous) and node.name.lower() in BOUNDS:
+            return self._bound(node)
+        raise self._no_value(node)
+
+    def _grouped(self, node: exp.Expr, aliases: bool) -> Expression | None:
+        """The group column or item that the node is, if it is one."""
+        if isinstance(node, exp.Star) or isinstance(node.this, exp.Star):
+            raise not_aggregated(node, self.scope)
+        if isinstance(node, exp.Literal) or holds_aggregate(node) or _has_bound(node):
+            return None
+        if aliases and isinstance(node, exp.Column) and len(node.parts) == 1:
+            found = [i for i in self.items if _same(i.name, node.name)]
+            if found and (has_aggregate(found[0].expression) or not self.scope.find(node.name)):
+                return found[0].expression
+        if not any(True for _ in columns_of(node)):
+            return None
+        if aliases and not isinstance(node, exp.Column):
+            return self._matching_group(node) if self._only_columns(node) else None
+        return self._matching_group(node)
+
+    def _only_columns(self, node: exp.Expr) -> bool:
+        """Whether every name in it is a column, so that it may be a group expression."""
+        return all(len(c.parts) > 1 or self.scope.find(c.name) for c in columns_of(node))
+
+    def _matching_group(self, node: exp.Expr) -> Grouped | None:
+        fragment = self.scope.fragment(node)
+        for index, group in enumerate(self.group_fragments):
+            if group.pieces == fragment.pieces or group.wrapped().pieces == fragment.pieces:
+                return Grouped(index)
+        return None
+
+    def _bound(self, node: exp.Anonymous) -> Expression:
+        arguments = node.expressions
+        self._feature("bounds in SELECT", node)
+        name = node.name.lower()
+        if len(arguments) == 1:
+            value = self._value(arguments[0], aliases=True)
+            if has_aggregate(value):
+                return Operation(name, (value,))
+        message = f"{name} takes one aggregate or its name"
+        raise self.scope.fault(message, "SKIMQL_BOUND_ARGUMENT", node, f"COUNT(*) AS n, {name}(n)")
+
+    def _no_value(self, node: exp.Expr) -> SkimqlError:
+        if not holds_aggregate(node):
+            return not_aggregated(node, self.scope)
+        return self.scope.fault(
+            "this expression over aggregates cannot be estimated; + - * / % and comparisons can",
+            "SKIMQL_AGGREGATE_EXPRESSION",
+            node,
+            "select the aggregates one by one",
+        )
+
+    def _read_having(self) -> None:
+        having = self.select.args.get("having")
+        if having is None:
+            return
+        self._feature("HAVING", having)
+        self.having = self._value(having.this, aliases=True)
+
+    def _read_order(self) -> None:
+        order = self.select.args.get("order")
+        if order is None:
+            return
+        if self.groups:
+            self._feature("ORDER BY", order)
+        for key in order.expressions:
+            node = key.this
+            if isinstance(node, exp.Literal) and not node.is_string:
+                self._ordinal(node)
+                value = self.items[int(node.name) - 1].expression
+            else:
+                value = self._value(node, aliases=True)
+            descending, nulls_first = bool(key.args.get("desc")), bool(key.args.get("nulls_first"))
+            self.order.append(Order(value, descending, nulls_first, self.scope.span_of(key)))
+
+    def _read_limit(self) -> None:
+        for key in ("limit", "offset"):
+            clause = self.select.args.get(key)
+            if clause is None:
+                continue
+            number = clause.expression
+            if isinstance(number, exp.Column) and number.name.lower() == "all":
+                continue
+            if not isinstance(number, exp.Literal) or not number.name.isdigit():
+                message = f"{key.upper()} must be a whole number"
+                raise self.scope.fault(message, "SKIMQL_LIMIT", clause, f"{key.upper()} 10")
+            self._feature(key.upper(), clause)
+            if key == "limit":
+                self.limit = int(number.name)
+            else:
+                self.offset = int(number.name)
+
+
+def _same(one: str, other: str) -> bool:
+    return one.lower() == other.lower()
+
+
+def _has_bound(node: exp.Expr) -> bool:
+    return any(n.name.lower() in BOUNDS for n in node.find_all(exp.Anonymous))
+
+
+def _literal(node: exp.Expr) -> int | float | str | bool | None:
+    if isinstance(node, exp.Null):
+        return None
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
+    if node.is_string:
+        return node.name
+    return int(node.name) if node.name.isdigit() else float(node.name)

@@ -1,0 +1,60 @@
+"""Small things that every reader of a lark tree needs: grammars, tokens, offsets, literals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from lark import Lark, Token, Tree
+
+from .join_graph import Span
+
+
+@cache
+def grammar(name: str, lexer: str = "contextual") -> Lark:
+    """The parser of ``grammar/<name>.lark``, built at first use."""
+    return Lark.open_from_package("skimql.grammar", f"{name}.lark", parser="lalr", lexer=lexer)
+
+
+def blank(text: str, span: Span) -> str:
+    """The text with blanks at `span`; line ends stay, so that lines keep their numbers."""
+    blanks = "".join(c if c in "\r\n" else " " for c in text[span.start : span.end])
+    return text[: span.start] + blanks + text[span.end :]
+
+
+def start_of(token: Token) -> int:
+    assert token.start_pos is not None
+    return token.start_pos
+
+
+def end_of(token: Token) -> int:
+    assert token.end_pos is not None
+    return token.end_pos
+
+
+def tokens_of(tree: Tree[Token]) -> Iterator[Token]:
+    """The tokens under a rule, in order; any depth."""
+    stack: list[Tree[Token] | Token] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Token):
+            yield node
+        else:
+            stack.extend(reversed(node.children))
+
+
+def plain_value(value: Tree[Token]) -> str:
+    """An option's value: text without its quotes, words and numbers as they stand."""
+    tokens = list(tokens_of(value))
+    if tokens[0].type == "TEXT":
+        return unquote(tokens[0].value)
+    separator = "" if tokens[0].type == "SIGN" else " "
+    return separator.join(t.value for t in tokens)
+
+
+def unquote(literal: str) -> str:
+    if literal[0] in "rR":
+        return literal[2:-1]
+    quote = literal[0]
+    body = literal[1:-1].replace(quote * 2, quote)
+    return body.replace("\\" + quote, quote).replace("\\\\", "\\")

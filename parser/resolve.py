@@ -1,0 +1,163 @@
+"""A SELECT and a schema to a `Query`: every mistake in the user's SQL surfaces here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from sqlglot import exp
+
+from ..errors import ParseError
+from .aggregates import count_rows
+from .expressions import Aggregated
+from .graph import build_graph, vertices_of
+from .items import Results
+from .join_graph import Feature, Item, JoinGraph, Query, Schema
+from .outer import refuse_outer_joins
+from .predicates import read_conditions
+from .relations import Join
+from .scope import EXACT, Scope
+from .select import parse_select
+from .sets import read_set_expression, set_operation_of
+from .statement import ApproximateSelect, EstimateRows
+
+
+def resolve(
+    statement: ApproximateSelect,
+    schema: Schema,
+    *,
+    ansi: bool = True,
+    known: Collection[str] = (),
+    strict: bool = True,
+) -> Query:
+    """Resolve the names of a SELECT and build its join graph.
+
+    Parameters
+    ----------
+    statement : ApproximateSelect
+        From `parse_statement`.
+    schema : mapping of str to TableSchema
+        Registered tables; looked up ignoring case.
+    ansi : bool
+        ``spark.sql.ansi.enabled`` of the session: it decides the type in which keys are compared.
+    known : collection of str
+        The names among `FEATURES` that the caller can run; a query that uses another is refused by its name.
+    strict : bool
+        False to look at a query that nobody runs: every feature is let through, also a graph that is
+        disconnected, or cyclic without ``BEHAVIOR 'do_nothing'``.
+
+    Raises
+    ------
+    ParseError
+        If sqlglot cannot read the SELECT.
+    UnknownName
+        For a table or column that is not there, or one that several tables have.
+    UnsupportedQuery
+        For a query that cannot be estimated; the message says why and what to do.
+
+    Notes
+    -----
+    Time O(v^2 * c) for v tables and c join classes, besides the parsing.
+    """
+    try:
+        query = _resolve(statement, schema, ansi, strict)
+    except RecursionError as error:
+        message = "the statement is nested too deeply"
+        raise ParseError(message, "SKIMQL_TOO_DEEP", statement.sql, (0, len(statement.sql))) from error
+    if strict:
+        query.refuse_beyond(known)
+    return query
+
+
+def _resolve(statement: ApproximateSelect, schema: Schema, ansi: bool, strict: bool) -> Query:
+    source = parse_select(statement.select_sql, statement.sql)
+    outside = Scope(source, statement.sql, schema)
+    select = source.tree
+    if not isinstance(select, exp.Select):
+        what = "a set operation" if isinstance(select, exp.SetOperation) else "this statement"
+        hint = "SELECT APPROXIMATE COUNT(DISTINCT k) FROM (...), or " + EXACT
+        raise outside.fault(f"{what} cannot be estimated", "SKIMQL_UNSUPPORTED_STATEMENT", select, hint)
+    query = Query(
+        statement.sql,
+        statement.select_sql,
+        (),
+        JoinGraph((), ()),
+        statement.accuracy,
+        statement.method,
+        statement.options,
+        statement.seed,
+    )
+    subquery = set_operation_of(select)
+    if subquery is not None:
+        return _set_query(query, select, subquery, outside)
+    join = Join(schema)
+    scope = join.read(select, outside)
+    refuse_outer_joins(join, scope)
+    conditions = read_conditions(join)
+    tolerant = not strict or statement.accuracy.behavior == "do_nothing"
+    built = build_graph(join, conditions, scope, ansi, cyclic=tolerant, disconnected=not strict)
+    results = Results(select, scope, join)
+    results.read()
+    return replace(
+        query,
+        aggregates=tuple(results.aggregates),
+        graph=built.graph,
+        warnings=built.warnings,
+        items=tuple(results.items),
+        groups=tuple(results.groups),
+        having=results.having,
+        order=tuple(results.order),
+        limit=results.limit,
+        offset=results.offset,
+        empty=conditions.empty,
+        features=(*built.features, *results.features),
+    )
+
+
+def _set_query(query: Query, select: exp.Select, subquery: exp.Subquery, outside: Scope) -> Query:
+    join = Join(outside.schema)
+    sets, aggregate = read_set_expression(select, subquery, join, outside)
+    conditions = read_conditions(join)
+    return replace(
+        query,
+        aggregates=(aggregate,),
+        graph=JoinGraph(vertices_of(join, conditions), ()),
+        items=(Item(aggregate.name, Aggregated(0), aggregate.span),),
+        sets=sets,
+        features=(Feature("set expression", outside.span_of(subquery)),),
+    )
+
+
+def resolve_rows(statement: EstimateRows, schema: Schema, *, ansi: bool = True) -> Query:
+    """The query that counts the rows of ``ESTIMATE ROWS FOR SELECT ...``: COUNT(*) under the name ``rows``.
+
+    The SELECT list is read for its names only.
+
+    Raises
+    ------
+    ParseError, UnknownName, UnsupportedQuery
+        As `resolve`; also for a SELECT that aggregates, groups, is DISTINCT or has a LIMIT.
+    """
+    select = statement.select
+    source = parse_select(select.select_sql, statement.sql)
+    outside = Scope(source, statement.sql, schema)
+    join = Join(schema)
+    join.select_outputs(source.tree, outside)
+    refuse_outer_joins(join, outside)
+    conditions = read_conditions(join)
+    built = build_graph(join, conditions, outside, ansi)
+    span = outside.span_of(source.tree)
+    return Query(
+        statement.sql,
+        select.select_sql,
+        (count_rows("rows", span),),
+        built.graph,
+        select.accuracy,
+        select.method,
+        select.options,
+        select.seed,
+        built.warnings,
+        (Item("rows", Aggregated(0), span),),
+        empty=conditions.empty,
+        features=built.features,
+    )

@@ -1,0 +1,212 @@
+"""SELECT text to a sqlglot tree (Spark dialect) in which every node knows its place.
+
+sqlglot has offsets on names, literals and stars only. `SpannedParser` notes, for what each of its
+expression methods returns, the first and last token consumed: so ``CAST(x AS INT)``, ``(a OR b)`` and ``x
+IS NULL`` have whole spans; an operator's inner node spans its operands. The tree tells how an expression is
+built; its *text* always comes from the user's own tokens (`fragment.py`), since sqlglot's rewriting changes
+meanings (``to_date(s, 'yyyy-MM-dd')`` loses its format, ``log(x)`` becomes ``LN``, ``'a''b'`` a CONCAT).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError as SqlglotParseError
+from sqlglot.errors import TokenError
+from sqlglot.tokens import Token  # type: ignore[attr-defined]
+
+from ..errors import ParseError
+from .join_graph import Span
+from .script import without_comments
+
+_PLACE = "skimql_tokens"
+
+
+class SpannedParser(Spark.parser_class):  # type: ignore[misc, valid-type]
+    """The Spark parser, noting the tokens of what it returns."""
+
+
+def _noting(name: str):  # type: ignore[no-untyped-def]
+    inherited = getattr(Spark.parser_class, name)
+
+    def method(self, *args, **kwargs):  # type: ignore[no-untyped-def]
+        first = self._index
+        # A left operand that was parsed before starts the expression; its own start is used then.
+        before = args[0] if args else kwargs.get("this")
+        node = inherited(self, *args, **kwargs)
+        if isinstance(node, exp.Expr) and self._index > first and _PLACE not in node.meta:
+            if isinstance(before, exp.Expr):
+                first = min((n.meta[_PLACE][0] for n in before.walk() if _PLACE in n.meta), default=first)
+            node.meta[_PLACE] = (first, self._index - 1)
+        return node
+
+    method.__name__ = name
+    return method
+
+
+for _name in (
+    "_parse_unary",
+    "_parse_column",
+    "_parse_factor",
+    "_parse_term",
+    "_parse_bitwise",
+    "_parse_range",
+    "_parse_comparison",
+    "_parse_equality",
+    "_parse_conjunction",
+    "_parse_disjunction",
+    "_parse_expression",
+    "_parse_table",
+    "_parse_join",
+    "_parse_select",
+    "_parse_cte",
+    "_parse_group",
+    "_parse_having",
+    "_parse_order",
+    "_parse_ordered",
+    "_parse_limit",
+    "_parse_offset",
+):
+    setattr(SpannedParser, _name, _noting(_name))
+
+
+@dataclass(frozen=True)
+class Source:
+    """A piece of SQL text with its tokens; spans of nodes are offsets in `sql`."""
+
+    sql: str
+    tokens: tuple[Token, ...]
+    tree: exp.Expr
+
+    @cached_property
+    def index_at(self) -> dict[int, int]:
+        """Token index by start offset."""
+        return {t.start: i for i, t in enumerate(self.tokens)}
+
+    def token_range(self, node: exp.Expr) -> tuple[int, int]:
+        """Indices of the first and last token of `node`."""
+        noted = node.meta.get(_PLACE)
+        if noted is not None:
+            return noted  # type: ignore[no-any-return]
+        if "start" in node.meta:
+            at = self.index_at[node.meta["start"]]
+            return at, at
+        parts = [self.token_range(child) for child in node.iter_expressions()]
+        parts = [p for p in parts if p != (0, 0)]
+        if not parts:
+            return 0, 0
+        return min(p[0] for p in parts), max(p[1] for p in parts)
+
+    def span_of(self, node: exp.Expr) -> Span:
+        """Where `node` stands in the text."""
+        first, last = self.token_range(node)
+        return self.span_between(first, last)
+
+    def span_between(self, first: int, last: int) -> Span:
+        """From the start of one token to the end of another."""
+        return Span(self.tokens[first].start, self.tokens[last].end + 1)
+
+    def text_of(self, node: exp.Expr) -> str:
+        """The user's text of `node`."""
+        span = self.span_of(node)
+        return self.sql[span.start : span.end]
+
+
+def parse_select(sql: str, shown: str | None = None) -> Source:
+    """Parse one SELECT.
+
+    Parameters
+    ----------
+    sql : str
+        What Spark would run.
+    shown : str, optional
+        The whole statement that errors show, with the same offsets as `sql`; `sql` itself if not given.
+
+    Raises
+    ------
+    ParseError
+        With the place at which sqlglot stopped; code ``SKIMQL_DOUBLE_QUOTES`` if a double-quoted text stands
+        where a name must.
+    """
+    return _parse(sql, sql if shown is None else shown, "SELECT")
+
+
+def parse_expression(shown: str, span: Span) -> Source:
+    """Parse the expression at `span` of a statement; offsets are those of the statement.
+
+    Raises
+    ------
+    ParseError
+        As `parse_select`.
+    """
+    return _parse(" " * span.start + shown[span.start : span.end], shown, "expression")
+
+
+def _parse(sql: str, shown: str, what: str) -> Source:
+    visible, _ = without_comments(sql)
+    dialect = Spark()
+    try:
+        tokens = dialect.tokenize(visible)
+    except TokenError as error:
+        raise ParseError(str(error).split(":")[0], sql=shown, span=(0, len(sql))) from error
+    parser = SpannedParser(dialect=dialect)
+    try:
+        if what == "SELECT":
+            trees = parser.parse(tokens, visible)
+        else:
+            trees = parser.parse_into(exp.Condition, tokens, visible)
+    except SqlglotParseError as error:
+        _refuse_double_quotes(tokens, visible, shown)
+        raise _syntax_error(error, tokens, shown) from error
+    except RecursionError as error:
+        raise ParseError("the statement is nested too deeply", "SKIMQL_TOO_DEEP", sql=shown) from error
+    if len(trees) != 1 or trees[0] is None:
+        raise ParseError(f"{what} is expected", sql=shown, span=(0, len(sql)))
+    _refuse_quoted_names(trees[0], tokens, visible, shown)
+    return Source(visible, tuple(tokens), trees[0])
+
+
+def _syntax_error(error: SqlglotParseError, tokens: list[Token], shown: str) -> ParseError:
+    """sqlglot's complaint at the token it names (its `col` is the token's last character)."""
+    what = error.errors[0] if error.errors else {}
+    line, column = what.get("line"), what.get("col")
+    token = next((t for t in tokens if t.line == line and t.col == column), tokens[-1] if tokens else None)
+    span = (token.start, token.end + 1) if token is not None else (0, len(shown))
+    said = str(what.get("description") or "").rstrip(".")
+    # sqlglot names its own classes where an operand is missing.
+    reason = "something is missing here" if not said or "<class" in said else said[0].lower() + said[1:]
+    hint = "complete the expression, or see what Spark says: EXACT SELECT ..."
+    return ParseError(f"syntax error: {reason}", "SKIMQL_SYNTAX_ERROR", shown, span, hint)
+
+
+def _refuse_double_quotes(tokens: list[Token], sql: str, shown: str) -> None:
+    """A syntax error at or beside a double-quoted text is most likely a name in the wrong quotes."""
+    for token in tokens:
+        if sql[token.start] == '"':
+            raise _double_quotes(token.text, (token.start, token.end + 1), shown)
+
+
+def _refuse_quoted_names(tree: exp.Expr, tokens: list[Token], sql: str, shown: str) -> None:
+    """sqlglot takes ``t."x"`` and ``AS "x"`` for names, where Spark has a syntax error."""
+    for before, token in pairwise(tokens):
+        if before.text == "." and sql[token.start] in "\"'":
+            raise _double_quotes(token.text, (token.start, token.end + 1), shown)
+    for name in tree.find_all(exp.Identifier):
+        start = name.meta.get("start")
+        if start is not None and sql[start] in "\"'":
+            raise _double_quotes(name.name, (start, name.meta["end"] + 1), shown)
+
+
+def _double_quotes(name: str, span: tuple[int, int], shown: str) -> ParseError:
+    quoted = "`" + name.replace("`", "``") + "`"
+    return ParseError(
+        "quotes hold text here, not a name",
+        "SKIMQL_DOUBLE_QUOTES",
+        shown,
+        span,
+        f"write {quoted} in backticks",
+    )

@@ -1,0 +1,100 @@
+"""Our statements and clauses, read by lark from ``grammar/*.lark``; everything else is passed to Spark.
+
+`split_statements` cuts a script at its semicolons, `parse_statement` reads one statement. A SELECT is not
+parsed here: its text is handed on with our words blanked out, so that offsets in `select_sql` are offsets
+in `sql`.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from lark import Token, Tree
+from lark.exceptions import UnexpectedInput
+
+from ..errors import ParseError
+from .clauses import read_select
+from .commands import is_command, read_command
+from .join_graph import Span
+from .lexing import blank, grammar, plain_value
+from .script import StatementText, split_statements, without_comments
+from .syntax import (
+    ApproximateSelect,
+    EstimateRows,
+    ExactSelect,
+    Explain,
+    PassThrough,
+    SetOption,
+    Statement,
+)
+
+__all__ = [
+    "ApproximateSelect",
+    "EstimateRows",
+    "ExactSelect",
+    "Explain",
+    "PassThrough",
+    "SetOption",
+    "Statement",
+    "StatementText",
+    "parse_statement",
+    "split_statements",
+]
+
+
+def parse_statement(text: str) -> Statement:
+    """Read one statement.
+
+    Raises
+    ------
+    ParseError
+        If the text holds one of our words and does not go on as it must, or holds several statements.
+    UnsupportedQuery
+        If APPROXIMATE or an accuracy clause stands inside a subquery.
+    """
+    visible, semicolons = without_comments(text)
+    if semicolons and visible[semicolons[0] + 1 :].strip():
+        raise ParseError(
+            "several statements where one is expected",
+            "SKIMQL_SEVERAL_STATEMENTS",
+            text,
+            (semicolons[0], semicolons[0] + 1),
+            "run them one after the other, or as a script",
+        )
+    for place in semicolons:
+        visible = blank(visible, Span(place, place + 1))
+    words = _first_words(visible)
+    if is_command(words):
+        return read_command(text, visible, words)
+    if words[:1] == ["SET"]:
+        return _set_option(text, visible)
+    if words[:1] and words[0] in {"SELECT", "WITH", "EXACT", "EXPLAIN", "ESTIMATE"}:
+        return read_select(text, visible)
+    return PassThrough(text)
+
+
+def _first_words(visible: str) -> list[str]:
+    """The first four words, in capitals."""
+    tokens = islice(grammar("clauses", "basic").lex(visible), 4)
+    return [word for token in tokens for word in token.value.upper().split()]
+
+
+def _set_option(text: str, visible: str) -> Statement:
+    """``SET skimql.name = value``, or Spark's own SET."""
+    try:
+        tree = grammar("settings").parse(visible)
+    except UnexpectedInput as error:
+        words = visible.split(None, 2)
+        if len(words) > 1 and words[1].lower().startswith("skimql."):
+            place = min(getattr(error, "pos_in_stream", None) or len(text.rstrip()), len(text))
+            raise ParseError(
+                "SET skimql.<name> needs '=' and one value",
+                sql=text,
+                span=(place, place + 1),
+                hint="SET skimql.error = 0.05",
+            ) from error
+        return PassThrough(text)
+    _, name, value = tree.children
+    assert isinstance(name, Token)
+    assert isinstance(value, Tree)
+    return SetOption(text, name.value.lower(), plain_value(value))

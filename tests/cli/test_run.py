@@ -1,0 +1,93 @@
+"""Running statements in order, and what is printed in each format, on the shared Spark session."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from skimql.cli.run import Request, run_texts
+
+pytestmark = pytest.mark.spark
+
+QUERY = "SELECT APPROXIMATE COUNT(*) AS n, SUM(m) AS s FROM x JOIN y ON x.id = y.id"
+
+
+@pytest.fixture
+def run(session, tmp_path, capsys):
+    (tmp_path / "x.csv").write_text("id,n\n1,10\n2,20\n")
+    (tmp_path / "y.csv").write_text("id,m\n1,100\n1,101\n3,300\n")
+
+    def go(*texts, output="json", **changes):
+        request = {
+            "texts": texts,
+            "output": output,
+            "tables": tuple((n, str(tmp_path / f"{n}.csv")) for n in ("x", "y")),
+            "demo": False,
+            "compare": False,
+            "settings": {},
+            "keep_going": False,
+            "progress": False,
+            "quiet": False,
+        }
+        code = run_texts(Request(**(request | changes)))
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return go
+
+
+def test_the_first_error_stops_unless_told_otherwise(run):
+    code, out, err = run("SELECT 1 AS a; SELECT nosuch FROM x; SELECT 2 AS b")
+    assert (code, out) == (1, '[{"a": 1}]\n')
+    assert err.startswith("error: ")
+    code, out, _ = run("SELECT 1 AS a; SELECT nosuch FROM x; SELECT 2 AS b", keep_going=True)
+    assert (code, out) == (1, '[{"a": 1}]\n[{"b": 2}]\n')
+
+
+def test_every_format_carries_the_same_numbers(run):
+    assert json.loads(run(QUERY)[1])[0]["s"] == 201.0
+    assert json.loads(run(QUERY, output="jsonl")[1])["n"] == 2.0
+    for output, separator in (("csv", ","), ("tsv", "\t")):
+        row = next(csv.DictReader(io.StringIO(run(QUERY, output=output)[1]), delimiter=separator))
+        assert (row["n"], row["s_low"], row["certified"]) == ("2.0", "201.0", "true")
+    assert "| 2.0 |" in run(QUERY, output="markdown")[1]
+    assert "n_low" in run(QUERY, output="vertical")[1]
+    table = run(QUERY, output="table")[1].split()
+    assert {"n", "s", "2", "201"} <= set(table)
+
+
+def test_comparing_prints_exact_value_and_error(run):
+    code, out, _ = run(QUERY, output="table", compare=True)
+    assert code == 0
+    assert "exact" in out
+    assert out.count("0.00 %") == 2
+    record = json.loads(run(QUERY, compare=True)[1])[0]
+    assert (record["n_exact"], record["s_relative_error"]) == (2, 0.0)
+    # What is no estimate runs as it is.
+    assert json.loads(run("SELECT 3 AS three", compare=True)[1]) == [{"three": 3}]
+
+
+def test_quiet_leaves_stderr_empty(run):
+    assert run(QUERY, quiet=True)[2] == ""
+    assert "exact" in run(QUERY)[2]
+    assert "95 % interval" in run(QUERY, settings={"sparse": "false"})[2]
+
+
+def test_settings_of_the_command_line_reach_the_plan_and_wrong_ones_fail(run):
+    code, _, err = run(QUERY, settings={"buckets": "64"})
+    assert code == 0
+    code, _, err = run(QUERY, settings={"bucket": "64"})
+    assert code == 1
+    assert "buckets" in err
+
+
+def test_strict_json_has_no_nan(run):
+    _, out, _ = run("SELECT APPROXIMATE AVG(m) AS a FROM x JOIN y ON x.id = y.id WHERE m > 1000")
+    assert json.loads(out, parse_constant=lambda c: pytest.fail(f"{c} is no JSON"))[0]["a"] is None
+    _, out, _ = run("SELECT double('NaN') AS x, double('Infinity') AS y, CAST(1.50 AS DECIMAL(5,2)) AS d")
+    assert json.loads(out, parse_constant=lambda c: pytest.fail(f"{c} is no JSON")) == [
+        {"x": None, "y": None, "d": 1.5}
+    ]

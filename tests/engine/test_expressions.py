@@ -1,0 +1,95 @@
+"""Expressions over aggregates, EXPLAIN, ESTIMATE ROWS, and conditions that exclude one another."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from support.tables import register_cases
+
+from skimql import UnsupportedQuery
+
+pytestmark = pytest.mark.spark
+
+FROM = "FROM x JOIN y ON x.id = y.id"
+
+
+@pytest.mark.parametrize("sparse", ["true", "false"])
+@pytest.mark.parametrize(
+    ("items", "right"),
+    [
+        ("SUM(m) / COUNT(*)", [100.5]),
+        ("SUM(m) + 10 * COUNT(*)", [221]),
+        ("-SUM(m)", [-201]),
+        ("(SUM(m) - SUM(n)) / SUM(n)", [9.05]),
+        ("SUM(m) * COUNT(*)", [402]),
+        ("AVG(m) * 2 + 1", [202]),
+        ("SUM(m + n), SUM(m * n), SUM(2 * m - n)", [221, 2010, 382]),
+        ("COUNT(*) AS n, lower_bound(n), upper_bound(n), relative_error(n)", [2, 2, 2, 0]),
+    ],
+)
+def test_expressions_over_aggregates_come_out_right(session, sparse, items, right):
+    register_cases(session)
+    session.sql(f"SET skimql.sparse = {sparse}")
+    answer = session.sql(f"SELECT APPROXIMATE {items} {FROM}")
+    values = [getattr(c, "value", c) for c in answer.rows[0]]
+    assert values == pytest.approx(right)
+
+
+def test_the_interval_of_a_ratio_is_narrower_than_its_parts_allow(session):
+    """SUM(v)/COUNT(*) on the same hashes: nearly constant v, so nearly all of the error cancels."""
+    session.table("p", session.spark.sql("SELECT id % 3000 AS k, 100 + id % 2 AS v FROM range(20000)"))
+    session.sql("SET skimql.sparse = false")
+    session.sql("SET skimql.buckets = 256")
+    join = "FROM p a JOIN p b ON a.k = b.k"
+    ratio, count = session.sql(f"SELECT APPROXIMATE SUM(a.v) / COUNT(*) AS r, COUNT(*) AS n {join}").rows[0]
+    assert ratio.half_width / ratio.value < 0.2 * count.half_width / count.value
+    assert ratio.low <= 100.5 <= ratio.high
+
+
+def test_an_expression_that_has_no_interval_is_refused(session):
+    register_cases(session)
+    with pytest.raises(UnsupportedQuery):
+        session.sql(f"SELECT APPROXIMATE SUM(m) % COUNT(*) {FROM}")
+
+
+def test_conditions_that_exclude_one_another_give_an_exact_nothing(session):
+    register_cases(session)
+    answer = session.sql(f"SELECT APPROXIMATE COUNT(*) AS n, SUM(m) AS s {FROM} WHERE m > 1 AND 1 = 2")
+    count, total = answer.rows[0]
+    assert (count.value, count.low, count.high) == (0, 0, 0)
+    assert math.isnan(total.value)
+
+
+def test_the_rows_of_a_join_can_be_asked_before_it_runs(session):
+    register_cases(session)
+    answer = session.sql("ESTIMATE ROWS FOR SELECT * FROM x JOIN y ON x.id = y.id")
+    assert answer.columns == ("rows",)
+    assert answer.value == 2
+
+
+def test_explain_shows_graph_and_plan_and_builds_nothing(session):
+    register_cases(session)
+    text = session.sql(f"EXPLAIN SELECT APPROXIMATE COUNT(*) {FROM} WHERE m > 1").value
+    assert "scan x" in text
+    assert "hash 11 x 4,096" in text
+    as_json = session.sql(f"EXPLAIN FORMAT JSON SELECT APPROXIMATE COUNT(*) {FROM}").value
+    assert json.loads(as_json)["shape"] == "chain"
+    assert "graph" in session.sql(f"EXPLAIN FORMAT MERMAID SELECT APPROXIMATE COUNT(*) {FROM}").value
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT APPROXIMATE COUNT(DISTINCT m) {FROM}",
+        f"SELECT APPROXIMATE n, COUNT(*) {FROM} GROUP BY n",
+        "CREATE SKETCH s ON x (id)",
+        "SHOW SKETCHES",
+    ],
+)
+def test_what_the_language_has_and_the_engine_not_yet_is_refused_by_name(session, query):
+    register_cases(session)
+    with pytest.raises(UnsupportedQuery) as caught:
+        session.sql(query)
+    assert caught.value.code in ("SKIMQL_UNSUPPORTED_FEATURE", "SKIMQL_UNSUPPORTED_STATEMENT")

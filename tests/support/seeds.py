@@ -1,0 +1,46 @@
+"""Many seeds from one scan: the engine's own columns, extracted once, through the engine's own kernel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skimql.engine.answer import answer_plan
+from skimql.engine.maintain import add_up
+from skimql.engine.partial import task
+from skimql.engine.scan import prepare, sketch_plan
+
+
+class ManySeeds:
+    """Answers of one query for any number of seeds, reading its tables once.
+
+    Parameters
+    ----------
+    session : Session
+    sql : str
+        A SELECT to be estimated.
+    """
+
+    def __init__(self, session, sql):
+        self.plan = session.plan(sql)
+        self.scans = []
+        for scan in self.plan.scans:
+            prepared = prepare(self.plan, scan, session.tables.frame(scan.table))
+            batches = prepared.columns.toArrow().combine_chunks().to_batches(max_chunksize=65_536)
+            self.scans.append((prepared, batches))
+
+    def built(self, seed):
+        """Every sketch of the plan under another seed."""
+        out = {}
+        for prepared, batches in self.scans:
+            sketches = {
+                i: sketch_plan(self.plan.synopses[i], seed, old.spec.dtype)
+                for i, old in prepared.sketches.items()
+            }
+            sent = task(sketches, prepared.feeds)(iter(batches))
+            rows = [row for batch in sent for row in batch.to_pylist()]
+            out |= add_up(replace(prepared, sketches=sketches), rows)
+        return [out[i] for i in range(len(out))]
+
+    def answer(self, seed, confidence=0.95):
+        """The answer under another seed."""
+        return answer_plan(self.plan, self.built(seed), confidence)
