@@ -32,7 +32,7 @@ from .accumulate import Counters, Weights, add_signed
 from .join_tree import Edges, check_join
 from .linear import LinearSketch
 from .linear import update_many as update_many
-from .xi import Family, Keys
+from .xi import Family, Keys, Values
 
 BLOCK = 1 << 16  # tuples; smaller blocks spend their time clearing bins, larger ones leave the cache
 FREE_BUCKET_BITS = 31  # hash bits behind a bucket when the number of buckets is not a power of two
@@ -108,16 +108,30 @@ class ConvolutionSpec:
         ndarray of int64, shape (rows, n)
             ``2 * bucket + (1 if the sign is negative else 0)``: a number of one of 2 * buckets bins.
         """
-        power_of_two = self.buckets & (self.buckets - 1) == 0
-        bits = self.buckets.bit_length() if power_of_two else FREE_BUCKET_BITS + 1
         total: NDArray[np.int64] | None = None
         for family, column in zip(self.families, keys, strict=True):
-            slots = family.values(column, self.rows, bits).view(np.int64)
-            if not power_of_two:
-                slots = (((slots >> 1) * self.buckets) >> FREE_BUCKET_BITS) << 1 | (slots & 1)
-            total = slots if total is None else _add_slots(total, slots, self.buckets, power_of_two)
+            values = family.values(column, self.rows, self.slot_bits)
+            slots = values.view(np.int64)
+            if not self.power_of_two:
+                slots = self.buckets_of(values) << 1 | (slots & 1)
+            total = slots if total is None else _add_slots(total, slots, self.buckets, self.power_of_two)
         assert total is not None, "a sketch without attributes has no buckets"
         return total
+
+    @property
+    def power_of_two(self) -> bool:
+        """Whether buckets are simply bits of the hash."""
+        return self.buckets & (self.buckets - 1) == 0
+
+    @property
+    def slot_bits(self) -> int:
+        """Hash bits that a bucket and a sign take."""
+        return self.buckets.bit_length() if self.power_of_two else FREE_BUCKET_BITS + 1
+
+    def buckets_of(self, values: Values) -> NDArray[np.int64]:
+        """Buckets of hash values of `slot_bits` bits, the sign in the lowest."""
+        high = values.view(np.int64) >> 1
+        return high if self.power_of_two else (high * self.buckets) >> FREE_BUCKET_BITS
 
     def add_batch(
         self, targets: Sequence[Counters], columns: Sequence[Keys], weights: Sequence[Weights | None]
