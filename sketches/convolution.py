@@ -91,6 +91,10 @@ class ConvolutionSpec:
         names = " x ".join(str(f) for f in self.families) or "total"
         return f"{self.rows} x {self.buckets} {self.dtype} over {names}"
 
+    def empty(self) -> ConvolutionSketch:
+        """A new sketch of this spec."""
+        return ConvolutionSketch(self)
+
     def slots(self, keys: Sequence[Keys]) -> NDArray[np.int64]:
         """Bucket and sign of each tuple in each row.
 

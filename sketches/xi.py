@@ -71,6 +71,15 @@ class Family(Protocol):
             If a key is outside the family's domain, or `bits` out of range.
         """
 
+    def sign_words(self, keys: Keys, functions: int) -> Values:
+        """One bit under each of `functions` functions, packed: `values` with ``bits=1``, 64 to a word.
+
+        Returns
+        -------
+        ndarray of uint64, shape (ceil(functions / 64), n)
+            Bit ``f % 64`` of word ``f // 64`` belongs to function f; bits beyond the last are anything.
+        """
+
     def derive(self, label: str) -> Self:
         """The family of the same kind and parameters for another join class, with independent functions."""
 
@@ -92,6 +101,14 @@ class _Seeded:
     def parameters(self) -> dict[str, int]:
         """Everything but the seed that the functions depend on."""
         return {f.name: int(getattr(self, f.name)) for f in fields(self) if f.name != "seed"}
+
+    def values(self, keys: Keys, functions: int, bits: int) -> Values:
+        """See `Family.values`."""
+        raise NotImplementedError
+
+    def sign_words(self, keys: Keys, functions: int) -> Values:
+        """See `Family.sign_words`."""
+        return pack_bits(self.values(keys, functions, 1))
 
     def derive(self, label: str) -> Self:
         """The family of the same kind and parameters for the join class `label`."""
@@ -122,6 +139,10 @@ class Tabulation(_Seeded):
     def values(self, keys: Keys, functions: int, bits: int) -> Values:
         """See `Family.values`."""
         return slice_words(lambda words: hash_words(keys, self.seed, words), functions, bits)
+
+    def sign_words(self, keys: Keys, functions: int) -> Values:
+        """See `Family.sign_words`."""
+        return hash_words(keys, self.seed, -(-functions // WORD_BITS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,11 +276,14 @@ class XxHash64(_Seeded):
 
     def values(self, keys: Keys, functions: int, bits: int) -> Values:
         """See `Family.values`."""
+        return slice_words(lambda words: self._hash_words(keys, words), functions, bits)
 
-        def hashed(words: int) -> Values:
-            return np.stack([spark_xxhash64(seed, keys) for seed in self.word_seeds(words)])
+    def sign_words(self, keys: Keys, functions: int) -> Values:
+        """See `Family.sign_words`."""
+        return self._hash_words(keys, -(-functions // WORD_BITS))
 
-        return slice_words(hashed, functions, bits)
+    def _hash_words(self, keys: Keys, words: int) -> Values:
+        return np.stack([spark_xxhash64(seed, keys) for seed in self.word_seeds(words)])
 
 
 FAMILIES: dict[str, type[Tabulation | Polynomial61 | BCH5 | XxHash64]] = {
@@ -323,6 +347,15 @@ def slice_words(hashed: Callable[[int], Values], functions: int, bits: int) -> V
         np.right_shift(words[word], np.uint64(position * bits), out=out[function])
         out[function] &= mask
     return out
+
+
+def pack_bits(bits: Values) -> Values:
+    """Pack rows of zeros and ones, shape (functions, n), into words: shape (ceil(functions / 64), n)."""
+    words = np.zeros((-(-len(bits) // WORD_BITS), bits.shape[1]), dtype=np.uint64)
+    for function, row in enumerate(bits):
+        word, position = divmod(function, WORD_BITS)
+        words[word] |= row << np.uint64(position)
+    return words
 
 
 def spark_xxhash64(seed: int | NDArray[np.int64], keys: Keys) -> Values:

@@ -42,6 +42,15 @@ def test_a_key_hashes_the_same_alone_and_in_any_block(family):
 
 
 @pytest.mark.parametrize("family", ALL, ids=family_id)
+def test_sign_words_are_the_values_of_one_bit(family):
+    keys = np.arange(64, dtype=np.int64)
+    words, bits = family.sign_words(keys, 70), family.values(keys, 70, 1)
+    assert words.shape == (2, 64)
+    for f in (0, 1, 63, 64, 69):
+        assert (words[f // 64] >> np.uint64(f % 64) & np.uint64(1) == bits[f]).all()
+
+
+@pytest.mark.parametrize("family", ALL, ids=family_id)
 def test_no_keys_give_no_values(family):
     assert family.values(np.empty(0, dtype=np.int64), 3, 8).shape == (3, 0)
 

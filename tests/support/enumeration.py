@@ -11,6 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from skimql.sketches.xi import pack_bits
+
 
 @dataclass(frozen=True)
 class Enumerated:
@@ -47,6 +49,9 @@ class Enumerated:
         if bits == 32:  # not a power of two: the sketch scales 31 bits down to a bucket
             bucket = (bucket * 2**31 + 2**30) // self.buckets
         return (bucket << 1 | sign).astype(np.uint64)
+
+    def sign_words(self, keys, functions):
+        return pack_bits(self.values(keys, functions, 2) & np.uint64(1))
 
     def derive(self, label):
         raise NotImplementedError(label)
