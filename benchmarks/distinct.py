@@ -35,7 +35,8 @@ def distinct(options: Options) -> Iterator[Case | Record]:
     for keys in (20_000,) if options.quick else (1_000, 20_000, 200_000):
         for buckets in sizes:
             spec = LevelSpec(buckets=buckets)
-            case = Case("distinct", "level", spec.words, {"keys": keys}, keys, level_run(keys, buckets))
+            run = level_run(keys, buckets)
+            case = Case("distinct", "level", spec.words, {"keys": keys}, keys, run, many(buckets, options))
             yield against(case, 0.649 / math.sqrt(buckets), options)
     for copies in sizes[:2]:
         fm = FMSpec(copies=copies, levels=LEVELS)
@@ -46,11 +47,6 @@ def distinct(options: Options) -> Iterator[Case | Record]:
     words = two_level.shape[0] * two_level.shape[1]
     case = Case("distinct", "2-level hash", words, {"keys": 20_000}, 20_000, two_level_run(two_level))
     yield against(case, 0.649 / 8, options)
-    if not options.quick:
-        for keys, buckets in ((300, 256), (3_000, 256), (100_000, 1024)):
-            run, words = level_run(keys, buckets), LevelSpec(buckets=buckets).words
-            case = Case("distinct", "level", words, {"keys": keys}, keys, run, COVERAGE_SEEDS)
-            yield against(case, 0.649 / math.sqrt(buckets), options)
 
 
 @study("set_expression")
@@ -59,11 +55,13 @@ def set_expression(options: Options) -> Iterator[Case | Record]:
     for phi in (0.5,) if options.quick else (0.5, 0.1, 0.02):
         for buckets in (256,) if options.quick else (64, 256, 1024):
             # Rare witnesses make the error itself uncertain: more seeds there.
-            seeds = 0 if phi > 0.05 else max(options.seeds, 96)
+            seeds = many(buckets, options) or (0 if phi > 0.05 else max(options.seeds, 96))
             yield from set_cases(phi, buckets, seeds, options)
-    if not options.quick:
-        for phi in (0.5, 0.1, 0.02):
-            yield from set_cases(phi, 256, COVERAGE_SEEDS, options)
+
+
+def many(buckets: int, options: Options) -> int:
+    """Seeds of a case: enough to judge coverage at the middle size, as many as asked for (0) elsewhere."""
+    return COVERAGE_SEEDS if buckets == 256 and not options.quick else 0
 
 
 def set_cases(phi: float, buckets: int, seeds: int, options: Options) -> Iterator[Record]:

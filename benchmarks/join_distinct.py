@@ -33,10 +33,8 @@ def join_distinct(options: Options) -> Iterator[Record]:
     """Three projections, at several sample sizes."""
     for q in DENSITIES[:1] if options.quick else DENSITIES:
         for size in (64,) if options.quick else (16, 32, 64, 128):
-            yield from sampled_records(q, size, options.seeds)
-    if not options.quick:
-        for q in DENSITIES:
-            yield from sampled_records(q, 64, COVERAGE_SEEDS)
+            judged = size == 64 and q == DENSITIES[0] and not options.quick
+            yield from sampled_records(q, size, COVERAGE_SEEDS if judged else options.seeds)
 
 
 def sampled_records(q: float, size: int, seeds: int) -> list[Record]:

@@ -13,8 +13,8 @@ Notes
 Departs from [1] in three places.
 
 *Hash functions.* [1] builds h_A and h_C together over GF(2^2logM) so that h_A(a) + h_C(c) is pairwise
-independent (Theorem 3.1). Compose does not use that sum: its event {k != l, min(k, l) = j} has probability 2
-* 4^-(j+1) where {LSB(h_A + h_C) = j} has 2^-(j+1), and two pairs with a common a meet on level j with 2^j
+independent (Theorem 3.1). Compose does not use that sum: its event {k != l, min(k, l) = j} has probability
+2 * 4^-(j+1) where {LSB(h_A + h_C) = j} has 2^-(j+1), and two pairs with a common a meet on level j with 2^j
 times the product of their probabilities under any independent h_A and h_C. So the construction buys nothing,
 and linear hashing of dense identifiers is worse; independent families serve.
 

@@ -1,15 +1,15 @@
 """The Flajolet-Martin sketch with counters instead of bits, so that tuples can be deleted.
 
 Every copy sends a key to level j with probability 2^-(j+1) by a hash function of its own. The level of the
-first empty counter is about log2 of the number of distinct keys. A reference: the level sketch answers the
-same question with a fraction of the error and of the time.
+first empty counter is about log2 of the number of distinct keys. A reference: from the same memory the level
+sketch is about as accurate, touches one cell a tuple instead of one in every copy, knows single keys, and
+allows negative frequencies.
 
 References
 ----------
-.. [1] P. Flajolet, G. N. Martin, "Probabilistic counting algorithms for data base applications", JCSS 31
-(1985),
-   as described in S. Ganguly et al., "Join-Distinct Aggregate Estimation over Update Streams", PODS 2005,
-   Sections 2.2 and 5 ("FM synopses using counters instead of bits").
+.. [1] P. Flajolet, G. N. Martin, "Probabilistic counting algorithms for data base applications", JCSS 31,
+   1985, as described in S. Ganguly et al., "Join-Distinct Aggregate Estimation over Update Streams", PODS
+   2005, Sections 2.2 and 5 ("FM synopses using counters instead of bits").
 
 Notes
 -----

@@ -1,5 +1,4 @@
-"""LinearJDEstimator: for each join value a Flajolet-Martin sketch of its partners, in space proportional to
-|B|.
+"""LinearJDEstimator: a Flajolet-Martin sketch of the partners of each join value, in space of order |B|.
 
 References
 ----------

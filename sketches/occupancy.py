@@ -8,7 +8,7 @@ Notes
 -----
 Two observations are supported. *Occupied or not* has Fisher information pi^2 / (6 ln 2) per bucket about log
 n: relative standard error 0.649 / sqrt(buckets). *None, one or more* (a count signature tells a single key
-from a mixture) has 4.367 per bucket: 0.479 / sqrt(buckets) from the same memory.
+from a mixture) has 4.367 per bucket: 0.479 / sqrt(buckets) from as many buckets.
 
 The likelihood is that of independent Poisson buckets. Given n keys, buckets compete for them, and the
 variance of the estimate is smaller by that of a Poisson number of keys: 1/J - 1/n instead of 1/J in relative

@@ -8,9 +8,8 @@ References
 ----------
 .. [1] S. Ganguly, M. Garofalakis, A. Kumar, R. Rastogi, "Join-Distinct Aggregate Estimation over Update
    Streams", PODS 2005: the problem.
-.. [2] P. B. Gibbons, "Distinct sampling for highly-accurate answers to distinct values queries and event
-reports",
-   VLDB 2001 (reference [10] of [1]): samples of distinct values by hash level.
+.. [2] P. B. Gibbons, "Distinct Sampling for Highly-Accurate Answers to Distinct Values Queries and Event
+   Reports", VLDB 2001 (reference [10] of [1]): samples of distinct values by hash level.
 
 Notes
 -----

@@ -1,5 +1,4 @@
-"""How many distinct keys are in an expression of streams: unions, intersections and differences, nested at
-will.
+"""How many distinct keys are in an expression of streams: unions, intersections, differences, nested.
 
 A cell of the sketches of all the streams together holds no key, one, or more. The cells with one key are a
 uniform random sample of the union of the streams, and of each of these keys it is known which streams have

@@ -7,8 +7,7 @@ the table holds at most about its capacity this recovers everything, and it says
 References
 ----------
 .. [1] M. T. Goodrich, M. Mitzenmacher, "Invertible Bloom lookup tables", Allerton 2011: with three rows
-peeling
-   succeeds up to 0.818 pairs a cell.
+   peeling succeeds up to 0.818 pairs a cell.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The Join-Distinct study of the paper, in its own shape: error against the number of sketches on random
-graphs.
+"""The Join-Distinct study of the paper, in its own shape: error against the number of sketches.
 
 Figure 7 of S. Ganguly, M. Garofalakis, A. Kumar, R. Rastogi, "Join-Distinct Aggregate Estimation over Update
 Streams", PODS 2005: n = 1,000, q = 0.01, 0.02, 0.04, averages over runs with different seeds, 40 inner
