@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from sqlglot import exp
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
 from ..errors import SkimqlError, UnknownName, UnsupportedQuery
 from .fragment import Fragment, Ref, spaced
@@ -39,6 +40,37 @@ GENERATORS = frozenset(
         "inline_outer",
         "stack",
         "json_tuple",
+    ]
+)
+
+
+UNITS = frozenset(
+    [
+        *(
+            "YEAR",
+            "YEARS",
+            "QUARTER",
+            "QUARTERS",
+            "MONTH",
+            "MONTHS",
+            "WEEK",
+            "WEEKS",
+            "DAY",
+            "DAYS",
+            "HOUR",
+            "HOURS",
+        ),
+        *(
+            "MINUTE",
+            "MINUTES",
+            "SECOND",
+            "SECONDS",
+            "MILLISECOND",
+            "MILLISECONDS",
+            "MICROSECOND",
+            "MICROSECONDS",
+        ),
+        *("DAYOFWEEK", "DAYOFYEAR", "DOW", "DOY", "EPOCH"),
     ]
 )
 
@@ -200,6 +232,7 @@ class Scope:
         subqueries = [
             self.source.token_range(q) for q in walk_outside_subqueries(node) if isinstance(q, exp.Query)
         ]
+        self._refuse_stray_names(node, replaced, subqueries)
         pieces: list[str | Ref] = []
         skip_to = -1
         for index, text in spaced(self.source.tokens, self.source.sql, first, last, subqueries):
@@ -212,6 +245,40 @@ class Scope:
             else:
                 pieces.append(text)
         return Fragment(_merged(pieces), self._is_simple(node, first))
+
+    def _refuse_stray_names(
+        self,
+        node: exp.Expr,
+        replaced: dict[int, tuple[int, Fragment]],
+        subqueries: list[tuple[int, int]],
+    ) -> None:
+        """Refuse a name that looks like a column and that sqlglot does not show as one.
+
+        ``date_trunc(f, ts)`` reads its unit from column f in Spark; sqlglot takes f for the unit itself. Left as
+        it stands, the name would be looked up in one table without our knowing.
+        """
+        tokens = self.source.tokens
+        first, last = self.source.token_range(node)
+        covered = {i for start, (end, _) in replaced.items() for i in range(start, end + 1)}
+        covered |= {i for start, end in subqueries for i in range(start, end + 1)}
+        own = {p.name.lower() for f in node.find_all(exp.Lambda) for p in f.expressions}
+        for index in range(first, last + 1):
+            name = tokens[index].text.lower()
+            if index in covered or tokens[index].token_type not in (TokenType.VAR, TokenType.IDENTIFIER):
+                continue
+            before = tokens[index - 1].text.upper() if index else ""
+            after = tokens[index + 1].text if index + 1 < len(tokens) else ""
+            if (
+                name in own
+                or name.upper() in UNITS
+                or before in (".", "AS", "COLLATE")
+                or after in ("(", "=>")
+            ):
+                continue
+            if self.find(name) or (after == "." and any(r.answers_to((name,)) for r in self.relations)):
+                span = self.place or self.source.span_between(index, index)
+                message = f"{tokens[index].text} cannot be read as a column here"
+                raise self.fault(message, "SKIMQL_UNSUPPORTED_FUNCTION", span, EXACT)
 
     def _is_simple(self, node: exp.Expr, first: int) -> bool:
         """Whether the text needs no parentheses as an operand; sqlglot adds some that are not in the text."""
@@ -227,6 +294,8 @@ class Scope:
             elif isinstance(inner, exp.Window):
                 message = "a window function cannot be estimated"
                 raise self.fault(message, "SKIMQL_WINDOW", inner, EXACT)
+            elif isinstance(inner, exp.Star):
+                raise self.fault("* cannot stand here", "SKIMQL_NOT_AGGREGATED", inner, "name the columns")
             elif isinstance(inner, exp.AggFunc):
                 message = "an aggregate cannot stand here"
                 raise self.fault(message, "SKIMQL_MISPLACED_AGGREGATE", inner, EXACT)
