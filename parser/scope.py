@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
 from ..errors import SkimqlError, UnknownName, UnsupportedQuery
-from .fragment import Fragment, Ref, spaced
+from .fragment import Fragment, Ref, spaced, typed_name
 from .join_graph import Schema, Span, TableSchema
 from .select import Source
 from .subquery import refuse_outer_names
@@ -100,6 +100,11 @@ class Relation:
     def shown(self) -> str:
         """The name for messages."""
         return ".".join(self.name) or "the subquery"
+
+    @property
+    def typed(self) -> str:
+        """The name as it may be typed before a column."""
+        return ".".join(map(typed_name, self.name))
 
     def answers_to(self, qualifier: tuple[str, ...]) -> bool:
         """Whether ``qualifier.column`` may mean a column of this relation."""
@@ -195,15 +200,21 @@ class Scope:
             hint = "give the columns or tables different names"
         else:
             message = f"{name} is in {' and '.join(owners)}"
-            hint = f"{owners[0]}.{name}"
+            first = next(r for r, _ in found)
+            hint = f"{first.typed}.{typed_name(name)}" if first.name else "give the subquery a name"
         raise self.fault(message, "SKIMQL_AMBIGUOUS_NAME", column, hint, UnknownName)
 
     def _unknown(self, column: exp.Column, parts: tuple[str, ...]) -> SkimqlError:
         owners = [r for r in self.relations if r.answers_to(parts[:1])] if len(parts) > 1 else []
         if len(parts) > 1 and not owners:
             known = [r.shown for r in self.relations]
-            near = get_close_matches(parts[0].lower(), [k.lower() for k in known], 1)
-            hint = f"{near[0]}.{parts[1]}" if near else f"one of the tables in FROM: {', '.join(known)}"
+            typed = {r.shown.lower(): r.typed for r in self.relations}
+            near = get_close_matches(parts[0].lower(), list(typed), 1)
+            hint = (
+                f"{typed[near[0]]}.{typed_name(parts[1])}"
+                if near
+                else f"one of the tables in FROM: {', '.join(known)}"
+            )
             message = f"there is no table or alias {parts[0]!r} in FROM"
             return self.fault(message, "SKIMQL_UNKNOWN_TABLE", column, hint, UnknownName)
         name = parts[1] if owners else parts[0]
@@ -351,7 +362,7 @@ def _merged(pieces: list[str | Ref]) -> tuple[str | Ref, ...]:
 
 def near_names(name: str, known: list[str], limit: int = 5) -> str:
     """The names most like `name`, or the first few if none is like it."""
-    spelled = {k.lower(): k for k in known}
+    spelled = {k.lower(): typed_name(k) for k in known}
     near = [spelled[n] for n in get_close_matches(name.lower(), list(spelled), 3)]
     if near:
         return ", ".join(near)
