@@ -17,12 +17,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heapify, heapreplace
-from math import floor, sqrt
+from math import floor, log2, sqrt
 
 import networkx as nx
 
 from .share import Metric, SharedGraph
 from .weights import integer_weights
+
+LEAST_BUCKETS = 2  # a row of one bucket is a sum
+MOST_ROWS = 220  # of `allocate_rows`: twenty times the rows of an interval
 
 Node = tuple[str, int]  # ("v", vertex) or ("q", query)
 
@@ -83,6 +86,19 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True)
+class RowAllocation:
+    """A common number of buckets, and the rows of every vertex, one number for each of its sketches."""
+
+    buckets: int
+    rows: tuple[tuple[int, ...], ...]
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """Words of every vertex."""
+        return tuple(self.buckets * sum(row) for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
 class SpaceComponent:
     """Vertices and queries of one size; `share` is the part of the space each vertex gets."""
 
@@ -140,42 +156,88 @@ def allocate(
 
 
 def allocate_rows(
-    demand: Demand, words: int, metric: Metric = "average", least_rows: int = 11
-) -> tuple[int, Allocation]:
+    demand: Demand,
+    words: int,
+    metric: Metric = "average",
+    cells: Sequence[Sequence[float]] | None = None,
+    least_rows: int = 11,
+) -> RowAllocation:
     """Divide `words` among sketches of a common number of buckets and as many rows as each deserves.
 
     For sketches that can be multiplied only at one number of buckets, shared by queries of other needs: a
-    query reads the first min m_v / buckets rows of its sketches.
+    query reads the rows that all its sketches have.
 
-    Returns
-    -------
-    (buckets, Allocation)
-        Every entry of `words` is a multiple of `buckets`, at least `least_rows` times.
+    Parameters
+    ----------
+    demand, words, metric
+        As for `allocate`.
+    cells : sequence of sequences of float, optional
+        For every vertex the parts of its space that its sketches get (domain partitions); one sketch each if
+        not given.
+    least_rows : int
+        Rows that every sketch has at least, for the interval.
 
     Raises
     ------
     ValueError
-        If there is no space for `least_rows` rows of one bucket.
+        If there is no space for `least_rows` rows of `LEAST_BUCKETS` buckets in every sketch.
 
     Notes
     -----
-    The sketches on the lowest level get about `least_rows` rows; the number of buckets is the best of
-    `least_rows` near that, since rounding to rows loses up to a row of each. Updates cost time per row.
+    Few buckets follow the ideal sizes more closely, but updates cost time for each row. So numbers of buckets
+    are tried from that of equal sizes down to where the largest sketch has `MOST_ROWS` rows, and the one with
+    the least error is taken.
     """
-    if metric == "average":
-        lowest = min((part.share for part in compute_space(demand) if part.queries), default=0.0)
-    else:
-        lowest = min(maximum_error_space(demand))
-    # Equal sizes are always possible, and needed where space is short.
-    most = max(words // (demand.vertices * least_rows), 1)
-    candidates = {min(max(int(words * lowest / rows), 1), most) for rows in range(least_rows, 2 * least_rows)}
-    found = [
-        (buckets, allocate(demand, words, metric, SketchShape(buckets, least_rows)))
-        for buckets in sorted(candidates, reverse=True)
-    ]
-    return min(
-        found, key=lambda pair: pair[1].average_error if metric == "average" else pair[1].maximum_error
-    )
+    shares = _continuous(demand, metric)
+    parts = cells or [(1.0,)] * demand.vertices
+    ideal = [[words * share * part for part in row] for share, row in zip(shares, parts, strict=True)]
+    count = sum(map(len, ideal))
+    equal = words // (least_rows * count)
+    if equal < LEAST_BUCKETS:
+        needed = least_rows * LEAST_BUCKETS * count
+        raise ValueError(f"{words} words are too few for {count} sketches; {needed} would do")
+    lowest = max(max(max(row) for row in ideal) / MOST_ROWS, LEAST_BUCKETS)
+    steps = max(floor(8 * log2(equal / lowest)), 0) if equal > lowest else 0
+    best: tuple[float, RowAllocation] | None = None
+    for buckets in sorted({int(equal / 2 ** (step / 8)) for step in range(steps + 1)}, reverse=True):
+        rows = _fitting(ideal, buckets, words, least_rows)
+        sizes = [
+            share * words * min(buckets * r / space for r, space in zip(own, row, strict=True))
+            for share, own, row in zip(shares, rows, ideal, strict=True)
+        ]
+        errors = demand.errors(sizes)
+        error = sum(errors) if metric == "average" else max(errors)
+        if best is None or error < best[0] * (1 - 1e-12):
+            best = error, RowAllocation(buckets, tuple(tuple(own) for own in rows))
+    assert best is not None, "the largest number of buckets is always tried"
+    return best[1]
+
+
+def _continuous(demand: Demand, metric: Metric) -> tuple[float, ...]:
+    """The best real-valued parts of the space; vertices that nobody needs get next to nothing."""
+    if metric == "maximum":
+        return maximum_error_space(demand)
+    shares = [0.0] * demand.vertices
+    for component in compute_space(demand):
+        for v in component.vertices:
+            shares[v] = max(component.share, 1e-12)
+    return tuple(shares)
+
+
+def _fitting(ideal: list[list[float]], buckets: int, words: int, least_rows: int) -> list[list[int]]:
+    """Rows in proportion to the ideal, at least `least_rows`, as many as the words allow."""
+
+    def rows(scale: float) -> list[list[int]]:
+        return [[max(least_rows, floor(scale * space / buckets)) for space in row] for row in ideal]
+
+    low, high = 0.0, 1.0 + len(ideal) * buckets
+    for _ in range(60):
+        middle = (low + high) / 2
+        if buckets * sum(map(sum, rows(middle))) <= words:
+            low = middle
+        else:
+            high = middle
+    return rows(low)
 
 
 def compute_space(demand: Demand) -> tuple[SpaceComponent, ...]:

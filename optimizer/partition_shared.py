@@ -71,7 +71,7 @@ class SharedPartition:
 
 def partition_shared(
     graph: SharedGraph,
-    joins: Sequence[Sequence[JoinStatistics]],
+    joins: Sequence[Sequence[JoinStatistics] | None],
     most: int = 4,
     metric: Metric = "average",
     copies: Sequence[float] | None = None,
@@ -84,7 +84,8 @@ def partition_shared(
     graph : SharedGraph
         Well-formed.
     joins : sequence of sequences of JoinStatistics
-        For every query, its edges in the order of `graph.edges`, with histograms of both sides.
+        For every query, its edges in the order of `graph.edges`, with histograms of both sides; None for a
+        query of which nothing is known, whose classes then stay whole.
     most : int
         Greatest number of combinations of parts in one query.
     metric : {"average", "maximum"}
@@ -114,18 +115,23 @@ class _Search:
     def __init__(
         self,
         graph: SharedGraph,
-        joins: Sequence[Sequence[JoinStatistics]],
+        joins: Sequence[Sequence[JoinStatistics] | None],
         most: int,
         metric: Metric,
         copies: Sequence[float] | None,
     ) -> None:
         if len(joins) != len(graph.queries):
             raise ValueError(f"statistics of {len(joins)} queries for a workload of {len(graph.queries)}")
-        self._joins, self._most, self._metric = joins, most, metric
+        self._joins = [row or () for row in joins]
+        self._most, self._metric = most, metric
         self._copies = copies or [1.0] * len(joins)
         self._classes: list[list[int]] = [[] for _ in joins]
+        unknown = set[int]()
         for edge, number in zip(graph.edges, graph.edge_classes(), strict=True):
-            self._classes[edge.query].append(number)
+            if joins[edge.query] is None:
+                unknown.add(number)
+            else:
+                self._classes[edge.query].append(number)
         self._vertex_classes = [
             [sorted(set(graph.attribute_classes()[v]) & set(own)) for v in vertices]
             for own, vertices in zip(self._classes, graph.vertices_of(), strict=True)
@@ -133,7 +139,7 @@ class _Search:
         self.chosen: dict[int, ClassPartition] = {}
         self.whole = [self._error(q, {}) for q in range(len(joins))]
         self.errors = list(self.whole)
-        self._candidates = self._propose()
+        self._candidates = self._propose(unknown)
 
     def step(self, least_gain: float) -> bool:
         """Partition a class, or one of more parts than it has; False if nothing is worth it."""
@@ -173,8 +179,8 @@ class _Search:
     def _combinations(self, query: int, trial: Mapping[int, ClassPartition]) -> int:
         return prod(trial[number].domain.count for number in self._classes[query] if number in trial)
 
-    def _propose(self) -> dict[int, list[ClassPartition]]:
-        """For every class, the best partitions of each of its different joins."""
+    def _propose(self, unknown: set[int]) -> dict[int, list[ClassPartition]]:
+        """For every class, the best partitions of each of its different joins; none for `unknown` classes."""
         pairs: dict[int, dict[tuple[int, int], JoinStatistics]] = {}
         for classes, rows in zip(self._classes, self._joins, strict=True):
             for number, join in zip(classes, rows, strict=True):
@@ -183,6 +189,7 @@ class _Search:
         return {
             number: [found for join in own.values() for found in _candidates(join, self._most)]
             for number, own in pairs.items()
+            if number not in unknown
         }
 
     def _error(self, query: int, trial: Mapping[int, ClassPartition]) -> float:

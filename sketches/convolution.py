@@ -32,9 +32,9 @@ from .accumulate import Counters, Weights, add_signed
 from .join_tree import Edges, check_join
 from .linear import LinearSketch
 from .linear import update_many as update_many
-from .xi import Family, Keys
+from .xi import Family, Keys, Values
 
-BLOCK = 1 << 16  # tuples; smaller blocks spend their time clearing bins, larger ones leave the cache
+BLOCK = 1 << 15  # tuples; smaller blocks spend their time clearing bins, larger ones leave the cache
 FREE_BUCKET_BITS = 31  # hash bits behind a bucket when the number of buckets is not a power of two
 MOST_BUCKETS = 1 << 30
 
@@ -108,16 +108,31 @@ class ConvolutionSpec:
         ndarray of int64, shape (rows, n)
             ``2 * bucket + (1 if the sign is negative else 0)``: a number of one of 2 * buckets bins.
         """
-        power_of_two = self.buckets & (self.buckets - 1) == 0
-        bits = self.buckets.bit_length() if power_of_two else FREE_BUCKET_BITS + 1
         total: NDArray[np.int64] | None = None
         for family, column in zip(self.families, keys, strict=True):
-            slots = family.values(column, self.rows, bits).view(np.int64)
-            if not power_of_two:
-                slots = (((slots >> 1) * self.buckets) >> FREE_BUCKET_BITS) << 1 | (slots & 1)
-            total = slots if total is None else _add_slots(total, slots, self.buckets, power_of_two)
+            values = family.values(column, self.rows, self.slot_bits)
+            slots = values.view(np.int64)
+            if not self.power_of_two:
+                for row, hashed in zip(slots, values, strict=True):  # row by row for the cache
+                    row[:] = self.buckets_of(hashed) << 1 | (row & 1)
+            total = slots if total is None else _add_slots(total, slots, self.buckets, self.power_of_two)
         assert total is not None, "a sketch without attributes has no buckets"
         return total
+
+    @property
+    def power_of_two(self) -> bool:
+        """Whether buckets are simply bits of the hash."""
+        return self.buckets & (self.buckets - 1) == 0
+
+    @property
+    def slot_bits(self) -> int:
+        """Hash bits that a bucket and a sign take."""
+        return self.buckets.bit_length() if self.power_of_two else FREE_BUCKET_BITS + 1
+
+    def buckets_of(self, values: Values) -> NDArray[np.int64]:
+        """Buckets of hash values of `slot_bits` bits, the sign in the lowest."""
+        high = values.view(np.int64) >> 1
+        return high if self.power_of_two else (high * self.buckets) >> FREE_BUCKET_BITS
 
     def add_batch(
         self, targets: Sequence[Counters], columns: Sequence[Keys], weights: Sequence[Weights | None]
@@ -213,13 +228,14 @@ def check_families_and_dtype(families: tuple[Family, ...], dtype: str) -> None:
 def _add_slots(
     a: NDArray[np.int64], b: NDArray[np.int64], buckets: int, power_of_two: bool
 ) -> NDArray[np.int64]:
-    """Add the buckets and multiply the signs of two slots, reusing `a`."""
-    sign = (a ^ b) & 1
-    a &= ~1
-    a += b & ~1
-    if power_of_two:
-        a &= 2 * buckets - 1
-    else:
-        np.subtract(a, 2 * buckets, out=a, where=a >= 2 * buckets)
-    a |= sign
+    """Add the buckets and multiply the signs of two arrays of slots, into `a`; row by row for the cache."""
+    for row, other in zip(a, b, strict=True):
+        sign = (row ^ other) & 1
+        row &= ~1
+        row += other & ~1
+        if power_of_two:
+            row &= 2 * buckets - 1
+        else:
+            np.subtract(row, 2 * buckets, out=row, where=row >= 2 * buckets)
+        row |= sign
     return a

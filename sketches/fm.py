@@ -69,6 +69,17 @@ class FMSpec:
         if not 2 <= self.levels <= MAX_LEVELS:
             raise ValueError(f"a Flajolet-Martin sketch has 2 to {MAX_LEVELS} levels, not {self.levels}")
 
+    @classmethod
+    def for_error(
+        cls, relative_error: float, confidence: float = 0.95, family: Family | None = None
+    ) -> FMSpec:
+        """The smallest sketch whose relative error, by the first empty level, stays below the target."""
+        if not (0.0 < relative_error < 1.0 and 0.0 < confidence < 1.0):
+            raise ValueError(f"error {relative_error} and confidence {confidence} must lie between 0 and 1")
+        quantile = float(ndtri((1 + confidence) / 2))
+        copies = math.ceil((quantile * SPREAD * math.log(2) / relative_error) ** 2)
+        return cls(family or make_family(), copies)
+
     @property
     def families(self) -> tuple[Family, ...]:
         """The one family."""

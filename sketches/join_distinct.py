@@ -74,32 +74,41 @@ def join_distinct(
     """
     _check_families(r_by_a, s_by_c, same=False)
     r, s = r_by_a.draw(), s_by_c.draw()
-    size_a = exact(len(r.values)) if r.complete else size_a
-    size_c = exact(len(s.values)) if s.complete else size_c
+    size_a, size_c = _size_of(r, size_a), _size_of(s, size_c)
     joined = joining_pairs(r, s)
     if predicate is not None:
         joined = _restrict(joined, r.values, s.values, predicate)
     hits = int(joined.sum())
-    if r.complete and s.complete:
+    sampled = [len(drawn.values) for drawn in (r, s) if not drawn.complete]
+    if not sampled or any(drawn.complete and not len(drawn.values) for drawn in (r, s)):
         return exact(hits)
     product = size_a.high * size_c.high
-    if min(joined.shape) < 2:
+    if min(sampled) < 2:
         unknown = Estimate(float(hits), float(hits), max(product, float(hits)), confidence, True, "measured")
         return uncertified(unknown, TOO_SMALL)
+    unseen = _most_without_hits(min(sampled), confidence)
     if hits == 0:
-        high = _most_without_hits(joined, confidence) * product
-        return Estimate(0.0, 0.0, high, confidence, True, "measured")
+        return Estimate(0.0, 0.0, unseen * product, confidence, True, "measured")
     share, reach = _share(joined, size_a.value, size_c.value, confidence)
     parts = ((size_a.value, size_a.low, size_a.high), (size_c.value, size_c.low, size_c.high))
     below = math.hypot(reach, *(math.log(value / low) for value, low, _ in parts))
     above = math.hypot(reach, *(math.log(high / value) for value, _, high in parts))
+    if hits == joined.size:
+        below = math.hypot(below, math.log1p(-unseen))
     value = share * size_a.value * size_c.value
     found = Estimate(value, value * math.exp(-below), value * math.exp(above), confidence, True, "measured")
-    return clip(found, float(hits), max(product, float(hits)))
+    found = clip(found, float(hits), max(product, float(hits)))
+    if size_a.certified and size_c.certified:
+        return found
+    return uncertified(found, *size_a.notes, *size_c.notes)
 
 
 def join_distinct_with_key(
-    r_by_b: PairSample, s_by_b: PairSample, confidence: float = 0.95, full: bool = False
+    r_by_b: PairSample,
+    s_by_b: PairSample,
+    confidence: float = 0.95,
+    full: bool = False,
+    largest_term: float | None = None,
 ) -> Estimate:
     """Number of distinct (a, b), or (a, b, c), in the join of R(a, b) and S(b, c) on b.
 
@@ -112,12 +121,14 @@ def join_distinct_with_key(
     full : bool
         Whether c is projected as well; the one-sided projection is the number of distinct tuples of R that
         join.
+    largest_term : float, optional
+        The most distinct tuples that one b can contribute: its number of a, or of pairs (a, c).
 
     Returns
     -------
     Estimate
-        Exact if both samples are complete; otherwise with the gamma interval of a Poisson sum, in which the
-        largest term seen stands for the largest unseen, and not certified for that reason.
+        Exact if both samples are complete; otherwise with the gamma interval of a Poisson sum. Without
+        `largest_term` the largest term seen stands for the largest unseen, and the answer is not certified.
 
     Notes
     -----
@@ -138,11 +149,16 @@ def join_distinct_with_key(
     if r.probability == 0.0:
         unknown = Estimate(0.0, 0.0, math.inf, confidence, True, "measured")
         return uncertified(unknown, TOO_SMALL)
-    largest = float(terms.max()) / r.probability if len(terms) else math.inf
-    total = poisson_sum(terms, r.probability, largest)
+    largest = largest_term if largest_term is not None else float(terms.max()) if len(terms) else math.inf
+    total = poisson_sum(terms, r.probability, largest / r.probability)
     low, high = gamma_interval(total, confidence)
     found = Estimate(total.value, max(low, float(terms.sum())), high, confidence, True, "measured")
-    return uncertified(found, NO_BOUND)
+    return uncertified(found, NO_BOUND) if largest_term is None else found
+
+
+def _size_of(drawn: Drawn, size: Estimate) -> Estimate:
+    """Number of distinct values of a stream, at least those in its sample."""
+    return exact(len(drawn.values)) if drawn.complete else clip(size, float(len(drawn.values)))
 
 
 def joining_pairs(r: Drawn, s: Drawn) -> Matrix:
@@ -183,28 +199,38 @@ def _share(joined: Matrix, size_a: float, size_c: float, confidence: float) -> t
     """Share of ones in a random submatrix, and how far its logarithm may be off.
 
     Rows and columns are samples without replacement from `size_a` and `size_c`; the variance components of
-    rows, columns and single cells are estimated by the two-way analysis of variance [2].
+    rows, columns and single cells are estimated by the two-way analysis of variance [2]. A side that is all
+    there, as the sizes tell, has none of its own and may be a single row.
     """
     ones = joined.astype(np.float64)
     rows, columns = ones.shape
     share = float(ones.mean())
+    row_left, column_left = max(1 - rows / size_a, 0.0), max(1 - columns / size_c, 0.0)
+    partial = [n for n, left in ((rows, row_left), (columns, column_left)) if left > 0]
     by_row, by_column = ones.mean(axis=1), ones.mean(axis=0)
-    rest = ones - by_row[:, None] - by_column[None, :] + share
-    cell = float((rest**2).sum()) / ((rows - 1) * (columns - 1))
-    row = max(float(by_row.var(ddof=1)) - cell / columns, 0.0)
-    column = max(float(by_column.var(ddof=1)) - cell / rows, 0.0)
-    variance = row / rows * max(1 - rows / size_a, 0.0) + column / columns * max(1 - columns / size_c, 0.0)
-    variance += cell / (rows * columns) * max(1 - rows * columns / (size_a * size_c), 0.0)
-    quantile = float(stdtrit(min(rows, columns) - 1, (1 + confidence) / 2))
+    if row_left == 0:
+        variance = float(by_column.var(ddof=1)) / columns * column_left
+    elif column_left == 0:
+        variance = float(by_row.var(ddof=1)) / rows * row_left
+    else:
+        rest = ones - by_row[:, None] - by_column[None, :] + share
+        cell = float((rest**2).sum()) / ((rows - 1) * (columns - 1))
+        row = max(float(by_row.var(ddof=1)) - cell / columns, 0.0)
+        column = max(float(by_column.var(ddof=1)) - cell / rows, 0.0)
+        variance = row / rows * row_left + column / columns * column_left
+        variance += cell / (rows * columns) * (1 - rows * columns / (size_a * size_c))
+    if not partial:
+        return share, 0.0
+    quantile = float(stdtrit(min(partial) - 1, (1 + confidence) / 2))
     return share, quantile * math.sqrt(variance) / share
 
 
-def _most_without_hits(joined: Matrix, confidence: float) -> float:
+def _most_without_hits(sampled: int, confidence: float) -> float:
     """The largest share of ones that leaves a sample without any with probability (1 - confidence) / 2.
 
-    The worst case is that a few rows, or columns, hold all of them.
+    The worst case is that a few of the values sampled from hold all of them. The same for zeros.
     """
-    return float(1 - ((1 - confidence) / 2) ** (1 / min(joined.shape)))
+    return float(1 - ((1 - confidence) / 2) ** (1 / sampled))
 
 
 def _check_families(one: PairSample, other: PairSample, same: bool) -> None:

@@ -22,19 +22,26 @@ large streams is uncertain however the sketches are combined (Theorem 2.1 has th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from .count_signature import AMBIGUOUS, EMPTY, MULTIPLE, SINGLETON, Ints
 from .interval import Estimate, exact
 from .level import Cells
+from .occupancy import TERNARY_INFORMATION
 from .witness import estimate_keys, estimate_share
 
 Mask = NDArray[np.bool_]
+
+SINGLES_PER_BUCKET = 1 / math.log(
+    2
+)  # the sum over halving rates of rate * exp(-rate), whatever the first rate
 
 
 class CellSketch(Protocol):
@@ -208,6 +215,20 @@ def _exactly(expression: Expression, keys: Mapping[str, Ints]) -> Estimate:
     everything = np.unique(np.concatenate(list(keys.values())))
     member = {name: np.isin(everything, those) for name, those in keys.items()}
     return exact(int(np.count_nonzero(expression.contains(member))))
+
+
+def buckets_for_share(share: float, relative_error: float, confidence: float = 0.95) -> int:
+    """Buckets a level that a set expression needs, from its share of the union of its streams.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not strictly between 0 and 1.
+    """
+    if not all(0.0 < x < 1.0 for x in (share, relative_error, confidence)):
+        raise ValueError(f"share {share}, error {relative_error}, confidence {confidence}: all lie in (0, 1)")
+    per_bucket = (1 - share) / (SINGLES_PER_BUCKET * share) + 1 / TERNARY_INFORMATION
+    return max(16, math.ceil(per_bucket * (float(ndtri((1 + confidence) / 2)) / relative_error) ** 2))
 
 
 def overlay(cells: list[Cells]) -> Cells:

@@ -11,6 +11,7 @@ tabulation     5            any int64                the default
 polynomial61   4            abs(key) < 2^60          no tables; a check on the default
 bch5           5            [0, 2^domain_bits)       tests that enumerate every seed
 xxhash64       none proven  any int64                sketches computed in the JVM; measured only
+folded         none proven  any int64                the same, one grouping for all rows; see `folding.py`
 ============== ============ ======================== =================================================
 """
 
@@ -19,12 +20,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .fields import P61, cubes, fold61, multiply61
 from .tabulation import hash_words, random_words
+from .xxhash import spark_xxhash64 as spark_xxhash64
+from .xxhash import xxh64_of_long as xxh64_of_long
 
 SEED_LIMIT = 1 << 63
 WORD_BITS = 64
@@ -171,15 +176,15 @@ class Polynomial61(_Seeded):
         _check_bits(bits, 40)
         # Two words a coefficient: 128 random bits reduced modulo 2^61 - 1 are uniform up to 2^-67.
         words = random_words(f"polynomial61 {self.seed}", 8 * functions).reshape(functions, 4, 2)
-        coefficients = [[(int(a) << 64 | int(b)) % _P61 for a, b in row] for row in words]
+        coefficients = [[(int(a) << 64 | int(b)) % P61 for a, b in row] for row in words]
         out = np.empty((functions, len(keys)), dtype=np.uint64)
         shift = np.uint64(61 - bits)
         for start in range(0, len(keys), BLOCK):
-            x = (keys[start : start + BLOCK] % np.int64(_P61)).astype(np.uint64)
+            x = (keys[start : start + BLOCK] % np.int64(P61)).astype(np.uint64)
             for row, (first, *rest) in enumerate(coefficients):
                 value = np.full(len(x), first, dtype=np.uint64)
                 for coefficient in rest:
-                    value = _fold61(_multiply61(value, x) + np.uint64(coefficient))
+                    value = fold61(multiply61(value, x) + np.uint64(coefficient))
                 out[row, start : start + BLOCK] = value >> shift
         return out
 
@@ -234,7 +239,7 @@ class BCH5(_Seeded):
             raise ValueError(f"key {keys[outside]} at position {outside} is outside [0, {size}) of {self}")
         # Row i holds the column (1, i, i^3) of the parity-check matrix as one number.
         columns = np.uint64(1) | (keys.astype(np.uint64) << np.uint64(1))
-        columns |= _cubes(self.domain_bits)[keys] << np.uint64(self.domain_bits + 1)
+        columns |= cubes(self.domain_bits)[keys] << np.uint64(self.domain_bits + 1)
         out = np.zeros((functions, len(keys)), dtype=np.uint64)
         for position, digit in enumerate(self._digits(functions * bits)):
             function, bit = divmod(position, bits)
@@ -286,8 +291,77 @@ class XxHash64(_Seeded):
         return np.stack([spark_xxhash64(seed, keys) for seed in self.word_seeds(words)])
 
 
-FAMILIES: dict[str, type[Tabulation | Polynomial61 | BCH5 | XxHash64]] = {
-    family.name: family for family in (Tabulation, Polynomial61, BCH5, XxHash64)
+@dataclass(frozen=True, slots=True)
+class Folded(_Seeded):
+    """Fine buckets and signs from one xxhash64, the fine buckets folded by a random map for each function.
+
+    What an engine that can only group once computes: it groups by the fine bucket and sums every sign;
+    `folding` turns these sums into the sketch. Functions share their fine buckets and are independent beyond
+    that, which costs nothing measurable with 16 fine buckets or more for every bucket.
+
+    Parameters
+    ----------
+    fine_bits : int
+        8 to 24: there are 2**fine_bits fine buckets.
+
+    Notes
+    -----
+    With w = ``xxhash64(seed, key)``, the fine bucket is the lowest `fine_bits` of w and the sign of function
+    f its bit ``fine_bits + f``; functions for which w has no bits left take those of derived words in order.
+    A value is the sign in its lowest bit, below random bits that belong to (function, fine bucket).
+    """
+
+    fine_bits: int = 16
+
+    name: ClassVar[str] = "folded"
+    independence: ClassVar[int] = 0
+    basis: ClassVar[str] = "measured"
+
+    __str__ = _Seeded.__str__
+
+    def __post_init__(self) -> None:
+        _Seeded.__post_init__(self)
+        if not 8 <= self.fine_bits <= 24:
+            raise ValueError(f"fine buckets take 8 to 24 bits, not {self.fine_bits}")
+
+    def sign_place(self, function: int) -> tuple[int, int]:
+        """Seed of the word, and number of the bit in it, that hold the sign of a function."""
+        word, bit = divmod(self.fine_bits + function, WORD_BITS)
+        return (self.seed if word == 0 else derive_seed(self.seed, f"word {word}")), bit
+
+    def fine_buckets(self, keys: Keys) -> NDArray[np.int64]:
+        """Fine bucket of each key: shape (n,), in [0, 2**fine_bits)."""
+        return (spark_xxhash64(self.seed, keys) & np.uint64((1 << self.fine_bits) - 1)).view(np.int64)
+
+    def maps(self, functions: int) -> NDArray[np.uint32]:
+        """Random bits of each function and fine bucket: shape (functions, 2**fine_bits)."""
+        return np.stack([_folding_map(self.seed, self.fine_bits, f) for f in range(functions)])
+
+    def values(self, keys: Keys, functions: int, bits: int) -> Values:
+        """See `Family.values`; `bits` is at most 33."""
+        _check_bits(bits, 33)
+        fine, mask = self.fine_buckets(keys), np.uint64((1 << bits) - 1)
+        out = np.empty((functions, len(keys)), dtype=np.uint64)
+        words: dict[int, Values] = {}
+        for function in range(functions):
+            seed, bit = self.sign_place(function)
+            if seed not in words:
+                words[seed] = spark_xxhash64(seed, keys)
+            out[function] = _folding_map(self.seed, self.fine_bits, function)[fine]
+            out[function] <<= np.uint64(1)
+            out[function] |= (words[seed] >> np.uint64(bit)) & np.uint64(1)
+            out[function] &= mask
+        return out
+
+
+@lru_cache(maxsize=64)
+def _folding_map(seed: int, fine_bits: int, function: int) -> NDArray[np.uint32]:
+    words = random_words(f"folded {seed} {fine_bits} {function}", 1 << (fine_bits - 1))
+    return words.astype("<u8").view("<u4").astype(np.uint32)
+
+
+FAMILIES: dict[str, type[Tabulation | Polynomial61 | BCH5 | XxHash64 | Folded]] = {
+    family.name: family for family in (Tabulation, Polynomial61, BCH5, XxHash64, Folded)
 }
 
 
@@ -356,98 +430,6 @@ def pack_bits(bits: Values) -> Values:
         word, position = divmod(function, WORD_BITS)
         words[word] |= row << np.uint64(position)
     return words
-
-
-def spark_xxhash64(seed: int | NDArray[np.int64], keys: Keys) -> Values:
-    """Spark's ``xxhash64(seed, key)`` of BIGINTs, as uint64 (view as int64 for Spark's sign).
-
-    Parameters
-    ----------
-    seed : int or ndarray of int64, shape (n,)
-        Spark's first argument; an array gives ``xxhash64(a, b)``, the fingerprint of a composite key.
-    keys : ndarray of int64, shape (n,)
-    """
-    first = np.atleast_1d(np.asarray(seed, dtype=np.int64))
-    start = xxh64_of_long(first, np.uint64(_SPARK_SEED))
-    return xxh64_of_long(keys, start if len(start) > 1 else start[0])
-
-
-def xxh64_of_long(values: NDArray[np.int64], seed: np.uint64 | NDArray[np.uint64]) -> Values:
-    """XXH64 of the eight little-endian bytes of each value, under a seed or a seed for each."""
-    out = np.empty(len(values), dtype=np.uint64)
-    whole = np.broadcast_to(np.asarray(seed, dtype=np.uint64), out.shape)
-    for start in range(0, len(values), BLOCK):
-        x = values[start : start + BLOCK].view(np.uint64) * _XXH_P2
-        x = _rotate(x, 31) * _XXH_P1
-        x ^= whole[start : start + BLOCK] + np.uint64((_P5 + 8) % (1 << 64))
-        x = _rotate(x, 27) * _XXH_P1 + _XXH_P4
-        x ^= x >> np.uint64(33)
-        x *= _XXH_P2
-        x ^= x >> np.uint64(29)
-        x *= _XXH_P3
-        x ^= x >> np.uint64(32)
-        out[start : start + BLOCK] = x
-    return out
-
-
-_SPARK_SEED = 42
-_P5 = 0x27D4EB2F165667C5
-_XXH_P1, _XXH_P2, _XXH_P3, _XXH_P4 = (
-    np.uint64(p) for p in (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63)
-)
-_P61 = (1 << 61) - 1
-_LOW32 = np.uint64(0xFFFFFFFF)
-_LOW61 = np.uint64(_P61)
-
-
-def _rotate(x: Values, left: int) -> Values:
-    return (x << np.uint64(left)) | (x >> np.uint64(64 - left))
-
-
-def _multiply61(a: Values, b: Values) -> Values:
-    """a * b modulo 2^61 - 1, not quite reduced: below 2^63. Both factors are below 2^61."""
-    a_high, a_low = a >> np.uint64(32), a & _LOW32
-    b_high, b_low = b >> np.uint64(32), b & _LOW32
-    low = a_low * b_low
-    middle = a_low * b_high + a_high * b_low
-    # 2^64 = 8 and middle * 2^32 = (middle >> 29) * 2^61 + ..., with 2^61 = 1.
-    total = (a_high * b_high) << np.uint64(3)
-    total += middle >> np.uint64(29)
-    total += (middle & np.uint64((1 << 29) - 1)) << np.uint64(32)
-    total += low >> np.uint64(61)
-    total += low & _LOW61
-    return total
-
-
-def _fold61(x: Values) -> Values:
-    """x modulo 2^61 - 1, fully reduced; x is below 2^64."""
-    x = (x & _LOW61) + (x >> np.uint64(61))
-    return np.where(x >= _LOW61, x - _LOW61, x)
-
-
-def _cubes(domain_bits: int) -> Values:
-    """i^3 in GF(2^domain_bits) for every i."""
-    x = np.arange(1 << domain_bits, dtype=np.uint64)
-    return _multiply_gf2(_multiply_gf2(x, x, domain_bits), x, domain_bits)
-
-
-# The lower terms of an irreducible polynomial of each degree 2 ... 20.
-_IRREDUCIBLE = {
-    2: 0x3, 3: 0x3, 4: 0x3, 5: 0x5, 6: 0x3, 7: 0x3, 8: 0x1B, 9: 0x11, 10: 0x9, 11: 0x5,
-    12: 0x9, 13: 0x1B, 14: 0x21, 15: 0x3, 16: 0x2B, 17: 0x9, 18: 0x9, 19: 0x27, 20: 0x9,
-}  # fmt: skip
-
-
-def _multiply_gf2(a: Values, b: Values, degree: int) -> Values:
-    """a * b in GF(2^degree), elementwise, by shift and add."""
-    product = np.zeros_like(a)
-    top, one = np.uint64(degree - 1), np.uint64(1)
-    mask, reduction = np.uint64((1 << degree) - 1), np.uint64(_IRREDUCIBLE[degree])
-    for bit in range(degree - 1, -1, -1):
-        carry = (product >> top) & one
-        product = ((product << one) & mask) ^ (carry * reduction)
-        product ^= ((b >> np.uint64(bit)) & one) * a
-    return product
 
 
 def _parity(x: Values) -> Values:

@@ -12,6 +12,7 @@ from typing import Any
 
 STUDIES = ("sharing", "allocation", "partitioning", "histograms", "skimmed", "join_distinct")
 RESULTS = Path("benchmarks/results")
+SHARED_NAMES = ("skimmed", "join_distinct")  # also studies of benchmarks.sketches, with figures of their own
 
 
 def main() -> None:
@@ -30,7 +31,7 @@ def main() -> None:
     for name in chosen.studies or present:
         start = time.perf_counter()
         found = present[name].run()
-        figure = chosen.plots / f"{name}.png"
+        figure = chosen.plots / (f"papers_{name}.png" if name in SHARED_NAMES else f"{name}.png")
         present[name].plot(found, figure)
         print(f"{name}: {len(found)} records in {time.perf_counter() - start:.0f} s, {figure}", flush=True)
         records += found

@@ -134,25 +134,34 @@ def histogram_error(pair: Pair, words: int) -> float:
 
 
 def _histogram(column: Relation, buckets: int) -> Histogram:
-    """Boundaries and counts only: a bucket reaches back to the one before, and is uniform."""
+    """Boundaries and counts only: a bucket reaches back to the one before, and is uniform.
+
+    Buckets left over (there are fewer values than buckets) are given to the widest gaps as empty ones, so
+    that a histogram with space enough is exact.
+    """
     exact = equi_depth(column.cells[:, 0], column.counts, buckets)
-    lows = np.concatenate((exact.lows[:1], exact.highs[:-1] + 1))
-    return Histogram(lows, exact.highs, exact.counts, (exact.highs - lows + 1).astype(float))
+    gaps = exact.lows[1:] - exact.highs[:-1] - 1
+    widest = np.argsort(-gaps, kind="stable")[: buckets - len(exact.lows)]
+    reach = np.concatenate((exact.lows[:1], exact.highs[:-1] + 1))
+    reach[widest + 1] = exact.lows[widest + 1]
+    return Histogram(reach, exact.highs, exact.counts, (exact.highs - reach + 1).astype(float))
 
 
 def plot(records: Sequence[dict[str, Any]], path: Path) -> None:
-    """One panel for each query, relative error against bytes."""
+    """One panel for each query, relative error against bytes; errors below 0.01 % are drawn there."""
     from .plotting import grid
 
     panels = list(dict.fromkeys((r["data"], r["attributes"]) for r in records))
     columns = min(4, len(panels))
     with grid(path, -(-len(panels) // columns), columns) as axes:
+        for ax in [ax for row in axes for ax in row][len(panels) :]:
+            ax.set_axis_off()
         for index, panel in enumerate(panels):
             ax = axes[index // columns][index % columns]
             chosen = [r for r in records if (r["data"], r["attributes"]) == panel]
             size = [r["bytes"] / 1024 for r in chosen]
-            ax.plot(size, [r["histogram_error"] for r in chosen], "s--", label="histogram")
-            ax.plot(size, [r["sketch_error"] for r in chosen], "o-", label="sketch")
+            ax.plot(size, [max(r["histogram_error"], 1e-4) for r in chosen], "s--", label="histogram")
+            ax.plot(size, [max(r["sketch_error"], 1e-4) for r in chosen], "o-", label="sketch")
             ax.set(
                 title=f"{panel[0]}, {panel[1]} attribute(s)"
                 if panel[1] != "self-join"

@@ -71,3 +71,9 @@ def test_sizes_are_checked(arguments):
         FMSpec(**arguments)
     with pytest.raises(ValueError, match="confidence"):
         FMSketch(SPEC).estimate(1.0)
+
+
+def test_sizing():
+    assert FMSpec.for_error(0.1, 0.95).copies == 233  # (1.96 * 1.12127 * ln 2 / .1)^2
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        FMSpec.for_error(0.1, 1.0)

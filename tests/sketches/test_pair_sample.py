@@ -1,5 +1,7 @@
 """Samples of distinct values with all their partners: linear, complete when small, uniform when not."""
 
+import hashlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -128,3 +130,21 @@ def test_other_specs_and_states_are_refused():
 def test_sizes_are_checked(arguments):
     with pytest.raises(ValueError, match=r"values|pair|levels"):
         PairSampleSpec(**arguments)
+
+
+def test_bytes_are_pinned():
+    # The layout and the hash functions of a stored sample: if this changes, old ones can no longer be read.
+    keys = np.arange(-500, 1_500) * 1_000_003
+    sample = PairSample(SPEC)
+    sample.update(keys, keys // 7, keys % 5 - 2)
+    state = sample.state()
+    whole = b"".join(name.encode() + state[name].tobytes() for name in sorted(state))
+    assert hashlib.blake2b(whole, digest_size=8).hexdigest() == "33e2a6688d857227"
+
+
+def test_sizing():
+    # 5 % at 95 %: (1.96 / .05)^2 = 1,537 values of variation one.
+    spec = PairSampleSpec.for_error(0.05, 0.95, squared_variation=0.5, partners=3)
+    assert (spec.size, spec.capacity) == (769, 4_614)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        PairSampleSpec.for_error(1.0)

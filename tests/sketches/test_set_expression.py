@@ -11,7 +11,7 @@ from support.theory import most_misses
 
 from skimql.sketches.count_signature import AMBIGUOUS, EMPTY, MULTIPLE, SINGLETON
 from skimql.sketches.level import Cells, LevelSketch, LevelSpec
-from skimql.sketches.set_expression import Stream, estimate, overlay
+from skimql.sketches.set_expression import Stream, buckets_for_share, estimate, overlay
 from skimql.sketches.xi import make_family
 
 A, B, C = Stream("a"), Stream("b"), Stream("c")
@@ -128,3 +128,10 @@ def test_sets_too_large_for_the_sketch_give_no_upper_end_and_say_so():
     found = estimate(A | B, sketches(spec, a=np.arange(4000), b=np.arange(3000, 7000)))
     assert found.high == math.inf
     assert not found.certified
+
+
+def test_sizing():
+    # (.9 / (1.4427 * .1) + .229) * (1.96 / .2)^2
+    assert buckets_for_share(0.1, 0.2) == 622
+    with pytest.raises(ValueError, match=r"share 1\.0"):
+        buckets_for_share(1.0, 0.2)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.special import chdtrc
 from support import theory
 
-from skimql.sketches import xi
+from skimql.sketches import fields, xi
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
-ANY_KEY_FAMILIES = ["tabulation", "polynomial61", "xxhash64"]
+ANY_KEY_FAMILIES = ["tabulation", "polynomial61", "xxhash64", "folded"]
 ALL = [xi.make_family(name, 5) for name in ANY_KEY_FAMILIES] + [xi.make_family("bch5", 5, domain_bits=6)]
 
 
@@ -74,7 +74,7 @@ def test_a_family_names_itself_with_seed_and_parameters():
 
 
 def test_unknown_families_parameters_and_seeds_are_refused():
-    with pytest.raises(ValueError, match="known: bch5, polynomial61, tabulation, xxhash64"):
+    with pytest.raises(ValueError, match="known: bch5, folded, polynomial61, tabulation, xxhash64"):
         xi.make_family("murmur")
     with pytest.raises(ValueError, match="no parameter 'domain_bits'; known: none"):
         xi.make_family("tabulation", 1, domain_bits=3)
@@ -82,6 +82,8 @@ def test_unknown_families_parameters_and_seeds_are_refused():
         xi.make_family("tabulation", -1)
     with pytest.raises(ValueError, match="2 to 20"):
         xi.make_family("bch5", 1, domain_bits=40)
+    with pytest.raises(ValueError, match="8 to 24"):
+        xi.make_family("folded", 1, fine_bits=30)
     with pytest.raises(ValueError, match="bits lie in"):
         ALL[0].values(np.arange(3), 1, 64)
 
@@ -129,14 +131,14 @@ def test_bits_of_the_exhaustive_family_are_independent_digits():
     assert len(counts) == 16
 
 
-@pytest.mark.parametrize("degree", sorted(xi._IRREDUCIBLE))
+@pytest.mark.parametrize("degree", sorted(fields.IRREDUCIBLE))
 def test_reduction_polynomials_are_irreducible(degree):
     """x^(2^d) = x modulo the polynomial, and no proper divisor of d does the same for every root (Rabin)."""
     x = np.array([2], dtype=np.uint64)
     for divisor in (d for d in range(1, degree + 1) if degree % d == 0):
         power = x
         for _ in range(divisor):
-            power = xi._multiply_gf2(power, power, degree)
+            power = fields.multiply_gf2(power, power, degree)
         assert (power == x).all() == (divisor == degree)
 
 
@@ -144,7 +146,7 @@ def test_field_multiplication_matches_python_integers():
     rng = np.random.default_rng(1)
     a, b = rng.integers(0, 2**61 - 1, (2, 1000), dtype=np.int64).astype(np.uint64)
     a[:2], b[:2] = 2**61 - 2, 2**61 - 2
-    product_ = xi._fold61(xi._multiply61(a, b))
+    product_ = fields.fold61(fields.multiply61(a, b))
     assert [int(v) for v in product_] == [int(p) * int(q) % (2**61 - 1) for p, q in zip(a, b, strict=True)]
 
 
@@ -234,4 +236,4 @@ def xxh64_bytes(data, seed):
 
 def test_every_pair_of_names_and_seeds_is_its_own_family():
     families = {xi.make_family(name, seed) for name, seed in product(ANY_KEY_FAMILIES, range(10))}
-    assert len(families) == 30
+    assert len(families) == 40
