@@ -172,6 +172,9 @@ def test_filter_is_a_guard():
         ("SUM(CASE WHEN x.n > y.m THEN 1 END)" + JOINED, "CROSS_EXPRESSION", "x.n > y.m"),
         ("COUNT(DISTINCT n + m)" + JOINED, "CROSS_EXPRESSION", "n + m"),
         ("COUNT(*) AS c FROM x HAVING d > 1", "UNKNOWN_COLUMN", "d"),
+        ("COUNT(x.*) FROM x", "NOT_AGGREGATED", "*"),
+        ("COUNT(date_trunc(w, current_date())) FROM z", "UNSUPPORTED_FUNCTION", "w"),
+        ("COUNT(trunc(current_date(), z.w)) FROM z", "UNSUPPORTED_FUNCTION", "z"),
         ("percentile(n, 0.5) FROM x", "UNSUPPORTED_AGGREGATE", "percentile(n, 0.5)"),
     ],
 )  # fmt: skip

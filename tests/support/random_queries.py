@@ -117,6 +117,8 @@ def questions(draw):
             )
         )
         equal = " AND ".join(f"{parent}.{a} = {alias}.{b}" for a, b in pairs)
+        if draw(st.integers(0, 5)) == 0:
+            equal = f"({equal} AND {alias}.k = 1 OR ({alias}.l > 0 OR {alias}.k IS NULL) AND {equal})"
         style = draw(st.sampled_from([",", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN"]))
         item = draw(relations(alias))
         if style in (",", "CROSS JOIN"):
