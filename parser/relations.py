@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from sqlglot import exp
 
 from ..errors import SkimqlError, UnknownName
-from .fragment import Ref, typed_name
+from .fragment import Fragment, Ref, typed_name
 from .join_graph import Schema, Span, TableSchema
 from .scope import EXACT, NamedSelect, Output, Relation, Scope, walk_outside_subqueries
 from .select import parse_select
@@ -107,6 +107,14 @@ class Join:
         if where is not None:
             self.conditions.append(Conjunct(where.this, scope))
         return scope
+
+    def type_of(self, expression: Fragment) -> str | None:
+        """The schema's type of a plain column; None for anything else."""
+        column = expression.column
+        if column is None:
+            return None
+        columns = self.occurrences[column.vertex].table.columns
+        return next(c.type for c in columns if c.name == column.column)
 
     def _add_named_selects(self, select: exp.Select, scope: Scope) -> None:
         with_ = select.args.get("with_")
