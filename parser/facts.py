@@ -16,6 +16,7 @@ from sqlglot import exp
 from .classes import INTEGERS, Equality, JoinClass, Key
 from .fragment import Fragment
 from .join_graph import Span
+from .relations import Join
 from .scope import Scope
 
 Value = Decimal | float | str
@@ -35,21 +36,21 @@ class Fact:
     span: Span
 
 
-def facts_of(node: exp.Expr, scope: Scope, types: dict[tuple[int, str], str]) -> Iterator[Fact]:
-    """The facts in a one-table condition; `types` gives the type of each column by vertex and name."""
+def facts_of(node: exp.Expr, scope: Scope, join: Join) -> Iterator[Fact]:
+    """The facts in a one-table condition; none for a condition of another form."""
     if isinstance(node, exp.Between):
         for end, operator in ((node.args["low"], ">="), (node.args["high"], "<=")):
-            yield from _fact(node.this, operator, [end], scope, types)
+            yield from _fact(node.this, operator, [end], scope, join)
     elif isinstance(node, exp.In) and node.expressions and not node.args.get("query"):
-        yield from _fact(node.this, "in", node.expressions, scope, types)
+        yield from _fact(node.this, "in", node.expressions, scope, join)
     elif type(node) in _OPERATORS and isinstance(node, exp.Binary):
         operator = _OPERATORS[type(node)]
-        yield from _fact(node.left, operator, [node.right], scope, types)
-        yield from _fact(node.right, _MIRRORED[operator], [node.left], scope, types)
+        yield from _fact(node.left, operator, [node.right], scope, join)
+        yield from _fact(node.right, _MIRRORED[operator], [node.left], scope, join)
 
 
 def _fact(
-    column: exp.Expr, operator: str, literals: list[exp.Expr], scope: Scope, types: dict[tuple[int, str], str]
+    column: exp.Expr, operator: str, literals: list[exp.Expr], scope: Scope, join: Join
 ) -> Iterator[Fact]:
     if not isinstance(column.unnest(), exp.Column):
         return
@@ -57,7 +58,8 @@ def _fact(
     ref = fragment.column
     if ref is None:
         return
-    kind = types[ref.vertex, ref.column]
+    kind = join.type_of(fragment)
+    assert kind is not None
     values = [_value(n, kind) for n in literals]
     known = tuple(v for v in values if v is not None)
     if len(known) == len(values):
@@ -134,6 +136,8 @@ def implied_equalities(facts: Iterable[Fact], components: Iterable[frozenset[int
     Time O(f^2) for f facts.
     """
     part_of = {v: number for number, part in enumerate(components) for v in part}
+    if len(set(part_of.values())) < 2:
+        return
     constants = [f for f in facts if f.operator == "=" and f.key.kind is not None]
     for i, one in enumerate(constants):
         for other in constants[:i]:

@@ -11,7 +11,6 @@ from .aggregates import default_name, holds_aggregate, is_aggregate, not_aggrega
 from .expressions import BOUNDS, Aggregated, Constant, Expression, Grouped, Operation, has_aggregate
 from .fragment import Fragment
 from .join_graph import Aggregate, Feature, Group, Item, Order, Span
-from .predicates import column_type
 from .relations import Join
 from .scope import EXACT, Scope, columns_of
 
@@ -121,7 +120,7 @@ class Results:
             message = "a GROUP BY expression must read one table"
             raise self.scope.fault(message, "SKIMQL_CROSS_EXPRESSION", written, EXACT)
         vertex = next(iter(fragment.vertices), 0)
-        kind = column_type(fragment, self.join)
+        kind = self.join.type_of(fragment)
         name = default_name(node, self.scope)
         self.groups.append(Group(vertex, fragment.sql, name, kind, self.scope.span_of(written)))
         self.group_fragments.append(fragment)

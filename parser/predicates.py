@@ -41,7 +41,7 @@ _SIMPLE = (
 class Conditions:
     """Filters of each vertex in the user's order, and the equalities between vertices."""
 
-    filters: dict[int, list[Fragment]] = field(default_factory=dict)
+    filters: dict[int, dict[str, None]] = field(default_factory=dict)
     equalities: list[Equality] = field(default_factory=list)
     ordered: set[int] = field(default_factory=set)
     facts: list[Fact] = field(default_factory=list)
@@ -49,18 +49,15 @@ class Conditions:
 
     def add_filter(self, vertex: int, condition: Fragment, *, movable: bool) -> None:
         """AND `condition` to the vertex's filter; one that could fail on some tuples keeps its place."""
-        known = self.filters.setdefault(vertex, [])
-        if all(condition.sql != k.sql for k in known):
-            known.append(condition)
+        self.filters.setdefault(vertex, {})[condition.sql] = None
         if not movable:
             self.ordered.add(vertex)
 
     def filter_of(self, vertex: int) -> str | None:
         """The canonical filter: conjuncts sorted, unless moving one before another could raise an error."""
-        conditions = self.filters.get(vertex, [])
-        if not conditions:
+        texts = list(self.filters.get(vertex, ()))
+        if not texts:
             return None
-        texts = [c.sql for c in conditions]
         if vertex not in self.ordered:
             texts.sort()
         return " AND ".join(texts)
@@ -85,19 +82,24 @@ def read_conditions(join: Join) -> Conditions:
 
 
 def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The operands of AND, through parentheses."""
-    inner = node.unnest()
-    if isinstance(inner, exp.And):
-        yield from conjuncts(inner.left)
-        yield from conjuncts(inner.right)
-    else:
-        yield inner
+    """The operands of AND, through parentheses; any number of them."""
+    return _operands(node, exp.And)
+
+
+def _operands(node: exp.Expr, connector: type[exp.Connector]) -> Iterator[exp.Expr]:
+    stack = [node]
+    while stack:
+        inner = stack.pop().unnest()
+        if isinstance(inner, connector):
+            stack += [inner.right, inner.left]
+        else:
+            yield inner
 
 
 def _add_named(named: NamedEquality, join: Join, conditions: Conditions) -> None:
     """USING: as ``left.k = right.k``, where a side may be an expression of a subquery, or a constant."""
     sides = [bound_fragment(named.left), bound_fragment(named.right)]
-    keys = [Key(next(iter(s.vertices), -1), s, column_type(s, join)) for s in sides]
+    keys = [Key(next(iter(s.vertices), -1), s, join.type_of(s)) for s in sides]
     constant = next((k for k in keys if k.vertex < 0), None)
     if constant is not None:
         text = f"{sides[0].wrapped().sql} = {sides[1].wrapped().sql}"
@@ -105,15 +107,6 @@ def _add_named(named: NamedEquality, join: Join, conditions: Conditions) -> None
         conditions.add_filter(vertex, Fragment((text,)), movable=False)
         return
     conditions.equalities.append(Equality(keys[0], keys[1], named.span))
-
-
-def column_type(expression: Fragment, join: Join) -> str | None:
-    """The schema's type of a plain column; None for anything else."""
-    column = expression.column
-    if column is None:
-        return None
-    columns = join.occurrences[column.vertex].table.columns
-    return next(c.type for c in columns if c.name == column.column)
 
 
 def _sort(node: exp.Expr, scope: Scope, join: Join, conditions: Conditions) -> None:
@@ -127,8 +120,7 @@ def _sort(node: exp.Expr, scope: Scope, join: Join, conditions: Conditions) -> N
         return
     if always_false(node):
         conditions.empty = "a condition is always false"
-    types = {(i, c.name): c.type for i, o in enumerate(join.occurrences) for c in o.table.columns}
-    conditions.facts.extend(facts_of(node, scope, types))
+    conditions.facts.extend(facts_of(node, scope, join))
     vertex = next(iter(vertices), 0)
     condition = whole.wrapped() if isinstance(node, exp.Or) else whole
     conditions.add_filter(vertex, condition, movable=cannot_fail(node, scope, join))
@@ -139,7 +131,9 @@ def _sort_factored(node: exp.Or, scope: Scope, join: Join, conditions: Condition
 
     Returns whether it was of that form; Spark factors so too, and NULLs come out the same.
     """
-    branches = [{scope.fragment(c).pieces: c for c in conjuncts(branch)} for branch in _disjuncts(node)]
+    branches = [
+        {scope.fragment(c).pieces: c for c in conjuncts(branch)} for branch in _operands(node, exp.Or)
+    ]
     common = [c for pieces, c in branches[0].items() if all(pieces in b for b in branches)]
     shared = {scope.fragment(c).pieces for c in common}
     rests = [[scope.fragment(c) for p, c in b.items() if p not in shared] for b in branches]
@@ -154,16 +148,6 @@ def _sort_factored(node: exp.Or, scope: Scope, join: Join, conditions: Condition
     return True
 
 
-def _disjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The operands of OR, through parentheses."""
-    inner = node.unnest()
-    if isinstance(inner, exp.Or):
-        yield from _disjuncts(inner.left)
-        yield from _disjuncts(inner.right)
-    else:
-        yield inner
-
-
 def _is_true(node: exp.Expr) -> bool:
     """TRUE, or a literal equal to itself, as in ``WHERE 1 = 1``."""
     if isinstance(node, exp.Boolean):
@@ -175,7 +159,7 @@ def cannot_fail(node: exp.Expr, scope: Scope, join: Join) -> bool:
     """Whether Spark evaluates it on any tuple without error: columns compared with like literals."""
     if not all(isinstance(n, _SIMPLE) for n in node.walk()):
         return False
-    types = {column_type(scope.fragment(c), join) for c in node.find_all(exp.Column)}
+    types = {join.type_of(scope.fragment(c)) for c in node.find_all(exp.Column)}
     if None in types:
         return False
     numbers = any(not n.is_string for n in node.find_all(exp.Literal))
@@ -203,7 +187,7 @@ def _equality(node: exp.Expr, scope: Scope, join: Join) -> Equality:
         if isinstance(side.unnest(), exp.Tuple):
             message = "rows cannot be join keys"
             raise scope.fault(message, "SKIMQL_KEY_TYPES", side, "compare their columns one by one")
-    keys = [Key(next(iter(e.vertices)), e, column_type(e, join)) for e in sides]
+    keys = [Key(next(iter(e.vertices)), e, join.type_of(e)) for e in sides]
     return Equality(keys[0], keys[1], scope.span_of(node))
 
 

@@ -13,9 +13,10 @@ from difflib import get_close_matches
 from sqlglot import exp
 
 from ..errors import SkimqlError, UnknownName
-from .fragment import Ref, typed_name
+from .fragment import Fragment, Ref, typed_name
 from .join_graph import Schema, Span, TableSchema
-from .scope import EXACT, NamedSelect, Output, Relation, Scope, walk_outside_subqueries
+from .outputs import item_outputs, renamed
+from .scope import EXACT, NamedSelect, Output, Relation, Scope
 from .select import parse_select
 
 MAX_TABLES = 100
@@ -107,6 +108,14 @@ class Join:
         if where is not None:
             self.conditions.append(Conjunct(where.this, scope))
         return scope
+
+    def type_of(self, expression: Fragment) -> str | None:
+        """The schema's type of a plain column; None for anything else."""
+        column = expression.column
+        if column is None:
+            return None
+        columns = self.occurrences[column.vertex].table.columns
+        return next(c.type for c in columns if c.name == column.column)
 
     def _add_named_selects(self, select: exp.Select, scope: Scope) -> None:
         with_ = select.args.get("with_")
@@ -238,7 +247,7 @@ class Join:
                 message = f"{name} inside FROM cannot be estimated"
                 raise scope.fault(message, "SKIMQL_AGGREGATE_IN_FROM", clause, EXACT)
         own = self.read(inner, scope)
-        return tuple(o for item in inner.expressions for o in _item_outputs(item, own))
+        return tuple(o for item in inner.expressions for o in item_outputs(item, own))
 
     def _add_table(self, node: exp.Table, scope: Scope) -> None:
         _refuse_modifiers(node, scope)
@@ -250,7 +259,7 @@ class Join:
             first = len(self.occurrences)
             outputs = self.select_outputs(named.node.this, named.scope)
             self._name_single(first, alias[-1])
-            relation = _renamed(Relation(alias, outputs, span), named.node.alias_column_names, scope)
+            relation = renamed(Relation(alias, outputs, span), named.node.alias_column_names, scope)
             self._add_relation(relation, node.alias_column_names, scope)
             return
         table = scope.table(".".join(name))
@@ -302,7 +311,7 @@ class Join:
         read_conditions(self)
 
     def _add_relation(self, relation: Relation, new_names: list[str], scope: Scope) -> None:
-        relation = _renamed(relation, new_names, scope)
+        relation = renamed(relation, new_names, scope)
         if relation.name and any(r.shown.lower() == relation.shown.lower() for r in scope.relations):
             own = relation.shown
             message = f"{own} stands in FROM twice, so its columns are ambiguous"
@@ -347,53 +356,6 @@ def _nodes(value: object) -> Iterator[exp.Expr]:
     for node in value if isinstance(value, list) else [value]:
         if isinstance(node, exp.Expr):
             yield node
-
-
-def _renamed(relation: Relation, names: list[str], scope: Scope) -> Relation:
-    """The relation with the column names of ``AS t(a, b)``."""
-    if not names:
-        return relation
-    if len(names) != len(relation.outputs):
-        message = f"{relation.shown} has {len(relation.outputs)} columns, not {len(names)}"
-        raise scope.fault(message, "SKIMQL_COLUMN_COUNT", relation.span, "name each column once", UnknownName)
-    outputs = tuple(replace(o, name=n) for o, n in zip(relation.outputs, names, strict=True))
-    return replace(relation, outputs=outputs)
-
-
-def _item_outputs(item: exp.Expr, scope: Scope) -> Iterator[Output]:
-    """What an item of an inner SELECT list offers."""
-    star = item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else item
-    if isinstance(star, exp.Star):
-        yield from _star_outputs(item, star, scope)
-        return
-    inner = item.this if isinstance(item, exp.Alias) else item
-    for part in walk_outside_subqueries(inner):
-        if isinstance(part, exp.AggFunc | exp.Window):
-            message = "an aggregate inside FROM cannot be estimated"
-            raise scope.fault(message, "SKIMQL_AGGREGATE_IN_FROM", part, EXACT)
-    name = item.alias if isinstance(item, exp.Alias) else item.name or scope.source.text_of(item)
-    if isinstance(inner, exp.Column):
-        output, used = scope.resolve(inner)
-        if used == len(inner.parts):
-            yield replace(output, name=name)
-            return
-    scope.fragment(inner)
-    yield Output(name, None, (inner, scope))
-
-
-def _star_outputs(item: exp.Expr, star: exp.Star, scope: Scope) -> Iterator[Output]:
-    if star.args.get("replace") or star.args.get("rename"):
-        raise scope.fault("* REPLACE cannot be estimated", "SKIMQL_UNSUPPORTED_CLAUSE", item, EXACT)
-    left_out = {e.name.lower() for e in star.args.get("except_") or ()}
-    outputs = scope.star
-    if isinstance(item, exp.Column):
-        relation = next((r for r in scope.relations if r.answers_to((item.table,))), None)
-        if relation is None:
-            message = f"there is no table or alias {item.table!r} in FROM"
-            known = ", ".join(r.shown for r in scope.relations)
-            raise scope.fault(message, "SKIMQL_UNKNOWN_TABLE", item, known, UnknownName)
-        outputs = list(relation.outputs)
-    yield from (o for o in outputs if o.name.lower() not in left_out)
 
 
 def _refuse_modifiers(node: exp.Expr, scope: Scope) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 
@@ -64,11 +64,14 @@ def resolve(
     try:
         query = _resolve(statement, schema, ansi, known, strict)
     except RecursionError as error:
-        message = "the statement is nested too deeply"
-        raise ParseError(message, "SKIMQL_TOO_DEEP", statement.sql, (0, len(statement.sql))) from error
+        raise _too_deep(statement.sql) from error
     if strict:
         query.refuse_beyond(known)
     return query
+
+
+def _too_deep(sql: str) -> ParseError:
+    return ParseError("the statement is nested too deeply", "SKIMQL_TOO_DEEP", sql, (0, len(sql)))
 
 
 def _resolve(
@@ -94,15 +97,23 @@ def _resolve(
     subquery = set_operation_of(select)
     if subquery is not None:
         return _set_query(query, select, subquery, outside)
+    return _either_way(schema, lambda join: _join_query(query, select, join, outside, ansi, known, strict))
+
+
+def _either_way(schema: Schema, read: Callable[[Join], Query]) -> Query:
+    """Read with views flattened, else as a whole.
+
+    What cannot be split over a view's tables may be one expression of the view. If neither way works, the error
+    is that of the first.
+    """
     join = Join(schema)
     try:
-        return _join_query(query, select, join, outside, ansi, known, strict)
+        return read(join)
     except UnsupportedQuery:
         if not join.views_read:
             raise
-        # What cannot be split over a view's tables may be one expression of the view as a whole.
         with suppress(UnsupportedQuery):
-            return _join_query(query, select, Join(schema, whole_views=True), outside, ansi, known, strict)
+            return read(Join(schema, whole_views=True))
         raise
 
 
@@ -163,10 +174,16 @@ def resolve_rows(statement: EstimateRows, schema: Schema, *, ansi: bool = True) 
     ParseError, UnknownName, UnsupportedQuery
         As `resolve`; also for a SELECT that aggregates, groups, is DISTINCT or has a LIMIT.
     """
+    try:
+        return _either_way(schema, lambda join: _row_query(statement, join, ansi))
+    except RecursionError as error:
+        raise _too_deep(statement.sql) from error
+
+
+def _row_query(statement: EstimateRows, join: Join, ansi: bool) -> Query:
     select = statement.select
     source = parse_select(select.select_sql, statement.sql)
-    outside = Scope(source, statement.sql, schema)
-    join = Join(schema)
+    outside = Scope(source, statement.sql, join.schema)
     join.select_outputs(source.tree, outside)
     refuse_outer_joins(join, outside)
     conditions = read_conditions(join)

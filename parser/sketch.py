@@ -9,7 +9,7 @@ from sqlglot import exp
 from ..errors import ParseError
 from .fragment import Fragment
 from .join_graph import Schema, Span
-from .predicates import column_type, read_conditions
+from .predicates import read_conditions
 from .relations import Conjunct, Join, unknown_table
 from .scope import Relation, Scope
 from .select import parse_expression
@@ -64,7 +64,7 @@ def resolve_sketch(statement: CreateSketch, schema: Schema) -> SketchDefinition:
         table.name,
         table.filter(statement.condition),
         tuple(k.sql for k in keys),
-        tuple(column_type(k, table.join) for k in keys),
+        tuple(table.join.type_of(k) for k in keys),
         tuple(classes),
         table.fragment(statement.weight).sql if statement.weight else None,
     )

@@ -327,3 +327,11 @@ def test_an_or_that_still_reads_two_tables_is_refused():
     with pytest.raises(UnsupportedQuery) as caught:
         query("COUNT(*) FROM x JOIN y ON (x.id = y.id AND n = 1) OR (x.id = y.id AND m = 2)", XYZ)
     assert caught.value.code == "SKIMQL_OR_JOIN"
+
+
+def test_long_conditions_are_no_deep_ones():
+    many = " AND ".join(f"x.n <> {i}" for i in range(600))
+    either = " OR ".join(f"y.m = {i}" for i in range(600))
+    resolved = query(f"COUNT(*) FROM x JOIN y USING (id) WHERE {many} AND ({either})", XYZ)
+    assert filters(resolved)["x"].count(" AND ") == 599
+    assert filters(resolved)["y"].count(" OR ") == 599
