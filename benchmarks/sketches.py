@@ -14,7 +14,7 @@ from .registry import STUDIES, Options, run_study
 from .trials import Record
 
 # Modules that register studies; a new method adds its own.
-MODULES = ("joins", "distinct", "join_distinct")
+MODULES = ("joins", "distinct", "join_distinct", "skimmed", "key_sample", "two_level")
 LEAST_SEEDS = 24
 
 

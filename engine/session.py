@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ..errors import AccuracyNotReached, ParseError, UnsupportedQuery
+from ..errors import AccuracyNotReached, ParseError, UnknownName, UnsupportedQuery
 from ..optimizer.choose import choose, choose_within
 from ..optimizer.describe import describe
 from ..optimizer.plan import Plan
@@ -27,14 +27,16 @@ from ..parser.statement import (
     parse_statement,
     split_statements,
 )
+from ..parser.syntax import CreateSketches, ExplainSketches
 from ..sketches.interval import rows_for
 from .answer import Answer, answer_plan, nothing_joins, with_target
 from .exact import run_exact
 from .jobs import ProgressListener
 from .keys import with_key_types
-from .maintain import build
+from .maintain import Built, build
 from .settings import METHODS, BadSetting, Settings
 from .spark import SPARK_FAULTS, first_line, start_spark
+from .standing import Workload, plan_workload_of, read_by, selects_of, stages_text
 from .tables import Tables
 
 # Features of a query beyond aggregates over one join tree that this engine runs.
@@ -73,6 +75,7 @@ class Session:
         self.listener = listener
         self._spark = spark
         self._tables: Tables | None = None
+        self._workloads: dict[str, Workload] = {}
 
     @property
     def spark(self) -> SparkSession:
@@ -99,6 +102,8 @@ class Session:
             If the source does not exist or cannot be read.
         """
         self.tables.register(name, source, options)
+        # Sketches of what had that name before answer nothing any more.
+        self._workloads = {k: w for k, w in self._workloads.items() if not w.reads(name)}
 
     def sql(self, text: str) -> Answer | DataFrame | None:
         """Run one statement.
@@ -124,6 +129,10 @@ class Session:
             case EstimateRows():
                 rows = resolve_rows(statement, self.tables, ansi=self._ansi())
                 return self._approximate(statement.select, rows)
+            case CreateSketches():
+                return self._create_sketches(statement)
+            case ExplainSketches():
+                return self._explain_sketches(statement)
             case Explain():
                 return Answer(("plan",), ((self._explained(statement),),), exact=True)
             case ExactSelect():
@@ -186,21 +195,79 @@ class Session:
         settings = self._settings_of(select)
         if query.empty:
             return replace(nothing_joins(query), bounds=settings.bounds)
-        plan = self._plan(query, settings)
+        typed = with_key_types(query, self.tables, self._ansi())
+        plan, built, source, build_seconds = self._sketches_for(select, typed, settings)
         started = time.perf_counter()
-        built = build(self.spark, plan, self.tables, self.listener)
-        finished = time.perf_counter()
         answer = answer_plan(plan, built, settings.confidence)
-        seconds = {"build": finished - started, "answer": time.perf_counter() - finished}
-        notes = (*query.warnings, *answer.notes)
+        seconds = {"build": build_seconds, "answer": time.perf_counter() - started}
+        notes = (*query.warnings, *source, *answer.notes)
         answer = replace(answer, seconds=seconds, bounds=settings.bounds, notes=notes)
         return self._as_asked(select, settings, answer)
+
+    def _sketches_for(
+        self, select: ApproximateSelect, query: Query, settings: Settings
+    ) -> tuple[Plan, tuple[Built, ...], tuple[str, ...], float]:
+        """Plan and sketches of a query, where they come from, and how long building them took.
+
+        Sketches that the session keeps are taken where they answer just this question and the query asks for no
+        size, seed or method of its own.
+        """
+        if not (select.options or select.method or select.seed is not None or select.size_bytes is not None):
+            for workload in self._workloads.values():
+                plan = workload.plan_for(query)
+                if plan is not None:
+                    return plan, read_by(plan, workload.built), (f"from the sketches {workload.name}",), 0.0
+        plan = self._chosen(query, settings)
+        started = time.perf_counter()
+        built = build(self.spark, plan, self.tables, self.listener)
+        return plan, built, (), time.perf_counter() - started
+
+    def _create_sketches(self, statement: CreateSketches) -> Answer:
+        """Plan the workload, build it in one pass per table and keep it; the stages of the plan as text."""
+        name = statement.name.text
+        if name.lower() in self._workloads and not statement.or_replace:
+            raise UnsupportedQuery(
+                f"there are sketches {name} already",
+                "SKIMQL_SKETCHES_EXIST",
+                statement.sql,
+                (statement.name.span.start, statement.name.span.end),
+                f"CREATE OR REPLACE SKETCHES {name} ...",
+            )
+        queries = [
+            with_key_types(self._resolved(select), self.tables, self._ansi())
+            for select in selects_of(statement)
+        ]
+        standing = plan_workload_of(statement, queries, self.settings.seed, self.settings.sparse)
+        started = time.perf_counter()
+        built = build(self.spark, standing.plans[0], self.tables, self.listener)
+        workload = Workload(name, standing, built)
+        self._workloads[name.lower()] = workload
+        return Answer(
+            ("plan",),
+            ((stages_text(standing),),),
+            exact=True,
+            bytes_used=sum(b.sketch.nbytes for b in built),
+            seconds={"build": time.perf_counter() - started},
+        )
+
+    def _explain_sketches(self, statement: ExplainSketches) -> Answer:
+        workload = self._workloads.get(statement.name.text.lower())
+        if workload is None:
+            raise UnknownName(
+                f"there are no sketches {statement.name.text}",
+                sql=statement.sql,
+                span=(statement.name.span.start, statement.name.span.end),
+                hint=", ".join(w.name for w in self._workloads.values()) or "CREATE SKETCHES ...",
+            )
+        return Answer(("plan",), ((stages_text(workload.standing),),), exact=True)
 
     def _resolved(self, select: ApproximateSelect) -> Query:
         return resolve(select, self.tables, ansi=self._ansi(), known=RUNS)
 
     def _plan(self, query: Query, settings: Settings) -> Plan:
-        typed = with_key_types(query, self.tables, self._ansi())
+        return self._chosen(with_key_types(query, self.tables, self._ansi()), settings)
+
+    def _chosen(self, typed: Query, settings: Settings) -> Plan:
         rows = settings.rows or rows_for(settings.confidence)
         if settings.size_bytes is not None:
             return choose_within(typed, settings.seed, rows, settings.size_bytes, settings.sparse)

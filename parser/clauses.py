@@ -309,6 +309,9 @@ class Clauses:
         amount = tokens[0].value.split(None, 1)[1]
         digits = amount.rstrip("kmgtibKMGTIB ")
         self.size_bytes = int(float(digits) * 1024 ** UNITS[amount[len(digits) :].strip().upper()[:1]])
+        if self.size_bytes < 1:
+            span = Span(start_of(tokens[0]), end_of(tokens[0]))
+            raise self._fault("the size must be at least one byte", span, "SIZE 64 KB")
 
     def _seed(self, clause: Tree[Token], tokens: list[Token]) -> None:
         number = tokens[1]

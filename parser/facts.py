@@ -13,8 +13,9 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from .classes import INTEGERS, JoinClass, Key
+from .classes import INTEGERS, Equality, JoinClass, Key
 from .fragment import Fragment
+from .join_graph import Span
 from .scope import Scope
 
 Value = Decimal | float | str
@@ -31,6 +32,7 @@ class Fact:
     operator: str
     values: tuple[Value, ...]
     text: str
+    span: Span
 
 
 def facts_of(node: exp.Expr, scope: Scope, types: dict[tuple[int, str], str]) -> Iterator[Fact]:
@@ -59,7 +61,9 @@ def _fact(
     values = [_value(n, kind) for n in literals]
     known = tuple(v for v in values if v is not None)
     if len(known) == len(values):
-        yield Fact(Key(ref.vertex, fragment, kind), operator, known, scope.source.text_of(literals[0]))
+        key = Key(ref.vertex, fragment, kind)
+        span = scope.span_of(column)
+        yield Fact(key, operator, known, scope.source.text_of(literals[0]), span)
 
 
 def _value(node: exp.Expr, kind: str) -> Value | None:
@@ -72,11 +76,18 @@ def _value(node: exp.Expr, kind: str) -> Value | None:
         return None
     if inner.is_string:
         return inner.name if kind == "string" and sign == 1 else None
+    if _is_double(inner):
+        return None
     if kind in ("float", "double"):
         return sign * float(inner.name)
     if kind in INTEGERS or kind.startswith("decimal"):
         return sign * Decimal(inner.name)
     return None
+
+
+def _is_double(literal: exp.Literal) -> bool:
+    """A number with an exponent is a DOUBLE, in which Spark compares with less than all digits."""
+    return not literal.is_string and "e" in literal.name.lower()
 
 
 def always_false(node: exp.Expr) -> bool:
@@ -88,11 +99,9 @@ def always_false(node: exp.Expr) -> bool:
     if type(node) not in (*_OPERATORS, exp.NEQ) or not isinstance(node, exp.Binary):
         return False
     left, right = node.left.unnest(), node.right.unnest()
-    if (
-        not isinstance(left, exp.Literal)
-        or not isinstance(right, exp.Literal)
-        or left.is_string != right.is_string
-    ):
+    if not isinstance(left, exp.Literal) or not isinstance(right, exp.Literal):
+        return False
+    if left.is_string != right.is_string or _is_double(left) or _is_double(right):
         return False
     one: Value = left.name if left.is_string else Decimal(left.name)
     other: Value = right.name if right.is_string else Decimal(right.name)
@@ -116,7 +125,21 @@ def carried(facts: Iterable[Fact], joined: JoinClass) -> Iterator[tuple[Key, Fra
         for key in joined.keys:
             if key.node != fact.key.node and key.kind is not None and key.kind == fact.key.kind:
                 condition = Fragment((*key.expression.pieces, f" = {fact.text}"))
-                yield key, condition, Fact(key, "=", fact.values, fact.text)
+                yield key, condition, Fact(key, "=", fact.values, fact.text, fact.span)
+
+
+def implied_equalities(facts: Iterable[Fact], components: Iterable[frozenset[int]]) -> Iterator[Equality]:
+    """Equalities that join parts of a disconnected graph: ``a.k = 5 AND b.k = 5`` makes ``a.k = b.k``.
+
+    Time O(f^2) for f facts.
+    """
+    part_of = {v: number for number, part in enumerate(components) for v in part}
+    constants = [f for f in facts if f.operator == "=" and f.key.kind is not None]
+    for i, one in enumerate(constants):
+        for other in constants[:i]:
+            same = one.values == other.values and one.key.kind == other.key.kind
+            if same and part_of[one.key.vertex] != part_of[other.key.vertex]:
+                yield Equality(other.key, one.key, one.span)
 
 
 def contradiction(facts: Iterable[Fact]) -> Key | None:

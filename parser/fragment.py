@@ -67,6 +67,11 @@ def quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def typed_name(name: str) -> str:
+    """A name as the user may type it: in backticks only where it needs them."""
+    return name if name.isidentifier() else quote_name(name)
+
+
 def join_fragments(parts: list[Fragment], separator: str) -> Fragment:
     """The operands in parentheses where needed, an operator between them."""
     if len(parts) == 1:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..errors import SkimqlError
 from .classes import Equality, JoinClass, JoinTree, Key, cyclic_pairs, join_classes, join_tree
-from .facts import carried, contradiction
-from .fragment import Fragment
+from .facts import carried, contradiction, implied_equalities
+from .fragment import Fragment, typed_name
 from .join_graph import Edge, Feature, JoinGraph, Span, Vertex
 from .predicates import Conditions
 from .relations import Join, Occurrence
@@ -46,6 +46,12 @@ def build_graph(
     for equality in inside:
         _equal_within(conditions, equality.left, equality.right)
     classes = join_classes(between)
+    tree = join_tree(len(join.occurrences), classes)
+    implied = list(implied_equalities(conditions.facts, tree.components))
+    if implied:
+        between += implied
+        classes = join_classes(between)
+        tree = join_tree(len(join.occurrences), classes)
     for joined in classes:
         for first, second in joined.repeated():
             _equal_within(conditions, first, second)
@@ -58,7 +64,6 @@ def build_graph(
         assert column is not None
         alias = join.occurrences[excluded.vertex].alias
         conditions.empty = f"the conditions on {alias}.{column.column} exclude one another"
-    tree = join_tree(len(join.occurrences), classes)
     features = []
     if len(tree.components) > 1:
         if not disconnected:
@@ -126,7 +131,10 @@ def _second_part(tree: JoinTree, join: Join) -> Occurrence:
 def _cross_product(tree: JoinTree, join: Join, scope: Scope) -> SkimqlError:
     first, second = join.occurrences[min(tree.components[0])], _second_part(tree, join)
     message = f"there is no join condition between {first.alias} and {second.alias} (a cross product)"
-    hint = f"ON {first.alias}.k = {second.alias}.k, or {EXACT}"
+    names = {c.name.lower() for c in second.table.columns}
+    shared = [c.name for c in first.table.columns if c.name.lower() in names]
+    column = typed_name(shared[0]) if shared else "k"
+    hint = f"ON {typed_name(first.alias)}.{column} = {typed_name(second.alias)}.{column}, or {EXACT}"
     return scope.fault(message, "SKIMQL_CROSS_PRODUCT", second.span, hint)
 
 

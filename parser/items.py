@@ -281,7 +281,9 @@ class Results:
             if not isinstance(number, exp.Literal) or not number.name.isdigit():
                 message = f"{key.upper()} must be a whole number"
                 raise self.scope.fault(message, "SKIMQL_LIMIT", clause, f"{key.upper()} 10")
-            self._feature(key.upper(), clause)
+            if self.groups or (int(number.name) == 0) == (key == "limit"):
+                # Without groups there is one row: LIMIT 10 and OFFSET 0 keep it.
+                self._feature(key.upper(), clause)
             if key == "limit":
                 self.limit = int(number.name)
             else:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from ..errors import SkimqlError
 from .classes import Equality, Key
 from .facts import Fact, always_false, facts_of
-from .fragment import Fragment
+from .fragment import Fragment, join_fragments
 from .relations import Join, NamedEquality
 from .scope import EXACT, Scope, bound_fragment
 
@@ -120,7 +120,8 @@ def _sort(node: exp.Expr, scope: Scope, join: Join, conditions: Conditions) -> N
     whole = scope.fragment(node)
     vertices = whole.vertices
     if len(vertices) > 1:
-        conditions.equalities.append(_equality(node, scope, join))
+        if not (isinstance(node, exp.Or) and _sort_factored(node, scope, join, conditions)):
+            conditions.equalities.append(_equality(node, scope, join))
         return
     if _is_true(node):
         return
@@ -131,6 +132,36 @@ def _sort(node: exp.Expr, scope: Scope, join: Join, conditions: Conditions) -> N
     vertex = next(iter(vertices), 0)
     condition = whole.wrapped() if isinstance(node, exp.Or) else whole
     conditions.add_filter(vertex, condition, movable=cannot_fail(node, scope, join))
+
+
+def _sort_factored(node: exp.Or, scope: Scope, join: Join, conditions: Conditions) -> bool:
+    """``(p AND q) OR (p AND r)`` as ``p AND (q OR r)``, where what is left of the OR reads one table.
+
+    Returns whether it was of that form; Spark factors so too, and NULLs come out the same.
+    """
+    branches = [{scope.fragment(c).pieces: c for c in conjuncts(branch)} for branch in _disjuncts(node)]
+    common = [c for pieces, c in branches[0].items() if all(pieces in b for b in branches)]
+    shared = {scope.fragment(c).pieces for c in common}
+    rests = [[scope.fragment(c) for p, c in b.items() if p not in shared] for b in branches]
+    vertices = {v for rest in rests for part in rest for v in part.vertices}
+    if not common or len(vertices) > 1:
+        return False
+    for condition in common:
+        _sort(condition, scope, join, conditions)
+    if all(rests):
+        either = join_fragments([join_fragments(rest, " AND ") for rest in rests], " OR ")
+        conditions.add_filter(next(iter(vertices), 0), either.wrapped(), movable=False)
+    return True
+
+
+def _disjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The operands of OR, through parentheses."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Or):
+        yield from _disjuncts(inner.left)
+        yield from _disjuncts(inner.right)
+    else:
+        yield inner
 
 
 def _is_true(node: exp.Expr) -> bool:

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from sqlglot import exp
 
 from ..errors import SkimqlError, UnknownName
-from .fragment import Ref
+from .fragment import Ref, typed_name
 from .join_graph import Schema, Span, TableSchema
 from .scope import EXACT, NamedSelect, Output, Relation, Scope, walk_outside_subqueries
 from .select import parse_select
@@ -68,9 +68,14 @@ class Occurrence:
 
 @dataclass(slots=True)
 class Join:
-    """Everything FROM says, flattened: vertices and conditions, whatever the syntax they came in."""
+    """Everything FROM says, flattened: vertices and conditions, whatever the syntax they came in.
+
+    With `whole_views` every view is a table; `views_read` tells whether one was read through.
+    """
 
     schema: Schema
+    whole_views: bool = False
+    views_read: bool = False
     occurrences: list[Occurrence] = field(default_factory=list)
     conditions: list[Conjunct | NamedEquality] = field(default_factory=list)
     outer_joins: list[OuterJoin] = field(default_factory=list)
@@ -171,7 +176,7 @@ class Join:
             if not found:
                 where = " or ".join(r.shown for r in relations)
                 message = f"there is no column {name!r} in {where}"
-                hint = f"ON {left[0].shown}.k = {right[0].shown}.k"
+                hint = f"ON {_condition_hint(left[0], right[0])}"
                 raise scope.fault(message, "SKIMQL_UNKNOWN_COLUMN", span, hint, UnknownName)
             merged = scope.merged.get(name.lower()) if relations is left else None
             sides.append(merged or found[0][1])
@@ -268,9 +273,9 @@ class Join:
 
     def _view_outputs(self, table: TableSchema, alias: str, span: Span, scope: Scope) -> tuple[Output, ...]:
         """A view's columns over its base tables; none if it is no view, or one that Spark evaluates whole."""
-        if table.view is None:
+        if table.view is None or self.whole_views:
             return ()
-        trial = Join(self.schema, list(self.occurrences))
+        trial = Join(self.schema, occurrences=list(self.occurrences))
         try:
             source = parse_select(table.view)
             inside = Scope(source, scope.shown, self.schema, place=span)
@@ -283,6 +288,7 @@ class Join:
             return ()
         first, self.occurrences = len(self.occurrences), trial.occurrences
         self._name_single(first, alias)
+        self.views_read = True
         self.conditions.extend(replace(c, origin=None) for c in trial.conditions)
         return outputs
 
@@ -300,7 +306,8 @@ class Join:
         if relation.name and any(r.shown.lower() == relation.shown.lower() for r in scope.relations):
             own = relation.shown
             message = f"{own} stands in FROM twice, so its columns are ambiguous"
-            hint = f"{own} AS a JOIN {own} AS b ON a.k = b.k"
+            column = typed_name(relation.outputs[0].name) if relation.outputs else "k"
+            hint = f"{relation.typed} AS a JOIN {relation.typed} AS b ON a.{column} = b.{column}"
             raise scope.fault(message, "SKIMQL_AMBIGUOUS_NAME", relation.span, hint, UnknownName)
         scope.relations.append(relation)
         scope.star.extend(relation.outputs)
@@ -322,10 +329,18 @@ class Join:
 
 def unknown_table(name: str, span: Span, scope: Scope) -> SkimqlError:
     """No such table; the hint lists near names."""
-    known = [*scope.named, *scope.schema]
-    near = get_close_matches(name.lower(), [k.lower() for k in known], 3)
-    hint = ", ".join(near or sorted(known)) or "register one first"
+    known = {k.lower(): k for k in [*scope.named, *scope.schema]}
+    near = [known[n] for n in get_close_matches(name.lower(), list(known), 3)] or sorted(known.values())
+    hint = ", ".join(".".join(map(typed_name, k.split("."))) for k in near[:10]) or "register one first"
     return scope.fault(f"there is no table {name!r}", "SKIMQL_UNKNOWN_TABLE", span, hint, UnknownName)
+
+
+def _condition_hint(left: Relation, right: Relation) -> str:
+    """An equality of two relations as it may be typed, on the first column of one name that both have."""
+    names = {o.name.lower() for o in right.outputs}
+    shared = [typed_name(o.name) for o in left.outputs if o.name.lower() in names]
+    column = shared[0] if shared else "k"
+    return f"{left.typed}.{column} = {right.typed}.{column}"
 
 
 def _nodes(value: object) -> Iterator[exp.Expr]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 
 from sqlglot import exp
 
-from ..errors import ParseError
+from ..errors import ParseError, UnsupportedQuery
 from .aggregates import count_rows
 from .expressions import Aggregated
 from .graph import build_graph, vertices_of
@@ -42,6 +43,7 @@ def resolve(
         ``spark.sql.ansi.enabled`` of the session: it decides the type in which keys are compared.
     known : collection of str
         The names among `FEATURES` that the caller can run; a query that uses another is refused by its name.
+        With ``cross product`` a disconnected graph is let through.
     strict : bool
         False to look at a query that nobody runs: every feature is let through, also a graph that is
         disconnected, or cyclic without ``BEHAVIOR 'do_nothing'``.
@@ -60,7 +62,7 @@ def resolve(
     Time O(v^2 * c) for v tables and c join classes, besides the parsing.
     """
     try:
-        query = _resolve(statement, schema, ansi, strict)
+        query = _resolve(statement, schema, ansi, known, strict)
     except RecursionError as error:
         message = "the statement is nested too deeply"
         raise ParseError(message, "SKIMQL_TOO_DEEP", statement.sql, (0, len(statement.sql))) from error
@@ -69,7 +71,9 @@ def resolve(
     return query
 
 
-def _resolve(statement: ApproximateSelect, schema: Schema, ansi: bool, strict: bool) -> Query:
+def _resolve(
+    statement: ApproximateSelect, schema: Schema, ansi: bool, known: Collection[str], strict: bool
+) -> Query:
     source = parse_select(statement.select_sql, statement.sql)
     outside = Scope(source, statement.sql, schema)
     select = source.tree
@@ -91,11 +95,32 @@ def _resolve(statement: ApproximateSelect, schema: Schema, ansi: bool, strict: b
     if subquery is not None:
         return _set_query(query, select, subquery, outside)
     join = Join(schema)
+    try:
+        return _join_query(query, select, join, outside, ansi, known, strict)
+    except UnsupportedQuery:
+        if not join.views_read:
+            raise
+        # What cannot be split over a view's tables may be one expression of the view as a whole.
+        with suppress(UnsupportedQuery):
+            return _join_query(query, select, Join(schema, whole_views=True), outside, ansi, known, strict)
+        raise
+
+
+def _join_query(
+    query: Query,
+    select: exp.Select,
+    join: Join,
+    outside: Scope,
+    ansi: bool,
+    known: Collection[str],
+    strict: bool,
+) -> Query:
     scope = join.read(select, outside)
     refuse_outer_joins(join, scope)
     conditions = read_conditions(join)
-    tolerant = not strict or statement.accuracy.behavior == "do_nothing"
-    built = build_graph(join, conditions, scope, ansi, cyclic=tolerant, disconnected=not strict)
+    cyclic = not strict or query.accuracy.behavior == "do_nothing"
+    disconnected = not strict or "cross product" in known
+    built = build_graph(join, conditions, scope, ansi, cyclic=cyclic, disconnected=disconnected)
     results = Results(select, scope, join)
     results.read()
     return replace(

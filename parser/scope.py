@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from sqlglot import exp
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
 from ..errors import SkimqlError, UnknownName, UnsupportedQuery
-from .fragment import Fragment, Ref, spaced
+from .fragment import Fragment, Ref, spaced, typed_name
 from .join_graph import Schema, Span, TableSchema
 from .select import Source
 from .subquery import refuse_outer_names
@@ -43,6 +44,37 @@ GENERATORS = frozenset(
 )
 
 
+UNITS = frozenset(
+    [
+        *(
+            "YEAR",
+            "YEARS",
+            "QUARTER",
+            "QUARTERS",
+            "MONTH",
+            "MONTHS",
+            "WEEK",
+            "WEEKS",
+            "DAY",
+            "DAYS",
+            "HOUR",
+            "HOURS",
+        ),
+        *(
+            "MINUTE",
+            "MINUTES",
+            "SECOND",
+            "SECONDS",
+            "MILLISECOND",
+            "MILLISECONDS",
+            "MICROSECOND",
+            "MICROSECONDS",
+        ),
+        *("DAYOFWEEK", "DAYOFYEAR", "DOW", "DOY", "EPOCH"),
+    ]
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """A column that a relation offers: its name, and the base column or SELECT item that it is.
@@ -68,6 +100,11 @@ class Relation:
     def shown(self) -> str:
         """The name for messages."""
         return ".".join(self.name) or "the subquery"
+
+    @property
+    def typed(self) -> str:
+        """The name as it may be typed before a column."""
+        return ".".join(map(typed_name, self.name))
 
     def answers_to(self, qualifier: tuple[str, ...]) -> bool:
         """Whether ``qualifier.column`` may mean a column of this relation."""
@@ -163,15 +200,21 @@ class Scope:
             hint = "give the columns or tables different names"
         else:
             message = f"{name} is in {' and '.join(owners)}"
-            hint = f"{owners[0]}.{name}"
+            first = next(r for r, _ in found)
+            hint = f"{first.typed}.{typed_name(name)}" if first.name else "give the subquery a name"
         raise self.fault(message, "SKIMQL_AMBIGUOUS_NAME", column, hint, UnknownName)
 
     def _unknown(self, column: exp.Column, parts: tuple[str, ...]) -> SkimqlError:
         owners = [r for r in self.relations if r.answers_to(parts[:1])] if len(parts) > 1 else []
         if len(parts) > 1 and not owners:
             known = [r.shown for r in self.relations]
-            near = get_close_matches(parts[0].lower(), [k.lower() for k in known], 1)
-            hint = f"{near[0]}.{parts[1]}" if near else f"one of the tables in FROM: {', '.join(known)}"
+            typed = {r.shown.lower(): r.typed for r in self.relations}
+            near = get_close_matches(parts[0].lower(), list(typed), 1)
+            hint = (
+                f"{typed[near[0]]}.{typed_name(parts[1])}"
+                if near
+                else f"one of the tables in FROM: {', '.join(known)}"
+            )
             message = f"there is no table or alias {parts[0]!r} in FROM"
             return self.fault(message, "SKIMQL_UNKNOWN_TABLE", column, hint, UnknownName)
         name = parts[1] if owners else parts[0]
@@ -200,6 +243,7 @@ class Scope:
         subqueries = [
             self.source.token_range(q) for q in walk_outside_subqueries(node) if isinstance(q, exp.Query)
         ]
+        self._refuse_stray_names(node, replaced, subqueries)
         pieces: list[str | Ref] = []
         skip_to = -1
         for index, text in spaced(self.source.tokens, self.source.sql, first, last, subqueries):
@@ -212,6 +256,40 @@ class Scope:
             else:
                 pieces.append(text)
         return Fragment(_merged(pieces), self._is_simple(node, first))
+
+    def _refuse_stray_names(
+        self,
+        node: exp.Expr,
+        replaced: dict[int, tuple[int, Fragment]],
+        subqueries: list[tuple[int, int]],
+    ) -> None:
+        """Refuse a name that looks like a column and that sqlglot does not show as one.
+
+        ``date_trunc(f, ts)`` reads its unit from column f in Spark; sqlglot takes f for the unit itself. Left as
+        it stands, the name would be looked up in one table without our knowing.
+        """
+        tokens = self.source.tokens
+        first, last = self.source.token_range(node)
+        covered = {i for start, (end, _) in replaced.items() for i in range(start, end + 1)}
+        covered |= {i for start, end in subqueries for i in range(start, end + 1)}
+        own = {p.name.lower() for f in node.find_all(exp.Lambda) for p in f.expressions}
+        for index in range(first, last + 1):
+            name = tokens[index].text.lower()
+            if index in covered or tokens[index].token_type not in (TokenType.VAR, TokenType.IDENTIFIER):
+                continue
+            before = tokens[index - 1].text.upper() if index else ""
+            after = tokens[index + 1].text if index + 1 < len(tokens) else ""
+            if (
+                name in own
+                or name.upper() in UNITS
+                or before in (".", "AS", "COLLATE")
+                or after in ("(", "=>")
+            ):
+                continue
+            if self.find(name) or (after == "." and any(r.answers_to((name,)) for r in self.relations)):
+                span = self.place or self.source.span_between(index, index)
+                message = f"{tokens[index].text} cannot be read as a column here"
+                raise self.fault(message, "SKIMQL_UNSUPPORTED_FUNCTION", span, EXACT)
 
     def _is_simple(self, node: exp.Expr, first: int) -> bool:
         """Whether the text needs no parentheses as an operand; sqlglot adds some that are not in the text."""
@@ -227,6 +305,8 @@ class Scope:
             elif isinstance(inner, exp.Window):
                 message = "a window function cannot be estimated"
                 raise self.fault(message, "SKIMQL_WINDOW", inner, EXACT)
+            elif isinstance(inner, exp.Star):
+                raise self.fault("* cannot stand here", "SKIMQL_NOT_AGGREGATED", inner, "name the columns")
             elif isinstance(inner, exp.AggFunc):
                 message = "an aggregate cannot stand here"
                 raise self.fault(message, "SKIMQL_MISPLACED_AGGREGATE", inner, EXACT)
@@ -282,7 +362,7 @@ def _merged(pieces: list[str | Ref]) -> tuple[str | Ref, ...]:
 
 def near_names(name: str, known: list[str], limit: int = 5) -> str:
     """The names most like `name`, or the first few if none is like it."""
-    spelled = {k.lower(): k for k in known}
+    spelled = {k.lower(): typed_name(k) for k in known}
     near = [spelled[n] for n in get_close_matches(name.lower(), list(spelled), 3)]
     if near:
         return ", ".join(near)

@@ -34,7 +34,7 @@ from .linear import LinearSketch
 from .linear import update_many as update_many
 from .xi import Family, Keys, Values
 
-BLOCK = 1 << 16  # tuples; smaller blocks spend their time clearing bins, larger ones leave the cache
+BLOCK = 1 << 15  # tuples; smaller blocks spend their time clearing bins, larger ones leave the cache
 FREE_BUCKET_BITS = 31  # hash bits behind a bucket when the number of buckets is not a power of two
 MOST_BUCKETS = 1 << 30
 
@@ -113,7 +113,8 @@ class ConvolutionSpec:
             values = family.values(column, self.rows, self.slot_bits)
             slots = values.view(np.int64)
             if not self.power_of_two:
-                slots = self.buckets_of(values) << 1 | (slots & 1)
+                for row, hashed in zip(slots, values, strict=True):  # row by row for the cache
+                    row[:] = self.buckets_of(hashed) << 1 | (row & 1)
             total = slots if total is None else _add_slots(total, slots, self.buckets, self.power_of_two)
         assert total is not None, "a sketch without attributes has no buckets"
         return total
@@ -227,13 +228,14 @@ def check_families_and_dtype(families: tuple[Family, ...], dtype: str) -> None:
 def _add_slots(
     a: NDArray[np.int64], b: NDArray[np.int64], buckets: int, power_of_two: bool
 ) -> NDArray[np.int64]:
-    """Add the buckets and multiply the signs of two slots, reusing `a`."""
-    sign = (a ^ b) & 1
-    a &= ~1
-    a += b & ~1
-    if power_of_two:
-        a &= 2 * buckets - 1
-    else:
-        np.subtract(a, 2 * buckets, out=a, where=a >= 2 * buckets)
-    a |= sign
+    """Add the buckets and multiply the signs of two arrays of slots, into `a`; row by row for the cache."""
+    for row, other in zip(a, b, strict=True):
+        sign = (row ^ other) & 1
+        row &= ~1
+        row += other & ~1
+        if power_of_two:
+            row &= 2 * buckets - 1
+        else:
+            np.subtract(row, 2 * buckets, out=row, where=row >= 2 * buckets)
+        row |= sign
     return a

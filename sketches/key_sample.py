@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .sample_join import KnownKeys
+from .known_keys import KnownKeys
 from .xi import Family, as_keys
 
 Floats = npt.NDArray[np.float64]
@@ -95,6 +95,7 @@ class KeySample:
         self._pending: list[tuple[Ints, Ints]] = []
         self._pending_tuples = 0
         self._unseen: Floats = np.zeros((len(spec.columns), 2))
+        self._totals: Ints = np.zeros(len(spec.columns), np.int64)
 
     @property
     def keys(self) -> Ints:
@@ -120,6 +121,11 @@ class KeySample:
         return self.threshold / self.spec.everything
 
     @property
+    def totals(self) -> Ints:
+        """Exact total weight of *all* tuples, kept or not, int64, shape (columns,)."""
+        return self._totals.copy()
+
+    @property
     def unseen(self) -> Floats:
         """Smallest and largest net weight that a key can have, float64, shape (columns, 2).
 
@@ -131,7 +137,7 @@ class KeySample:
     def nbytes(self) -> int:
         """Bytes of the arrays held once pending tuples are folded in."""
         self._compact()
-        return self._keys.nbytes + self._weights.nbytes
+        return self._keys.nbytes + self._weights.nbytes + self._totals.nbytes
 
     def weight(self, column: str) -> Ints:
         """Net weights of one column, int64, shape (n,), in the order of :attr:`keys`.
@@ -159,7 +165,19 @@ class KeySample:
         """The kept keys with the weights of these columns, for the estimators of `sample_join`."""
         rows = [self._column(c) for c in columns]
         certain = np.full(self.keys.size, self.probability == 1.0)
-        return KnownKeys(self.keys, self.weights[rows], certain, self.probability, self._unseen[rows])
+        return KnownKeys(
+            self.keys,
+            self.weights[rows],
+            certain,
+            self.probability,
+            self._unseen[rows],
+            self.ranks(self.keys),
+            self._totals[rows].astype(np.float64),
+        )
+
+    def ranks(self, keys: Ints) -> Floats:
+        """Hashes of any keys as fractions in [0, 1): those below :attr:`probability` are kept."""
+        return np.asarray(self._hash(keys) / self.spec.everything)
 
     def check_joins(self, other: object) -> None:
         """Raise ValueError, with both hash functions, unless the other sample keeps the same keys."""
@@ -187,6 +205,7 @@ class KeySample:
         """
         keys, weights = checked_batch(keys, weights, len(self.spec.columns))
         if keys.size:
+            self._totals = exact_totals(self._totals, weights)
             self._unseen[:] = -np.inf, np.inf
         for start in range(0, keys.size, _BLOCK):
             block, block_weights = keys[start : start + _BLOCK], weights[:, start : start + _BLOCK]
@@ -207,16 +226,17 @@ class KeySample:
         """An independent sample with the same content."""
         twin = KeySample(self.spec)
         twin._threshold, twin._keys, twin._weights = self.threshold, self.keys.copy(), self.weights.copy()
-        twin._unseen = self.unseen
+        twin._unseen, twin._totals = self.unseen, self.totals
         return twin
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Arrays from which :meth:`from_state` restores the sample: keys, weights, the largest hash to keep
-        and the bounds of unseen weights."""
+        """Arrays from which :meth:`from_state` restores the sample: keys, weights, the largest hash to keep,
+        the totals and the bounds of unseen weights."""
         return {
             "keys": self.keys.copy(),
             "weights": self.weights.copy(),
             "last_hash": np.array([self.threshold - 1], np.uint64),
+            "totals": self.totals,
             "unseen": self.unseen,
         }
 
@@ -237,6 +257,7 @@ class KeySample:
         if keys.size > spec.capacity or np.any(keys[1:] <= keys[:-1]) or np.any(sample._hash(keys) > last):
             raise ValueError(f"the stored keys are not a sample of {spec}")
         sample._keys, sample._weights = keys.copy(), weights.copy()
+        sample._totals[:] = state["totals"]
         sample._unseen[:] = state["unseen"]
         return sample
 
@@ -262,6 +283,7 @@ class KeySample:
             keys, weights = keys[kept], weights[:, kept]
         if sign < 0 and np.any(weights == np.iinfo(np.int64).min):
             raise OverflowError("a net weight of -2**63 has no negative in int64")
+        self._totals = exact_totals(self._totals, sign * other._totals[:, np.newaxis])
         self._append(keys.copy(), weights * sign)
         self._compact()
 
@@ -343,6 +365,16 @@ def net_weights(keys: Ints, weights: Ints) -> tuple[Ints, Ints]:
     _refuse_wrapped(weights, starts, sums)
     used = np.any(sums != 0, axis=0)
     return keys[starts][used], sums[:, used]
+
+
+def exact_totals(totals: Ints, weights: Ints) -> Ints:
+    """Totals after adding weights of shape (columns, n); OverflowError if one leaves int64."""
+    low = np.sum(weights & 0xFFFFFFFF, axis=1)
+    high = np.sum(weights >> 32, axis=1)
+    sums = [int(t) + (int(h) << 32) + int(small) for t, h, small in zip(totals, high, low, strict=True)]
+    if any(not -(1 << 63) <= total < 1 << 63 for total in sums):
+        raise OverflowError("the total weight leaves int64: use coarser units for the summed column")
+    return np.array(sums, np.int64)
 
 
 def _refuse_wrapped(weights: Ints, starts: npt.NDArray[np.intp], sums: Ints) -> None:

@@ -36,7 +36,7 @@ class SketchSpec(Protocol):
 
     @property
     def dtype(self) -> str:
-        """ "int64" or "float64"."""
+        """Type of the counters: int64 or float64."""
 
     @property
     def shape(self) -> tuple[int, int]:

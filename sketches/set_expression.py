@@ -22,6 +22,7 @@ large streams is uncertain however the sketches are combined (Theorem 2.1 has th
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -58,7 +59,7 @@ class CellSketch(Protocol):
         """What each cell holds."""
 
 
-class Expression:
+class Expression(ABC):
     """A set of keys built from streams by ``|`` (union), ``&`` (intersection) and ``-`` (difference)."""
 
     __slots__ = ()
@@ -72,17 +73,17 @@ class Expression:
     def __sub__(self, other: Expression) -> Difference:
         return Difference(self, other)
 
+    @abstractmethod
     def streams(self) -> frozenset[str]:
         """Names of the streams it mentions."""
-        raise NotImplementedError
 
+    @abstractmethod
     def contains(self, member: Mapping[str, Mask]) -> Mask:
         """Which keys are in the set, given for each stream which of them it has; shapes (n,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def most(self, sizes: Mapping[str, float]) -> float:
         """An upper bound on its size, given those of the streams."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from .convolution import ConvolutionSketch, ConvolutionSpec
 from .hash_sketch import frequency_rows, join_size_rows
 from .interval import Estimate, collapse_notes, median_interval, uncertified
 from .key_sample import KeySample, KeySampleSpec, checked_batch, net_weights
-from .sample_join import KnownKeys
+from .known_keys import KnownKeys
 
 Ints = npt.NDArray[np.int64]
 
@@ -149,7 +149,9 @@ class TwoLevel:
         order = np.argsort(keys, kind="stable")
         weights = np.concatenate([self.dense_weights[rows], rest.weights], axis=1)[:, order]
         certain = np.concatenate([np.ones(self.dense_keys.size, bool), rest.certain])[order]
-        return KnownKeys(keys[order], weights, certain, rest.probability, rest.unseen)
+        ranks = np.concatenate([self.sample.ranks(self.dense_keys), rest.ranks])[order]
+        totals = rest.totals + self.dense_weights[rows].sum(axis=1, dtype=np.float64)
+        return KnownKeys(keys[order], weights, certain, rest.probability, rest.unseen, ranks, totals)
 
     def check_joins(self, other: object) -> None:
         """Raise ValueError unless the other synopsis samples the rest by the same hash function."""

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from .key_sample import checked_batch, net_weights
-from .sample_join import KnownKeys, join_terms
+from .known_keys import KnownKeys, join_terms
+from .sample_regression import regress
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 ENTRY_BYTES = 16
+TOTAL_BYTES = 8
 MEDIAN_LOSS = math.pi / 2  # variance of the median of normal rows over that of their mean
 LEAST_BUCKETS = 64
 
@@ -102,12 +104,18 @@ class RestMoments:
         Sum of the products of the weights.
     squared_products : float
         Sum of the squared products.
+    squared_residuals : float
+        What is left of it after regression on the weights, see `sample_regression`.
+    slopes : tuple of float
+        The fitted slope of each table's weights; zeros without a fit.
     """
 
     distinct: tuple[float, ...]
     self_joins: tuple[float, ...]
     join: float
     squared_products: float
+    squared_residuals: float
+    slopes: tuple[float, ...]
 
 
 def rest_moments(pilots: Sequence[KnownKeys], candidates: Ints) -> RestMoments:
@@ -127,17 +135,27 @@ def rest_moments(pilots: Sequence[KnownKeys], candidates: Ints) -> RestMoments:
         distinct.append(weights.size / pilot.probability)
         self_joins.append(float(np.sum(weights**2)) / pilot.probability)
         others.append(
-            KnownKeys(
-                pilot.keys[rest], pilot.weights[:, rest], pilot.certain[rest], pilot.probability, pilot.unseen
+            replace(
+                pilot,
+                keys=pilot.keys[rest],
+                weights=pilot.weights[:, rest],
+                certain=pilot.certain[rest],
+                ranks=pilot.ranks[rest],
+                totals=np.zeros(1),  # only the residuals are looked at
             )
         )
     terms = join_terms(others)
     squared = float(np.sum(terms.terms[0] ** 2 / terms.probabilities))
-    return RestMoments(tuple(distinct), tuple(self_joins), terms.total(), squared)
+    fitted = regress(others, terms)
+    residuals, slopes = squared, (0.0,) * len(others)
+    if fitted and fitted[0].squares / fitted[0].probability < squared:
+        residuals, slopes = fitted[0].squares / fitted[0].probability, fitted[0].slopes
+    return RestMoments(tuple(distinct), tuple(self_joins), terms.total(), squared, residuals, slopes)
 
 
 def sample_variance(squared_products: Floats, probability: Floats) -> Floats:
-    """Variance of a key sample's estimate: ``(1 - p) / p * sum(c**2)`` over the keys it may miss."""
+    """Variance of a key sample: ``(1 - p) / p * sum(c**2)`` over the contributions (or residuals) it may
+    miss."""
     return squared_products * (1.0 - probability) / probability
 
 
@@ -190,7 +208,7 @@ def plan_two_level(
     rest : RestMoments
         Moments of the other keys.
     budget_bytes : int
-        Bytes of each table's synopsis. A dense key takes 16, a sampled key 16, a counter 8.
+        Bytes of each table's synopsis. A dense key takes 16, a sampled key 16, a counter and a total 8.
     rows : int
         Rows of a hash sketch.
 
@@ -209,11 +227,11 @@ def plan_two_level(
     hash sketch (two tables) those of the largest share in either self-join size. Every number of dense keys
     is tried: O(n log n) time.
     """
-    if budget_bytes < ENTRY_BYTES:
+    if budget_bytes < ENTRY_BYTES + TOTAL_BYTES:
         raise ValueError(
-            f"{budget_bytes} bytes hold no sampled key; 16 is the least, some kilobytes are useful"
+            f"{budget_bytes} bytes hold no sampled key; {ENTRY_BYTES + TOTAL_BYTES} is the least"
         )
-    sample = _best_sample(candidates, rest, budget_bytes // ENTRY_BYTES)
+    sample = _best_sample(candidates, rest, (budget_bytes - TOTAL_BYTES) // ENTRY_BYTES)
     plans = {sample.method: sample}
     if len(candidates.weights) == 2 and budget_bytes >= 8 * rows * LEAST_BUCKETS:
         sketch = _best_sketch(candidates, rest, budget_bytes, rows)
@@ -255,14 +273,20 @@ def _best_sample(candidates: CandidateTable, rest: RestMoments, entries: int) ->
     order = np.argsort(-squares, kind="stable")
     # Keys that do not join need no entry: not as dense keys, and a sample loses nothing by drawing them.
     useful = int(np.count_nonzero(squares))
-    counts = np.arange(min(useful, entries - 1) + 1)
+    counts = np.arange(max(min(useful, entries - 1), 0) + 1)
     probability = np.ones(counts.size)
     for present, distinct in zip(candidates.weights != 0, rest.distinct, strict=True):
         left = distinct + _left_over(present[order].astype(np.float64), counts)
         probability = np.minimum(probability, (entries - counts) / np.maximum(left, entries - counts))
-    variances = sample_variance(rest.squared_products + _left_over(squares[order], counts), probability)
-    best = int(np.argmin(variances))
-    return _plan(candidates, order, best, "key sample", entries - best, float(variances[best]))
+    left_over = _left_over(squares[order], counts)
+    # The dense keys are chosen as if nothing were regressed: a pilot knows the residuals too roughly for
+    # that.
+    best = int(np.argmin(sample_variance(rest.squared_products + left_over, probability)))
+    missed = candidates.products - np.array(rest.slopes) @ candidates.weights
+    residuals = rest.squared_residuals + _left_over(missed[order] ** 2, counts[[best]])
+    residuals = np.minimum(residuals, rest.squared_products + left_over[[best]])
+    variance = float(sample_variance(residuals, probability[[best]])[0])
+    return _plan(candidates, order, best, "key sample", entries - best, variance)
 
 
 def _best_sketch(candidates: CandidateTable, rest: RestMoments, budget_bytes: int, rows: int) -> TwoLevelPlan:

@@ -18,6 +18,7 @@ folded         none proven  any int64                the same, one grouping for 
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -93,7 +94,7 @@ class Family(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Seeded:
+class _Seeded(ABC):
     """Seed, identity and derivation, common to all families."""
 
     seed: int
@@ -107,9 +108,9 @@ class _Seeded:
         """Everything but the seed that the functions depend on."""
         return {f.name: int(getattr(self, f.name)) for f in fields(self) if f.name != "seed"}
 
+    @abstractmethod
     def values(self, keys: Keys, functions: int, bits: int) -> Values:
         """See `Family.values`."""
-        raise NotImplementedError
 
     def sign_words(self, keys: Keys, functions: int) -> Values:
         """See `Family.sign_words`."""

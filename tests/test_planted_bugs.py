@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 SELF = "SELECT APPROXIMATE COUNT(*) FROM d a JOIN e b ON a.k = b.k"
 
 
-def right_count(session):
+def check_right_count(session):
     """500 keys, each 3 times against each twice: 3,000 pairs, in the interval and close."""
     session.table("d", session.spark.sql("SELECT id % 500 AS k FROM range(1500)"))
     session.settings = session.settings.with_text({"sparse": "false"})
@@ -24,14 +24,14 @@ def right_count(session):
     assert abs(answer.value - 3000) < 300
 
 
-def nulls_stay_out(session):
+def check_nulls_stay_out(session):
     register(session, d=("k INT", [(None,), (None,), (1,)]), e=("k INT", [(None,), (1,)]))
     assert session.sql(SELF).value == 1
 
 
 def test_without_a_bug_all_is_well(session):
-    right_count(session)
-    nulls_stay_out(session)
+    check_right_count(session)
+    check_nulls_stay_out(session)
 
 
 def test_other_xi_functions_on_the_two_sides_are_seen(session, monkeypatch):
@@ -45,18 +45,18 @@ def test_other_xi_functions_on_the_two_sides_are_seen(session, monkeypatch):
     monkeypatch.setattr(scan, "sketch_plan", other_on_e)
     # The library itself refuses to multiply them; take that guard away too.
     with pytest.raises(ValueError, match="families"):
-        right_count(session)
+        check_right_count(session)
     for module in (convolution, estimate):
         monkeypatch.setattr(module, "check_join", lambda specs, edges: [True, False])
     with pytest.raises(AssertionError):
-        right_count(session)
+        check_right_count(session)
 
 
 def test_a_doubled_estimate_is_seen(session, monkeypatch):
     original = estimate.join_rows
     monkeypatch.setattr(estimate, "join_rows", lambda sketches, edges: 2 * original(sketches, edges))
     with pytest.raises(AssertionError):
-        right_count(session)
+        check_right_count(session)
 
 
 def test_joining_nulls_is_seen(session, monkeypatch):
@@ -65,7 +65,7 @@ def test_joining_nulls_is_seen(session, monkeypatch):
     original = scan.key_column
     monkeypatch.setattr(scan, "key_column", lambda a: F.coalesce(original(a), F.lit(0).cast("bigint")))
     with pytest.raises(AssertionError):
-        nulls_stay_out(session)
+        check_nulls_stay_out(session)
 
 
 def test_hashing_int_against_bigint_is_seen(session, monkeypatch):
@@ -76,7 +76,7 @@ def test_hashing_int_against_bigint_is_seen(session, monkeypatch):
 
     monkeypatch.setattr(scan, "key_column", hashed_as_it_is)
     with pytest.raises(AssertionError):
-        right_count(session)
+        check_right_count(session)
 
 
 def test_a_dropped_sign_is_seen(session, monkeypatch):

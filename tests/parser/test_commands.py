@@ -271,6 +271,7 @@ STATEMENTS = st.one_of(
         st.none() | st.sampled_from(METHODS),
         OPTIONS,
         st.none() | st.integers(0, 2**63 - 1),
+        st.none() | st.integers(1, 2**50),
     ),
 )
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.questions import filters, query
+from support.questions import edges, filters, query
 from support.schemas import XYZ, schema, table
+
+from skimql.errors import UnsupportedQuery
 
 
 def test_a_constant_is_carried_to_every_key_of_its_class():
@@ -17,6 +19,16 @@ def test_a_constant_is_carried_to_every_key_of_its_class():
 def test_a_constant_is_not_carried_to_another_type():
     tables = schema(table("a", k="int"), table("b", k="string"))
     assert filters(query("COUNT(*) FROM a, b WHERE a.k = b.k AND b.k = '05'", tables)) == {"b": "`k` = '05'"}
+
+
+def test_one_constant_on_both_sides_joins_the_tables():
+    resolved = query(
+        "COUNT(*) FROM x, y, z WHERE x.id = 5 AND 5 = y.m AND y.id = z.id",
+        schema(table("x", id="int"), table("y", id="int", m="bigint"), table("z", id="int")),
+    )
+    assert edges(resolved) == [("x", ("`id`",), "y", ("`m`",)), ("y", ("`id`",), "z", ("`id`",))]
+    with pytest.raises(UnsupportedQuery):
+        query("COUNT(*) FROM x, z WHERE x.id = 5 AND z.w = '5'", XYZ)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +64,8 @@ def test_contradictions_through_a_join():
         "w = 'a' AND w = 'A'",
         "n > 1 OR n < 0",
         "w = 3 AND w = 4",
+        "n = 1 AND n = 2e0",
+        "1e0 = 2e0",
     ],
 )
 def test_what_is_not_plainly_contradictory_is_left_to_spark(where):

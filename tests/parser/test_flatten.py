@@ -56,15 +56,22 @@ def test_views_are_read_through_and_kept_whole_where_spark_must_evaluate_them():
         assert query(f"COUNT(*) FROM x JOIN {name} USING (id)", tables).graph.vertices[1].table == name
 
 
-def test_a_mistake_about_a_view_is_shown_at_its_name():
-    tables = schema(
-        *XYZ.values(), table("big", id="int", d="date", view="SELECT id, current_date() AS d FROM y")
-    )
-    tables["days"] = table("days", d="int")
+def test_what_cannot_be_split_over_a_view_is_asked_of_the_view_as_a_whole():
+    view = "SELECT x.id, n / m AS ratio FROM x JOIN y ON x.id = y.id"
+    tables = schema(*XYZ.values(), table("ratios", id="int", ratio="double", view=view))
+    resolved = query("SUM(r.ratio) FROM ratios r JOIN z USING (id)", tables)
+    assert [v.table for v in resolved.graph.vertices] == ["ratios", "z"]
+    assert [v.table for v in query("COUNT(id) FROM ratios", tables).graph.vertices] == ["x", "y"]
+
+
+def test_a_mistake_inside_a_view_is_shown_at_its_name():
+    view = "SELECT x.id, n / m AS ratio FROM x JOIN y ON x.id = y.id"
+    tables = schema(*XYZ.values(), table("ratios", id="int", ratio="double", view=view))
     with pytest.raises(UnsupportedQuery) as caught:
-        query("COUNT(*) FROM big, x WHERE big.id < x.id", tables)
+        query("SUM(r.ratio), MAX(r.id) FROM ratios r", tables)
     start, end = caught.value.span
-    assert caught.value.sql[start:end] == "big.id < x.id"
+    assert caught.value.sql[start:end] == "ratios r"
+    assert caught.value.code == "SKIMQL_CROSS_EXPRESSION"
 
 
 def test_columns_of_subqueries_are_expressions_of_their_tables():

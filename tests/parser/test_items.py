@@ -80,6 +80,11 @@ def test_expressions_of_groups():
     assert [i.expression for i in resolved.items] == [Grouped(0), Operation("*", (Grouped(0), Aggregated(0)))]
 
 
+def test_a_limit_on_one_row_is_no_feature():
+    resolved = query("COUNT(*) FROM x ORDER BY 1 LIMIT 10 OFFSET 0", XYZ)
+    assert (resolved.features, resolved.limit) == ((), 10)
+
+
 def test_having_prefers_the_alias_of_an_aggregate():
     resolved = query("n, COUNT(*) AS m FROM x JOIN y USING (id) GROUP BY n HAVING m BETWEEN 1 AND 3", XYZ)
     ends = (Operation(">=", (Aggregated(0), Constant(1))), Operation("<=", (Aggregated(0), Constant(3))))
@@ -167,6 +172,9 @@ def test_filter_is_a_guard():
         ("SUM(CASE WHEN x.n > y.m THEN 1 END)" + JOINED, "CROSS_EXPRESSION", "x.n > y.m"),
         ("COUNT(DISTINCT n + m)" + JOINED, "CROSS_EXPRESSION", "n + m"),
         ("COUNT(*) AS c FROM x HAVING d > 1", "UNKNOWN_COLUMN", "d"),
+        ("COUNT(x.*) FROM x", "NOT_AGGREGATED", "*"),
+        ("COUNT(date_trunc(w, current_date())) FROM z", "UNSUPPORTED_FUNCTION", "w"),
+        ("COUNT(trunc(current_date(), z.w)) FROM z", "UNSUPPORTED_FUNCTION", "z"),
         ("percentile(n, 0.5) FROM x", "UNSUPPORTED_AGGREGATE", "percentile(n, 0.5)"),
     ],
 )  # fmt: skip
@@ -190,7 +198,7 @@ def test_what_the_caller_does_not_know_is_refused_by_name(name):
         "GROUP BY over several tables": "COUNT(*) FROM x JOIN y USING (id) GROUP BY n, m",
         "HAVING": "COUNT(*) FROM x HAVING COUNT(*) > 1",
         "ORDER BY": "COUNT(*) FROM x GROUP BY n ORDER BY n",
-        "LIMIT": "COUNT(*) FROM x LIMIT 1",
+        "LIMIT": "COUNT(*) FROM x LIMIT 0",
         "OFFSET": "COUNT(*) FROM x OFFSET 1",
         "cyclic join": "COUNT(*) FROM x a, x b, x c WHERE a.id = b.id AND b.n = c.n AND c.id = a.n "
         "BEHAVIOR 'do_nothing'",

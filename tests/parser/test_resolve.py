@@ -303,3 +303,27 @@ def test_double_quotes_hold_text():
         with pytest.raises(Exception, match="backticks") as caught:
             query(text, XYZ)
         assert caught.value.code == "SKIMQL_DOUBLE_QUOTES"
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("(x.id = y.id AND n = 1) OR (x.id = y.id AND n = 2)", {"x": "((`n` = 1) OR (`n` = 2))"}),
+        (
+            "(n > 5 AND x.id = y.id AND m = 1) OR ((x.id = y.id) AND (m = 2 AND n > 5))",
+            {"x": "`n` > 5", "y": "((`m` = 1) OR (`m` = 2))"},
+        ),
+        ("x.id = y.id OR (x.id = y.id AND n = 2)", {}),
+    ],
+)
+def test_what_all_sides_of_an_or_share_is_taken_out(condition, expected):
+    for text in (f"COUNT(*) FROM x JOIN y ON {condition}", f"COUNT(*) FROM x, y WHERE {condition}"):
+        resolved = query(text, XYZ)
+        assert edges(resolved) == [("x", ("`id`",), "y", ("`id`",))]
+        assert filters(resolved) == expected
+
+
+def test_an_or_that_still_reads_two_tables_is_refused():
+    with pytest.raises(UnsupportedQuery) as caught:
+        query("COUNT(*) FROM x JOIN y ON (x.id = y.id AND n = 1) OR (x.id = y.id AND m = 2)", XYZ)
+    assert caught.value.code == "SKIMQL_OR_JOIN"

@@ -165,6 +165,7 @@ def test_exact_explain_estimate_and_set():
         ("SELECT APPROXIMATE 1 ERROR WITHIN 500%", "500%"),
         ("SELECT APPROXIMATE 1 USING hush", "hush"),
         ("SELECT APPROXIMATE 1 SEED 1.5", "1.5"),
+        ("SELECT APPROXIMATE 1 SIZE 0 KB", "SIZE 0 KB"),
         ("SELECT APPROXIMATE 1 SEED 1 SEED 2", "SEED 2"),
         ("SELECT APPROXIMATE 1 OPTIONS (a = 1, A = 2)", "A"),
         ("SELECT APPROXIMATE 1 BEHAVIOR 'strickt'", "'strickt'"),

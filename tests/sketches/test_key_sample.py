@@ -28,7 +28,7 @@ def sample_of(*batches, spec=SPEC):
 
 def same(a, b):
     left, right = a.state(), b.state()
-    return all(np.array_equal(left[k], right[k]) for k in ("keys", "weights", "last_hash"))
+    return all(np.array_equal(left[k], right[k]) for k in ("keys", "weights", "last_hash", "totals"))
 
 
 def hashes(keys, spec=SPEC):
@@ -122,7 +122,8 @@ def test_large_batches_keep_what_small_batches_keep():
         pieces.update(piece)
     assert same(whole, pieces)
     assert whole.keys.size == 500
-    assert whole.nbytes == 500 * spec.entry_bytes == 8000
+    assert whole.nbytes == 500 * spec.entry_bytes + 8 == 8008
+    assert whole.totals.tolist() == [300_000]
 
 
 def test_deleting_every_tuple_leaves_no_key_but_the_threshold_stays():
@@ -163,12 +164,18 @@ def test_bounds_on_unseen_weights_add_up_and_are_lost_by_an_update():
         a.bound_unseen("count", 1, 5)
 
 
-def test_an_overflowing_weight_is_refused_and_not_wrapped():
+def test_an_overflowing_total_is_refused_and_leaves_the_sample_as_it_was():
     sample = KeySample(SPEC)
     sample.update(batch([1, 2]), batch([2**62, 5]))
-    sample.update(batch([1]), batch([2**62]))
-    with pytest.raises(OverflowError, match="leaves int64"):
-        sample.keys  # noqa: B018 - reading folds the pending tuples in
+    before = sample.copy()
+    with pytest.raises(OverflowError, match="total weight leaves int64"):
+        sample.update(batch([1]), batch([2**62]))
+    assert same(sample, before)
+
+
+def test_an_overflowing_weight_is_refused_and_not_wrapped():
+    with pytest.raises(OverflowError, match="net weight of a key leaves int64"):
+        net_weights(batch([1, 1, 2]), np.array([[2**62, 2**62, -(2**62)]]))
 
 
 def test_sums_that_pass_beyond_int64_and_return_are_exact():

@@ -11,7 +11,8 @@ from support.theory import most_misses
 from skimql.sketches.convolution import ConvolutionSpec
 from skimql.sketches.hash_sketch import frequency_rows, hash_spec, join_size_rows
 from skimql.sketches.key_sample import KeySampleSpec
-from skimql.sketches.sample_join import estimate_average, estimate_join, join_terms
+from skimql.sketches.known_keys import join_terms
+from skimql.sketches.sample_join import estimate_average, estimate_join
 from skimql.sketches.two_level import TwoLevel, TwoLevelSpec, sketch_join, subjoin_rows
 from skimql.sketches.two_level_plan import heaviest
 from skimql.sketches.xi import make_family
@@ -78,9 +79,9 @@ def test_dense_keys_never_reach_the_rest(spec):
     assert not np.any(rest)
 
 
-def test_bytes_are_sixteen_for_each_dense_and_each_sampled_key():
+def test_bytes_are_sixteen_for_each_key_and_eight_for_the_total():
     table = table_of([(k, 1) for k in range(41)], SAMPLE)
-    assert table.nbytes == 16 * (3 + 6)
+    assert table.nbytes == 16 * (3 + 6) + 8
     assert table_of([(1, 1)], SKETCH).nbytes == 16 * 3 + 8 * 3 * 16
 
 

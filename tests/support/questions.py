@@ -13,7 +13,8 @@ def query(text, schema, **settings):
         text = "SELECT APPROXIMATE " + text
     statement = parse_statement(text)
     assert isinstance(statement, ApproximateSelect), statement
-    return resolve(statement, schema, known=FEATURES, **settings)
+    settings.setdefault("known", set(FEATURES) - {"cross product"})
+    return resolve(statement, schema, **settings)
 
 
 def edges(resolved):

@@ -28,19 +28,21 @@ class ManySeeds:
             batches = prepared.columns.toArrow().combine_chunks().to_batches(max_chunksize=65_536)
             self.scans.append((prepared, batches))
 
-    def built(self, seed):
-        """Every sketch of the plan under another seed."""
+    def built(self, seed, sparse=None):
+        """Every sketch of the plan under another seed; `sparse` says whether maps are kept."""
         out = {}
         for prepared, batches in self.scans:
             sketches = {
                 i: sketch_plan(self.plan.synopses[i], seed, old.spec.dtype)
                 for i, old in prepared.sketches.items()
             }
+            if sparse is not None:
+                sketches = {i: replace(plan, sparse=sparse) for i, plan in sketches.items()}
             sent = task(sketches, prepared.feeds)(iter(batches))
             rows = [row for batch in sent for row in batch.to_pylist()]
             out |= add_up(replace(prepared, sketches=sketches), rows)
         return [out[i] for i in range(len(out))]
 
-    def answer(self, seed, confidence=0.95):
+    def answer(self, seed, confidence=0.95, sparse=None):
         """The answer under another seed."""
-        return answer_plan(self.plan, self.built(seed), confidence)
+        return answer_plan(self.plan, self.built(seed, sparse), confidence)
