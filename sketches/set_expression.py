@@ -39,9 +39,7 @@ from .witness import estimate_keys, estimate_share
 
 Mask = NDArray[np.bool_]
 
-SINGLES_PER_BUCKET = 1 / math.log(
-    2
-)  # the sum over halving rates of rate * exp(-rate), whatever the first rate
+SINGLES_PER_BUCKET = 1 / math.log(2)  # sum over halving rates of rate * exp(-rate)
 
 
 class CellSketch(Protocol):
