@@ -18,6 +18,7 @@ from .gamma_interval import poisson_sum, ratio_interval, signed_gamma_interval
 from .interval import Estimate, clip, exact, note_useless
 from .known_keys import Floats, JoinTerms, KnownKeys, join_terms
 from .sample_regression import Regression, regress
+from .xi import Family
 
 UNBOUNDED = "no bound on the weight of unseen keys: the largest sampled one stands in for it"
 LINEARISED = "the largest sampled residual stands in for the largest unseen one"
@@ -29,8 +30,9 @@ class SampledTable(Protocol):
     def known(self, columns: Sequence[str]) -> KnownKeys:
         """The known keys with the weights of these columns."""
 
-    def check_joins(self, other: SampledTable) -> None:
-        """Raise ValueError if the two were sampled by different hash functions."""
+    @property
+    def hashing(self) -> tuple[Family, int]:
+        """The hash family and the bits that decide which keys are sampled."""
 
 
 def estimate_join(
@@ -212,5 +214,10 @@ def _complete(terms: JoinTerms) -> bool:
 def _check_all(tables: Sequence[SampledTable]) -> None:
     if not tables:
         raise ValueError("a join needs at least one table")
-    for table in tables[1:]:
-        table.check_joins(tables[0])
+    mine = tables[0].hashing
+    for theirs in (table.hashing for table in tables[1:]):
+        if theirs != mine:
+            raise ValueError(
+                "samples by different hash functions cannot be joined: "
+                f"{mine[0]} of {mine[1]} bits and {theirs[0]} of {theirs[1]} bits"
+            )
