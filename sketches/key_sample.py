@@ -179,11 +179,10 @@ class KeySample:
         """Hashes of any keys as fractions in [0, 1): those below :attr:`probability` are kept."""
         return np.asarray(self._hash(keys) / self.spec.everything)
 
-    def check_joins(self, other: object) -> None:
-        """Raise ValueError, with both hash functions, unless the other sample keeps the same keys."""
-        mine, theirs = hash_function(self), hash_function(other)
-        if mine != theirs:
-            raise ValueError(f"samples by different hash functions cannot be joined: {mine} and {theirs}")
+    @property
+    def hashing(self) -> tuple[Family, int]:
+        """What decides which keys are kept: the hash family and the bits compared."""
+        return self.spec.family, self.spec.hash_bits
 
     def update(self, keys: Ints, weights: Ints | None = None) -> None:
         """Add a batch of tuples.
@@ -309,15 +308,6 @@ class KeySample:
             cut = np.partition(hashes, self.spec.capacity)[self.spec.capacity]
             self._threshold = int(cut)
             self._keep(hashes < cut)
-
-
-def hash_function(sample: object) -> tuple[Family, int]:
-    """The family and the bits that decide which keys a sample keeps."""
-    spec = getattr(sample, "spec", None)
-    rest = getattr(spec, "rest", spec)
-    if not isinstance(rest, KeySampleSpec):
-        raise ValueError(f"{sample!r} holds no key sample and cannot be joined with one")
-    return rest.family, rest.hash_bits
 
 
 def checked_batch(

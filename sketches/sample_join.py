@@ -16,11 +16,12 @@ import numpy as np
 from .accumulate import EXACT_IN_FLOAT
 from .gamma_interval import poisson_sum, ratio_interval, signed_gamma_interval
 from .interval import Estimate, clip, exact, note_useless
-from .known_keys import Floats, JoinTerms, KnownKeys, join_terms
+from .known_keys import JoinTerms, KnownKeys, join_terms
 from .sample_regression import Regression, regress
+from .xi import Family
 
 UNBOUNDED = "no bound on the weight of unseen keys: the largest sampled one stands in for it"
-LINEARISED = "the largest sampled residual stands in for the largest unseen one"
+LINEARISED = "the heaviest unseen key is taken to be as far from the average as known keys typically are"
 
 
 class SampledTable(Protocol):
@@ -29,8 +30,9 @@ class SampledTable(Protocol):
     def known(self, columns: Sequence[str]) -> KnownKeys:
         """The known keys with the weights of these columns."""
 
-    def check_joins(self, other: SampledTable) -> None:
-        """Raise ValueError if the two were sampled by different hash functions."""
+    @property
+    def hashing(self) -> tuple[Family, int]:
+        """The hash family and the bits that decide which keys are sampled."""
 
 
 def estimate_join(
@@ -90,6 +92,7 @@ def estimate_average(
     numerator: Sequence[str],
     denominator: Sequence[str] | None = None,
     confidence: float = 0.95,
+    largest_product: float = math.inf,
 ) -> Estimate:
     """AVG over the join: the ratio of two totals over the same sampled keys, whose errors cancel.
 
@@ -97,6 +100,8 @@ def estimate_average(
     ----------
     tables, confidence
         As in :func:`estimate_join`.
+    largest_product : float
+        Largest absolute contribution to the denominator of a key that is not certain in all tables.
     numerator : sequence of str
         Weight column of each table in the SUM.
     denominator : sequence of str, optional
@@ -106,8 +111,9 @@ def estimate_average(
     Returns
     -------
     Estimate
-        Never certified unless exact: the interval is linearised and takes the largest sampled residual for
-        the largest unseen one.
+        Never certified unless exact: the interval is linearised, and the heaviest unseen key is taken to be
+        as far from the average as known keys typically are. How many tuples it may have is known from the
+        tables' bounds; without bounds the largest sampled residual stands in for the largest unseen one.
 
     Raises
     ------
@@ -129,12 +135,15 @@ def estimate_average(
     if _complete(terms):
         return exact(terms.total(0) / count)
     fitted = regress(known, terms)
+    most = min(float(np.abs(terms.unseen[1]).max()), largest_product / min(t.probability for t in known))
     if fitted and fitted[1].value > 0:
-        return _regressed_average(fitted, confidence)
+        average = fitted[0].value / fitted[1].value
+        return _regressed_average(fitted, confidence, _distance(terms, average, most))
     average = terms.total(0) / count
     sampled = terms.probabilities < 1.0
     tops, bottoms, p = terms.terms[0][sampled], terms.terms[1][sampled], terms.probabilities[sampled]
-    largest = _largest((tops - average * bottoms) / p)
+    seen, unseen = (tops - average * bottoms) / p, _distance(terms, average, most)
+    largest = max(unseen, float(seen.max(initial=0.0))), max(unseen, float(-seen.min(initial=0.0)))
     low, high = ratio_interval(tops, bottoms, p, average, count, largest, confidence)
     return Estimate(average, low, high, confidence, False, "measured", (LINEARISED,))
 
@@ -182,26 +191,35 @@ def _regressed_total(terms: JoinTerms, fitted: Regression, confidence: float) ->
     return note_useless(estimate)
 
 
-def _regressed_average(fitted: list[Regression], confidence: float) -> Estimate:
+def _regressed_average(fitted: list[Regression], confidence: float, largest: float) -> Estimate:
     """The ratio of two regressed totals; its residuals are those of the numerator less the denominator's."""
     top, bottom = fitted
     average = top.value / bottom.value
     leverages = np.maximum(top.leverages, bottom.leverages)
     rest = Regression(0.0, top.residuals - average * bottom.residuals, top.probability, leverages, ())
-    low, high = rest.interval(confidence, 0.0)
+    low, high = rest.interval(confidence, largest)
     ends = average + (low - rest.value) / bottom.value, average + (high - rest.value) / bottom.value
     return Estimate(average, *ends, confidence, False, "measured", (LINEARISED,))
+
+
+def _distance(terms: JoinTerms, average: float, most: float) -> float:
+    """How far an unseen key with `most` tuples may pull, were it as far from the average as the furthest
+    known.
+
+    Zero without a bound on its tuples.
+    """
+    tops, bottoms = terms.terms
+    joining = bottoms != 0.0
+    if not math.isfinite(most) or not joining.any():
+        return 0.0
+    distances = tops[joining] / bottoms[joining] - average
+    return most * float(np.sqrt(np.mean(distances**2)))
 
 
 def _largest_seen(terms: JoinTerms) -> float:
     """The largest absolute sampled contribution, divided by its probability."""
     sampled = terms.probabilities < 1.0
     return float(np.abs(terms.terms[0][sampled] / terms.probabilities[sampled]).max(initial=0.0))
-
-
-def _largest(residuals: Floats) -> tuple[float, float]:
-    """The largest positive and the largest negative residual, both as non-negative numbers."""
-    return float(residuals.max(initial=0.0)), float(-residuals.min(initial=0.0))
 
 
 def _complete(terms: JoinTerms) -> bool:
@@ -212,5 +230,10 @@ def _complete(terms: JoinTerms) -> bool:
 def _check_all(tables: Sequence[SampledTable]) -> None:
     if not tables:
         raise ValueError("a join needs at least one table")
-    for table in tables[1:]:
-        table.check_joins(tables[0])
+    mine = tables[0].hashing
+    for theirs in (table.hashing for table in tables[1:]):
+        if theirs != mine:
+            raise ValueError(
+                "samples by different hash functions cannot be joined: "
+                f"{mine[0]} of {mine[1]} bits and {theirs[0]} of {theirs[1]} bits"
+            )

@@ -19,6 +19,7 @@ from .hash_sketch import frequency_rows, join_size_rows
 from .interval import Estimate, collapse_notes, median_interval, uncertified
 from .key_sample import KeySample, KeySampleSpec, checked_batch, net_weights
 from .known_keys import KnownKeys
+from .xi import Family
 
 Ints = npt.NDArray[np.int64]
 
@@ -153,9 +154,10 @@ class TwoLevel:
         totals = rest.totals + self.dense_weights[rows].sum(axis=1, dtype=np.float64)
         return KnownKeys(keys[order], weights, certain, rest.probability, rest.unseen, ranks, totals)
 
-    def check_joins(self, other: object) -> None:
-        """Raise ValueError unless the other synopsis samples the rest by the same hash function."""
-        self.sample.check_joins(other)
+    @property
+    def hashing(self) -> tuple[Family, int]:
+        """What decides which of the other keys are sampled; see `KeySample.hashing`."""
+        return self.sample.hashing
 
     @property
     def sketch(self) -> ConvolutionSketch:

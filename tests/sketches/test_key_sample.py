@@ -195,8 +195,6 @@ def test_samples_of_other_specs_are_refused_with_both_named():
     other = KeySampleSpec(make_family("tabulation", 4), capacity=8)
     with pytest.raises(ValueError, match=r"seed=3.*seed=4"):
         sample_of([1]).merge(sample_of([1], spec=other))
-    with pytest.raises(ValueError, match=r"seed=3.*seed=4"):
-        sample_of([1]).check_joins(sample_of([1], spec=other))
 
 
 @pytest.mark.parametrize(

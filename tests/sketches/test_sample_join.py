@@ -202,7 +202,7 @@ def test_wrong_questions_are_refused():
     a, b = table(spec, [1], [1]), table(spec_of(4, 50), [1], [1])
     with pytest.raises(ValueError, match="at least one table"):
         estimate_join([])
-    with pytest.raises(ValueError, match="different hash functions"):
+    with pytest.raises(ValueError, match=r"different hash functions .*seed=3.*seed=4"):
         estimate_join([a, b])
     with pytest.raises(ValueError, match="as many weight columns"):
         estimate_join([a, a], ["count"])
