@@ -151,8 +151,7 @@ def _closing_equality(join: Join, equalities: list[Equality]) -> Span:
 
 def _cyclic(span: Span, scope: Scope) -> SkimqlError:
     message = "the join conditions form a cycle over different keys; its estimate would have no bound"
-    hint = f"{EXACT}, or BEHAVIOR 'do_nothing' for an estimate without one"
-    return scope.fault(message, "SKIMQL_CYCLIC_JOIN", span, hint)
+    return scope.fault(message, "SKIMQL_CYCLIC_JOIN", span, EXACT)
 
 
 def _compared(left: Key, right: Key, joined: JoinClass, scope: Scope, ansi: bool) -> Comparison:
