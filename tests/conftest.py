@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run: a failure is one that can be looked at again.
+settings.register_profile("suite", derandomize=True, deadline=None)
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")

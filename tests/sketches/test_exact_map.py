@@ -60,7 +60,11 @@ def test_a_weight_beyond_64_bits_is_refused_and_no_other(rows):
         ExactMap.empty(1, "int64").plus(lowest, -1)
 
 
-@given(tuples(1), tuples(2), tuples(2), tuples(1))
+# Three weights of up to 2^60 on one key stay within 64 bits; their products do not.
+FAR = st.integers(-(2**60), 2**60)
+
+
+@given(tuples(1, FAR), tuples(2, FAR), tuples(2, FAR), tuples(1, FAR))
 def test_exact_joins_equal_nested_loops_in_integers_of_any_size(a, ab, bc, c):
     maps = [map_of(rows[:3], n) for rows, n in ((a, 1), (ab, 2), (bc, 2), (c, 1))]
     rows = [net(x[:3]) for x in (a, ab, bc, c)]
