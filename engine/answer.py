@@ -171,20 +171,29 @@ class Answer:
 
     def __str__(self) -> str:
         lines = []
-        for row in self.rows:
-            for name, cell in zip(self.columns, row, strict=True):
-                lines.append(f"{name} = {format_cell(cell)}")
+        for number, row in enumerate(self.rows):
+            cells = [f"{name} = {format_cell(cell)}" for name, cell in zip(self.columns, row, strict=True)]
+            if len(self.rows) == 1 and self.uncertain is None:
+                lines += cells
+            else:
+                lines.append(", ".join(cells) + (" (uncertain)" if self._unsure(number) else ""))
         return "\n".join([*lines, *(f"note: {n}" for n in self.notes)])
 
     def __repr__(self) -> str:
         return str(self)
 
+    def _unsure(self, number: int) -> bool:
+        return self.uncertain is not None and self.uncertain[number]
+
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(c)}</th>" for c in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(format_cell(c))}{_range_svg(c)}</td>" for c in row) + "</tr>"
-            for row in self.rows
-        )
+        columns = self.columns if self.uncertain is None else (*self.columns, "uncertain")
+        head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
+        body = ""
+        for number, row in enumerate(self.rows):
+            body += "<tr>" + "".join(f"<td>{html.escape(format_cell(c))}{_range_svg(c)}</td>" for c in row)
+            if self.uncertain is not None:
+                body += f"<td>{'yes' if self._unsure(number) else 'no'}</td>"
+            body += "</tr>"
         notes = "".join(f"<p><small>{html.escape(n)}</small></p>" for n in self.notes)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import UnsupportedQuery
 from ..optimizer.plan import Plan, PlannedAggregate, PlannedTerm
-from ..parser.expressions import Aggregated, Constant, Expression, Grouped, Operation, has_aggregate
+from ..parser.expressions import Aggregated, Constant, Expression, Grouped, Operation, has_aggregate, parts_of
 from ..sketches.estimate import JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
 from ..sketches.interval import Estimate, exact
 from .maintain import Built
@@ -108,6 +108,8 @@ class Evaluator:
             return self.aggregate(self.plan.aggregates[expression.index])
         if expression.operator in ("lower_bound", "upper_bound", "absolute_error", "relative_error"):
             return _bound(expression.operator, self.cell(expression.operands[0]))
+        if any(self._is_null(part) for part in parts_of(expression)):
+            return exact(math.nan)
         terms = self._linear(expression)
         if terms is not None:
             return sum_estimate(terms, self._edges, self.confidence)
@@ -116,6 +118,13 @@ class Evaluator:
             if top is not None and bottom is not None:
                 return sum_ratio_estimate(top, bottom, self._edges, self.confidence)
         return None
+
+    def _is_null(self, part: Expression) -> bool:
+        """Whether it is a SUM known to be NULL, which makes all arithmetic on it NULL."""
+        if not isinstance(part, Aggregated) or self.known is not None:
+            return False
+        planned = self.plan.aggregates[part.index]
+        return planned.function == "sum" and known_sum(self._terms(planned.presence), self._edges) == 0
 
     def _linear(self, expression: Expression) -> list[JoinTerm] | None:
         """The expression as a sum of weighted joins, or None if it is none."""

@@ -121,6 +121,12 @@ def test_groups_that_join_nothing_are_left_out_and_null_sums_are_not(session):
         ),
         q=("k INT", [(1,), (2,), (2,)]),
     )
+    ratios = both(
+        session, "g, SUM(v) / COUNT(*) AS r, SUM(v) + 1 AS t FROM p JOIN q ON p.k = q.k GROUP BY g ORDER BY g"
+    )
+    assert ratios[1].rows == (("a", None, None), ("b", 0.0, 1))
+    assert [r["r"] for r in ratios[0].records()] == [None, 0.0]
+    assert [r["t"] for r in ratios[0].records()] == [None, 1.0]
     answer, exact = both(session, "g, SUM(v) AS s FROM p JOIN q ON p.k = q.k GROUP BY g ORDER BY g")
     assert exact.rows == (("a", None), ("b", 0))
     assert answer.records() == [
@@ -232,6 +238,9 @@ def test_rows_that_an_estimate_puts_in_or_out_are_marked_uncertain(close):
     assert first.uncertain == (True,)
     assert list(first.records()[0])[-2:] == ["certified", "uncertain"]
     assert first.arrow().column_names == list(first.names)
+    assert str(first).startswith(f"g = {first.rows[0][0]}, n = ")
+    assert "(uncertain)" in str(first)
+    assert "<th>uncertain</th>" in first._repr_html_()
     assert close.sql(f"{sql} ORDER BY n DESC LIMIT 2").uncertain == (False, False)
     known = {r[0]: r[1] for r in close.sql(sql).rows}
     inside = int(known["a"].high) - 1
