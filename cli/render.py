@@ -7,7 +7,7 @@ import datetime
 import io
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, TextIO
 
@@ -27,7 +27,9 @@ def render(result: Any, output: str, sink: TextIO) -> None:
         if output == "table":
             _answer_table(result, sink)
             return
-        columns, rows = _flat(result.records()) if not result.exact else (result.columns, result.rows)
+        columns, rows = (result.columns, result.rows)
+        if not result.exact:
+            columns, rows = result.names, tuple(tuple(r.values()) for r in result.records())
     else:
         arrow = result.limit(MOST_TABLE_ROWS + 1).toArrow() if output == "table" else result.toArrow()
         columns = tuple(arrow.column_names)
@@ -80,25 +82,42 @@ def _answer_table(answer: Answer, sink: TextIO) -> None:
         sink.write(answer.value + "\n")
         return
     if answer.compared is None:
-        _text_table(answer.columns, [[format_cell(c) for c in row] for row in answer.rows], sink)
+        rows = [[format_cell(c) for c in row] for row in answer.rows]
+        columns = answer.columns
+        if answer.uncertain is not None and answer.bounds:
+            columns = (*columns, "uncertain")
+            rows = [[*row, "yes" if u else "no"] for row, u in zip(rows, answer.uncertain, strict=True)]
+        _text_table(columns, rows, sink)
     else:
         compared_table(answer, sink)
 
 
 def compared_table(answer: Answer, sink: TextIO) -> None:
-    """Each aggregate of a compared answer in a row: estimate, exact value, error, whether the interval holds it."""
+    """Each aggregate of a compared answer in a row: estimate, exact value, error, whether the interval holds it.
+
+    In front stand the columns that a query groups by.
+    """
     assert answer.compared is not None, "an answer of Session.compare"
-    header = ("", "estimate", "exact", "error", "in the interval")
-    rows = [
-        _compared_row(name, cell, truth)
-        for name, cell, truth in zip(answer.columns, answer.rows[0], answer.compared, strict=True)
-    ]
+    plain = [i for i, is_estimate in enumerate(answer.estimated) if not is_estimate]
+    rows = []
+    for row, exact in zip(answer.rows, answer.compared, strict=True):
+        group = [format_cell(row[i]) for i in plain]
+        for i, name in enumerate(answer.columns):
+            if i not in plain:
+                rows.append([*group, *_compared_row(name, row[i], exact, i)])
+    header = (*(answer.columns[i] for i in plain), "", "estimate", "exact", "error", "in the interval")
     _text_table(header, rows, sink)
 
 
-def _compared_row(name: str, cell: Any, truth: Any) -> list[str]:
+def _compared_row(name: str, cell: Any, exact: Sequence[Any] | None, position: int) -> list[str]:
     from .. import relative_error
 
+    if exact is None:
+        # HAVING or LIMIT leaves the group out of the exact result, or it is not there at all.
+        return [name, format_cell(cell), "no such row", "-", "-"]
+    truth = exact[position]
+    if not isinstance(cell, Estimate):
+        return [name, format_cell(cell), _exact_text(truth), "-", "-"]
     error = relative_error(cell.value, truth)
     if truth is None or math.isnan(cell.value):
         inside = "yes" if truth is None and math.isnan(cell.value) else "-"
@@ -135,11 +154,6 @@ def _text_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: Tex
 
 def _looks_numeric(value: Any) -> bool:
     return isinstance(value, str) and value[:1] in "0123456789-N" and value[:1] != "" and "-" not in value[1:]
-
-
-def _flat(records: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    columns = tuple(records[0]) if records else ()
-    return columns, tuple(tuple(r[c] for c in columns) for r in records)
 
 
 def _separated(separator: str) -> Callable[[Sequence[str], Sequence[Sequence[Any]], TextIO], None]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..optimizer.plan import Plan
-from ..parser.expressions import Aggregated
+from ..parser.expressions import Aggregated, has_aggregate
 from ..parser.join_graph import Query
 from ..sketches.interval import Estimate, exact
 from .evaluate import Cell, Evaluator
@@ -19,6 +19,9 @@ from .maintain import Built
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# Of a query with many groups, so many estimates that miss the asked error are named in notes.
+MOST_MISSES_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,11 @@ class Answer:
         What a reader should know before using the numbers.
     bounds : bool
         Whether tables carry the interval beside each value.
-    compared : tuple of plain values or None
-        The exact values beside the estimates, where the query was asked with a comparison.
+    compared : tuple of rows or None
+        Beside each row the exact values, where the query was asked with a comparison; None where the exact result
+        has no such group.
+    uncertain : tuple of bool or None
+        For each row of a query with HAVING, LIMIT or OFFSET, whether it is uncertain that it belongs to the answer.
     """
 
     columns: tuple[str, ...]
@@ -55,7 +61,8 @@ class Answer:
     seconds: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     bounds: bool = True
-    compared: tuple[Any, ...] | None = None
+    compared: tuple[tuple[Any, ...] | None, ...] | None = None
+    uncertain: tuple[bool, ...] | None = None
 
     @property
     def estimate(self) -> Estimate:
@@ -92,26 +99,51 @@ class Answer:
 
     def records(self) -> list[dict[str, Any]]:
         """One dict a row: each aggregate, its bounds (and exact value), then `confidence` and `certified`."""
-        out = []
-        for row in self.rows:
-            record: dict[str, Any] = {}
-            for i, (name, cell) in enumerate(zip(self.columns, row, strict=True)):
-                if not isinstance(cell, Estimate):
-                    record[name] = cell
-                    continue
-                record[name] = _plain(cell.value)
-                if self.bounds:
-                    record[f"{name}_low"] = _plain(cell.low)
-                    record[f"{name}_high"] = _plain(cell.high)
-                if self.compared is not None:
-                    record[f"{name}_exact"] = self.compared[i]
-                    record[f"{name}_relative_error"] = relative_error(cell.value, self.compared[i])
-            estimates = [c for c in row if isinstance(c, Estimate)]
-            if estimates and self.bounds:
-                record["confidence"] = min(e.confidence for e in estimates)
-                record["certified"] = all(e.certified for e in estimates)
-            out.append(record)
-        return out
+        estimated = self.estimated
+        return [self._record(number, row, estimated) for number, row in enumerate(self.rows)]
+
+    @property
+    def estimated(self) -> tuple[bool, ...]:
+        """Which columns hold estimates, if perhaps not in every row."""
+        if not self.rows and self.plan is not None:
+            return tuple(has_aggregate(item.expression) for item in self.plan.query.items)
+        return tuple(any(isinstance(c, Estimate) for c in column) for column in zip(*self.rows, strict=True))
+
+    def _record(self, number: int, row: Sequence[Cell], estimated: Sequence[bool]) -> dict[str, Any]:
+        record: dict[str, Any] = {}
+        exact_row = self.compared[number] if self.compared is not None else None
+        for i, (name, cell) in enumerate(zip(self.columns, row, strict=True)):
+            if not estimated[i]:
+                record[name] = cell
+                continue
+            known = cell if isinstance(cell, Estimate) else exact(math.nan)
+            record[name] = _plain(known.value)
+            if self.bounds:
+                record[f"{name}_low"] = _plain(known.low)
+                record[f"{name}_high"] = _plain(known.high)
+            if self.compared is not None:
+                truth = exact_row[i] if exact_row is not None else None
+                record[f"{name}_exact"] = truth
+                record[f"{name}_relative_error"] = relative_error(known.value, truth)
+        estimates = [c for c in row if isinstance(c, Estimate)]
+        if any(estimated) and self.bounds:
+            record["confidence"] = min((e.confidence for e in estimates), default=None)
+            record["certified"] = all(e.certified for e in estimates) if estimates else None
+        if self.uncertain is not None and self.bounds:
+            record["uncertain"] = self.uncertain[number]
+        return record
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of `records`, of an answer without rows too."""
+        row = self.rows[0] if self.rows else (None,) * len(self.columns)
+        blank = replace(
+            self,
+            rows=(row,),
+            compared=None if self.compared is None else (None,),
+            uncertain=None if self.uncertain is None else (False,),
+        )
+        return tuple(blank._record(0, row, self.estimated))
 
     def omitting(self, target: float) -> Answer:
         """The answer with NULL in place of every estimate that misses the asked relative error."""
@@ -121,6 +153,8 @@ class Answer:
 
     def arrow(self) -> pa.Table:
         """The records as an Arrow table; estimates and bounds are DOUBLE."""
+        if not self.rows:
+            return pa.table({name: pa.nulls(0) for name in self.names})
         return pa.Table.from_pylist(self.records())
 
     def to_pandas(self) -> pd.DataFrame:
@@ -137,20 +171,29 @@ class Answer:
 
     def __str__(self) -> str:
         lines = []
-        for row in self.rows:
-            for name, cell in zip(self.columns, row, strict=True):
-                lines.append(f"{name} = {format_cell(cell)}")
+        for number, row in enumerate(self.rows):
+            cells = [f"{name} = {format_cell(cell)}" for name, cell in zip(self.columns, row, strict=True)]
+            if len(self.rows) == 1 and self.uncertain is None:
+                lines += cells
+            else:
+                lines.append(", ".join(cells) + (" (uncertain)" if self._unsure(number) else ""))
         return "\n".join([*lines, *(f"note: {n}" for n in self.notes)])
 
     def __repr__(self) -> str:
         return str(self)
 
+    def _unsure(self, number: int) -> bool:
+        return self.uncertain is not None and self.uncertain[number]
+
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(c)}</th>" for c in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(format_cell(c))}{_range_svg(c)}</td>" for c in row) + "</tr>"
-            for row in self.rows
-        )
+        columns = self.columns if self.uncertain is None else (*self.columns, "uncertain")
+        head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
+        body = ""
+        for number, row in enumerate(self.rows):
+            body += "<tr>" + "".join(f"<td>{html.escape(format_cell(c))}{_range_svg(c)}</td>" for c in row)
+            if self.uncertain is not None:
+                body += f"<td>{'yes' if self._unsure(number) else 'no'}</td>"
+            body += "</tr>"
         notes = "".join(f"<p><small>{html.escape(n)}</small></p>" for n in self.notes)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
@@ -191,7 +234,7 @@ def nothing_joins(query: Query) -> Answer:
 def with_target(answer: Answer, target: float) -> tuple[bool, Answer]:
     """Whether every interval meets the asked relative error, and the answer with a note where one does not."""
     missed = [
-        (name, cell)
+        (name + _group_text(answer, row), cell)
         for row in answer.rows
         for name, cell in zip(answer.columns, row, strict=True)
         if misses(cell, target)
@@ -201,9 +244,23 @@ def with_target(answer: Answer, target: float) -> tuple[bool, Answer]:
         return True, answer
     notes = tuple(
         f"{name}: asked for {target:.3g} relative error, the interval allows {_reached(cell)}"
-        for name, cell in known
+        for name, cell in known[:MOST_MISSES_NAMED]
     )
+    if len(known) > MOST_MISSES_NAMED:
+        notes += (f"{len(known) - MOST_MISSES_NAMED:,} more values miss the asked error",)
     return False, replace(answer, notes=answer.notes + notes)
+
+
+def _group_text(answer: Answer, row: Sequence[Cell]) -> str:
+    """Which group a row is, where the query has any."""
+    if answer.plan is None or not answer.plan.query.groups:
+        return ""
+    plain = [
+        f"{name} = {'NULL' if cell is None else cell}"
+        for name, cell in zip(answer.columns, row, strict=True)
+        if not isinstance(cell, Estimate)
+    ]
+    return f" of group {', '.join(plain)}" if plain else f" of row {answer.rows.index(tuple(row)) + 1}"
 
 
 def misses(cell: Cell, target: float) -> bool:

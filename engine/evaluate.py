@@ -11,15 +11,17 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import product
 from typing import Any
 
 from ..errors import UnsupportedQuery
 from ..optimizer.plan import Plan, PlannedAggregate, PlannedTerm
-from ..parser.expressions import Aggregated, Constant, Expression, Operation
+from ..parser.expressions import Aggregated, Constant, Expression, Grouped, Operation, has_aggregate, parts_of
 from ..sketches.estimate import JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
 from ..sketches.interval import Estimate, exact
 from .maintain import Built
+from .plain import plain_value
 
 # A value of the result: an estimate, or a plain value.
 Cell = Estimate | Any
@@ -43,11 +45,22 @@ class Evaluator:
         One per synopsis of the plan.
     confidence : float
         Of every interval, in (0, 1).
+    group : sequence
+        The value of each GROUP BY expression.
+    known : sequence of Estimate, optional
+        The aggregates where they are known exactly; the sketches are not looked at then.
     """
 
     plan: Plan
     built: Sequence[Built]
     confidence: float
+    group: Sequence[Any] = ()
+    known: Sequence[Estimate] | None = None
+
+    @property
+    def sql(self) -> str:
+        """The statement, for errors."""
+        return self.plan.query.sql
 
     def cell(self, expression: Expression) -> Cell:
         """The value of an item of the SELECT list.
@@ -57,13 +70,17 @@ class Evaluator:
         UnsupportedQuery
             If the expression is of a kind that no interval can be computed for.
         """
+        if not has_aggregate(expression):
+            return plain_value(expression, self.group, self.sql)
         direct = self._direct(expression)
         if direct is not None:
             return direct
         parts = sum(1 for _ in self._leaves(expression))
         shared = replace(self, confidence=1 - (1 - self.confidence) / max(parts, 1))
         whole = shared._by_intervals(expression)
-        return replace(whole, confidence=self.confidence) if isinstance(whole, Estimate) else whole
+        if not isinstance(whole, Estimate) or whole.exact:
+            return whole
+        return replace(whole, confidence=self.confidence)
 
     def aggregate(self, planned: PlannedAggregate) -> Estimate:
         """The estimate of one aggregate, clipped by what is known for certain."""
@@ -83,12 +100,16 @@ class Evaluator:
         """The value by one estimator, or None if the expression is of no kind that has one."""
         if isinstance(expression, Constant):
             return expression.value
+        if isinstance(expression, Grouped):
+            return self.group[expression.index]
         if isinstance(expression, Aggregated):
+            if self.known is not None:
+                return self.known[expression.index]
             return self.aggregate(self.plan.aggregates[expression.index])
-        if not isinstance(expression, Operation):
-            return None
         if expression.operator in ("lower_bound", "upper_bound", "absolute_error", "relative_error"):
             return _bound(expression.operator, self.cell(expression.operands[0]))
+        if any(self._is_null(part) for part in parts_of(expression)):
+            return exact(math.nan)
         terms = self._linear(expression)
         if terms is not None:
             return sum_estimate(terms, self._edges, self.confidence)
@@ -98,9 +119,18 @@ class Evaluator:
                 return sum_ratio_estimate(top, bottom, self._edges, self.confidence)
         return None
 
+    def _is_null(self, part: Expression) -> bool:
+        """Whether it is a SUM known to be NULL, which makes all arithmetic on it NULL."""
+        if not isinstance(part, Aggregated) or self.known is not None:
+            return False
+        planned = self.plan.aggregates[part.index]
+        return planned.function == "sum" and known_sum(self._terms(planned.presence), self._edges) == 0
+
     def _linear(self, expression: Expression) -> list[JoinTerm] | None:
         """The expression as a sum of weighted joins, or None if it is none."""
         if isinstance(expression, Aggregated):
+            if self.known is not None:
+                return None
             planned = self.plan.aggregates[expression.index]
             return self._terms(planned.total) if planned.function in ("count", "sum") else None
         if not isinstance(expression, Operation):
@@ -117,7 +147,7 @@ class Evaluator:
             left, right = expression.operands
             if expression.operator == "*" and isinstance(left, Constant):
                 left, right = right, left
-            inner, factor = self._linear(left), _number(right)
+            inner, factor = self._linear(left), self._number(right)
             if inner is None or not factor:
                 return None
             return _scaled(inner, factor if expression.operator == "*" else 1 / factor)
@@ -128,11 +158,22 @@ class Evaluator:
         if isinstance(expression, Operation) and self._direct(expression) is None:
             for operand in expression.operands:
                 yield from self._leaves(operand)
-        elif not isinstance(expression, Constant):
+        elif has_aggregate(expression):
             yield expression
 
     def _by_intervals(self, expression: Expression) -> Cell:
         direct = self._direct(expression)
+        if (
+            isinstance(expression, (Constant, Grouped))
+            and direct is not None
+            and self._number(expression) is None
+        ):
+            raise UnsupportedQuery(
+                f"{direct!r} is no number to compute with an aggregate",
+                "SKIMQL_UNSUPPORTED_EXPRESSION",
+                self.sql,
+                hint="select the aggregate by itself",
+            )
         if direct is not None or not isinstance(expression, Operation):
             return direct
         parts = [self._by_intervals(o) for o in expression.operands]
@@ -146,6 +187,16 @@ class Evaluator:
                 hint="ask for the aggregates and combine them yourself",
             )
         return _combined(expression.operator, [_estimate(p) for p in parts])
+
+    def _number(self, expression: Expression) -> float | None:
+        value = self._direct(expression) if isinstance(expression, (Constant, Grouped)) else None
+        if (
+            not isinstance(value, (int, float, Decimal))
+            or isinstance(value, bool)
+            or not math.isfinite(value)
+        ):
+            return None
+        return float(value)
 
     def _terms(self, terms: Sequence[PlannedTerm]) -> list[JoinTerm]:
         return [
@@ -173,11 +224,6 @@ class Evaluator:
 
 def _scaled(terms: Sequence[JoinTerm], factor: float) -> list[JoinTerm]:
     return [replace(t, coefficient=t.coefficient * factor) for t in terms]
-
-
-def _number(expression: Expression) -> float | None:
-    value = expression.value if isinstance(expression, Constant) else None
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def _estimate(value: Cell) -> Estimate:

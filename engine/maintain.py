@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import DataError, EnvironmentFault, SkimqlError
 from ..optimizer.plan import Plan, Scan
@@ -20,7 +20,14 @@ from .jobs import ProgressListener, run_job
 from .partial import PARTIAL_SCHEMA, Partial, Tally, received, task
 from .scan import PreparedScan, prepare
 from .spark import SPARK_FAULTS, first_line
-from .tables import Tables
+
+
+class Frames(Protocol):
+    """Where the tables of a plan come from."""
+
+    def frame(self, name: str) -> DataFrame:
+        """The DataFrame of a table."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +40,7 @@ class Built:
 
 
 def build(
-    spark: SparkSession, plan: Plan, tables: Tables, listener: ProgressListener | None = None
+    spark: SparkSession, plan: Plan, tables: Frames, listener: ProgressListener | None = None
 ) -> tuple[Built, ...]:
     """Every sketch of the plan, one scan per table.
 

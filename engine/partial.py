@@ -51,13 +51,16 @@ class Feed:
     """How a batch feeds the sketches of one virtual relation with one set of attributes.
 
     `mask` (BOOLEAN), `keys` (BIGINT, one per attribute) and `weights` (BIGINT or DOUBLE, one per synopsis) are
-    column names; None stands for every tuple, and for a weight of 1.
+    column names; None stands for every tuple, and for a weight of 1. With `group` (BIGINT, the name of a column of
+    group numbers) the sketches differ from group to group: `members` has them by group number, `synopses` none.
     """
 
     mask: str | None
     keys: tuple[str, ...]
     weights: tuple[str | None, ...]
     synopses: tuple[int, ...]
+    group: str | None = None
+    members: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(slots=True)
@@ -105,7 +108,8 @@ def task(
         parts = {i: Partial.empty(plan) for i, plan in plans.items()}
         for batch in batches:
             for feed in feeds:
-                _update(batch, feed, [parts[i] for i in feed.synopses])
+                for synopses, tuples in _joining(batch, feed):
+                    _update(tuples, feed, [parts[i] for i in synopses])
         for i, part in parts.items():
             if part.tally.tuples:
                 yield _row(i, part)
@@ -142,8 +146,8 @@ def _row(synopsis: int, part: Partial) -> pa.RecordBatch:
     )
 
 
-def _update(batch: pa.RecordBatch, feed: Feed, parts: list[Partial]) -> None:
-    """Add one batch to the sketches of one virtual relation; tuples with a NULL key never join."""
+def _joining(batch: pa.RecordBatch, feed: Feed) -> Iterator[tuple[tuple[int, ...], pa.RecordBatch]]:
+    """The tuples of a batch that count, with the sketches that they go to; tuples with a NULL key never join."""
     kept: pa.BooleanArray | None = batch.column(feed.mask) if feed.mask else None
     for name in feed.keys:
         column = batch.column(name)
@@ -151,8 +155,27 @@ def _update(batch: pa.RecordBatch, feed: Feed, parts: list[Partial]) -> None:
             kept = column.is_valid() if kept is None else pc.and_(kept, column.is_valid())
     if kept is not None:
         batch = batch.filter(kept)
-    if batch.num_rows == 0:
-        return
+    if feed.group is None:
+        parts = [(feed.synopses, batch)]
+    else:
+        parts = [(feed.members[g], tuples) for g, tuples in _by_group(batch, feed.group)]
+    yield from (part for part in parts if part[1].num_rows)
+
+
+def _by_group(batch: pa.RecordBatch, column: str) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The batch cut into its groups, each a slice of the batch sorted once; no number, no group."""
+    batch = batch.filter(batch.column(column).is_valid())
+    numbers = batch.column(column).to_numpy()
+    order = np.argsort(numbers, kind="stable")
+    batch = batch.take(pa.array(order))
+    groups, starts = np.unique(numbers[order], return_index=True)
+    ends = [*starts[1:].tolist(), batch.num_rows]
+    for group, start, end in zip(groups.tolist(), starts.tolist(), ends, strict=True):
+        yield group, batch.slice(start, end - start)
+
+
+def _update(batch: pa.RecordBatch, feed: Feed, parts: list[Partial]) -> None:
+    """Add tuples to the sketches of one virtual relation."""
     keys = [batch.column(name).to_numpy() for name in feed.keys]
     # A total has no keys that would tell how many tuples there are.
     ones = None if keys else np.ones(batch.num_rows, dtype=np.int64)

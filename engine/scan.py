@@ -22,6 +22,9 @@ from .spark import SPARK_FAULTS, first_line
 
 FAMILY = "tabulation"
 
+# The column with the number of a tuple's group, which a grouped query adds to the table whose tuples it groups.
+GROUP_COLUMN = "skimql group"
+
 # The longest DECIMAL whose unscaled value always fits a BIGINT.
 LONGEST_INTEGER_DECIMAL = 18
 
@@ -71,9 +74,14 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame) -> PreparedScan:
     # With one filter for all, Spark filters; with several, a tuple travels if any keeps it, with a mask for each.
     masked = len(filters) > 1
     columns: dict[tuple[str, object], Column] = {}
-    groups: dict[tuple[str | None, tuple[Attribute, ...]], list[int]] = {}
+    # By virtual relation and attributes; in each, the synopses of every group, or of all tuples under None.
+    relations: dict[tuple[str | None, tuple[Attribute, ...], bool], dict[int | None, list[int]]] = {}
     for i, synopsis in synopses.items():
-        groups.setdefault((synopsis.filter, synopsis.attributes), []).append(i)
+        grouped = synopsis.group is not None
+        if grouped:
+            columns["group", None] = F.col(f"`{GROUP_COLUMN}`")
+        relation = relations.setdefault((synopsis.filter, synopsis.attributes, grouped), {})
+        relation.setdefault(synopsis.group, []).append(i)
         if masked and synopsis.filter is not None:
             columns["mask", synopsis.filter] = F.coalesce(F.expr(synopsis.filter), F.lit(False))
         for attribute in synopsis.attributes:
@@ -82,22 +90,26 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame) -> PreparedScan:
         if column is not None:
             columns["weight", synopsis.weight] = column
     names: dict[tuple[str, object], str] = {what: f"c{n}" for n, what in enumerate(columns)}
-    feeds = tuple(
-        Feed(
-            names.get(("mask", predicate)),
-            tuple(names["key", a] for a in attributes),
-            tuple(names.get(("weight", synopses[i].weight)) for i in members),
-            tuple(members),
+    feeds = []
+    for (predicate, attributes, grouped), members in relations.items():
+        one = next(iter(members.values()))
+        feeds.append(
+            Feed(
+                names.get(("mask", predicate)),
+                tuple(names["key", a] for a in attributes),
+                tuple(names.get(("weight", synopses[i].weight)) for i in one),
+                () if grouped else tuple(one),
+                names["group", None] if grouped else None,
+                tuple(tuple(members[g]) for g in range(len(members))) if grouped else (),
+            )
         )
-        for (predicate, attributes), members in groups.items()
-    )
     if None not in filters:
         frame = frame.where(reduce(lambda a, b: a | b, (F.expr(f) for f in filters if f is not None)))
     # Where only tuples are counted no column is needed, but rows must travel.
     sent = [c.alias(names[what]) for what, c in columns.items()] or [F.lit(1).cast("bigint").alias("c0")]
     return PreparedScan(
         frame.select(*sent),
-        feeds,
+        tuple(feeds),
         {i: sketch_plan(s, plan.seed, weights[s.weight].dtype) for i, s in synopses.items()},
         {i: weights[s.weight].scale for i, s in synopses.items()},
     )

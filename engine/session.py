@@ -11,7 +11,6 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import AccuracyNotReached, ParseError, UnknownName, UnsupportedQuery
-from ..optimizer.choose import choose, choose_within
 from ..optimizer.describe import describe
 from ..optimizer.plan import Plan
 from ..parser.explain import explain
@@ -28,9 +27,11 @@ from ..parser.statement import (
     split_statements,
 )
 from ..parser.syntax import CreateSketches, ExplainSketches
-from ..sketches.interval import rows_for
 from .answer import Answer, answer_plan, nothing_joins, with_target
+from .choice import chosen
+from .compare import beside
 from .exact import run_exact
+from .groups import GROUPING, GroupedRun, is_grouped
 from .jobs import ProgressListener
 from .keys import with_key_types
 from .maintain import Built, build
@@ -40,7 +41,7 @@ from .standing import Workload, plan_workload_of, read_by, selects_of, stages_te
 from .tables import Tables
 
 # Features of a query beyond aggregates over one join tree that this engine runs.
-RUNS = frozenset({"expression over aggregates", "bounds in SELECT"})
+RUNS = frozenset({"expression over aggregates", "bounds in SELECT"}) | GROUPING
 
 
 class Session:
@@ -180,12 +181,10 @@ class Session:
             )
         answer = self._approximate(statement, self._resolved(statement))
         exact = run_exact(self.spark, statement.sql, exact_sql or statement.select_sql, self.listener)
-        return replace(
-            answer, compared=exact.rows[0], seconds={**answer.seconds, "exact": exact.seconds["exact"]}
-        )
+        return beside(answer, exact)
 
     def plan(self, text: str) -> Plan:
-        """What an approximate query would build, without building it."""
+        """What an approximate query would build, without building it; of a grouped query, for one group."""
         statement = parse_statement(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery("only an approximate SELECT has a plan", "SKIMQL_NO_PLAN", text)
@@ -193,6 +192,12 @@ class Session:
 
     def _approximate(self, select: ApproximateSelect, query: Query) -> Answer:
         settings = self._settings_of(select)
+        if is_grouped(query):
+            typed = with_key_types(query, self.tables, self._ansi())
+            run = GroupedRun(self.spark, self.tables, typed, settings, self.listener)
+            answer = run.answer()
+            answer = replace(answer, bounds=settings.bounds, notes=(*query.warnings, *answer.notes))
+            return self._as_asked(select, settings, answer)
         if query.empty:
             return replace(nothing_joins(query), bounds=settings.bounds)
         typed = with_key_types(query, self.tables, self._ansi())
@@ -217,7 +222,7 @@ class Session:
                 plan = workload.plan_for(query)
                 if plan is not None:
                     return plan, read_by(plan, workload.built), (f"from the sketches {workload.name}",), 0.0
-        plan = self._chosen(query, settings)
+        plan = chosen(query, settings)
         started = time.perf_counter()
         built = build(self.spark, plan, self.tables, self.listener)
         return plan, built, (), time.perf_counter() - started
@@ -234,7 +239,7 @@ class Session:
                 f"CREATE OR REPLACE SKETCHES {name} ...",
             )
         queries = [
-            with_key_types(self._resolved(select), self.tables, self._ansi())
+            with_key_types(self._resolved(select, RUNS - GROUPING), self.tables, self._ansi())
             for select in selects_of(statement)
         ]
         standing = plan_workload_of(statement, queries, self.settings.seed, self.settings.sparse)
@@ -261,17 +266,11 @@ class Session:
             )
         return Answer(("plan",), ((stages_text(workload.standing),),), exact=True)
 
-    def _resolved(self, select: ApproximateSelect) -> Query:
-        return resolve(select, self.tables, ansi=self._ansi(), known=RUNS)
+    def _resolved(self, select: ApproximateSelect, known: frozenset[str] = RUNS) -> Query:
+        return resolve(select, self.tables, ansi=self._ansi(), known=known)
 
     def _plan(self, query: Query, settings: Settings) -> Plan:
-        return self._chosen(with_key_types(query, self.tables, self._ansi()), settings)
-
-    def _chosen(self, typed: Query, settings: Settings) -> Plan:
-        rows = settings.rows or rows_for(settings.confidence)
-        if settings.size_bytes is not None:
-            return choose_within(typed, settings.seed, rows, settings.size_bytes, settings.sparse)
-        return choose(typed, settings.seed, rows, settings.buckets, settings.sparse)
+        return chosen(with_key_types(query, self.tables, self._ansi()), settings)
 
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""
@@ -286,7 +285,13 @@ class Session:
         text = explain(query, statement.format)
         if statement.format != "text" or query.empty or any(f.name not in RUNS for f in query.features):
             return text
-        return text + "\n" + describe(self._plan(query, self._settings_of(select)))
+        text += "\n" + describe(self._plan(query, self._settings_of(select)))
+        if query.groups:
+            table = query.graph.vertices[query.groups[0].vertex].table
+            text += (
+                f"\n  the synopses of {table} once for every group; the groups are listed when the query runs"
+            )
+        return text
 
     def _settings_of(self, statement: ApproximateSelect) -> Settings:
         """The session's settings, then OPTIONS, then the clauses."""
@@ -327,7 +332,7 @@ class Session:
             return noted
         if settings.behavior == "strict":
             raise AccuracyNotReached(
-                noted.notes[-1],
+                noted.notes[len(answer.notes)],
                 sql=statement.sql,
                 span=_span_of(statement.clause_spans, "error"),
                 hint="more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'",

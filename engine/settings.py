@@ -12,6 +12,7 @@ from ..errors import SkimqlError
 BEHAVIORS = ("do_nothing", "local_omit", "strict", "run_on_full_table", "partial_run_on_base_table")
 METHODS = ("hash", "convolution")
 MOST_BUCKETS = 1 << 26
+MOST_GROUPS = 100_000
 
 
 class BadSetting(SkimqlError):
@@ -45,6 +46,8 @@ class Settings:
         What happens when the asked error is missed.
     bounds : bool
         Whether results carry the interval beside each value.
+    max_groups : int
+        Groups that a query with GROUP BY may have; each takes sketches of its own.
     """
 
     seed: int = 1
@@ -56,6 +59,7 @@ class Settings:
     error: float | None = None
     behavior: str = "do_nothing"
     bounds: bool = True
+    max_groups: int = 100
 
     def __post_init__(self) -> None:
         _require(0 <= self.seed < 1 << 63, "seed", self.seed, "an integer in [0, 2^63)")
@@ -63,6 +67,7 @@ class Settings:
         _require(2 <= self.buckets <= MOST_BUCKETS, "buckets", self.buckets, f"2 to {MOST_BUCKETS:,}")
         _require(0 < self.confidence < 1, "confidence", self.confidence, "between 0 and 1, such as 0.95")
         _require(self.error is None or self.error > 0, "error", self.error, "above 0, such as 0.05")
+        _require(1 <= self.max_groups <= MOST_GROUPS, "max_groups", self.max_groups, f"1 to {MOST_GROUPS:,}")
         _require(self.behavior in BEHAVIORS, "behavior", self.behavior, "one of " + ", ".join(BEHAVIORS))
 
     def with_text(self, values: Mapping[str, str]) -> Settings:
@@ -89,7 +94,7 @@ class Settings:
 def _read(name: str, text: str) -> Any:
     stripped = text.strip()
     try:
-        if name in ("seed", "rows", "buckets", "size_bytes"):
+        if name in ("seed", "rows", "buckets", "size_bytes", "max_groups"):
             return int(stripped.replace(",", "").replace("_", ""))
         if name in ("confidence", "error"):
             if name == "error" and stripped.lower() in ("", "none"):

@@ -94,15 +94,26 @@ def choose_within(query: Query, seed: int, rows: int, size_bytes: int, sparse: b
     sketches = sum(1 for s in draft.synopses if s.attributes)
     if not sketches:
         return draft
+    return choose(query, seed, rows, buckets_within(sketches, rows, size_bytes, query.sql), sparse)
+
+
+def buckets_within(sketches: int, rows: int, size_bytes: int, sql: str) -> int:
+    """The buckets that `sketches` equal sketches of `rows` rows have in `size_bytes` together.
+
+    Raises
+    ------
+    BudgetExceeded
+        If it is less than two; the message says how many bytes would do.
+    """
     buckets = size_bytes // (BYTES_PER_COUNTER * rows * sketches)
     if buckets < 2:
         least = 2 * BYTES_PER_COUNTER * rows * sketches
         raise BudgetExceeded(
             f"{size_bytes:,} bytes are too few for {sketches} sketches of {rows} rows",
-            sql=query.sql,
+            sql=sql,
             hint=f"SIZE {least} or more; kilobytes before the interval says much",
         )
-    return choose(query, seed, rows, buckets, sparse)
+    return buckets
 
 
 def _vertices(graph: JoinGraph) -> range:

@@ -33,7 +33,8 @@ class Weight:
 class Synopsis:
     """One sketch to build: a virtual relation, its join attributes, a weight, a method and a size.
 
-    `sparse`: it starts as an exact map of keys and turns into counters when that would take more bytes.
+    `sparse`: it starts as an exact map of keys and turns into counters when that would take more bytes. `group`: it
+    sees the tuples of the group of that number only.
 
     Equal synopses are one: a self-join reads the same sketch twice.
     """
@@ -46,6 +47,7 @@ class Synopsis:
     rows: int
     buckets: int
     sparse: bool = True
+    group: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,6 +175,9 @@ class Results:
         operator = _BINARY.get(type(node))
         if operator is not None and isinstance(node, exp.Binary):
             return Operation(operator, (self._value(node.left, aliases), self._value(node.right, aliases)))
+        if isinstance(node, exp.Not) and isinstance(node.this, exp.Is):
+            # `x IS NOT NULL` has no text of its own for the IS inside: it would be taken for x.
+            return Operation("not", (self._other_value(node.this, aliases),))
         if isinstance(node, exp.Neg | exp.Not):
             return Operation(
                 "neg" if isinstance(node, exp.Neg) else "not", (self._value(node.this, aliases),)

@@ -83,7 +83,7 @@ def test_explain_shows_graph_and_plan_and_builds_nothing(session):
     "query",
     [
         f"SELECT APPROXIMATE COUNT(DISTINCT m) {FROM}",
-        f"SELECT APPROXIMATE n, COUNT(*) {FROM} GROUP BY n",
+        f"SELECT APPROXIMATE n, m, COUNT(*) {FROM} GROUP BY n, m",
         "CREATE SKETCH s ON x (id)",
         "SHOW SKETCHES",
     ],

@@ -207,3 +207,10 @@ def test_what_the_caller_does_not_know_is_refused_by_name(name):
     statement = parse_statement("SELECT APPROXIMATE " + text)
     with pytest.raises(UnsupportedQuery, match=re.escape(name)):
         resolve(statement, XYZ, known=set(FEATURES) - {name})
+
+
+def test_a_group_that_is_not_null_is_not_a_group_that_is_not_true():
+    resolved = query("w, COUNT(*) AS n FROM z GROUP BY w HAVING w IS NOT NULL", XYZ)
+    assert resolved.having == Operation("not", (Operation("is_null", (Grouped(0),)),))
+    with pytest.raises(UnsupportedQuery):
+        query("w, COUNT(*) AS n FROM z GROUP BY w HAVING w IS NOT TRUE", XYZ)
