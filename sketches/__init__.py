@@ -11,7 +11,7 @@ what                         where
 hash families                xi, tabulation, xxhash, fields
 all linear sketches          linear, accumulate; exact maps first: exact_map, sparse
 joins: one and several keys  hash_sketch (Fast-AGMS, US 2006/0143170), convolution, agms (SIGMOD 2002)
-from sketches to estimates   estimate, join_tree, interval, collision; sizes: sizing, moments
+estimates with intervals      estimate, join_tree, interval, collision; sizes: sizing, moments
 skimming (US 2006/0143170)   skim, dyadic, skim_join
 samples of keys              key_sample, sample_join, sample_regression, gamma_interval, known_keys
 dense keys exact, rest not   two_level, two_level_plan
