@@ -185,8 +185,11 @@ def _agree(values: NDArray[np.float64]) -> bool:
 
 def _known(sketches: Sequence[AnySketch], edges: Edges) -> int | float | None:
     """The exact aggregate where maps or a plain total tell it."""
-    if len(sketches) == 1 and isinstance(sketches[0], LinearSketch):
-        return sketches[0].counters[0, 0].item()  # type: ignore[no-any-return]
+    if len(sketches) == 1:
+        # Nothing is joined: the one counter is the total itself.
+        alone = sketches[0]
+        total = alone.dense() if isinstance(alone, SparseFirstSketch) else alone
+        return total.counters[0, 0].item()  # type: ignore[no-any-return]
     maps = [s.exact if isinstance(s, SparseFirstSketch) else None for s in sketches]
     if any(m is not None and len(m) == 0 for m in maps):
         return 0

@@ -48,6 +48,15 @@ def test_the_interval_of_a_ratio_is_narrower_than_its_parts_allow(session):
     assert ratio.low <= 100.5 <= ratio.high
 
 
+@pytest.mark.parametrize("sparse", ["true", "false"])
+def test_totals_of_one_table_are_exact_with_and_without_maps(session, sparse):
+    register_cases(session)
+    session.sql(f"SET skimql.sparse = {sparse}")
+    answer = session.sql("SELECT APPROXIMATE COUNT(*), SUM(m), AVG(m) FROM y WHERE m > 100")
+    assert [(c.value, c.exact) for c in answer.rows[0]] == [(2, True), (401, True), (200.5, True)]
+    assert answer.notes == ()
+
+
 def test_an_expression_that_has_no_interval_is_refused(session):
     register_cases(session)
     with pytest.raises(UnsupportedQuery):
