@@ -122,7 +122,8 @@ def _compared_row(name: str, cell: Any, exact: Sequence[Any] | None, position: i
     if truth is None or math.isnan(cell.value):
         inside = "yes" if truth is None and math.isnan(cell.value) else "-"
     else:
-        inside = "yes" if cell.low <= float(truth) <= cell.high else "no"
+        slack = _rounding(truth)
+        inside = "yes" if cell.low - slack <= float(truth) <= cell.high + slack else "no"
     return [
         name,
         format_cell(cell),
@@ -130,6 +131,14 @@ def _compared_row(name: str, cell: Any, exact: Sequence[Any] | None, position: i
         "-" if error is None else f"{100 * error:.2f} %",
         inside,
     ]
+
+
+def _rounding(truth: Any) -> float:
+    """How far Spark's own rounding may have moved an exact value: half a unit of a DECIMAL's last place."""
+    if isinstance(truth, Decimal):
+        exponent = truth.as_tuple().exponent
+        return 0.5 * 10.0**exponent if isinstance(exponent, int) else 0.0
+    return 1e-12 * abs(float(truth))
 
 
 def _exact_text(truth: Any) -> str:

@@ -70,6 +70,13 @@ def test_comparing_prints_exact_value_and_error(run):
     assert json.loads(run("SELECT 3 AS three", compare=True)[1]) == [{"three": 3}]
 
 
+def test_spark_rounding_an_average_is_no_miss(run):
+    # Spark gives AVG of these DECIMALs as 0.333333, the estimate is 1/3.
+    thirds = "(SELECT id, CAST(id AS DECIMAL(8,2)) - 1 AS d FROM y WHERE m < 400) t"
+    _, out, _ = run(f"SELECT APPROXIMATE AVG(d * 0.5) AS a FROM {thirds}", output="table", compare=True)
+    assert "yes" in out
+
+
 def test_quiet_leaves_stderr_empty(run):
     assert run(QUERY, quiet=True)[2] == ""
     assert "exact" in run(QUERY)[2]
