@@ -76,7 +76,11 @@ def test_a_file_that_is_not_there_is_said_before_spark_starts(tmp_path):
 
 
 def test_ctrl_c_cancels_and_exits_with_130():
-    slow = "EXACT SELECT SUM(a.id * b.id) FROM range(1000000) a JOIN range(1000000) b ON a.id % 7 = b.id % 7"
+    # 10^11 pairs that must be made one by one: it neither ends nor overflows before it is cancelled.
+    slow = (
+        "EXACT SELECT COUNT(*) FROM range(1000000) a JOIN range(1000000) b ON a.id % 7 = b.id % 7"
+        " WHERE (a.id * b.id) % 11 = 3"
+    )
     process = subprocess.Popen(
         [*COMMAND, "-c", "SELECT 1 AS started", "-c", slow, "-o", "json"],
         stdout=subprocess.PIPE,
