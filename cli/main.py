@@ -6,6 +6,7 @@ else does; progress, notes and errors go to stderr.
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,6 +138,8 @@ def demo_command(
 
 def run() -> None:
     """Entry point of the `skimql` command."""
+    # Py4J logs a traceback when Ctrl-C interrupts one of its calls; "interrupted" is all there is to say.
+    logging.getLogger().addFilter(lambda record: "KeyboardInterrupt" not in record.getMessage())
     try:
         code = app(standalone_mode=True)
     except KeyboardInterrupt:

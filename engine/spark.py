@@ -7,13 +7,14 @@ import importlib.util
 import logging
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -92,6 +93,8 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     scratch = Path(tempfile.mkdtemp(prefix="skimql-spark-"))
+    # Last of all at exit, and also where Spark never came up.
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     conf = SparkConf(loadDefaults=False)
     for key, value in {
         **LOCAL_SETTINGS,
@@ -101,6 +104,7 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
         **(settings or {}),
     }.items():
         conf.set(key, value)
+    on_interrupt = signal.getsignal(signal.SIGINT)
     log = scratch / "spark.log"
     with log.open("wb") as sink:
         try:
@@ -112,16 +116,15 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
             raise EnvironmentFault(
                 f"Spark did not start\n  {tail}", "SKIMQL_SPARK_NOT_STARTED", hint="skimql doctor"
             ) from fault
+    if threading.current_thread() is threading.main_thread():
+        # PySpark's own handler talks to the JVM from inside whatever call Ctrl-C interrupts, and cancels the jobs of
+        # others too. `jobs.run_job` cancels what it runs.
+        signal.signal(signal.SIGINT, on_interrupt)
     # PySpark writes every error a second time, as JSON on stderr.
     logging.getLogger("DataFrameQueryContextLogger").disabled = True
     logging.getLogger("SQLQueryContextLogger").disabled = True
-    atexit.register(_remove_scratch, scratch, context)
+    atexit.register(context.stop)
     return SparkSession(context)
-
-
-def _remove_scratch(scratch: Path, context: Any) -> None:
-    context.stop()
-    shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _set_java_home() -> None:

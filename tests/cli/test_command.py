@@ -95,3 +95,17 @@ def test_ctrl_c_cancels_and_exits_with_130():
     assert process.returncode == 130
     assert "interrupted" in told
     assert "Traceback" not in told
+
+
+def test_ctrl_c_while_spark_starts_says_interrupted_and_no_more(folder):
+    process = subprocess.Popen(
+        [*COMMAND, "-t", "x=x.csv", "-c", "SELECT 1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+    )
+    time.sleep(2.5)
+    process.send_signal(signal.SIGINT)
+    shown, told = process.communicate(timeout=60)
+    assert (process.returncode, shown, told) == (130, "", "interrupted\n")
