@@ -192,6 +192,16 @@ class Session:
 
     def _approximate(self, select: ApproximateSelect, query: Query) -> Answer:
         settings = self._settings_of(select)
+        if select.method == "hash" and any(
+            len(query.graph.edges_at(v)) > 1 for v in range(len(query.graph.vertices))
+        ):
+            raise UnsupportedQuery(
+                "a hash sketch has one join attribute; a table of this query has several",
+                "SKIMQL_UNKNOWN_METHOD",
+                select.sql,
+                _span_of(select.clause_spans, "method"),
+                "USING convolution",
+            )
         if is_grouped(query):
             typed = with_key_types(query, self.tables, self._ansi())
             run = GroupedRun(self.spark, self.tables, typed, settings, self.listener)

@@ -190,6 +190,18 @@ def test_settings_reach_the_next_query_and_clauses_go_over_them(session):
         session.sql("SET skimql.rowss = 3")
 
 
+def test_a_forced_method_is_honoured_or_refused(session):
+    register_cases(session)
+    one = "SELECT APPROXIMATE COUNT(*) FROM x JOIN y ON x.id = y.id"
+    three = f"{one} JOIN z ON y.id = z.id"
+    assert session.sql(f"{one} USING hash").value == 2
+    assert session.sql(f"{three} USING convolution").value == 4
+    with pytest.raises(UnsupportedQuery, match="one join attribute") as caught:
+        session.sql(f"{three} USING hash")
+    assert caught.value.hint == "USING convolution"
+    assert caught.value.span is not None
+
+
 def test_a_size_bounds_all_sketches_of_the_query_together(session):
     register_cases(session)
     sql = "SELECT APPROXIMATE COUNT(*), SUM(m) FROM x JOIN y ON x.id = y.id"
