@@ -21,7 +21,7 @@ BLOCK = 1 << 16  # tuples grouped at a time: how far a map may outgrow its limit
 
 
 class SparsePairSample:
-    """Linear sketch of a relation of pairs from which a sample of distinct values can be read, all while that is cheaper.
+    """Linear sketch of a relation of pairs that gives a sample of distinct values, all of them while it is small.
 
     Parameters
     ----------
