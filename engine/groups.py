@@ -17,6 +17,7 @@ from ..sketches.interval import Estimate
 from .answer import Answer, misses
 from .choice import chosen, chosen_groups
 from .decide import Row, Truth, condition, show
+from .distinct import built_within
 from .evaluate import Cell, Evaluator
 from .exact_groups import exact_frame, known_of
 from .group_values import Numbered, listed
@@ -106,14 +107,20 @@ class GroupedRun:
             plan, known = chosen(query, settings), known_of(query, None)
             return [] if query.groups else [Evaluator(plan, None, settings.confidence, known=known)], None
         if not query.groups:
-            plan = chosen(query, settings)
-            built = build(self.spark, plan, self.tables, self.listener)
+            plan, built = built_within(
+                query,
+                lambda too_large: chosen(query, settings, too_large),
+                lambda plan: build(self.spark, plan, self.tables, self.listener),
+            )
             return [Evaluator(plan, SketchJoin(plan, built), settings.confidence)], None
         groups = listed(self.spark, self.tables, query, settings.max_groups, self.listener)
         if not groups.values:
             return [], groups
-        plans = chosen_groups(query, len(groups.values), settings)
-        built = build(self.spark, plans[0], groups, self.listener)
+        plans, built = built_within(
+            query,
+            lambda too_large: chosen_groups(query, len(groups.values), settings, too_large),
+            lambda plans: build(self.spark, plans[0], groups, self.listener),
+        )
         pairs = zip(plans, groups.values, strict=True)
         return [
             Evaluator(plan, SketchJoin(plan, built), settings.confidence, group) for plan, group in pairs

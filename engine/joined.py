@@ -10,9 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ..optimizer.distinct_count import DistinctCount
 from ..optimizer.plan import Plan, PlannedTerm
+from ..sketches.convolution import ConvolutionSpec
 from ..sketches.estimate import JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
 from ..sketches.interval import Estimate
+from ..sketches.sparse import SparseFirstSketch
+from .distinct import count_distinct
 from .maintain import Built
 
 
@@ -31,6 +35,9 @@ class Joined(Protocol):
 
     def known(self, terms: Sequence[PlannedTerm]) -> int | float | None:
         """The sum where it is known exactly, else None."""
+
+    def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
+        """The number of distinct values."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,10 @@ class SketchJoin:
         """See `Joined.known`."""
         return known_sum(self._terms(terms), self._edges)
 
+    def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
+        """See `Joined.distinct`."""
+        return count_distinct(count, [b.sketch for b in self.built], confidence)
+
     @property
     def _edges(self) -> list[tuple[int, int, int, int]]:
         return [(e.left, e.right, e.left_position, e.right_position) for e in self.plan.edges]
@@ -65,11 +76,16 @@ class SketchJoin:
     def _terms(self, terms: Sequence[PlannedTerm]) -> list[JoinTerm]:
         return [
             JoinTerm(
-                tuple(self.built[i].sketch for i in term.synopses),
+                tuple(self._linear(i) for i in term.synopses),
                 term.coefficient / math.prod(self.built[i].scale for i in term.synopses),
             )
             for term in terms
         ]
+
+    def _linear(self, synopsis: int) -> SparseFirstSketch[ConvolutionSpec]:
+        sketch = self.built[synopsis].sketch
+        assert isinstance(sketch, SparseFirstSketch), "terms are estimated from sketches of join keys"
+        return sketch
 
     def _bounds(self, terms: Sequence[PlannedTerm]) -> tuple[float, float]:
         """Provable bounds of a total: no join adds more than the product of the absolute weights.

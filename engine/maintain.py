@@ -14,11 +14,9 @@ from pyspark.sql import SparkSession
 
 from ..errors import DataError, EnvironmentFault, SkimqlError
 from ..optimizer.plan import Plan, Scan
-from ..sketches.convolution import ConvolutionSpec
-from ..sketches.sparse import SparseFirstSketch
 from .jobs import ProgressListener, run_job
 from .messages import Messages
-from .partial import PARTIAL_SCHEMA, Partial, Tally, received, task
+from .partial import PARTIAL_SCHEMA, Partial, Sketch, Tally, received, task
 from .scan import PreparedScan, prepare
 from .spark import SPARK_FAULTS, first_line
 from .tables import Frames
@@ -29,7 +27,7 @@ from .weights import LEAVES_64_BITS
 class Built:
     """A finished sketch, its tally, and the factor that made its weights integers (1 but for DECIMAL)."""
 
-    sketch: SparseFirstSketch[ConvolutionSpec]
+    sketch: Sketch
     tally: Tally
     scale: float
 

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..errors import BudgetExceeded
+from ..optimizer.distinct_count import DistinctCount
 from ..optimizer.plan import Plan, PlannedTerm, Sample
 from ..sketches.interval import Estimate
 from ..sketches.known_keys import JoinTerms, KnownKeys, combined, join_terms
@@ -66,6 +67,10 @@ class SampleJoin:
         """See `Joined.known`."""
         columns = combined(self.contributions, [self._coefficients(terms)])
         return columns.total() if is_complete(columns) else None
+
+    def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
+        """Never asked: a plan that counts distinct values has no sample of join keys."""
+        raise ValueError("distinct values are not counted on a sample of join keys")
 
     def _coefficients(self, terms: Sequence[PlannedTerm]) -> Floats:
         coefficients = np.zeros(len(self.terms))

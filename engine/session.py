@@ -30,6 +30,7 @@ from ..parser.syntax import CreateSketches, ExplainSketches
 from .answer import Answer, answer_plan, nothing_joins, with_target
 from .choice import chosen
 from .compare import beside
+from .distinct import DISTINCT, built_within, with_counted_types
 from .exact import run_exact
 from .groups import GROUPING, GroupedRun, is_grouped
 from .jobs import ProgressListener
@@ -42,7 +43,7 @@ from .standing import Workload, plan_workload_of, read_by, selects_of, stages_te
 from .tables import Tables
 
 # Features of a query beyond aggregates over one join tree that this engine runs.
-RUNS = frozenset({"expression over aggregates", "bounds in SELECT"}) | GROUPING
+RUNS = frozenset({"expression over aggregates", "bounds in SELECT"}) | GROUPING | DISTINCT
 
 
 class Session:
@@ -204,14 +205,14 @@ class Session:
                 "USING convolution",
             )
         if is_grouped(query):
-            typed = with_key_types(query, self.tables, self._ansi())
+            typed = self._typed(query)
             run = GroupedRun(self.spark, self.tables, typed, settings, self.listener)
             answer = run.answer()
             answer = replace(answer, bounds=settings.bounds, notes=(*query.warnings, *answer.notes))
             return self._as_asked(select, settings, answer)
         if query.empty:
             return replace(nothing_joins(query), bounds=settings.bounds)
-        typed = with_key_types(query, self.tables, self._ansi())
+        typed = self._typed(query)
         plan, built, source, build_seconds = self._sketches_for(select, typed, settings)
         started = time.perf_counter()
         answer = answer_plan(plan, SketchJoin(plan, built), settings.confidence)
@@ -233,10 +234,13 @@ class Session:
                 plan = workload.plan_for(query)
                 if plan is not None:
                     return plan, read_by(plan, workload.built), (f"from the sketches {workload.name}",), 0.0
-        plan = chosen(query, settings)
         started = time.perf_counter()
-        built = build(self.spark, plan, self.tables, self.listener)
-        return plan, built, (), time.perf_counter() - started
+        made, built = built_within(
+            query,
+            lambda too_large: chosen(query, settings, too_large),
+            lambda plan: build(self.spark, plan, self.tables, self.listener),
+        )
+        return made, built, (), time.perf_counter() - started
 
     def _create_sketches(self, statement: CreateSketches) -> Answer:
         """Plan the workload, build it in one pass per table and keep it; the stages of the plan as text."""
@@ -250,7 +254,7 @@ class Session:
                 f"CREATE OR REPLACE SKETCHES {name} ...",
             )
         queries = [
-            with_key_types(self._resolved(select, RUNS - GROUPING), self.tables, self._ansi())
+            with_key_types(self._resolved(select, RUNS - GROUPING - DISTINCT), self.tables, self._ansi())
             for select in selects_of(statement)
         ]
         standing = plan_workload_of(statement, queries, self.settings.seed, self.settings.sparse)
@@ -281,7 +285,11 @@ class Session:
         return resolve(select, self.tables, ansi=self._ansi(), known=known)
 
     def _plan(self, query: Query, settings: Settings) -> Plan:
-        return chosen(with_key_types(query, self.tables, self._ansi()), settings)
+        return chosen(self._typed(query), settings)
+
+    def _typed(self, query: Query) -> Query:
+        """The query with the types of its keys and of the values it counts."""
+        return with_counted_types(with_key_types(query, self.tables, self._ansi()), self.tables)
 
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""

@@ -85,7 +85,8 @@ class SparsePairSample:
         if self._map is None:
             return self._dense()
         sample = PairSample(self.spec)
-        sample.update(*self._map.columns, self._map.weights)
+        values, partners = self._map.columns
+        sample.update(values, partners, self._map.weights)
         return sample
 
     def draw(self) -> Drawn:
