@@ -46,7 +46,6 @@ def choose(
     sparse: bool = True,
     residual: Residual | None = None,
     sample: ClassSample | None = None,
-    grouped: int | None = None,
     too_large: Collection[int] = (),
 ) -> Plan:
     """The plan of one query at a given size.
@@ -66,8 +65,6 @@ def choose(
         tree.
     sample : ClassSample, optional
         The keys on which the residual tree is joined exactly; no sketch is built then.
-    grouped : int, optional
-        The vertex whose groups are told apart.
     too_large : collection of int
         Vertices whose messages are too large for a COUNT(DISTINCT) to fold them.
 
@@ -83,6 +80,7 @@ def choose(
     def number(synopsis: Synopsis) -> int:
         return numbers.setdefault(synopsis, len(numbers))
 
+    grouped = query.groups[0].vertex if query.groups else None
     planner = DistinctPlanner(query, buckets, sparse, number, grouped, too_large)
     counts = [planner.plan(a) if a.function == "count_distinct" else None for a in query.aggregates]
     if sample is not None and any(counts):

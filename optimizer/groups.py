@@ -38,7 +38,7 @@ def choose_groups(
     seed, rows, buckets, sparse, too_large
         As for `choose`.
     """
-    plan = choose(query, seed, rows, buckets, sparse, grouped=vertex, too_large=too_large)
+    plan = choose(query, seed, rows, buckets, sparse, too_large=too_large)
     return _per_group(plan, vertex, groups)
 
 

@@ -36,7 +36,7 @@ class ManySeeds:
         out = {}
         for prepared, batches in self.scans:
             sketches = {
-                i: sketch_plan(self.plan.synopses[i], seed, old.spec.dtype)
+                i: sketch_plan(self.plan.synopses[i], seed, getattr(old.spec, "dtype", "int64"))
                 for i, old in prepared.sketches.items()
             }
             if sparse is not None:
