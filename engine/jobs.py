@@ -7,9 +7,11 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeVar
 
 from py4j.protocol import Py4JError
+from pyspark import StatusTracker
 from pyspark.sql import SparkSession
 
 POLL_SECONDS = 0.1
@@ -114,22 +116,25 @@ def run_job(
 
 def _progress(spark: SparkSession, group: str, description: str, started: float) -> Progress:
     tracker = spark.sparkContext.statusTracker()
-    done = tasks = rows = 0
-    for job in tracker.getJobIdsForGroup(group):
-        info = tracker.getJobInfo(job)
-        for stage in info.stageIds if info else ():
-            stage_info = tracker.getStageInfo(stage)
-            if stage_info:
-                done += stage_info.numCompletedTasks
-                tasks += stage_info.numTasks
-                rows += _rows_read(spark, stage)
+    stages = {stage for job in tracker.getJobIdsForGroup(group) for stage in _stages_of(tracker, job)}
+    done, tasks, rows = (
+        sum(figure) for figure in zip((0, 0, 0), *map(partial(_figures, spark), stages), strict=True)
+    )
     return Progress(description, done, tasks, rows, time.monotonic() - started)
 
 
-def _rows_read(spark: SparkSession, stage: int) -> int:
-    """Rows that a stage has read from its sources; 0 where this Spark does not tell."""
+def _stages_of(tracker: StatusTracker, job: int) -> list[int]:
+    info = tracker.getJobInfo(job)
+    return list(info.stageIds) if info else []
+
+
+def _figures(spark: SparkSession, stage: int) -> tuple[int, int, int]:
+    """Finished tasks, tasks and rows read of a stage; zeros where Spark does not tell, or skips it."""
     try:
-        # PySpark's status tracker has no row counts; the store behind it has.
-        return int(spark.sparkContext._jsc.sc().statusStore().lastStageAttempt(stage).inputRecords())
+        # PySpark's status tracker counts neither rows nor skipped stages; the store behind it does.
+        data = spark.sparkContext._jsc.sc().statusStore().lastStageAttempt(stage)
+        if str(data.status()) == "SKIPPED":
+            return 0, 0, 0
+        return int(data.numCompleteTasks()), int(data.numTasks()), int(data.inputRecords())
     except (Py4JError, AttributeError, TypeError):
-        return 0
+        return 0, 0, 0
