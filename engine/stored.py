@@ -204,9 +204,8 @@ class Keeper:
 
     def _drop(self, statement: DropSketch) -> Answer:
         name = statement.name.text
-        if not is_taken(self.catalog, name):
-            if statement.if_exists:
-                return Answer(("sketch",), (), exact=True, notes=(f"there is no sketch {name}",))
+        if not is_taken(self.catalog, name) and statement.if_exists:
+            return Answer(("sketch",), (), exact=True, notes=(f"there is no sketch {name}",))
         if self.catalog.workload(name) is None:
             _refuse_member(
                 find_head(self.catalog, statement.sql, statement.name), statement.sql, statement.name
