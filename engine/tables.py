@@ -43,6 +43,8 @@ class Tables(Mapping[str, TableSchema]):
     def __init__(self, spark: Callable[[], SparkSession]) -> None:
         self._start = spark
         self._frames: dict[str, tuple[str, DataFrame]] = {}
+        # What a frame was read from unchanged: the ending's format, or "catalog" and the name there.
+        self._origins: dict[str, tuple[str, str]] = {}
 
     @property
     def _spark(self) -> SparkSession:
@@ -69,14 +71,22 @@ class Tables(Mapping[str, TableSchema]):
         """
         if not name.strip():
             raise DataError("a table needs a name", "SKIMQL_BAD_TABLE_NAME")
-        frame = source if _is_frame(source) else self._read(name, str(source), dict(options))
+        if _is_frame(source):
+            frame, origin = source, ("frame", "")
+        else:
+            frame, origin = self._read(name, str(source), dict(options))
         frame.createOrReplaceTempView(_quoted(name))
         self._frames[name.lower()] = (name, frame)
+        self._origins[name.lower()] = origin
 
     def frame(self, name: str) -> DataFrame:
         """The DataFrame behind a name that this mapping has."""
         known = self._frames.get(name.lower())
         return known[1] if known else self._spark.table(name)
+
+    def origin(self, name: str) -> tuple[str, str]:
+        """Where a table's tuples lie: ("parquet" or another format, path), ("catalog", name), or ("frame", "")."""
+        return self._origins.get(name.lower(), ("catalog", name))
 
     def __getitem__(self, name: str) -> TableSchema:
         known = self._frames.get(name.lower())
@@ -109,13 +119,13 @@ class Tables(Mapping[str, TableSchema]):
         except SPARK_FAULTS as fault:
             raise KeyError(name) from fault
 
-    def _read(self, name: str, path: str, options: dict[str, Any]) -> DataFrame:
+    def _read(self, name: str, path: str, options: dict[str, Any]) -> tuple[DataFrame, tuple[str, str]]:
         file_format = options.pop("format", None) or _format_of(path)
         if not _is_remote(path) and (file_format is not None or "/" in path):
             _check_file(name, path)
         if file_format is None:
             with contextlib.suppress(KeyError):
-                return self._from_catalog(path)
+                return self._from_catalog(path), ("catalog", path)
             if not _is_remote(path) and not Path(path).exists():
                 raise DataError(
                     f"table {name}: there is no file or Spark table {path}", "SKIMQL_NO_SUCH_FILE"
@@ -134,7 +144,8 @@ class Tables(Mapping[str, TableSchema]):
                 defaults["sep"] = "\t"
         try:
             reader = self._spark.read.format(file_format).options(**{**defaults, **options})
-            return (reader if schema is None else reader.schema(schema)).load(path)
+            frame = (reader if schema is None else reader.schema(schema)).load(path)
+            return frame, (file_format, path)
         except SPARK_FAULTS as fault:
             said = first_line(fault)
             raise DataError(f"table {name}: cannot read {path}: {said}", "SKIMQL_UNREADABLE_FILE") from fault
