@@ -83,7 +83,7 @@ def test_a_small_table_is_counted_exactly_behind_its_filter_and_without_null_key
 def test_samples_tell_the_figures_of_a_large_table(star):
     # Both samples have about 6,000 of 60,000 tuples, 1,300 of them behind the filter. Fixed data and seeds; six
     # standard deviations of each figure as computed: false failure below 1e-8 before they were fixed.
-    k, g, v, no_k, no_g = columns()
+    k, _g, v, no_k, no_g = columns()
     facts, (on_g, on_k) = facts_of(star, TWO_JOINS, pilot_tuples=6_000)
     kept = (v < 30) & ~no_k & ~no_g
     assert (facts.source, facts.scanned) == ("pilot", N)
@@ -126,7 +126,7 @@ def test_one_job_a_table_serves_all_filters_and_attributes(star, monkeypatch):
     monkeypatch.setattr(
         gathering, "run_pilot", lambda *given: calls.append(given[2][0].table) or original(*given)
     )
-    k, g, v, no_k, no_g = columns()
+    _k, _g, v, no_k, no_g = columns()
     rest = "FROM facts a JOIN facts b ON a.k = b.k JOIN few ON b.g = few.g WHERE a.v < 10 AND b.v > 90"
     query = query_of(star, rest)
     found = gather(star.spark, star.tables, query, kept := KeptStatistics())
