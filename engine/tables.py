@@ -51,6 +51,7 @@ class Tables(Mapping[str, TableSchema]):
         self._catalog = catalog or Catalog()
         self._frames: dict[str, tuple[str, DataFrame]] = {}
         self._known: dict[str, KnownTable] = {}
+        self._origins: dict[str, tuple[str, str]] = {}
 
     @property
     def _spark(self) -> SparkSession:
@@ -83,10 +84,18 @@ class Tables(Mapping[str, TableSchema]):
             if _is_frame(source) or self._is_spark_table(str(source), options)
             else _absolute(str(source))
         )
+        if path is not None:
+            self._origins[name.lower()] = ("file", path)
+        else:
+            self._origins[name.lower()] = ("frame", "") if _is_frame(source) else ("catalog", str(source))
         frame.createOrReplaceTempView(_quoted(name))
         self._frames[name.lower()] = (name, frame)
         kept = {k: v if isinstance(v, (bool, int, float, str)) else str(v) for k, v in options.items()}
         self._known[name.lower()] = KnownTable(schema_of(name, frame), path, kept, _stamp(path))
+
+    def origin(self, name: str) -> tuple[str, str]:
+        """Where a table's tuples lie: ("file", path), ("catalog", Spark's name), or ("frame", "")."""
+        return self._origins.get(name.lower(), ("catalog", name))
 
     def is_remembered(self, name: str, source: object, options: Mapping[str, Any]) -> bool:
         """Whether the catalog knows the name as just this path, unchanged since, so that Spark need not read it."""
