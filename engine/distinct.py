@@ -16,13 +16,9 @@ from ..sketches.join_distinct import join_distinct, join_distinct_with_key
 from ..sketches.set_expression import Difference, Expression, Intersection, Stream, Union, estimate
 from ..sketches.sparse_level import SparseLevelSketch
 from ..sketches.sparse_pairs import SparsePairSample
-from .messages import MessageTooLarge
+from .keys import expression_type
 from .partial import Sketch
-from .spark import SPARK_FAULTS, first_line
 from .tables import Tables
-
-# The features of a query that this file runs.
-DISTINCT = frozenset({"COUNT(DISTINCT)", "set expression"})
 
 _SETS: dict[str, Callable[[Expression, Expression], Expression]] = {
     "union": Union,
@@ -67,18 +63,13 @@ def with_counted_types(query: Query, tables: Tables) -> Query:
     ------
     UnsupportedQuery
         ``SKIMQL_DISTINCT_TYPE``, for a value of which Spark alone knows what it is equal to: text under a collation,
-        an array, a struct; ``SKIMQL_BAD_ARGUMENT``, if Spark refuses the expression.
+        an array, a struct; ``SKIMQL_BAD_KEY``, if Spark refuses the expression.
     """
     vertices = query.graph.vertices
 
     def type_of(vertex: int, expression: str, aggregate: Aggregate) -> str:
         span = (aggregate.span.start, aggregate.span.end)
-        try:
-            frame = tables.frame(vertices[vertex].table).selectExpr(expression)
-            found = frame.schema.fields[0].dataType.simpleString()
-        except SPARK_FAULTS as fault:
-            message = f"Spark refuses to count {expression}: {first_line(fault)}"
-            raise UnsupportedQuery(message, "SKIMQL_BAD_ARGUMENT", query.sql, span) from fault
+        found = expression_type(tables, vertices[vertex].table, expression, query.sql, span, "counted value")
         known = common_type(found, found, ansi=True)
         if known.type is None:
             message = f"values of {expression} cannot be told apart: they are of type {found}"
@@ -119,6 +110,8 @@ def built_within(
     MessageTooLarge
         If a message is too large that the plan did not choose by itself.
     """
+    from .messages import MessageTooLarge
+
     too_large: frozenset[int] = frozenset()
     while True:
         planned = plan(too_large)

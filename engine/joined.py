@@ -12,12 +12,10 @@ from typing import Protocol
 
 from ..optimizer.distinct_count import DistinctCount
 from ..optimizer.plan import Plan, PlannedTerm
-from ..sketches.convolution import ConvolutionSpec
 from ..sketches.estimate import JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
 from ..sketches.interval import Estimate
-from ..sketches.sparse import SparseFirstSketch
 from .distinct import count_distinct
-from .maintain import Built
+from .partial import Built
 
 
 class Joined(Protocol):
@@ -76,16 +74,11 @@ class SketchJoin:
     def _terms(self, terms: Sequence[PlannedTerm]) -> list[JoinTerm]:
         return [
             JoinTerm(
-                tuple(self._linear(i) for i in term.synopses),
+                tuple(self.built[i].linear for i in term.synopses),
                 term.coefficient / math.prod(self.built[i].scale for i in term.synopses),
             )
             for term in terms
         ]
-
-    def _linear(self, synopsis: int) -> SparseFirstSketch[ConvolutionSpec]:
-        sketch = self.built[synopsis].sketch
-        assert isinstance(sketch, SparseFirstSketch), "terms are estimated from sketches of join keys"
-        return sketch
 
     def _bounds(self, terms: Sequence[PlannedTerm]) -> tuple[float, float]:
         """Provable bounds of a total: no join adds more than the product of the absolute weights.

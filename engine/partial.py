@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..sketches.accumulate import Weights
@@ -27,6 +26,9 @@ PARTIAL_SCHEMA = (
     "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, "
     "arrays ARRAY<STRUCT<name: STRING, dtype: STRING, shape: ARRAY<BIGINT>, data: BINARY>>"
 )
+# The hash family of every sketch that is built.
+FAMILY = "tabulation"
+
 _ARROW_SCHEMA = pa.schema(
     [
         ("synopsis", pa.int32()),
@@ -138,6 +140,23 @@ class Partial:
         self.tally.add(other.tally)
 
 
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A finished sketch, its tally, and the factor that made its weights integers (1 but for DECIMAL)."""
+
+    sketch: Sketch
+    tally: Tally
+    scale: float
+
+    @property
+    def linear(self) -> SparseFirstSketch[ConvolutionSpec]:
+        """The sketch, which must be one of join keys."""
+        assert isinstance(self.sketch, SparseFirstSketch), (
+            "a sketch of distinct values has no join to estimate"
+        )
+        return self.sketch
+
+
 def task(
     plans: Mapping[int, SketchPlan], feeds: Iterable[Feed]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -184,6 +203,8 @@ def _row(synopsis: int, part: Partial) -> pa.RecordBatch:
 
 def _joining(batch: pa.RecordBatch, feed: Feed) -> Iterator[tuple[tuple[int, ...], pa.RecordBatch]]:
     """The tuples of a batch that count, with the sketches that they go to; tuples with a NULL key never join."""
+    import pyarrow.compute as pc  # late: a reader of kept sketches does without
+
     kept: pa.BooleanArray | None = batch.column(feed.mask) if feed.mask else None
     for name in feed.keys:
         column = batch.column(name)

@@ -188,7 +188,9 @@ def test_a_huge_and_a_tiny_set(session):
     """C41: 50 keys in common. Never above the tiny set, and an interval that knows how little it knows."""
     session.table("big", session.spark.createDataFrame(pa.table({"k": np.arange(300_000)})))
     session.table("tiny", session.spark.createDataFrame(pa.table({"k": np.arange(299_950, 300_950)})))
-    join = session.sql("SELECT APPROXIMATE COUNT(DISTINCT big.k) FROM big JOIN tiny ON big.k = tiny.k").estimate
+    join = session.sql(
+        "SELECT APPROXIMATE COUNT(DISTINCT big.k) FROM big JOIN tiny ON big.k = tiny.k"
+    ).estimate
     sets = session.sql(
         "SELECT APPROXIMATE COUNT(DISTINCT k) FROM (SELECT k FROM big INTERSECT SELECT k FROM tiny)"
     ).estimate
