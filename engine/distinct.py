@@ -11,7 +11,7 @@ from ..optimizer.distinct_count import DistinctCount, JoinedPairs, KeySet, KeySe
 from ..optimizer.fold import INTEGERS
 from ..parser.join_graph import Aggregate, Query, SetLeaf, SetOperation
 from ..parser.types import common_type
-from ..sketches.interval import Estimate
+from ..sketches.interval import Estimate, exact
 from ..sketches.join_distinct import join_distinct, join_distinct_with_key
 from ..sketches.set_expression import Difference, Expression, Intersection, Stream, Union, estimate
 from ..sketches.sparse_level import SparseLevelSketch
@@ -49,7 +49,9 @@ def count_distinct(count: DistinctCount, sketches: Sequence[Sketch], confidence:
         case JoinedPairs():
             left, right = _pairs(sketches, count.left), _pairs(sketches, count.right)
             size_left = _level(sketches, count.left_values).estimate(confidence)
-            size_right = _level(sketches, count.right_values).estimate(confidence)
+            size_right = exact(1)
+            if count.right_values is not None:
+                size_right = _level(sketches, count.right_values).estimate(confidence)
             return join_distinct(left, right, size_left, size_right, confidence)
         case PairsByKey():
             left, right = _pairs(sketches, count.left), _pairs(sketches, count.right)

@@ -222,6 +222,8 @@ def _joining(batch: pa.RecordBatch, feed: Feed) -> Iterator[tuple[tuple[int, ...
 def _by_group(batch: pa.RecordBatch, column: str) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The batch cut into its groups, each a slice of the batch sorted once; no number, no group."""
     batch = batch.filter(batch.column(column).is_valid())
+    if not batch.num_rows:
+        return
     numbers = batch.column(column).to_numpy()
     order = np.argsort(numbers, kind="stable")
     batch = batch.take(pa.array(order))

@@ -237,7 +237,7 @@ class DistinctPlanner:
             self._pairs(left, one, a, self._key(left, one)),
             self._pairs(left, other, c, self._key(left, other)),
             self._level(left, one, a),
-            self._level(left, other, c),
+            self._level(left, other, c) if theirs else None,
         )
 
     def _by_key(

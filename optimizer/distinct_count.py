@@ -38,13 +38,13 @@ KeySet = Part | KeySets
 class JoinedPairs:
     """pi_{A,C} of R(A, B) joined with S(B, C): R sampled by A and S by C, and level sketches of both.
 
-    Where C is no column at all but a constant, every b of S is needed: pi_A.
+    Where C is no column at all, `right_values` is None: every b of S is needed then, to know pi_A.
     """
 
     left: Part
     right: Part
     left_values: Part
-    right_values: Part
+    right_values: Part | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,9 @@ def parts_of(count: DistinctCount) -> Iterator[Part]:
             yield from parts_of(count.left)
             yield from parts_of(count.right)
         case JoinedPairs():
-            yield from (count.left, count.right, count.left_values, count.right_values)
+            yield from (count.left, count.right, count.left_values)
+            if count.right_values is not None:
+                yield count.right_values
         case PairsByKey():
             yield from (count.left, count.right)
 
@@ -85,8 +87,10 @@ def with_parts(count: DistinctCount, change: Callable[[Part], Part]) -> Distinct
         case KeySets():
             return _with_sets(count, change)
         case JoinedPairs():
-            parts = (count.left, count.right, count.left_values, count.right_values)
-            return JoinedPairs(*map(change, parts))
+            right_values = None if count.right_values is None else change(count.right_values)
+            return JoinedPairs(
+                change(count.left), change(count.right), change(count.left_values), right_values
+            )
         case PairsByKey():
             return PairsByKey(change(count.left), change(count.right), count.full, count.most_of_key)
 
