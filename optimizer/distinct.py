@@ -330,7 +330,7 @@ def buckets_for(relative_error: float, confidence: float) -> int:
 
 def sample_size(buckets: int) -> tuple[int, int]:
     """Sampled values, and pairs that a level gives back, of a pair sample beside rows of `buckets` counters."""
-    return max(2, buckets // 64), max(16, buckets // 4)
+    return max(2, buckets // 64), max(16, buckets)
 
 
 def check_method(query: Query) -> None:
