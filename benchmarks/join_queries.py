@@ -91,7 +91,9 @@ def read_queries(file: Path, folder: Path) -> list[JoinQuery]:
         counted = exact_count(tree, relations)
         truth = float(entry.get("true", counted))
         if truth != counted:
-            raise ValueError(f"query {entry['id']} counts {counted:,.0f} on this data, the file says {truth:,.0f}")
+            raise ValueError(
+                f"query {entry['id']} counts {counted:,.0f} on this data, the file says {truth:,.0f}"
+            )
         published = {name: float(value) for name, value in entry.get("published", {}).items()}
         found.append(JoinQuery(entry["id"], query, tree, tuple(relations), truth, published))
     return found
@@ -130,9 +132,7 @@ def _passed(
     return keys, np.bincount(inverse, weights, keys.size)
 
 
-def weights_at(
-    keys: Ints, weights: npt.NDArray[np.float64], wanted: Ints
-) -> npt.NDArray[np.float64]:
+def weights_at(keys: Ints, weights: npt.NDArray[np.float64], wanted: Ints) -> npt.NDArray[np.float64]:
     """Weights of the wanted keys in a map of ascending keys, 0 where absent."""
     if not keys.size:
         return np.zeros(wanted.size)
@@ -143,7 +143,11 @@ def weights_at(
 def _key(query: Query, tree: JoinTree, vertex: int, joined: int) -> str:
     """The key expression of a vertex in a class, as DuckDB reads it: an integer, or a 63-bit fingerprint."""
     graph = query.graph
-    edge = next(graph.edges[e] for e in tree.classes[joined].edges if vertex in (graph.edges[e].left, graph.edges[e].right))
+    edge = next(
+        graph.edges[e]
+        for e in tree.classes[joined].edges
+        if vertex in (graph.edges[e].left, graph.edges[e].right)
+    )
     texts = [sqlglot.transpile(k, read="spark", write="duckdb")[0] for k in edge.keys_of(vertex)]
     if len(texts) == 1 and edge.key_types[0] in ("tinyint", "smallint", "int", "bigint"):
         return texts[0]

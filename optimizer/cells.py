@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..sketches.known_keys import KnownKeys
 from .relation import Attribute, Relation
 from .statistics import overlap
 
@@ -36,12 +37,16 @@ class KeyCells:
         Weight of each of a cell's keys in every table.
     counts : ndarray of float64, shape (n,)
         How many keys a cell stands for; below 1 where a key's weights are uncertain.
+    squares : ndarray of float64, shape (tables, n)
+        Their squared weights; from a pilot over a part of the rows the unbiased estimate, which is not the square of
+        the weight: a key seen once in a tenth of the rows is more likely one of ten light keys than a heavy one.
     keys : ndarray of int64, shape (n,)
         The key of a heavy cell; cells of one heavy key repeat it. Meaningless where not heavy.
     heavy : ndarray of bool, shape (n,)
     """
 
     weights: Floats
+    squares: Floats
     counts: Floats
     keys: Ints
     heavy: Bools
@@ -89,6 +94,7 @@ def key_cells(members: Sequence[tuple[Relation, Attribute]]) -> KeyCells:
         weights, counts, named = weights[:, used], counts[used], named[used]
     return KeyCells(
         np.concatenate([weights, rest.weights], axis=1),
+        np.concatenate([weights**2, rest.squares], axis=1),
         np.concatenate([counts, rest.counts]),
         np.concatenate([named, rest.keys]),
         np.concatenate([np.ones(counts.size, bool), rest.heavy]),
@@ -100,7 +106,7 @@ def _unlisted(
 ) -> tuple[float, float]:
     """Chance that a key which is heavy elsewhere occurs in this table without being listed, and its weight then."""
     relation, attribute = members[table]
-    left = max(attribute.distinct - attribute.heavy.keys.size, 0.0)
+    left = max(attribute.distinct - np.count_nonzero(attribute.heavy.weights), 0.0)
     tuples = max(relation.tuples - float(attribute.heavy.weights.sum()), 0.0)
     if not left or not tuples:
         return 0.0, 0.0
@@ -116,9 +122,9 @@ def _unlisted(
 
 def _rest(members: Sequence[tuple[Relation, Attribute]], heavy: Ints) -> KeyCells:
     """Cells of the keys that are heavy nowhere."""
-    pilots = [a.pilot for _, a in members]
-    if all(p is not None for p in pilots):
-        return _piloted([p for p in pilots if p is not None], heavy)
+    pilots = [(a.pilot, a.row_fraction) for _, a in members if a.pilot is not None]
+    if len(pilots) == len(members):
+        return _piloted(pilots, heavy)
     histograms = [a.histogram for _, a in members]
     if len(members) == 2 and not heavy.size and all(h is not None for h in histograms):
         left, right = (h for h in histograms if h is not None)
@@ -134,20 +140,23 @@ def _rest(members: Sequence[tuple[Relation, Attribute]], heavy: Ints) -> KeyCell
     return _contained(members)
 
 
-def _piloted(pilots: Sequence, heavy: Ints) -> KeyCells:  # type: ignore[type-arg]
-    probability = min(p.probability for p in pilots)
-    keys = np.unique(np.concatenate([p.keys[p.ranks < probability] for p in pilots]))
+def _piloted(pilots: Sequence[tuple[KnownKeys, float]], heavy: Ints) -> KeyCells:
+    probability = min(p.probability for p, _ in pilots)
+    keys = np.unique(np.concatenate([p.keys[p.ranks < probability] for p, _ in pilots]))
     keys = keys[~np.isin(keys, heavy)]
-    weights = np.zeros((len(pilots), keys.size))
-    for table, pilot in enumerate(pilots):
+    weights, squares = np.zeros((len(pilots), keys.size)), np.zeros((len(pilots), keys.size))
+    for table, (pilot, part) in enumerate(pilots):
         _, at, rows = np.intersect1d(keys, pilot.keys, assume_unique=True, return_indices=True)
-        weights[table, at] = pilot.weights[0, rows]
-    return _light(weights, np.full(keys.size, 1.0 / probability))
+        counted = pilot.weights[0, rows].astype(np.float64)
+        weights[table, at] = counted / part
+        # Each row was read with probability `part`: E[w (w - 1)] is part^2 times that of all rows.
+        squares[table, at] = (counted**2 - (1.0 - part) * counted) / part**2
+    return _light(weights, np.full(keys.size, 1.0 / probability), squares)
 
 
 def _contained(members: Sequence[tuple[Relation, Attribute]]) -> KeyCells:
     """Evenly spread keys; those of a table with fewer are among those of a table with more."""
-    left = [max(a.distinct - a.heavy.keys.size, 0.0) for _, a in members]
+    left = [max(a.distinct - np.count_nonzero(a.heavy.weights), 0.0) for _, a in members]
     each = []
     for (relation, attribute), keys in zip(members, left, strict=True):
         tuples = max(relation.tuples - float(attribute.heavy.weights.sum()), 0.0)
@@ -162,16 +171,21 @@ def _contained(members: Sequence[tuple[Relation, Attribute]]) -> KeyCells:
 
 def _to_the_totals(members: Sequence[tuple[Relation, Attribute]], rest: KeyCells) -> KeyCells:
     """Scale the light keys' weights so that with the heavy ones they make each table's tuples."""
-    weights = rest.weights.copy()
+    weights, squares = rest.weights.copy(), rest.squares.copy()
     for table, (relation, attribute) in enumerate(members):
         left = relation.tuples - float(attribute.heavy.weights.sum())
         found = rest.total(weights[table])
         if found > 0 and left > 0 and abs(left) < math.inf:
             weights[table] *= left / found
-    return KeyCells(weights, rest.counts, rest.keys, rest.heavy)
+            squares[table] *= (left / found) ** 2
+    return KeyCells(weights, squares, rest.counts, rest.keys, rest.heavy)
 
 
-def _light(weights: Floats, counts: Floats) -> KeyCells:
+def _light(weights: Floats, counts: Floats, squares: Floats | None = None) -> KeyCells:
     return KeyCells(
-        weights, np.asarray(counts, np.float64), np.full(counts.size, NO_KEY), np.zeros(counts.size, bool)
+        weights,
+        weights**2 if squares is None else squares,
+        np.asarray(counts, np.float64),
+        np.full(counts.size, NO_KEY),
+        np.zeros(counts.size, bool),
     )

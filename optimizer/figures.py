@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .cells import KeyCells, key_cells
-from .messages import JoinTree
+from .messages import Fold, JoinTree
 from .relation import Attribute, Relation
 
 Floats = npt.NDArray[np.float64]
@@ -114,6 +114,16 @@ class Figures:
         weights = cells.counts * cells.weights[mine]
         return PerTuple(float(weights @ means) / tuples, float(weights @ squares) / tuples, largest)
 
+    def mean_square(self, fold: Fold) -> float:
+        """Mean square of what an exact message multiplies the tuples of its receiver by."""
+        members, cells = self.tree.classes[fold.joined].vertices, self.cells(fold.joined)
+        sent, own = members.index(fold.sender), cells.weights[members.index(fold.receiver)]
+        part = self.received(fold.sender, fold.joined)
+        spread = max(part.square - part.mean**2, 0.0)
+        squares = cells.squares[sent] * part.mean**2 + cells.weights[sent] * spread
+        tuples = cells.total(own)
+        return cells.total(own * squares) / tuples if tuples else 0.0
+
     def heaviest(self, vertex: int, joined: int) -> float:
         """Bound on the weight of any key of a vertex's attribute; infinite where nothing bounds it."""
         heavy = self.attribute(vertex, joined).heavy
@@ -128,7 +138,8 @@ class Figures:
             if number != exclude:
                 w = cells.weights[number]
                 means = means * w * part.mean
-                squares = squares * (w**2 * part.mean**2 + w * max(part.square - part.mean**2, 0.0))
+                spread = max(part.square - part.mean**2, 0.0)
+                squares = squares * (cells.squares[number] * part.mean**2 + w * spread)
         return means, squares, tuple(most)
 
     def contributions(self, joined: int) -> Contributions:

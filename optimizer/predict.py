@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from ..sketches.sample_regression import LEAST_JOINED, LEAST_KEYS, MOST_REMAINING, MOST_SUBSETS
+from ..sketches.sample_regression import LEAST_JOINED, LEAST_KEYS, MOST_LEVERAGE, MOST_REMAINING, MOST_SUBSETS
 from .figures import Contributions, Figures
 
 Floats = npt.NDArray[np.float64]
@@ -96,15 +96,36 @@ def sample_variance(
     squares = float(n @ contributions.squares[left])
     if not x.size:
         return plain, 1.0
-    gram, cross = (x * n) @ x.T, (x * n) @ c
-    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    inverse = np.linalg.pinv(gram / scale / scale[:, np.newaxis], rcond=SIMILAR, hermitian=True)
-    slopes = (inverse @ (cross / scale)) / scale
-    remaining = max(squares - 2.0 * float(slopes @ cross) + float(slopes @ gram @ slopes), 0.0)
+    own = [s for s, known in zip(cells.squares[:, left], totals, strict=True) if known]
+    slopes = _slopes(x, own, n, c, least)
+    remaining = max(squares - 2.0 * float((n * c) @ (slopes @ x)) + _explained(slopes, x, own, n), 0.0)
     # Slopes are fitted on the sampled keys: about one observation is lost for each.
     remaining *= 1.0 + len(x) / joining
     fitted = remaining * (1.0 - least) / least
     return (fitted, fitted / plain) if fitted <= MOST_REMAINING * plain else (plain, 1.0)
+
+
+def _slopes(x: Floats, own: Sequence[Floats], n: Floats, c: Floats, least: float) -> Floats:
+    """Slopes as a typical sample fits them: without the keys that would decide them by themselves."""
+    fitted = n.copy()
+    while True:
+        gram = (x * fitted) @ x.T
+        gram[np.arange(len(own)), np.arange(len(own))] = [fitted @ s for s in own]
+        scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+        inverse = np.linalg.pinv(gram / scale / scale[:, np.newaxis], rcond=SIMILAR, hermitian=True)
+        inverse = inverse / scale / scale[:, np.newaxis]
+        leverages = np.einsum("ti,tu,ui->i", x, inverse, x) / least * (fitted > 0)
+        heavy = leverages > MOST_LEVERAGE / (1.0 - MOST_LEVERAGE)
+        if not heavy.any():
+            return np.asarray(inverse @ ((x * fitted) @ c))
+        fitted[heavy] = 0.0
+
+
+def _explained(slopes: Floats, x: Floats, own: Sequence[Floats], n: Floats) -> float:
+    """Sum of the squared fitted values over all keys."""
+    gram = (x * n) @ x.T
+    gram[np.arange(len(own)), np.arange(len(own))] = [n @ s for s in own]
+    return float(slopes @ gram @ slopes)
 
 
 def _controls(contributions: Contributions, certain: Bools, totals: Sequence[bool], least: float) -> Floats:

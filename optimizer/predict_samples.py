@@ -142,7 +142,8 @@ def two_level_joint(figures: Figures, budget_bytes: float) -> SamplePlan:
         left = entries - dense.size
         p = []
         for v in range(tables):
-            present = np.isin(figures.attribute(v, 0).heavy.keys, dense).sum()
+            heavy = figures.attribute(v, 0).heavy
+            present = np.count_nonzero(np.isin(heavy.keys, dense) & (heavy.weights != 0))
             p.append(min(1.0, left / max(figures.attribute(v, 0).distinct - present, 1.0)))
         certain = np.repeat(is_dense(contributions, dense)[np.newaxis], tables, axis=0)
         certain |= np.array(p)[:, np.newaxis] == 1.0
@@ -153,8 +154,15 @@ def two_level_joint(figures: Figures, budget_bytes: float) -> SamplePlan:
     predicted, dense, left, probability, unseen = min(found, key=lambda f: f[0].half_width(0.95))
     used = sum(min(each, ENTRY_BYTES * figures.attribute(v, 0).distinct + TOTAL_BYTES) for v in range(tables))
     dense = np.sort(dense)
-    largest = tuple(figures.attribute(v, 0).heavy.largest_other for v in range(tables))
+    largest = tuple(_heaviest_but(figures, v, dense) for v in range(tables))
     return SamplePlan(0, (dense,) * tables, (left,) * tables, largest, unseen, probability, used, predicted)
+
+
+def _heaviest_but(figures: Figures, vertex: int, dense: Ints) -> float:
+    """Bound on the weight of any key of a one-class vertex that is not dense."""
+    heavy = figures.attribute(vertex, 0).heavy
+    others = np.abs(heavy.weights[~np.isin(heavy.keys, dense)])
+    return max(float(others.max(initial=0)), heavy.largest_other)
 
 
 def sampled_messages(figures: Figures, residual: Residual, joined: int, budget_bytes: float) -> SamplePlan:

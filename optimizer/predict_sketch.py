@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from .cells import KeyCells
 from .figures import Figures
+from .messages import Residual
 
 Floats = npt.NDArray[np.float64]
 
@@ -122,19 +123,22 @@ def _residual(w: Floats, counts: Floats, rows: int, buckets: int, candidates: fl
     return _Part(dense, f2)
 
 
-def tree_variance(figures: Figures) -> float:
-    """Variance of one atomic sketch of every vertex of a join tree; over s1, or buckets, that of a row.
+def tree_variance(figures: Figures, residual: Residual) -> float:
+    """Variance of one atomic sketch of every vertex of a residual tree; over s1, or buckets, that of a row.
 
     Notes
     -----
     The product of the self-join sizes plus ``(2^joins - 1)`` times the squared answer: exact up to the keys' own
-    squares for several tables on one key, and the leading terms for other trees (`moments.lemma_3_2_bounds`).
+    squares for several tables on one key, and the leading terms for other trees (`moments.lemma_3_2_bounds`). A
+    folded message multiplies the receiver's self-join size by its mean square.
     """
-    joins = len(figures.relations) - 1
+    joins = len(residual.vertices) - 1
     sizes = 1.0
-    for vertex, relation in enumerate(figures.relations):
-        classes = figures.tree.classes_of(vertex)
+    for vertex in residual.vertices:
+        relation, classes = figures.relations[vertex], figures.tree.classes_of(vertex)
         sizes *= relation.attributes[0].self_join_size if len(classes) == 1 else relation.joint_self_join_size
+    for fold in residual.folds:
+        sizes *= figures.mean_square(fold)
     same = 0.0
     if len(figures.tree.classes) == 1:
         parts = figures.contributions(0)
@@ -142,11 +146,12 @@ def tree_variance(figures: Figures) -> float:
     return max(sizes + (2.0**joins - 1.0) * figures.total**2 - same, 0.0)
 
 
-def convolution_variance(figures: Figures, rows: int, buckets: int) -> float:
+def convolution_variance(figures: Figures, residual: Residual, rows: int, buckets: int) -> float:
     """Variance of the median of the rows of convolution sketches."""
-    return tree_variance(figures) * CONVOLUTION_TAIL * MEDIAN_LOSS / (rows * buckets)
+    tail = CONVOLUTION_TAIL if len(residual.vertices) > 2 else 1.0
+    return tree_variance(figures, residual) * tail * MEDIAN_LOSS / (rows * buckets)
 
 
-def agms_variance(figures: Figures, rows: int, columns: int) -> float:
+def agms_variance(figures: Figures, residual: Residual, rows: int, columns: int) -> float:
     """Variance of the median of `rows` averages of `columns` atomic sketches."""
-    return tree_variance(figures) * MEDIAN_LOSS / (rows * columns)
+    return tree_variance(figures, residual) * MEDIAN_LOSS / (rows * columns)

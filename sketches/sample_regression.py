@@ -112,8 +112,8 @@ def regress(tables: Sequence[KnownKeys], terms: JoinTerms) -> list[Regression] |
     Returns
     -------
     list of Regression or None
-        None where it does not apply: totals unknown, fewer than ten sampled contributions for each table, one key
-        heavy enough to decide the slopes, or residuals that leave more than a quarter of the variance.
+        None where it does not apply: totals unknown, fewer than ten sampled contributions for each table, or
+        residuals that leave more than a quarter of the variance.
 
     Notes
     -----
@@ -136,11 +136,7 @@ def regress(tables: Sequence[KnownKeys], terms: JoinTerms) -> list[Regression] |
     found = []
     for column, c in enumerate(contributions):
         x, left = rest.controls(column)
-        inverse = _steady_inverse(x)
-        leverages = np.einsum("ti,tu,ui->i", x, inverse, x)
-        if leverages.max(initial=0.0) > MOST_LEVERAGE:
-            return None
-        slopes = inverse @ (x @ c)
+        slopes, leverages = _fit(x, c)
         certain = float(terms.terms[column][terms.probabilities == 1.0].sum())
         known = certain + float(slopes @ left)
         found.append(Regression(known, c - slopes @ x, probability, leverages, tuple(slopes.tolist())))
@@ -148,6 +144,18 @@ def regress(tables: Sequence[KnownKeys], terms: JoinTerms) -> list[Regression] |
         if variance > MOST_REMAINING * terms.variance(column):
             return None
     return found
+
+
+def _fit(x: Floats, c: Floats) -> tuple[Floats, Floats]:
+    """Slopes and leverages; keys that would decide the slopes are left out of the fit and have leverage 0."""
+    fitted: Bools = np.ones(c.size, bool)
+    while True:
+        inverse = _steady_inverse(x[:, fitted])
+        leverages = np.einsum("ti,tu,ui->i", x, inverse, x) * fitted
+        heavy = leverages > MOST_LEVERAGE
+        if not heavy.any():
+            return inverse @ (x[:, fitted] @ c[fitted]), leverages
+        fitted &= ~heavy
 
 
 def _steady_inverse(x: Floats) -> Floats:
