@@ -2,7 +2,7 @@
 
 A candidate is a set of exact messages (`messages.fold_orders`) and a method for the residual tree of what is left.
 With an error target the cheapest whose predicted interval meets it is taken, at the least size that does; with a
-size the one with the narrowest predicted interval within the bytes. Nothing is run.
+size the one with the least predicted error within the bytes. Nothing is run.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def choose_method(tree: JoinTree, statistics: Sequence[RelationStatistics], obje
 def _rank(candidate: Candidate, objective: Objective) -> tuple[float, ...]:
     width = candidate.half_width(objective.confidence)
     if objective.size_bytes is not None:
-        return (width, candidate.cost.seconds, candidate.nbytes)
+        return (candidate.error, width, candidate.cost.seconds, candidate.nbytes)
     return (candidate.cost.seconds, candidate.nbytes, width)
 
 
