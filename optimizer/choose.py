@@ -2,27 +2,49 @@
 
 A vertex with one join attribute gets a hash sketch (Fast-AGMS), one with several a convolution count sketch,
 one with none an exact total. Vertices that are the same virtual relation with the same attributes and weight
-share one synopsis.
+share one synopsis. Vertices may be folded: replaced by an exact message into a neighbour.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..errors import BudgetExceeded
-from ..parser.join_graph import Edge, JoinGraph, Query, Term
+from ..parser.join_graph import Query, Term
+from .fold import ResidualTree, residual_tree, weight_at
+from .messages import Residual
 from .plan import (
     BYTES_PER_COUNTER,
-    Attribute,
     Plan,
     PlannedAggregate,
     PlannedEdge,
     PlannedTerm,
+    Sample,
     Scan,
     Synopsis,
-    Weight,
 )
 
 
-def choose(query: Query, seed: int, rows: int, buckets: int, sparse: bool = True) -> Plan:
+@dataclass(frozen=True, slots=True)
+class ClassSample:
+    """Which keys of a join class (by its number in the join tree) are kept; figures as in `Sample`."""
+
+    joined: int
+    rate: float
+    dense: tuple[int, ...] = ()
+    largest_other: tuple[float, ...] = ()
+    row_rates: tuple[float, ...] = ()
+
+
+def choose(
+    query: Query,
+    seed: int,
+    rows: int,
+    buckets: int,
+    sparse: bool = True,
+    residual: Residual | None = None,
+    sample: ClassSample | None = None,
+) -> Plan:
     """The plan of one query at a given size.
 
     Parameters
@@ -35,25 +57,29 @@ def choose(query: Query, seed: int, rows: int, buckets: int, sparse: bool = True
         Size of every sketch: `rows` independent rows, the median of which is the estimate, of `buckets` counters.
     sparse : bool
         Whether sketches start as exact maps.
+    residual : Residual, optional
+        What remains beside exact messages; default: the whole tree.
+    sample : ClassSample, optional
+        The keys on which the residual tree is joined exactly; no sketch is built then.
     """
     graph = query.graph
-    attributes = [tuple(_attribute(graph.edges[e], v) for e in graph.edges_at(v)) for v in _vertices(graph)]
+    tree = residual_tree(graph, residual)
+    attributes = {v: tree.attributes(v) for v in tree.vertices}
     numbers: dict[Synopsis, int] = {}
 
     def plan_term(term: Term) -> PlannedTerm:
         chosen = []
-        for v in _vertices(graph):
-            factor = term.factor_of(v)
-            weight = Weight(factor.expression, factor.presence) if factor else Weight()
+        for v in tree.vertices:
             synopsis = Synopsis(
                 graph.vertices[v].table,
                 graph.vertices[v].filter,
                 attributes[v],
-                weight,
-                "total" if not attributes[v] else "hash" if len(attributes[v]) == 1 else "convolution",
+                weight_at(term, v),
+                _method(len(attributes[v]), sample),
                 rows,
                 buckets,
                 sparse,
+                messages=tree.messages_into(v, term),
             )
             chosen.append(numbers.setdefault(synopsis, len(numbers)))
         return PlannedTerm(term.coefficient, tuple(chosen))
@@ -69,17 +95,36 @@ def choose(query: Query, seed: int, rows: int, buckets: int, sparse: bool = True
     scans = tuple(
         Scan(table, tuple(i for i, s in enumerate(synopses) if s.table == table)) for table in tables
     )
+    at = {v: n for n, v in enumerate(tree.vertices)}
     edges = tuple(
         PlannedEdge(
-            edge.left,
-            edge.right,
-            graph.edges_at(edge.left).index(i),
-            graph.edges_at(edge.right).index(i),
-            edge.class_name,
+            at[edge.left],
+            at[edge.right],
+            tree.edges_at(edge.left).index(i),
+            tree.edges_at(edge.right).index(i),
+            edge.left_attribute.class_name,
         )
-        for i, edge in enumerate(graph.edges)
+        for i, edge in enumerate(tree.edges)
     )
-    return Plan(query, seed, synopses, scans, edges, aggregates)
+    keys = None if sample is None else _sample(tree, sample)
+    return Plan(query, seed, synopses, scans, edges, aggregates, tree.vertices, keys)
+
+
+def _sample(tree: ResidualTree, sample: ClassSample) -> Sample:
+    """The sampled class by the positions of its vertices and edges in the plan."""
+    edges = tuple(i for i, e in enumerate(tree.edges) if e.joined == sample.joined)
+    members = tree.residual.members(sample.joined)
+    at = {v: n for n, v in enumerate(tree.vertices)}
+    positions = {v: next(p for p, i in enumerate(tree.edges_at(v)) if i in edges) for v in members}
+    return Sample(
+        tree.residual.tree.classes[sample.joined].name,
+        tuple((at[v], positions[v]) for v in members),
+        edges,
+        sample.rate,
+        sample.dense,
+        sample.largest_other,
+        sample.row_rates,
+    )
 
 
 def choose_within(query: Query, seed: int, rows: int, size_bytes: int, sparse: bool = True) -> Plan:
@@ -116,11 +161,7 @@ def buckets_within(sketches: int, rows: int, size_bytes: int, sql: str) -> int:
     return buckets
 
 
-def _vertices(graph: JoinGraph) -> range:
-    return range(len(graph.vertices))
-
-
-def _attribute(edge: Edge, vertex: int) -> Attribute:
-    types = tuple(t for t in edge.key_types if t is not None)
-    assert len(types) == len(edge.key_types), f"edge {edge.class_name} has keys of unknown type"
-    return Attribute(edge.keys_of(vertex), types, edge.class_name)
+def _method(attributes: int, sample: ClassSample | None) -> str:
+    if sample is not None:
+        return "sample"
+    return ("total", "hash")[attributes] if attributes < 2 else "convolution"

@@ -1,0 +1,172 @@
+"""A query on a sample of the keys of one join class, evaluated exactly, table by table.
+
+The error depends on the sampled class alone, whatever the number of tables. A key too heavy to be left to chance is
+noticed in the same scans, among tuples looked at one by one, and then evaluated exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from pyspark.sql import SparkSession
+
+from ..optimizer.plan import Plan, PlannedTerm, Sample
+from ..sketches.interval import Estimate
+from ..sketches.known_keys import JoinTerms, KnownKeys, combined, join_terms, with_certain
+from ..sketches.sample_join import estimate_ratio, estimate_total, is_complete
+from .jobs import ProgressListener
+from .sampled_scan import HASH_BITS, Hits, SampleScans, sample_family
+from .tables import Frames
+
+DEFAULT_LIMIT_BYTES = 256 << 20
+
+# A key outside the sample counts as heavy if it was met so often among the tuples looked at, and if all such keys
+# together make up this share of the result.
+LEAST_HITS = 4
+MATTERS = 0.01
+MOST_HEAVY = 4096
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SampleJoin:
+    """The contributions of the sampled keys to every term of a plan.
+
+    Attributes
+    ----------
+    terms : tuple of tuples of int
+        The synopses of each term, by which it is known.
+    contributions : JoinTerms
+        One column for each of them.
+    nbytes : int
+        In-memory bytes of all messages, sampled and exact.
+    """
+
+    terms: tuple[tuple[int, ...], ...]
+    contributions: JoinTerms
+    nbytes: int
+
+    def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
+        """See `Joined.total`; what is known of unseen keys bounds it in any case."""
+        return estimate_total(combined(self.contributions, [self._coefficients(terms)]), confidence)
+
+    def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
+        """See `Joined.ratio`."""
+        columns = [self._coefficients(top), self._coefficients(bottom)]
+        return estimate_ratio(combined(self.contributions, columns), confidence)
+
+    def known(self, terms: Sequence[PlannedTerm]) -> int | float | None:
+        """See `Joined.known`."""
+        columns = combined(self.contributions, [self._coefficients(terms)])
+        return columns.total() if is_complete(columns) else None
+
+    def _coefficients(self, terms: Sequence[PlannedTerm]) -> Floats:
+        coefficients = np.zeros(len(self.terms))
+        for term in terms:
+            coefficients[self.terms.index(term.synopses)] += term.coefficient
+        return coefficients
+
+
+def run_sample(
+    spark: SparkSession,
+    plan: Plan,
+    tables: Frames,
+    listener: ProgressListener | None = None,
+    limit_bytes: int = DEFAULT_LIMIT_BYTES,
+) -> SampleJoin:
+    """Evaluate a plan with a sample: one scan for each vertex of its residual tree.
+
+    A second scan of each follows where keys turn up that are too heavy to be left to chance.
+
+    Raises
+    ------
+    BudgetExceeded
+        If what a table sends takes more than `limit_bytes`.
+    UnsupportedQuery
+        If Spark refuses an expression.
+    """
+    sample = plan.sample
+    assert sample is not None, "a plan without a sample is built from sketches"
+    planned = (t for a in plan.aggregates for t in (*a.total, *a.presence))
+    terms = tuple(dict.fromkeys(t.synopses for t in planned))
+    scans = SampleScans(spark, plan, terms, tables, listener, limit_bytes)
+    found = _Evaluation(plan, terms, scans).contributions(sample)
+    return SampleJoin(terms, found, scans.nbytes)
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    plan: Plan
+    terms: tuple[tuple[int, ...], ...]
+    scans: SampleScans
+
+    def contributions(self, sample: Sample) -> JoinTerms:
+        """What every known key adds to each term."""
+        sent = [self._known(sample, number) for number in range(len(sample.members))]
+        known = join_terms([k for k, _ in sent])
+        heavy = self._heavy(sample, sent, known)
+        if not len(heavy):
+            return known
+        dense = replace(sample, dense=tuple(heavy.tolist()), rate=0.0, row_rates=())
+        certain = join_terms([self._known(dense, number)[0] for number in range(len(sample.members))])
+        return with_certain(known, certain, heavy)
+
+    def _known(self, sample: Sample, number: int) -> tuple[KnownKeys, Hits]:
+        """What is known of one table of the class, with everything that hangs from it."""
+        grouped, hits = self.scans.member(sample, number)
+        certain = np.full(len(grouped.keys), sample.rate in (0.0, 1.0))
+        certain |= np.isin(grouped.keys, np.array(sample.dense, np.int64))
+        hashes = sample_family(self.plan.seed, sample.class_name).values(grouped.keys, 1, HASH_BITS)[0]
+        known = KnownKeys(
+            grouped.keys,
+            grouped.weights,
+            certain,
+            sample.rate or 1.0,
+            self._unseen(sample, number),
+            hashes / (1 << HASH_BITS),
+            np.full(len(self.terms), np.nan),
+        )
+        return known, hits
+
+    def _unseen(self, sample: Sample, number: int) -> Floats:
+        """Bounds on the weight of a key that is not certain: known for counts where nothing else hangs on it."""
+        bounds = np.tile([-np.inf, np.inf], (len(self.terms), 1))
+        vertex, _ = sample.members[number]
+        alone = all(e in sample.edges for e, _, _ in self.scans.edges(vertex))
+        for column, term in enumerate(self.terms):
+            synopsis = self.plan.synopses[term[vertex]]
+            if self._counts(term[vertex]) and not synopsis.messages:
+                most = sample.largest_other[number] if alone and sample.largest_other else np.inf
+                bounds[column] = 0.0, most
+        return bounds
+
+    def _heavy(self, sample: Sample, sent: Sequence[tuple[KnownKeys, Hits]], known: JoinTerms) -> Ints:
+        """Keys outside the sample that, by the tuples looked at one by one, weigh on the result; mostly none.
+
+        A key's tuples in a table are the times it was met over the share looked at, and, where it was not, as many as
+        a sampled key has on average.
+        """
+        counts = [n for n, term in enumerate(self.terms) if all(self._counts(i) for i in term)]
+        if not sample.row_rates or not counts:
+            return np.empty(0, np.int64)
+        keys = np.unique(np.concatenate([h.keys[h.counts >= LEAST_HITS] for _, h in sent]))
+        products = np.ones(len(keys))
+        for (table, hits), rate in zip(sent, sample.row_rates, strict=True):
+            weights = table.weights[counts[0]]
+            tuples = np.full(len(keys), float(weights.mean()) if weights.size else 1.0)
+            met = np.isin(keys, hits.keys)
+            if rate:
+                tuples[met] = hits.counts[np.searchsorted(hits.keys, keys[met])] / rate
+            products *= tuples
+        order = np.argsort(-products)[:MOST_HEAVY]
+        matters = products[order].sum() > MATTERS * abs(known.total(counts[0]))
+        return np.sort(keys[order]) if matters else np.empty(0, np.int64)
+
+    def _counts(self, synopsis: int) -> bool:
+        weight = self.plan.synopses[synopsis].weight
+        return weight.expression is None or weight.presence
