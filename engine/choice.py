@@ -43,6 +43,6 @@ def chosen_groups(
 
 def buckets_of(query: Query, settings: Settings) -> int:
     """The buckets of a query's sketches: more than the session's where distinct values need them for an asked error."""
-    if settings.error is None or not any(a.function == "count_distinct" for a in query.aggregates):
+    if settings.error is None or not query.counts_distinct:
         return settings.buckets
     return max(settings.buckets, min(buckets_for(settings.error, settings.confidence), MOST_FOR_ERROR))

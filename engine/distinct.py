@@ -126,7 +126,7 @@ def built_within(
                 for v, vertex in enumerate(query.graph.vertices)
                 if (vertex.table, vertex.filter) == (relation.table, relation.filter)
             }
-            if senders <= too_large or not any(a.distinct for a in query.aggregates):
+            if senders <= too_large or not query.counts_distinct:
                 raise
             too_large |= senders
 

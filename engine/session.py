@@ -241,6 +241,8 @@ class Session:
         """The answer from a sample of the keys of large tables, where an error is asked and nothing else."""
         if settings.error is None or select.method or settings.size_bytes is not None:
             return None
+        if query.counts_distinct:
+            return None
         from .sample_run import SampleRun
 
         run = SampleRun(

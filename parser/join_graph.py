@@ -331,6 +331,11 @@ class Query:
     empty: str = ""
     features: tuple[Feature, ...] = ()
 
+    @property
+    def counts_distinct(self) -> bool:
+        """Whether it has a COUNT(DISTINCT)."""
+        return any(a.function == "count_distinct" for a in self.aggregates)
+
     def refuse_beyond(self, known: Collection[str]) -> None:
         """Refuse the query if it uses a feature that is not among `known`.
 
