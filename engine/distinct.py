@@ -95,9 +95,11 @@ def with_counted_types(query: Query, tables: Tables) -> Query:
 
 
 def built_within(
-    query: Query, plan: Callable[[Collection[int]], PlanT], build: Callable[[PlanT], BuiltT]
-) -> tuple[PlanT, BuiltT]:
-    """Plan and build; once more without an exact message that turned out too large to be sent.
+    query: Query, plan: Callable[[Collection[int]], PlanT], build: Callable[[PlanT, int | None], BuiltT]
+) -> tuple[PlanT, BuiltT, tuple[str, ...]]:
+    """Plan and build; where an exact message turns out too large to be sent, plan again without it.
+
+    Where distinct values cannot be counted without it, Spark joins it into the scan, as large as it is.
 
     Parameters
     ----------
@@ -105,20 +107,35 @@ def built_within(
     plan : callable
         Makes a plan, given the vertices whose messages are too large.
     build : callable
-        Builds it.
+        Builds it, given the bytes that a message may take, None for any number.
+
+    Returns
+    -------
+    plan, built
+        What `plan` and `build` gave.
+    notes : tuple of str
+        What Spark joined.
 
     Raises
     ------
     MessageTooLarge
         If a message is too large that the plan did not choose by itself.
     """
-    from .messages import MessageTooLarge
+    from .messages import DEFAULT_LIMIT_BYTES, MessageTooLarge
 
     too_large: frozenset[int] = frozenset()
     while True:
-        planned = plan(too_large)
         try:
-            return planned, build(planned)
+            planned = plan(too_large)
+        except UnsupportedQuery:
+            if not too_large:
+                raise
+            planned = plan(())
+            names = " and ".join(query.graph.vertices[v].alias for v in sorted(too_large))
+            note = f"{names} joined by Spark: the keys take more than {DEFAULT_LIMIT_BYTES:,} bytes"
+            return planned, build(planned, None), (note,)
+        try:
+            return planned, build(planned, DEFAULT_LIMIT_BYTES), ()
         except MessageTooLarge as fault:
             relation = fault.relation
             senders = {

@@ -265,16 +265,15 @@ class Session:
         from .maintain import build
 
         started = time.perf_counter()
-        made = built_within(
+        plan, built, notes = built_within(
             query,
             lambda too_large: chosen(query, settings, too_large),
-            lambda plan: build(self.spark, plan, self.tables, self.listener),
+            lambda plan, message_bytes: build(self.spark, plan, self.tables, self.listener, message_bytes),
         )
-        plan, built = made
         seconds = time.perf_counter() - started
         if settings.cache:
             KeptSketches(self).keep(plan, dict(enumerate(built)))
-        return Supply(plan, built, (), seconds)
+        return Supply(plan, built, notes, seconds)
 
     def _create_sketches(self, statement: CreateSketches) -> Answer:
         from .standing import selects_of
