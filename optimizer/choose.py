@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from ..errors import BudgetExceeded
 from ..parser.join_graph import Query, Term
-from .distinct import DistinctPlanner, check_method, set_tree
+from .distinct import DistinctPlanner, set_tree
 from .fold import ResidualTree, residual_tree, weight_at
+from .forced import check_method
 from .messages import Residual
 from .plan import (
     BYTES_PER_COUNTER,
