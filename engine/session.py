@@ -250,10 +250,9 @@ class Session:
             lambda: self._exact(select.sql, select.select_sql),
             self.listener,
         )
-        sample = run.first()
-        if sample is None:
+        if not run.applies():
             return None
-        answer = run.answer(sample)
+        answer = run.answer()
         return replace(answer, bounds=settings.bounds, notes=(*query.warnings, *answer.notes))
 
     def _built(self, query: Query, settings: Settings) -> Supply:
