@@ -99,7 +99,8 @@ class KeptSketches:
         circumstances = self.session.circumstances
         if not any(h.table.lower() == v.table.lower() for h in heads for v in query.graph.vertices):
             return None
-        return reuse(query, heads, asked_of(select), circumstances())
+        files = {e.name: f"{self.catalog.where}/{e.file}" for e in self.catalog.manifest.sketches.values()}
+        return reuse(query, heads, asked_of(select), circumstances(), files)
 
     def keep(self, plan: Plan, built: Mapping[int, Built]) -> None:
         """Keep what was built for a query: the virtual relations whose sketches are all among `built`."""

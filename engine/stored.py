@@ -204,12 +204,11 @@ class Keeper:
 
     def _drop(self, statement: DropSketch) -> Answer:
         name = statement.name.text
-        if not is_taken(self.catalog, name) and statement.if_exists:
+        if statement.if_exists and not is_taken(self.catalog, name):
             return Answer(("sketch",), (), exact=True, notes=(f"there is no sketch {name}",))
         if self.catalog.workload(name) is None:
-            _refuse_member(
-                find_head(self.catalog, statement.sql, statement.name), statement.sql, statement.name
-            )
+            head = find_head(self.catalog, statement.sql, statement.name)
+            _refuse_member(head, statement.sql, statement.name)
         self.catalog.put(forget=(name,))
         return Answer(("sketch",), ((name,),), exact=True, notes=("dropped",))
 
