@@ -138,12 +138,12 @@ class Keeper:
             updated=made,
         )
         frame = self.session.tables.frame(draft.table)
-        head = typed(draft, self.session.tables, self.session.circumstances(), statement.sql)
+        head = typed(draft, self.session.tables, self.session.memory.circumstances(), statement.sql)
         helping = eaten(self._source_of(draft.table), True, None, frame)
         started = time.perf_counter()
         built = self._built(statement.sql, head, head.table, head.filter, frame)
         sketch = stored(replace(head, eaten=(helping,)), built)
-        self.session.remember(head.table)
+        self.session.memory.remember(head.table)
         self.catalog.put(sketch, forget=(name,))
         return told(sketch.head, time.perf_counter() - started)
 
@@ -170,7 +170,7 @@ class Keeper:
         head = find_head(self.catalog, statement.sql, statement.name)
         _refuse_member(head, statement.sql, statement.name)
         sql, started = statement.sql, time.perf_counter()
-        frame = self.session.reread(head.table)
+        frame = self.session.memory.reread(head.table)
         said = changes(head.columns, self.session.tables[head.table].columns)
         try:
             sketch = self._rebuilt(head, frame, sql)
@@ -184,7 +184,7 @@ class Keeper:
                 _place(statement.name),
                 f"CREATE OR REPLACE SKETCH {head.name} ON {head.table} (...)",
             ) from fault
-        self.session.remember(head.table)
+        self.session.memory.remember(head.table)
         self.catalog.put(sketch)
         return told(
             sketch.head, time.perf_counter() - started, *(f"{head.table} has changed: {s}" for s in said)
@@ -192,7 +192,7 @@ class Keeper:
 
     def _rebuilt(self, head: Head, frame: DataFrame, sql: str) -> StoredSketch:
         """The sketch built anew on its whole table, and on what was appended from elsewhere."""
-        fresh = typed(head, self.session.tables, self.session.circumstances(), sql)
+        fresh = typed(head, self.session.tables, self.session.memory.circumstances(), sql)
         helpings = [eaten(self._source_of(head.table), True, None, frame)]
         built = self._built(sql, fresh, head.table, fresh.filter, frame)
         for earlier in appended_elsewhere(head, helpings[0]):
@@ -225,7 +225,7 @@ class Keeper:
         data = read_file(statement.path.text, statement.sql, _place(statement.path))
         sketch = decode(data, statement.path.text)
         sketch = replace(sketch, head=replace(sketch.head, name=name, group=""))
-        self.session.remember_imported(sketch.head)
+        self.session.memory.remember_imported(sketch.head)
         self.catalog.put(sketch)
         return told(sketch.head, time.perf_counter() - started)
 

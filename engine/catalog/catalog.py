@@ -6,7 +6,7 @@ A file that the manifest no longer names is deleted one change later: until then
 
 from __future__ import annotations
 
-import uuid
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -146,7 +146,7 @@ class Catalog:
                 workloads[workload.name.lower()] = workload
             for sketch in sketches:
                 data = encode(sketch)
-                file = uuid.uuid4().hex + SUFFIX
+                file = os.urandom(16).hex() + SUFFIX
                 self.folder.write(file, data)
                 entries[sketch.head.name.lower()] = entry(file, data, sketch.head)
             return {"sketches": entries, "workloads": workloads}

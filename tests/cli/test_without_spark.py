@@ -14,7 +14,7 @@ from skimql.cli import app
 from skimql.cli.main import plain_request
 from skimql.engine.catalog.catalog import Catalog
 
-QUERY = "SELECT APPROXIMATE COUNT(*) AS n, SUM(l.price) AS s FROM orders o JOIN lines l ON o.id = l.oid"
+QUERY = "SELECT APPROXIMATE COUNT(*) AS n, SUM(l.price) AS s, AVG(l.price) AS a FROM orders o JOIN lines l ON o.id = l.oid"
 # What a plain answer may not load: Spark, and what takes longer to import than the answer takes.
 POISON = (
     "pyspark",
@@ -26,7 +26,7 @@ POISON = (
     "rich",
     "pydantic",
     "pyarrow.compute",
-    "duckdb",
+    "numpy.ma",
 )
 
 

@@ -110,8 +110,10 @@ def test_cache_keeps_what_a_query_builds(kept, home, scans):
 
 def test_append_adds_new_files_and_refuses_what_the_sketch_has(kept, home):
     new = write(home / "lines" / "day=2" / "b.parquet", oid=[3, 3, 3], price=[1, 2, 3])
-    assert any("1 new file" in n for n in kept.sql(COUNT).notes), "the table has grown since"
-    kept.reread("lines")
+    before = kept.sql(COUNT)
+    assert any("1 new file" in n for n in before.notes), "the table has grown since"
+    assert not before.estimate.certified
+    kept.memory.reread("lines")
     done = kept.sql("APPEND SKETCH s_lines FROM lines WHERE day = 2")
     assert done.notes == ("3 tuples added",)
     answer = kept.sql(
@@ -119,6 +121,7 @@ def test_append_adds_new_files_and_refuses_what_the_sketch_has(kept, home):
     )
     assert [c.value for c in answer.rows[0]] == [6, 66]
     assert len(answer.notes) == 1, "and now it has all of it"
+    assert all(c.certified for c in answer.rows[0])
     for source in (
         "lines WHERE day = 2",
         "lines WHERE day >= 2",
