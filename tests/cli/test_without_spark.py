@@ -56,7 +56,7 @@ def poisoned(tmp_path_factory):
 
 
 def skimql(environment, *arguments):
-    code = "import sys; from skimql.cli.main import run\ntry: run()\nfinally: print([m for m in %r if m in sys.modules], file=sys.stderr)"
+    code = "import os, sys; os._exit = sys.exit; from skimql.cli.main import run\ntry: run()\nfinally: print([m for m in %r if m in sys.modules], file=sys.stderr)"
     command = [sys.executable, "-c", code % (POISON,), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
 
