@@ -241,7 +241,8 @@ class Keeper:
         tables = self.session.tables
         if statement.path is None:
             table, condition = resolve_append(statement, tables)
-            return table, tables.frame(table), condition
+            # Spark lists a table's files once: what has come since would be missed.
+            return table, self.session.memory.reread(table), condition
         frame = tables.read(_APPENDED, statement.path.text, {})
         named = replace(statement, table=(Part(_APPENDED, statement.path.span),))
         schema: dict[str, TableSchema] = {_APPENDED: schema_of(_APPENDED, frame)}

@@ -113,7 +113,6 @@ def test_append_adds_new_files_and_refuses_what_the_sketch_has(kept, home):
     before = kept.sql(COUNT)
     assert any("1 new file" in n for n in before.notes), "the table has grown since"
     assert not before.estimate.certified
-    kept.memory.reread("lines")
     done = kept.sql("APPEND SKETCH s_lines FROM lines WHERE day = 2")
     assert done.notes == ("3 tuples added",)
     answer = kept.sql(
@@ -158,6 +157,19 @@ def test_a_file_that_has_changed_since_is_refused_until_refreshed(kept, home):
     assert (answer.value, len(answer.notes)) == (3 + 3, 1), (
         "the table and what was appended from elsewhere, once each"
     )
+
+
+def test_files_that_were_rewritten_are_not_taken_for_new_ones(kept, home):
+    """A compaction puts the tuples that the sketch has into a file that it has not."""
+    (home / "lines" / "day=1" / "a.parquet").rename(home / "lines" / "day=1" / "compacted.parquet")
+    for condition in ("", " WHERE day = 1"):
+        with pytest.raises(
+            DataError, match=r"a\.parquet, which sketch s_lines has read, is no file of"
+        ) as caught:
+            kept.sql(f"APPEND SKETCH s_lines FROM lines{condition}")
+        assert caught.value.code == "SKIMQL_SOURCE_CHANGED"
+    kept.sql("REFRESH SKETCH s_lines")
+    assert kept.sql(COUNT).value == 3
 
 
 def test_append_refuses_columns_of_other_types_and_tables_without_them(kept, home):
