@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import AccuracyNotReached, ParseError, UnsupportedQuery
+from ..errors import AccuracyNotReached, EnvironmentFault, ParseError, UnsupportedQuery
 from ..optimizer.plan import Plan
 from ..parser.join_graph import Query
 from ..parser.resolve import resolve, resolve_rows
@@ -228,10 +228,38 @@ class Session:
         typed = self._typed(query)
         kept = KeptSketches(self).supply(select, typed, settings)
         if kept is None:
-            sampled = self._sampled(select, typed, settings)
-            if sampled is not None:
-                return self._as_asked(select, settings, sampled)
-        supply = kept or self._built(typed, settings)
+            answer = self._sampled(select, typed, settings)
+            if answer is None:
+                answer = self._answered(self._built(typed, settings), typed, settings)
+        else:
+            answer = self._answered(kept, typed, settings)
+            if self._misses_what_is_asked(select, answer):
+                answer = self._better_than_kept(select, typed, settings, answer)
+        return self._as_asked(select, settings, answer)
+
+    def _better_than_kept(
+        self, select: ApproximateSelect, query: Query, settings: Settings, answer: Answer
+    ) -> Answer:
+        """A sample taken now where kept sketches miss the error that the statement asks for; else their answer."""
+        try:
+            sampled = self._sampled(select, query, settings)
+        except EnvironmentFault as fault:
+            return replace(answer, notes=(*answer.notes, f"nothing better without Spark: {fault.message}"))
+        if sampled is None:
+            return answer
+        return replace(sampled, notes=("kept sketches miss the asked error", *sampled.notes))
+
+    def _misses_what_is_asked(self, select: ApproximateSelect, answer: Answer) -> bool:
+        """Whether the statement itself asks for an error that an answer misses, and not what to do then."""
+        asked = select.accuracy
+        return (
+            asked.relative_error is not None
+            and asked.behavior is None
+            and not with_target(answer, asked.relative_error)[0]
+        )
+
+    def _answered(self, supply: Supply, query: Query, settings: Settings) -> Answer:
+        """The answer from linear sketches."""
         started = time.perf_counter()
         answer = answer_plan(supply.plan, SketchJoin(supply.plan, supply.built), settings.confidence)
         if supply.stale:
@@ -239,8 +267,7 @@ class Session:
             answer = uncertified_answer(answer)
         seconds = {"build": supply.build_seconds, "answer": time.perf_counter() - started}
         notes = (*query.warnings, *supply.notes, *answer.notes)
-        answer = replace(answer, seconds=seconds, bounds=settings.bounds, notes=notes)
-        return self._as_asked(select, settings, answer)
+        return replace(answer, seconds=seconds, bounds=settings.bounds, notes=notes)
 
     def _sampled(self, select: ApproximateSelect, query: Query, settings: Settings) -> Answer | None:
         """The answer from a sample of the keys of large tables, where an error is asked and nothing else."""

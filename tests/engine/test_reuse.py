@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.kept import kept, remember
 
-from skimql import CorruptSketch, IncompatibleSketches, Session
+from skimql import CorruptSketch, EnvironmentFault, IncompatibleSketches, Session, SkimqlError
 from skimql.engine.catalog.catalog import Catalog
 
 RNG = np.random.default_rng(7)
@@ -206,6 +206,23 @@ def test_explain_and_show_and_describe_need_no_spark():
     assert described["class id"] == "oid bigint"
     assert described["family of id"].startswith("tabulation(seed=")
     assert described["SHA-256"].endswith("verified")
+
+
+def test_a_miss_of_the_asked_error_is_said_where_nothing_better_can_be_had(monkeypatch):
+    """Without Java the kept sketches answer, and say that they miss; told what to do then, they do it at once."""
+
+    def no_java(*_):
+        raise EnvironmentFault("there is no Java", "SKIMQL_NO_JAVA")
+
+    monkeypatch.setattr(Session, "spark", property(no_java))
+    counters = {"sparse": False, "buckets": 64}
+    asked = session(orders(**counters), lines(**counters))
+    answer = asked.sql(f"{COUNT} ERROR WITHIN 0.1%")
+    assert answer.value == asked.sql(COUNT).value
+    assert any("nothing better without Spark" in n for n in answer.notes)
+    assert any("asked for 0.001 relative error" in n for n in answer.notes)
+    with pytest.raises(SkimqlError, match="asked for"):
+        asked.sql(f"{COUNT} WITH ERROR 0.001 BEHAVIOR 'strict'")
 
 
 def test_the_answer_of_nothing_is_null():
