@@ -228,9 +228,8 @@ class Session:
         typed = self._typed(query)
         kept = KeptSketches(self).supply(select, typed, settings)
         if kept is None:
-            answer = self._sampled(select, typed, settings)
-            if answer is None:
-                answer = self._answered(self._built(typed, settings), typed, settings)
+            sampled = self._sampled(select, typed, settings)
+            answer = sampled or self._answered(self._built(typed, settings), typed, settings)
         else:
             answer = self._answered(kept, typed, settings)
             if self._misses_what_is_asked(select, answer):

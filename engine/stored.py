@@ -144,11 +144,15 @@ class Keeper:
         built = self._built(statement.sql, head, head.table, head.filter, frame)
         sketch = stored(replace(head, eaten=(helping,)), built)
         self.session.memory.remember(head.table)
-        self.catalog.put(sketch, forget=(name,))
+        if statement.or_replace:
+            self.catalog.put(sketch, forget=(name,))
+        else:
+            self.catalog.put(sketch, based_on={name: None})
         return told(sketch.head, time.perf_counter() - started)
 
     def _append(self, statement: AppendSketch) -> Answer:
-        old = self.catalog.load(find_head(self.catalog, statement.sql, statement.name).name)
+        head = find_head(self.catalog, statement.sql, statement.name)
+        old, before = self.catalog.load(head.name), self._file_of(head.name)
         head = old.head
         _refuse_member(head, statement.sql, statement.name)
         table, frame, condition = self._appended(statement)
@@ -162,14 +166,14 @@ class Keeper:
         new = self._built(statement.sql, head, table, both(head.filter, condition), frame)
         merged = _merged(old.built, new, head.name, statement.sql)
         sketch = stored(replace(head, eaten=(*head.eaten, helping), updated=now()), merged)
-        self.catalog.put(sketch)
+        self.catalog.put(sketch, based_on={head.name: before})
         added = f"{new[0].tally.tuples:,} tuples added"
         return told(sketch.head, time.perf_counter() - started, added)
 
     def _refresh(self, statement: RefreshSketch) -> Answer:
         head = find_head(self.catalog, statement.sql, statement.name)
         _refuse_member(head, statement.sql, statement.name)
-        sql, started = statement.sql, time.perf_counter()
+        sql, started, before = statement.sql, time.perf_counter(), self._file_of(head.name)
         frame = self.session.memory.reread(head.table)
         said = changes(head.columns, self.session.tables[head.table].columns)
         try:
@@ -185,7 +189,7 @@ class Keeper:
                 f"CREATE OR REPLACE SKETCH {head.name} ON {head.table} (...)",
             ) from fault
         self.session.memory.remember(head.table)
-        self.catalog.put(sketch)
+        self.catalog.put(sketch, based_on={head.name: before})
         return told(
             sketch.head, time.perf_counter() - started, *(f"{head.table} has changed: {s}" for s in said)
         )
@@ -226,8 +230,12 @@ class Keeper:
         sketch = decode(data, statement.path.text)
         sketch = replace(sketch, head=replace(sketch.head, name=name, group=""))
         self.session.memory.remember_imported(sketch.head)
-        self.catalog.put(sketch)
+        self.catalog.put(sketch, based_on={name: None})
         return told(sketch.head, time.perf_counter() - started)
+
+    def _file_of(self, name: str) -> str | None:
+        entry = self.catalog.entry(name)
+        return None if entry is None else entry.file
 
     def _built(
         self, sql: str, head: Head, table: str, condition: str | None, frame: DataFrame

@@ -62,7 +62,8 @@ class Workloads:
             self.session.memory.remember(table)
         names = tuple(s.head.name for s in sketches)
         workload = StoredWorkload(name, names, workload_json(standing))
-        catalog.put(*sketches, forget=(name,), workload=workload)
+        based_on = {} if statement.or_replace else {name: None}
+        catalog.put(*sketches, forget=(name,), workload=workload, based_on=based_on)
         return Answer(
             ("plan",),
             ((stages_text(standing),),),

@@ -389,6 +389,22 @@ def test_two_writers_at_once_lose_nothing_and_readers_see_whole_states(tmp_path)
     assert [h.name for h in Catalog(tmp_path).heads()] == [f"{w}{i}" for w in "xy" for i in range(8)]
 
 
+def test_a_change_by_somebody_else_meanwhile_is_not_overwritten(tmp_path):
+    mine, theirs = Catalog(tmp_path), Catalog(tmp_path)
+    mine.put(A, based_on={"a": None})
+    before = mine.entry("a").file
+    other = kept("a", "t", {"k": [5, 6]}, rows=3, buckets=8)
+    theirs.put(other, based_on={"a": before})
+    for base in ({"a": before}, {"A": None}):
+        with pytest.raises(DataError, match=r"another writer has changed sketch [aA] ") as caught:
+            mine.put(A, based_on=base)
+        assert caught.value.code == "SKIMQL_SKETCH_CHANGED"
+    theirs.put(forget=["a"])
+    with pytest.raises(DataError, match="another writer"):
+        mine.put(A, based_on={"a": before})
+    assert Catalog(tmp_path).heads() == ()
+
+
 def test_a_reader_gets_one_state_or_the_other_while_a_sketch_is_replaced(tmp_path):
     other = kept("a", "t", {"k": [5, 6]}, rows=3, buckets=8)
     writer, faults, stop = Catalog(tmp_path), [], threading.Event()
