@@ -111,7 +111,9 @@ def decode(data: bytes, where: str) -> StoredSketch:
     try:
         table = file.read()
     except (pa.ArrowException, OSError, ValueError) as fault:
-        raise CorruptSketch(f"{where} is damaged: a page checksum does not hold ({_said(fault)})") from fault
+        raise CorruptSketch(
+            f"{where} is damaged: a page of it is not as it was written ({_said(fault)})"
+        ) from fault
     arrays = _checked(_arrays_in(table, _parsed(listed, where), where), _parsed(listed, where), where)
     try:
         return StoredSketch(understood, _built(understood, arrays))

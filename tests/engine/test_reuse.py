@@ -10,6 +10,9 @@ from support.kept import kept, remember
 
 from skimql import CorruptSketch, EnvironmentFault, IncompatibleSketches, Session, SkimqlError
 from skimql.engine.catalog.catalog import Catalog
+from skimql.engine.making import Circumstances
+from skimql.engine.reuse import Asked, reuse
+from skimql.parser.statement import parse_statement
 
 RNG = np.random.default_rng(7)
 ORDERS, LINES = np.arange(400), RNG.integers(0, 400, 1500)
@@ -160,13 +163,17 @@ def test_what_the_statement_fixes_is_kept_to():
 
 
 def test_two_edges_of_one_query_are_not_put_in_one_class():
-    """Both edges of the chain are of class id: one sketch would multiply a random function by itself."""
-    middle = kept("m", "m", {"a": [1, 2], "b": [1, 2]}, classes=["id", "b"])
+    """Both ends of the chain x - m - y are kept under class id: only one of them may be used."""
     one, two = kept("x", "x", {"a": [1]}, classes=["id"]), kept("y", "y", {"b": [1]}, classes=["id"])
-    with pytest.raises(pytest.fail.Exception, match="Spark was asked for"):
-        session(one, middle, two).sql(
-            "SELECT APPROXIMATE COUNT(*) FROM x JOIN m ON x.a = m.a JOIN y ON m.b = y.b"
-        )
+    middle = kept("m", "m", {"a": [1, 2], "b": [1, 2]})
+    asked = session(one, middle, two)
+    select = parse_statement("SELECT APPROXIMATE COUNT(*) FROM x JOIN m ON x.a = m.a JOIN y ON m.b = y.b")
+    query = asked._resolved(select)
+    files = {s.head.name: "" for s in (one, two)}
+    found = reuse(query, [one.head, two.head], Asked(), Circumstances(True, "UTC"), files)
+    assert len(found.kept) == 1
+    assert len({e.class_name for e in found.plan.edges}) == 2
+    assert len(found.missing) == 2
 
 
 def test_a_damaged_sketch_is_named_and_the_others_answer(tmp_path):

@@ -62,6 +62,17 @@ def test_a_flipped_byte_is_refused_or_changes_nothing(name):
     assert refused > 0.8 * len(data), (refused, unharmed)
 
 
+def test_pages_and_arrays_have_checksums_of_their_own():
+    """A flipped bit in a page is told by its CRC; other values under right CRCs by the SHA-256 of the array."""
+    data = bytearray(encode(SMALL["counters"]))
+    page = bytes(data).index(b"\x28\xb5\x2f\xfd", 200)  # where a zstd frame begins
+    data[page + 12] ^= 1
+    with pytest.raises(CorruptSketch, match="CRC checksum verification failed"):
+        decode(bytes(data), "the file")
+    with pytest.raises(CorruptSketch, match=r"the SHA-256 of array 0\.counters"):
+        decode(_with_metadata(encode(SMALL["counters"]), values=lambda v: v + 1), "the file")
+
+
 def test_a_file_cut_short_is_refused_wherever_it_is_cut():
     data = encode(SMALL["counters"])
     for length in [0, 1, 4, 8, *range(10, len(data), 37), len(data) - 1]:
@@ -76,16 +87,20 @@ def test_what_is_no_sketch_is_refused(tmp_path):
             decode(data, "the file")
 
 
-def _with_metadata(data, **changes):
-    """The file with other metadata, its checksums right."""
+def _with_metadata(data, values=None, **changes):
+    """The file with other metadata or values, its checksums right but those of the arrays."""
     file = pq.ParquetFile(pa.BufferReader(data))
     metadata = dict(file.metadata.metadata)
     head = canonical({**json.loads(metadata[b"skimql"]), **changes})
     metadata[b"skimql"] = head
     metadata[b"skimql.sha256"] = digest(head + metadata[b"skimql.arrays"]).encode()
-    sink = pa.BufferOutputStream()
+    sink, table = pa.BufferOutputStream(), file.read()
+    if values is not None:
+        rows = [[values(v) for v in row] for row in table["integers"].to_pylist()]
+        column = pa.array(rows, table.schema.field("integers").type)
+        table = table.set_column(2, table.schema.field("integers"), column)
     with pq.ParquetWriter(sink, file.schema_arrow) as writer:
-        writer.write_table(file.read())
+        writer.write_table(table)
         writer.add_key_value_metadata(metadata)
     return bytes(sink.getvalue())
 
