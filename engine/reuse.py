@@ -313,9 +313,15 @@ def _planned(query: Query, taken: Mapping[int, Candidate]) -> Reuse:
 
 
 def _refuse_unlike(query: Query, choices: Sequence[Sequence[Candidate]], files: Mapping[str, str]) -> None:
-    """Raise where two vertices have sketches that no choice makes fit, for another reason than their classes."""
+    """Raise where two vertices have sketches that no choice makes fit, for another reason than their classes.
+
+    Only what somebody has made by a statement counts: what `cache` kept goes unused in silence.
+    """
+    made = [[c for c in own if c.head.kept_by == "statement"] for own in choices]
+    if not all(made):
+        return
     for u, v in combinations(range(len(choices)), 2):
-        reasons = [(a, b, conflict(query, u, a, v, b)) for a, b in product(choices[u], choices[v])]
+        reasons = [(a, b, conflict(query, u, a, v, b)) for a, b in product(made[u], made[v])]
         if all(reason in ("size", "seed", "family") for _, _, reason in reasons):
             a, b, reason = reasons[0]
             assert reason is not None, "all have one"

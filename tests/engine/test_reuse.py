@@ -105,6 +105,13 @@ def test_sketches_that_cannot_be_joined_are_refused_by_name(changes, said):
     assert "CREATE OR REPLACE SKETCH" in caught.value.hint
 
 
+def test_what_the_cache_kept_is_passed_over_in_silence():
+    """Nobody made these two for one another: the query builds its own."""
+    with pytest.raises(pytest.fail.Exception, match="Spark was asked for"):
+        session(orders(), lines(seed=2, kept_by="cache")).sql(COUNT)
+    assert session(orders(), lines("cached", seed=2, kept_by="cache"), lines()).sql(COUNT).value == 1500
+
+
 def test_an_empty_sketch_has_any_size_but_its_seed():
     """Kept of no tuples: of another size it joins (with nothing); of another seed it is refused."""
     empty = {"buckets": 64, "rows": 7}
