@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ..optimizer.distinct_count import DistinctCount
 from ..optimizer.plan import Plan, PlannedTerm
 from ..sketches.estimate import JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
 from ..sketches.interval import Estimate
@@ -31,6 +32,9 @@ class Joined(Protocol):
 
     def known(self, terms: Sequence[PlannedTerm]) -> int | float | None:
         """The sum where it is known exactly, else None."""
+
+    def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
+        """The number of distinct values."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,12 @@ class SketchJoin:
         """See `Joined.known`."""
         return known_sum(self._terms(terms), self._edges)
 
+    def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
+        """See `Joined.distinct`."""
+        from .distinct import count_distinct
+
+        return count_distinct(count, [b.sketch for b in self.built], confidence)
+
     @property
     def _edges(self) -> list[tuple[int, int, int, int]]:
         return [(e.left, e.right, e.left_position, e.right_position) for e in self.plan.edges]
@@ -65,7 +75,7 @@ class SketchJoin:
     def _terms(self, terms: Sequence[PlannedTerm]) -> list[JoinTerm]:
         return [
             JoinTerm(
-                tuple(self.built[i].sketch for i in term.synopses),
+                tuple(self.built[i].linear for i in term.synopses),
                 term.coefficient / math.prod(self.built[i].scale for i in term.synopses),
             )
             for term in terms

@@ -101,7 +101,7 @@ class KeptSketches:
 
     def plan(self, select: ApproximateSelect, query: Query) -> Reuse | None:
         """How kept sketches would serve a query, nothing loaded; raises as `supply`."""
-        if select.size_bytes is not None:
+        if select.size_bytes is not None or query.counts_distinct:
             return None
         heads = [h for h in self.catalog.heads() if not other_source(h, self.session.tables)]
         circumstances = self.session.memory.circumstances

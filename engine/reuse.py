@@ -100,7 +100,7 @@ class Reuse:
         for i, (candidate, weight) in self.kept.items():
             sketch = load(candidate.head.name)
             built = sketch.built[sketch.head.weights.index(weight)]
-            sized = _of_size(built.sketch, self.plan.synopses[i].rows, self.plan.synopses[i].buckets)
+            sized = _of_size(built.linear, self.plan.synopses[i].rows, self.plan.synopses[i].buckets)
             found[i] = replace(built, sketch=in_order(sized, candidate.order))
         return tuple(found[i] for i in range(len(found)))
 

@@ -26,7 +26,7 @@ from ..parser.statement import (
 from ..parser.syntax import CreateSketches, ExplainSketches
 from .answer import Answer, answer_plan, nothing_joins, uncertified_answer, with_target
 from .catalog.catalog import Catalog
-from .features import GROUPING, RUNS, is_grouped
+from .features import DISTINCT, GROUPING, RUNS, is_grouped
 from .jobs import ProgressListener
 from .joined import SketchJoin
 from .kept import KeptSketches, Supply
@@ -272,6 +272,8 @@ class Session:
         """The answer from a sample of the keys of large tables, where an error is asked and nothing else."""
         if settings.error is None or select.method or settings.size_bytes is not None:
             return None
+        if query.counts_distinct:
+            return None
         from .sample_run import SampleRun
 
         run = SampleRun(
@@ -290,28 +292,40 @@ class Session:
     def _built(self, query: Query, settings: Settings) -> Supply:
         """The synopses of a query, built now."""
         from .choice import chosen
+        from .distinct import built_within
         from .maintain import build
 
-        plan = chosen(query, settings)
         started = time.perf_counter()
-        built = build(self.spark, plan, self.tables, self.listener)
+        plan, built, notes = built_within(
+            query,
+            lambda too_large: chosen(query, settings, too_large),
+            lambda plan, message_bytes: build(self.spark, plan, self.tables, self.listener, message_bytes),
+        )
         seconds = time.perf_counter() - started
         if settings.cache:
             KeptSketches(self).keep(plan, dict(enumerate(built)))
-        return Supply(plan, built, (), seconds)
+        return Supply(plan, built, notes, seconds)
 
     def _create_sketches(self, statement: CreateSketches) -> Answer:
         from .standing import selects_of
         from .workloads import Workloads
 
-        queries = [self._typed(self._resolved(select, RUNS - GROUPING)) for select in selects_of(statement)]
+        queries = [
+            self._typed(self._resolved(select, RUNS - GROUPING - DISTINCT))
+            for select in selects_of(statement)
+        ]
         return Workloads(self).create(statement, queries)
 
     def _typed(self, query: Query) -> Query:
-        """The query with all key types known."""
-        if all(None not in edge.key_types for edge in query.graph.edges):
-            return query
-        return with_key_types(query, self.tables, self._ansi(), KeptSketches(self).key_types())
+        """The query with the types of all keys, and of the values that it counts, known."""
+        keyed = query
+        if any(None in edge.key_types for edge in query.graph.edges):
+            keyed = with_key_types(query, self.tables, self._ansi(), KeptSketches(self).key_types())
+        if not query.counts_distinct:
+            return keyed
+        from .distinct import with_counted_types
+
+        return with_counted_types(keyed, self.tables)
 
     def _resolved(self, select: ApproximateSelect, known: frozenset[str] = RUNS) -> Query:
         return resolve(select, self.tables, ansi=self._ansi(), known=known)

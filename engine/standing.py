@@ -135,7 +135,7 @@ def read_by(plan: Plan, built: Sequence[Built]) -> tuple[Built, ...]:
     used = {i for a in plan.aggregates for term in (*a.total, *a.presence) for i in term.synopses}
     rows = min(plan.synopses[i].rows for i in used)
     return tuple(
-        replace(b, sketch=_first_rows(b.sketch, rows)) if i in used else b for i, b in enumerate(built)
+        replace(b, sketch=_first_rows(b.linear, rows)) if i in used else b for i, b in enumerate(built)
     )
 
 

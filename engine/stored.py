@@ -338,9 +338,9 @@ def _settings(statement: CreateSketch, session: Settings) -> Settings:
 
 def _merged(old: Sequence[Built], new: Sequence[Built], name: str, sql: str) -> tuple[Built, ...]:
     """The sketches of both together, as new values."""
-    merged = tuple(replace(b, sketch=b.sketch.copy(), tally=replace(b.tally)) for b in old)
+    merged = tuple(replace(b, sketch=b.linear.copy(), tally=replace(b.tally)) for b in old)
     for mine, theirs in zip(merged, new, strict=True):
-        if (mine.scale, mine.sketch.spec) != (theirs.scale, theirs.sketch.spec):
+        if (mine.scale, mine.linear.spec) != (theirs.scale, theirs.linear.spec):
             raise DataError(
                 f"the summed values are not of the type of those in sketch {name}",
                 "SKIMQL_OTHER_TYPE",
@@ -348,7 +348,7 @@ def _merged(old: Sequence[Built], new: Sequence[Built], name: str, sql: str) -> 
                 hint="a view that casts them",
             )
         try:
-            mine.sketch.merge(theirs.sketch)
+            mine.linear.merge(theirs.linear)
         except OverflowError as fault:
             raise DataError(f"a sum in sketch {name} leaves 64 bits", "SKIMQL_OVERFLOW", sql) from fault
         mine.tally.add(theirs.tally)
