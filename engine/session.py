@@ -38,7 +38,7 @@ from .keys import with_key_types
 from .maintain import Built, build
 from .settings import METHODS, BadSetting, Settings
 from .spark import SPARK_FAULTS, first_line, start_spark
-from .standing import Workload, plan_workload_of, read_by, selects_of, stages_text
+from .standing import Workload, plan_workload_of, selects_of, stages_text
 from .tables import Tables
 
 # Features of a query beyond aggregates over one join tree that this engine runs.
@@ -232,7 +232,7 @@ class Session:
             for workload in self._workloads.values():
                 plan = workload.plan_for(query)
                 if plan is not None:
-                    return plan, read_by(plan, workload.built), (f"from the sketches {workload.name}",), 0.0
+                    return plan, workload.built, (f"from the sketches {workload.name}",), 0.0
         plan = chosen(query, settings)
         started = time.perf_counter()
         built = build(self.spark, plan, self.tables, self.listener)

@@ -17,8 +17,6 @@ from ..optimizer.workload import Figures
 from ..parser.join_graph import Query
 from ..parser.statement import ApproximateSelect, PassThrough, parse_statement
 from ..parser.syntax import CreateSketches, Part
-from ..sketches.convolution import ConvolutionSpec
-from ..sketches.sparse import SparseFirstSketch
 from .maintain import Built
 
 
@@ -88,18 +86,6 @@ def plan_workload_of(
         raise BudgetExceeded(str(fault), sql=statement.sql, hint="a larger SIZE") from fault
 
 
-def read_by(plan: Plan, built: Sequence[Built]) -> tuple[Built, ...]:
-    """The sketches as one query reads them: the first rows that all of its vertices have.
-
-    Allocation gives vertices different numbers of rows; row r of every sketch comes from the same functions.
-    """
-    used = {i for a in plan.aggregates for term in (*a.total, *a.presence) for i in term.synopses}
-    rows = min(plan.synopses[i].rows for i in used)
-    return tuple(
-        replace(b, sketch=_first_rows(b.sketch, rows)) if i in used else b for i, b in enumerate(built)
-    )
-
-
 def stages_text(standing: StandingQueries) -> str:
     """What each stage of the plan changed, before and after."""
     stages = standing.workload.stages
@@ -148,13 +134,3 @@ def _question(query: Query) -> object:
         tuple((a.function, a.total, a.presence) for a in query.aggregates),
         tuple(i.expression for i in query.items),
     )
-
-
-def _first_rows(sketch: SparseFirstSketch[ConvolutionSpec], rows: int) -> SparseFirstSketch[ConvolutionSpec]:
-    if sketch.spec.rows == rows:
-        return sketch
-    spec = replace(sketch.spec, rows=rows)
-    state = sketch.state()
-    if "counters" in state:
-        state["counters"] = state["counters"][:rows]
-    return SparseFirstSketch.from_state(spec, state, sketch.limit_bytes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..parser.join_graph import Query
+from .partition import DomainPartition
 
 BYTES_PER_COUNTER = 8
 
@@ -57,7 +58,9 @@ class Synopsis:
 
     The virtual relation is a table with a filter and the exact `messages` joined into it. `sparse`: the sketch
     starts as an exact map of keys and turns into counters when that would take more bytes. `group`: it sees the
-    tuples of the group of that number only.
+    tuples of the group of that number only. `cell`: it sees those tuples only whose keys lie in these parts of the
+    domains, one part for each attribute (0 where the class is not partitioned; see `Plan.partitions`); empty where
+    none is.
 
     Equal synopses are one: a self-join reads the same sketch twice.
     """
@@ -72,6 +75,7 @@ class Synopsis:
     sparse: bool = True
     group: int | None = None
     messages: tuple[Message, ...] = ()
+    cell: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,10 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTerm:
-    """A term of an aggregate: the synopsis that stands for each vertex of the residual join tree."""
+    """A term of an aggregate: the synopsis that stands for each vertex of the residual join tree.
+
+    Where domains are partitioned, a term for each combination of parts: they add up.
+    """
 
     coefficient: float
     synopses: tuple[int, ...]
@@ -148,7 +155,8 @@ class Plan:
 
     `vertices` are the vertices of the query's join graph that remain beside the exact messages: the residual
     join tree, over which `edges` and terms count. With a `sample` the synopses are not sketches: the residual
-    tree is joined exactly on the sampled keys.
+    tree is joined exactly on the sampled keys. `partitions` are the parts of the domains of partitioned join
+    classes, by name.
     """
 
     query: Query
@@ -159,6 +167,7 @@ class Plan:
     aggregates: tuple[PlannedAggregate, ...]
     vertices: tuple[int, ...]
     sample: Sample | None = None
+    partitions: tuple[tuple[str, DomainPartition], ...] = ()
 
     @property
     def messages(self) -> tuple[Message, ...]:
