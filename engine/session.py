@@ -38,7 +38,8 @@ from .keys import with_key_types
 from .maintain import Built, build
 from .settings import METHODS, BadSetting, Settings
 from .spark import SPARK_FAULTS, first_line, start_spark
-from .standing import Workload, plan_workload_of, selects_of, stages_text
+from .standing import Workload, check_joins, histograms_of, plan_workload_of, selects_of
+from .statistics import KeptStatistics, gather_all
 from .tables import Tables
 
 # Features of a query beyond aggregates over one join tree that this engine runs.
@@ -78,6 +79,7 @@ class Session:
         self._spark = spark
         self._tables: Tables | None = None
         self._workloads: dict[str, Workload] = {}
+        self._statistics = KeptStatistics()
 
     @property
     def spark(self) -> SparkSession:
@@ -104,6 +106,7 @@ class Session:
             If the source does not exist or cannot be read.
         """
         self.tables.register(name, source, options)
+        self._statistics.drop(name)
         # Sketches of what had that name before answer nothing any more.
         self._workloads = {k: w for k, w in self._workloads.items() if not w.reads(name)}
 
@@ -253,14 +256,17 @@ class Session:
             with_key_types(self._resolved(select, RUNS - GROUPING), self.tables, self._ansi())
             for select in selects_of(statement)
         ]
-        standing = plan_workload_of(statement, queries, self.settings.seed, self.settings.sparse)
+        check_joins(statement, queries)
+        known = gather_all(self.spark, self.tables, queries, self._statistics, self.listener)
+        histograms = histograms_of(queries, known)
+        standing = plan_workload_of(statement, queries, self.settings.seed, self.settings.sparse, histograms)
         started = time.perf_counter()
         built = build(self.spark, standing.plans[0], self.tables, self.listener)
-        workload = Workload(name, standing, built)
+        workload = Workload(name, standing, built, tuple(dict.fromkeys(r for row in known for r in row)))
         self._workloads[name.lower()] = workload
         return Answer(
             ("plan",),
-            ((stages_text(standing),),),
+            ((workload.described(time.time()),),),
             exact=True,
             bytes_used=sum(b.sketch.nbytes for b in built),
             seconds={"build": time.perf_counter() - started},
@@ -275,7 +281,7 @@ class Session:
                 span=(statement.name.span.start, statement.name.span.end),
                 hint=", ".join(w.name for w in self._workloads.values()) or "CREATE SKETCHES ...",
             )
-        return Answer(("plan",), ((stages_text(workload.standing),),), exact=True)
+        return Answer(("plan",), ((workload.described(time.time()),),), exact=True)
 
     def _resolved(self, select: ApproximateSelect, known: frozenset[str] = RUNS) -> Query:
         return resolve(select, self.tables, ansi=self._ansi(), known=known)

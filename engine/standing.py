@@ -10,10 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import BudgetExceeded, ParseError, UnsupportedQuery
+from ..optimizer.describe_workload import describe_workload
+from ..optimizer.messages import tree_of
 from ..optimizer.plan import Plan
-from ..optimizer.share import Metric
+from ..optimizer.relation import RelationStatistics
+from ..optimizer.share import Attribute, Metric, VirtualRelation
 from ..optimizer.standing import StandingQueries, plan_standing
-from ..optimizer.workload import Figures
+from ..optimizer.statistics import Histogram
+from ..optimizer.workload import Column, Statistics
 from ..parser.join_graph import Query
 from ..parser.statement import ApproximateSelect, PassThrough, parse_statement
 from ..parser.syntax import CreateSketches, Part
@@ -22,11 +26,16 @@ from .maintain import Built
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A built workload: its plans and the sketches that all of them read."""
+    """A built workload: its plans, the sketches that all of them read, and the statistics that it was planned on."""
 
     name: str
     standing: StandingQueries
     built: tuple[Built, ...]
+    statistics: tuple[RelationStatistics, ...] = ()
+
+    def described(self, now: float) -> str:
+        """The stages of the plan, before and after, as text; `now` in seconds since the epoch."""
+        return describe_workload(self.name, self.standing, self.statistics, now)
 
     def reads(self, table: str) -> bool:
         """Whether it was built from the table of that name."""
@@ -51,25 +60,8 @@ def selects_of(statement: CreateSketches) -> list[ApproximateSelect]:
     return [_select(statement, part) for part in statement.queries]
 
 
-def plan_workload_of(
-    statement: CreateSketches, queries: Sequence[Query], seed: int, sparse: bool
-) -> StandingQueries:
-    """Share and size the sketches of the statement's queries.
-
-    Raises
-    ------
-    UnsupportedQuery
-        For PARTITION INTO, which needs statistics that this version does not gather, and a query without a join.
-    BudgetExceeded
-        If the space is too small; the message says how much would do.
-    """
-    if statement.partitions > 1:
-        raise UnsupportedQuery(
-            "PARTITION INTO is not supported in this version",
-            "SKIMQL_UNSUPPORTED_CLAUSE",
-            statement.sql,
-            hint="leave it out",
-        )
+def check_joins(statement: CreateSketches, queries: Sequence[Query]) -> None:
+    """Raise UnsupportedQuery for a query without a join."""
     for query, part in zip(queries, statement.queries, strict=True):
         if not query.graph.edges:
             raise UnsupportedQuery(
@@ -79,33 +71,48 @@ def plan_workload_of(
                 (part.span.start, part.span.end),
                 "leave it out",
             )
+
+
+def histograms_of(queries: Sequence[Query], statistics: Sequence[Sequence[RelationStatistics]]) -> Statistics:
+    """The histograms of all join columns, as `plan_workload` reads them; columns without one are left out."""
+    found: dict[Column, Histogram] = {}
+    for query, relations in zip(queries, statistics, strict=True):
+        tree = tree_of(query.graph)
+        for number, joined in enumerate(tree.classes):
+            for edge in (query.graph.edges[e] for e in joined.edges):
+                for v in (edge.left, edge.right):
+                    vertex, known = query.graph.vertices[v], relations[v].attributes
+                    histogram = known[tree.position(v, number)].histogram if known else None
+                    if histogram is not None:
+                        column = Attribute(edge.keys_of(v), edge.key_types)
+                        found[VirtualRelation(vertex.table, vertex.filter), column] = histogram
+    return found
+
+
+def plan_workload_of(
+    statement: CreateSketches, queries: Sequence[Query], seed: int, sparse: bool, statistics: Statistics
+) -> StandingQueries:
+    """Share, size and partition the sketches of the statement's queries.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the space is too small; the message says how much would do.
+    """
     metric: Metric = "maximum" if statement.objective == "max" else "average"
     try:
-        return plan_standing(statement.name.text, queries, seed, statement.size_bytes, metric, sparse)
+        return plan_standing(
+            statement.name.text,
+            queries,
+            seed,
+            statement.size_bytes,
+            metric,
+            sparse,
+            statistics,
+            max(statement.partitions, 1),
+        )
     except ValueError as fault:
         raise BudgetExceeded(str(fault), sql=statement.sql, hint="a larger SIZE") from fault
-
-
-def stages_text(standing: StandingQueries) -> str:
-    """What each stage of the plan changed, before and after."""
-    stages = standing.workload.stages
-    lines = [
-        f"{s.name}: {_figures(s.before)} -> {_figures(s.after)}" for s in stages if s.name != "partition"
-    ]
-    for i, synopsis in enumerate(standing.plans[0].synopses):
-        users = sum(
-            any(i in t.synopses for a in plan.aggregates for t in (*a.total, *a.presence))
-            for plan in standing.plans
-        )
-        classes = ", ".join(a.class_name for a in synopsis.attributes)
-        size = f"{synopsis.rows} x {synopsis.buckets:,}"
-        where = f" where {synopsis.filter}" if synopsis.filter else ""
-        lines.append(f"  {i}: {synopsis.table}{where} by {classes}, {size}, read by {users} queries")
-    return "\n".join(lines)
-
-
-def _figures(figures: Figures) -> str:
-    return f"{figures.vertices} sketches, {figures.classes} xi classes, {8 * figures.words / 1024:,.0f} KB"
 
 
 def _select(statement: CreateSketches, part: Part) -> ApproximateSelect:

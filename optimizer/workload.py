@@ -17,6 +17,7 @@ from math import sqrt
 import numpy as np
 
 from ..parser.join_graph import Query
+from ..sketches.two_level_plan import MEDIAN_LOSS
 from .allocate import Demand, allocate, allocate_rows
 from .coalesce import coalesce
 from .partition_shared import SharedPartition, partition_shared
@@ -32,8 +33,8 @@ Statistics = Mapping[Column, Histogram]
 class Figures:
     """A workload at one stage: sketches, xi classes, and what the errors are predicted to be.
 
-    `relative_errors` are standard errors relative to the result, one for each estimated term in the order of
-    the graph's queries; None where nothing is known of the query's data.
+    `relative_errors` are standard errors of the median of the rows relative to the result, one for each estimated
+    term in the order of the graph's queries; None where nothing is known of the query's data.
     """
 
     vertices: int
@@ -180,7 +181,7 @@ def _figures(
     cells: int | None = None,
 ) -> Figures:
     errors = tuple(
-        None if row is None else sqrt(weight / 8 / min(sizes[v] for v in used)) / gain
+        None if row is None else sqrt(MEDIAN_LOSS * weight / 8 / min(sizes[v] for v in used)) / gain
         for row, weight, used, gain in zip(joins, weights, graph.vertices_of(), gains, strict=True)
     )
     count = len(graph.vertices)
