@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import sqrt
 
-from .partition import DomainPartition
+from .partition_shared import ClassPartition
 from .plan import BYTES_PER_COUNTER, Synopsis
 from .relation import RelationStatistics
 from .standing import StandingQueries
@@ -16,6 +16,7 @@ STAGES = {
     "allocate": "space by the queries' weights, in place of equal sketches",
     "partition": "skewed domains in parts with sketches of their own",
 }
+SHOWN_RANGES = 3
 ASSUMPTIONS = (
     "join columns of a relation independent of each other, keys of a histogram's bucket equally frequent"
 )
@@ -42,9 +43,9 @@ def describe_workload(
     for stage in stages:
         lines.append(f"{stage.name}: {STAGES[stage.name]}")
         lines += [f"  before {_figures(stage.before)}", f"  after  {_figures(stage.after)}"]
-    lines += [
-        f"  {class_name} in {domain.count} parts: {_ranges(domain)}" for class_name, domain in plan.partitions
-    ]
+    chosen = standing.workload.partition.classes
+    for (class_name, _), (_, part) in zip(plan.partitions, chosen, strict=True):
+        lines.append(f"  {class_name} in {part.domain.count} parts: {_parts(part)}")
     lines.append("predicted standard error of each query:")
     lines += _errors(standing, stages)
     lines.append("built, in one pass a table:")
@@ -78,14 +79,19 @@ def _figures(figures: Figures) -> str:
     )
 
 
-def _ranges(domain: DomainPartition) -> str:
-    """The ranges of keys of each part."""
-    ends: list[int | None] = [*domain.lows[1:], None]
-    parts: dict[int, list[str]] = {}
-    for number, (low, end, label) in enumerate(zip(domain.lows, ends, domain.labels, strict=True)):
+def _parts(part: ClassPartition) -> str:
+    """The share of the space of each part, and the first of its ranges of keys."""
+    ends: list[int | None] = [*part.domain.lows[1:], None]
+    ranges: dict[int, list[str]] = {}
+    for number, (low, end, label) in enumerate(zip(part.domain.lows, ends, part.domain.labels, strict=True)):
         first = "" if number == 0 else f"{low}"
-        parts.setdefault(label, []).append(f"{first}..{'' if end is None else end - 1}")
-    return "; ".join(f"{label}: {', '.join(parts[label])}" for label in sorted(parts))
+        ranges.setdefault(label, []).append(f"{first}..{'' if end is None else end - 1}")
+    told = []
+    for label in sorted(ranges):
+        shown, more = ranges[label][:SHOWN_RANGES], len(ranges[label]) - SHOWN_RANGES
+        others = f" and {more} more ranges" if more > 0 else ""
+        told.append(f"{part.shares[label]:.0%} of the space for keys {', '.join(shown)}{others}")
+    return "; ".join(told)
 
 
 def _errors(standing: StandingQueries, stages: Sequence[Stage]) -> Iterator[str]:

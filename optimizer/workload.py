@@ -132,9 +132,10 @@ def plan_workload(
     classes = shared.attribute_classes()
     rows = allocate_rows(final, words, metric, [partition.cell_shares(row) for row in classes])
     whole = tuple(1.0 for _ in gains)
-    unshared = _figures(apart, allocate(lone, words, metric).words, joins, weights, whole)
+    # What would be built without a stage, in whole rows as well.
+    unshared = _figures(apart, _row_words(lone, words, metric), joins, weights, whole)
     plain = _figures(shared, even, joins, weights, whole)
-    allocated = _figures(shared, sized, joins, weights, whole)
+    allocated = _figures(shared, _row_words(together, words, metric), joins, weights, whole)
     parted = _figures(shared, rows.words, joins, weights, gains, sum(map(len, rows.rows)))
     stages = (
         Stage("share", unshared, allocated),
@@ -166,6 +167,14 @@ def _weights(joins: Sequence[list[JoinStatistics] | None]) -> list[float]:
     own = [None if row is None else query_weight(row) for row in joins]
     usual = float(np.median([weight for weight in own if weight is not None] or [1.0]))
     return [usual if weight is None else weight for weight in own]
+
+
+def _row_words(demand: Demand, words: int, metric: Metric) -> tuple[int, ...]:
+    """Words of every vertex in whole rows; any number of words where the space is too small for those."""
+    try:
+        return allocate_rows(demand, words, metric).words
+    except ValueError:
+        return allocate(demand, words, metric).words
 
 
 def _even(graph: SharedGraph, words: int) -> tuple[int, ...]:
