@@ -7,10 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from support.golden import golden
 from support.standing_seeds import StandingSeeds
 from support.theory import most_misses
-from support.workloads import TPCH_JOINS
 
 from skimql.engine import maintain
 from skimql.engine.joined import SketchJoin
@@ -18,7 +16,7 @@ from skimql.engine.joined import SketchJoin
 pytestmark = pytest.mark.spark
 
 CREATE = "CREATE OR REPLACE SKETCHES {} FOR QUERIES ({}) SIZE {} KB MINIMIZE AVERAGE ERROR{}"
-SEEDS = range(1, 25)
+SEEDS = range(1, 21)
 
 
 def permuted(rng, domain, tuples, z=1.0):
@@ -83,27 +81,26 @@ def truths(relations):
 
 
 def test_partitions_lower_the_error_of_every_query_and_leave_it_unbiased(permuted_tables, relations):
-    # 24 seeds; a mean is within 5 standard errors of the truth with probability above 1 - 1e-4 each (t with 23
+    # 20 seeds; a mean is within 5 standard errors of the truth with probability above 1 - 1e-4 each (t with 19
     # degrees of freedom; fixed seeds). Tuples sent to a wrong part, a part left out of the sum or counted twice
     # shift the mean by a part's share of the answer.
     truth = np.array(truths(relations))
     errors = []
     for parts in (1, 4):
-        _, standing = created(permuted_tables, QUERIES, 1_600, parts)
+        _, standing = created(permuted_tables, QUERIES, 800, parts)
         assert bool(standing.plans[0].partitions) == (parts > 1)
         values = StandingSeeds(permuted_tables, standing).values(SEEDS) / truth
         standard = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-        assert np.all(standard < (0.06 if parts > 1 else 0.15)), standard
+        assert np.all(standard < (0.1 if parts > 1 else 0.25)), standard
         assert np.all(np.abs(values.mean(axis=0) - 1) < 5 * standard), (parts, values.mean(axis=0), standard)
         errors.append(np.sqrt(np.mean((values - 1) ** 2, axis=0)))
     gain = errors[0] / errors[1]
-    print(gain, standing.workload.partition.predicted_gains)
     assert np.exp(np.mean(np.log(gain))) > 1.3, gain
 
 
 def test_intervals_of_sums_over_parts_cover_the_truth(permuted_tables, relations):
     truth = truths(relations)
-    _, standing = created(permuted_tables, QUERIES, 1_600, 4)
+    _, standing = created(permuted_tables, QUERIES, 800, 4)
     seeds = StandingSeeds(permuted_tables, standing)
     missed = 0
     for seed in range(1, 21):
@@ -113,7 +110,7 @@ def test_intervals_of_sums_over_parts_cover_the_truth(permuted_tables, relations
 
 
 def test_exact_maps_of_parts_add_up_exactly(permuted_tables, relations):
-    _, standing = created(permuted_tables, QUERIES, 1_600, 4)
+    _, standing = created(permuted_tables, QUERIES, 800, 4)
     assert standing.plans[0].partitions
     permuted_tables.sql("SET skimql.sparse = true")
     small = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from support.golden import golden
 from support.theory import most_misses
@@ -74,6 +76,87 @@ def test_workload_one_runs_on_merged_vertices_in_one_pass_a_table(workload_one, 
     assert misses <= most_misses(len(queries), 0.05)
     assert len(scans) == len(SIZES), "answers must not scan again"
     assert without_age(session.sql("EXPLAIN SKETCHES w").value) == without_age(told)
+
+
+def register_skewed(session):
+    """The six relations with Zipf keys, the ranks of every column permuted on their own."""
+    rng = np.random.default_rng(1)
+    domains = {"partkey": 400, "suppkey": 50, "nationkey": 5, "custkey": 300, "orderkey": 900}
+    columns = {
+        "part": ["partkey"],
+        "partsupp": ["partkey", "suppkey"],
+        "supplier": ["suppkey", "nationkey"],
+        "customer": ["custkey", "nationkey"],
+        "orders": ["orderkey", "custkey"],
+        "lineitem": ["orderkey", "partkey", "suppkey"],
+    }
+    for name, keys in columns.items():
+        table = {}
+        for key in keys:
+            shares = 1 / np.arange(1, domains[key] + 1)
+            ranks = rng.choice(domains[key], 4 * SIZES[name], p=shares / shares.sum())
+            table[key] = rng.permutation(domains[key])[ranks]
+        session.table(name, session.spark.createDataFrame(pa.table(table)))
+
+
+def test_workload_one_runs_on_merged_vertices_and_parts_where_they_gain(workload_one):
+    session, queries = workload_one
+    register_skewed(session)
+    create = (
+        f"CREATE OR REPLACE SKETCHES w FOR QUERIES ({'; '.join(queries)}) SIZE 8 MB MINIMIZE AVERAGE ERROR"
+    )
+    told = session.sql(f"{create} PARTITION INTO 4").value
+    workload = session._workloads["w"]
+    plan, planned = workload.standing.plans[0], workload.standing.workload
+    assert len(planned.graph.vertices) <= 16
+    assert plan.partitions
+    assert len(workload.built) == sum(len(v.rows) for v in planned.vertices) > len(planned.graph.vertices)
+    assert f"16 sketches of {len(workload.built)} cells" in told
+    gains, edges = planned.partition.predicted_gains, planned.graph.edges
+    users = {n: set() for n in planned.graph.edge_classes()}
+    for edge, number in zip(edges, planned.graph.edge_classes(), strict=True):
+        users[number].add(edge.query)
+    parted = [users[number] for number, _ in planned.partition.classes]
+    assert all(max(gains[q] for q in own) >= 1.2 for own in parted)
+    assert all(gains[q] == 1.0 for q in range(len(gains)) if not any(q in own for own in parted))
+    assert plan_error(planned, "after") < plan_error(planned, "before") / 1.2
+    # Each cell is an exact map still: a tuple in the wrong part, in none or in two shows in the sum over parts.
+    for sql in queries[1:4] + queries[6:8] + queries[9:10]:
+        answer = session.sql(sql.replace("SELECT", "SELECT APPROXIMATE", 1))
+        assert any("sketches w" in n for n in answer.notes)
+        assert (answer.low, answer.value, answer.high) == (session.spark.sql(sql).collect()[0][0],) * 3
+    assert "parts" not in session.sql(create).value, "parts are made where they are asked for"
+
+
+def plan_error(planned, when):
+    """The predicted error of the workload before or after the last stage."""
+    return np.sqrt(np.mean(np.square(getattr(planned.stages[-1], when).relative_errors)))
+
+
+def test_explain_tells_every_stage_with_and_without_it(session):
+    for name in "pq":
+        session.table(name, session.spark.sql("SELECT id % 50 AS k, id % 3 AS v FROM range(500)"))
+    sql = "SELECT COUNT(*) AS n FROM p JOIN q ON p.k = q.k WHERE p.v = 1"
+    told = session.sql(f"CREATE SKETCHES w FOR QUERIES ({sql}) SIZE 1 MB MINIMIZE AVERAGE ERROR").value
+    session._statistics.drop("p")
+    lines = session.sql("EXPLAIN SKETCHES w").value.splitlines()
+    assert "statistics: exact" in lines[1]
+    assert "independent" in lines[1]
+    for stage in ("share", "allocate", "partition"):
+        at = next(i for i, line in enumerate(lines) if line.startswith(stage))
+        assert lines[at + 1].startswith("  before 2 sketches, 1 xi classes, 1,024 KB")
+        assert lines[at + 2].startswith("  after  2 sketches, 1 xi classes")
+    # J = 167 * 10; F2 of 167 tuples over 50 keys and 500 over 50; half a megabyte each.
+    f, g = np.bincount(np.arange(500)[np.arange(500) % 3 == 1] % 50), np.full(50, 10)
+    words = 65_536
+    error = np.sqrt(np.pi / 2 * ((f @ f) * (g @ g) + (f @ g) ** 2 - 2 * ((f * g) @ (f * g))) / words) / (
+        f @ g
+    )
+    (own,) = [line for line in lines if line.startswith("  1 p")]
+    assert abs(float(own.split(": ")[1].split(" %")[0]) / (100 * error) - 1) < 0.02
+    assert all(f"without {stage} " in own for stage in ("share", "allocate", "partition"))
+    assert any("bytes, read by 1 query" in line for line in lines)
+    assert without_age("\n".join(lines)) == without_age(told)
 
 
 def test_shared_sketches_without_counters_are_exact(workload_one):
