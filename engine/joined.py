@@ -16,7 +16,7 @@ from ..sketches.convolution import ConvolutionSpec
 from ..sketches.estimate import JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
 from ..sketches.interval import Estimate
 from ..sketches.sparse import SparseFirstSketch
-from .maintain import Built
+from .partial import Built
 
 
 class Joined(Protocol):

@@ -7,31 +7,19 @@ counters are the same bits whatever the number and order of the partitions.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from ..errors import DataError, EnvironmentFault, SkimqlError
 from ..optimizer.plan import Plan, Scan
-from ..sketches.convolution import ConvolutionSpec
-from ..sketches.sparse import SparseFirstSketch
 from .jobs import ProgressListener, run_job
 from .messages import Messages
-from .partial import PARTIAL_SCHEMA, Partial, Tally, received, task
+from .partial import PARTIAL_SCHEMA, Built, Partial, received, task
 from .scan import PreparedScan, prepare
 from .spark import SPARK_FAULTS, first_line
 from .tables import Frames
 from .weights import LEAVES_64_BITS
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A finished sketch, its tally, and the factor that made its weights integers (1 but for DECIMAL)."""
-
-    sketch: SparseFirstSketch[ConvolutionSpec]
-    tally: Tally
-    scale: float
 
 
 def build(

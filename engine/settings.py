@@ -48,6 +48,8 @@ class Settings:
         Whether results carry the interval beside each value.
     max_groups : int
         Groups that a query with GROUP BY may have; each takes sketches of its own.
+    cache : bool
+        Whether the sketches that a query builds are kept in the catalog, so that the next one finds them.
     """
 
     seed: int = 1
@@ -60,6 +62,7 @@ class Settings:
     behavior: str = "do_nothing"
     bounds: bool = True
     max_groups: int = 100
+    cache: bool = False
 
     def __post_init__(self) -> None:
         _require(0 <= self.seed < 1 << 63, "seed", self.seed, "an integer in [0, 2^63)")
@@ -102,7 +105,7 @@ def _read(name: str, text: str) -> Any:
             return float(stripped[:-1]) / 100 if stripped.endswith("%") else float(stripped)
     except ValueError as fault:
         raise BadSetting(f"{name} = {text} is not a number") from fault
-    if name in ("bounds", "sparse"):
+    if name in ("bounds", "sparse", "cache"):
         _require(stripped.lower() in ("all", "none", "true", "false"), name, text, "true or false")
         return stripped.lower() in ("all", "true")
     return stripped.lower()

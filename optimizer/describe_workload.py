@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from math import sqrt
 
 from .partition_shared import ClassPartition
@@ -22,9 +23,7 @@ ASSUMPTIONS = (
 )
 
 
-def describe_workload(
-    name: str, standing: StandingQueries, statistics: Sequence[RelationStatistics], now: float
-) -> str:
+def describe_workload(name: str, standing: StandingQueries, statistics: Sequence[RelationStatistics]) -> str:
     """The plan of standing queries.
 
     Parameters
@@ -34,12 +33,10 @@ def describe_workload(
     standing : StandingQueries
     statistics : sequence of RelationStatistics
         What it was planned on.
-    now : float
-        Seconds since the epoch, for the age of the statistics.
     """
     plan = standing.plans[0]
     stages = standing.workload.stages
-    lines = [f"sketches {name} for {len(standing.plans)} queries, seed {plan.seed}", _known(statistics, now)]
+    lines = [f"sketches {name} for {len(standing.plans)} queries, seed {plan.seed}", _known(statistics)]
     for stage in stages:
         lines.append(f"{stage.name}: {STAGES[stage.name]}")
         lines += [f"  before {_figures(stage.before)}", f"  after  {_figures(stage.after)}"]
@@ -53,15 +50,15 @@ def describe_workload(
     return "\n".join(lines)
 
 
-def _known(statistics: Sequence[RelationStatistics], now: float) -> str:
+def _known(statistics: Sequence[RelationStatistics]) -> str:
     """Where the statistics come from, how old they are, and what is assumed beyond them."""
     sources = dict.fromkeys(s.source for s in statistics)
-    ages = [age for s in statistics if (age := s.age(now)) is not None]
+    times = [s.gathered_at for s in statistics if s.gathered_at is not None]
     text = f"statistics: {', '.join(sources) or 'none'}"
-    if ages:
-        text += f", {max(ages):,.0f} s old"
-    if len(ages) < len(statistics):
-        text += f", of unknown age for {len(statistics) - len(ages)} of {len(statistics)} relations"
+    if times:
+        text += f", gathered at {datetime.fromtimestamp(min(times), UTC).isoformat(timespec='seconds')}"
+    if len(times) < len(statistics):
+        text += f", of unknown age for {len(statistics) - len(times)} of {len(statistics)} relations"
     return f"{text}; assumed: {ASSUMPTIONS}"
 
 

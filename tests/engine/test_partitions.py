@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from support.standing_seeds import StandingSeeds
+from support.standing_seeds import StandingSeeds, planned
 from support.theory import most_misses
 
 from skimql.engine import maintain
@@ -15,7 +15,7 @@ from skimql.engine.joined import SketchJoin
 
 pytestmark = pytest.mark.spark
 
-CREATE = "CREATE OR REPLACE SKETCHES {} FOR QUERIES ({}) SIZE {} KB MINIMIZE AVERAGE ERROR{}"
+CREATE = "CREATE OR REPLACE SKETCHES w FOR QUERIES ({}) SIZE 800 KB MINIMIZE AVERAGE ERROR{}"
 SEEDS = range(1, 21)
 
 
@@ -58,10 +58,9 @@ def permuted_tables(session, relations):
     return session
 
 
-def created(session, queries, size, parts=1, name="w"):
+def planned_for(session, parts=1):
     into = f" PARTITION INTO {parts}" if parts > 1 else ""
-    told = session.sql(CREATE.format(name, "; ".join(queries), size, into)).value
-    return told, session._workloads[name].standing
+    return planned(session, CREATE.format("; ".join(QUERIES), into))
 
 
 def truths(relations):
@@ -87,7 +86,7 @@ def test_partitions_lower_the_error_of_every_query_and_leave_it_unbiased(permute
     truth = np.array(truths(relations))
     errors = []
     for parts in (1, 4):
-        _, standing = created(permuted_tables, QUERIES, 800, parts)
+        standing = planned_for(permuted_tables, parts)
         assert bool(standing.plans[0].partitions) == (parts > 1)
         values = StandingSeeds(permuted_tables, standing).values(SEEDS) / truth
         standard = values.std(axis=0, ddof=1) / np.sqrt(len(values))
@@ -100,7 +99,7 @@ def test_partitions_lower_the_error_of_every_query_and_leave_it_unbiased(permute
 
 def test_intervals_of_sums_over_parts_cover_the_truth(permuted_tables, relations):
     truth = truths(relations)
-    _, standing = created(permuted_tables, QUERIES, 800, 4)
+    standing = planned_for(permuted_tables, 4)
     seeds = StandingSeeds(permuted_tables, standing)
     missed = 0
     for seed in range(1, 21):
@@ -110,7 +109,7 @@ def test_intervals_of_sums_over_parts_cover_the_truth(permuted_tables, relations
 
 
 def test_exact_maps_of_parts_add_up_exactly(permuted_tables, relations):
-    _, standing = created(permuted_tables, QUERIES, 800, 4)
+    standing = planned_for(permuted_tables, 4)
     assert standing.plans[0].partitions
     permuted_tables.sql("SET skimql.sparse = true")
     small = {

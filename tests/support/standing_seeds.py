@@ -6,11 +6,24 @@ from dataclasses import replace
 
 import numpy as np
 
+from skimql.engine.features import GROUPING, RUNS
 from skimql.engine.joined import SketchJoin
 from skimql.engine.maintain import add_up
 from skimql.engine.messages import Messages
 from skimql.engine.partial import task
 from skimql.engine.scan import prepare, sketch_plan
+from skimql.engine.standing import histograms_of, plan_workload_of, selects_of
+from skimql.engine.statistics import gather_all
+from skimql.parser.statement import parse_statement
+
+
+def planned(session, sql):
+    """The plan of a CREATE SKETCHES statement, nothing built."""
+    statement = parse_statement(sql)
+    queries = [session._typed(session._resolved(s, RUNS - GROUPING)) for s in selects_of(statement)]
+    known = gather_all(session.spark, session.tables, queries, session.statistics)
+    settings = session.settings
+    return plan_workload_of(statement, queries, settings.seed, settings.sparse, histograms_of(queries, known))
 
 
 class StandingSeeds:
