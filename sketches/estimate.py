@@ -202,7 +202,7 @@ def _known(sketches: Sequence[AnySketch], edges: Edges) -> int | float | None:
 
 
 def _fewest_rows(terms: Sequence[JoinTerm]) -> int:
-    return min(term.sketches[0].spec.shape[0] for term in terms)
+    return min(int(term.sketches[0].spec.shape[0]) for term in terms)
 
 
 def in_rows(values: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
