@@ -210,3 +210,9 @@ def test_candidates_are_counted_exactly_in_all_tables_of_a_class_and_others_are_
     coarse = with_exact_candidates(star.spark, star.tables, query, rough, most=20, fine_bits=4)
     bound = coarse[names.index("facts")].attributes[1].heavy.largest_other
     assert others.sum() / 16 <= bound <= others.sum()
+
+
+def test_what_spark_cannot_evaluate_is_left_to_the_scan_to_report(session):
+    session.table("t", session.spark.createDataFrame(pa.table({"s": ["1", "x"], "n": [1, 2]})))
+    query = query_of(session, "FROM t a JOIN t b ON a.n = CAST(b.s AS INT)")
+    assert [s.source for s in gather(session.spark, session.tables, query)] == ["assumed", "assumed"]
