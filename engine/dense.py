@@ -122,7 +122,8 @@ def _counted(
     # The other words of the hash decide which keys a pilot samples.
     word = F.xxhash64(F.lit(PILOT_FAMILY.word_seeds(2)[1]).cast("bigint"), key)
     value = word.bitwiseAND(F.lit((1 << fine_bits) - 1))
-    dense = key.isin(keys.tolist()) if keys.size else F.lit(False)
+    # As text: a thousand literals one by one cost more than the pass.
+    dense = F.expr(f"k{position} IN ({', '.join(f'{k}L' for k in keys.tolist())})" if keys.size else "false")
     grouped = (
         frame.select(dense.alias("dense"), F.when(dense, key).otherwise(value).alias("value"))
         .groupBy("dense", "value")
