@@ -1,7 +1,7 @@
 """Exact weights of candidate dense keys in all tables of a class, and bounds on all other keys.
 
 One pass a relation: a tuple of a candidate is grouped by its key, any other by a hash of it, so that what comes back
-is small. No key weighs more than the tuples that share its hash value: with 65,536 values a bound that is certain, and
+is small. No key weighs more than the tuples that share its hash value: with 16,384 values a bound that is certain, and
 tight where the keys left over are light.
 """
 
@@ -25,7 +25,7 @@ from .pilot import PILOT_FAMILY, VirtualRelation
 from .statistics import relations_of
 from .tables import Frames
 
-FINE_BITS = 16
+FINE_BITS = 14
 MOST_CANDIDATES = 1024
 
 Ints = npt.NDArray[np.int64]

@@ -204,7 +204,7 @@ def test_candidates_are_counted_exactly_in_all_tables_of_a_class_and_others_are_
     assert np.array_equal(on_facts.heavy.weights, counts[on_facts.heavy.keys])
     assert np.array_equal(on_many.heavy.weights, (on_many.heavy.keys % 2 == 0) & (on_many.heavy.keys < 500))
     others = np.delete(counts, on_facts.heavy.keys)
-    # 65,536 hash values: 3,500 keys seldom share one, and no key is above its own.
+    # 16,384 hash values: 3,500 keys seldom share one, and no key is above its own.
     assert others.max() <= on_facts.heavy.largest_other <= 1.5 * others.max()
     assert on_many.heavy.largest_other == 1
     coarse = with_exact_candidates(star.spark, star.tables, query, rough, most=20, fine_bits=4)
