@@ -174,7 +174,7 @@ class KeptSketches:
             return None
         if not self.catalog.manifest.workloads:
             return None
-        from .standing import plan_from, read_by
+        from .standing import plan_from
 
         for workload in self.catalog.manifest.workloads.values():
             entries = [self.catalog.entry(name) for name in workload.sketches]
@@ -190,10 +190,10 @@ class KeptSketches:
                 for h in heads
             )
             if usable and not _too_large(heads, settings):
-                built = [self.catalog.load(h.name).built[0] for h in heads]
+                built = tuple(self.catalog.load(h.name).built[0] for h in heads)
                 told = f"from the sketches {workload.name}, as of {heads[0].updated}"
                 stale = self._stale(heads)
-                return Supply(plan, read_by(plan, built), (told, *stale), stale=bool(stale))
+                return Supply(plan, built, (told, *stale), stale=bool(stale))
         return None
 
     def _stale(self, heads: Iterable[Head]) -> tuple[str, ...]:

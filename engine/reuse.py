@@ -191,6 +191,7 @@ def _candidates(
         or (head.zoned and head.time_zone != now.time_zone)
         or not weights <= set(head.weights)
         or not asked.allows(head)
+        or head.cell
     ):
         return
     for order in permutations(range(len(edges))):

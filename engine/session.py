@@ -38,6 +38,8 @@ from .tables import Tables
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from .statistics import KeptStatistics
+
 
 class Session:
     """Answers SQL on registered tables.
@@ -76,6 +78,7 @@ class Session:
         self.catalog = catalog if isinstance(catalog, Catalog) else Catalog(catalog)
         self._spark = spark
         self._tables: Tables | None = None
+        self._statistics: KeptStatistics | None = None
 
     @property
     def spark(self) -> SparkSession:
@@ -98,6 +101,15 @@ class Session:
         """What the catalog remembers of tables and of Spark's settings."""
         return Memory(self.catalog, self.tables, lambda: self.spark, self._running)
 
+    @property
+    def statistics(self) -> KeptStatistics:
+        """What the session knows of the virtual relations of its queries."""
+        if self._statistics is None:
+            from .statistics import KeptStatistics
+
+            self._statistics = KeptStatistics()
+        return self._statistics
+
     def table(self, name: str, source: str | Path | DataFrame, **options: Any) -> None:
         """Register a file, folder, DataFrame or Spark table under `name`.
 
@@ -111,6 +123,8 @@ class Session:
         if self._running() is None and self.tables.is_remembered(name, source, options):
             return
         self.tables.register(name, source, options)
+        if self._statistics is not None:
+            self._statistics.drop(name)
         if self.catalog.lasting:
             self.memory.remember(name)
         else:

@@ -218,6 +218,8 @@ class Keeper:
 
     def _export(self, statement: ExportSketch) -> Answer:
         head = find_head(self.catalog, statement.sql, statement.name)
+        if head.cell:
+            _refuse_member(head, statement.sql, statement.name)
         data = encode(self.catalog.load(head.name))
         write_new(statement.path.text, data, statement.sql, _place(statement.path))
         return Answer(("sketch", "path", "bytes"), ((head.name, statement.path.text, len(data)),), exact=True)
