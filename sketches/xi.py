@@ -23,12 +23,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .family import WORD_BITS, Family, Keys, Seeded, Values, check_bits, slice_words
+from .family import WORD_BITS as WORD_BITS
+from .family import Family as Family
+from .family import Keys as Keys
+from .family import Seeded, check_bits, slice_words
+from .family import Values as Values
 from .family import as_keys as as_keys
 from .family import derive_seed as derive_seed
 from .family import pack_bits as pack_bits
 from .fields import P61, cubes, fold61, multiply61
-from .spark_families import CountMin, Folded, XxHash64
+from .spark_families import CountMin as CountMin
+from .spark_families import Folded as Folded
+from .spark_families import XxHash64 as XxHash64
 from .tabulation import hash_words, random_words
 from .xxhash import spark_xxhash64 as spark_xxhash64
 from .xxhash import xxh64_of_long as xxh64_of_long
