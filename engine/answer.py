@@ -15,7 +15,7 @@ from ..parser.expressions import Aggregated, has_aggregate
 from ..parser.join_graph import Query
 from ..sketches.interval import Estimate, exact
 from .evaluate import Cell, Evaluator
-from .maintain import Built
+from .joined import Joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,25 +198,25 @@ class Answer:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 
-def answer_plan(plan: Plan, built: Sequence[Built], confidence: float) -> Answer:
-    """Evaluate every item of the query from finished sketches.
+def answer_plan(plan: Plan, joined: Joined, confidence: float) -> Answer:
+    """Evaluate every item of the query from finished synopses.
 
     Parameters
     ----------
     plan : Plan
-    built : sequence of Built
-        One per synopsis of the plan.
+    joined : Joined
+        The synopses of the plan.
     confidence : float
         Wanted confidence of each interval, in (0, 1).
     """
-    evaluator = Evaluator(plan, built, confidence)
+    evaluator = Evaluator(plan, joined, confidence)
     cells = tuple(evaluator.cell(item.expression) for item in plan.query.items)
     notes = tuple(dict.fromkeys(note for c in cells if isinstance(c, Estimate) for note in c.notes))
     return Answer(
         tuple(item.name for item in plan.query.items),
         (cells,),
         plan=plan,
-        bytes_used=sum(b.sketch.nbytes for b in built),
+        bytes_used=joined.nbytes,
         notes=notes,
     )
 

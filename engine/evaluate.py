@@ -18,9 +18,8 @@ from typing import Any
 from ..errors import UnsupportedQuery
 from ..optimizer.plan import Plan, PlannedAggregate, PlannedTerm
 from ..parser.expressions import Aggregated, Constant, Expression, Grouped, Operation, has_aggregate, parts_of
-from ..sketches.estimate import JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
 from ..sketches.interval import Estimate, exact
-from .maintain import Built
+from .joined import Joined
 from .plain import plain_value
 
 # A value of the result: an estimate, or a plain value.
@@ -41,8 +40,8 @@ class Evaluator:
     Parameters
     ----------
     plan : Plan
-    built : sequence of Built
-        One per synopsis of the plan.
+    joined : Joined or None
+        The synopses of the plan, finished; None where the aggregates are `known`.
     confidence : float
         Of every interval, in (0, 1).
     group : sequence
@@ -52,7 +51,7 @@ class Evaluator:
     """
 
     plan: Plan
-    built: Sequence[Built]
+    joined: Joined | None
     confidence: float
     group: Sequence[Any] = ()
     known: Sequence[Estimate] | None = None
@@ -84,17 +83,17 @@ class Evaluator:
 
     def aggregate(self, planned: PlannedAggregate) -> Estimate:
         """The estimate of one aggregate, clipped by what is known for certain."""
-        total, presence = self._terms(planned.total), self._terms(planned.presence)
         if planned.function == "avg":
-            return sum_ratio_estimate(total, presence, self._edges, self.confidence)
-        if planned.function == "sum" and known_sum(presence, self._edges) == 0:
+            return self._joined.ratio(planned.total, planned.presence, self.confidence)
+        if planned.function == "sum" and self._joined.known(planned.presence) == 0:
             # No tuple joins that has a value: SQL's sum of nothing is NULL, and this is known exactly.
             return exact(math.nan)
-        return sum_estimate(total, self._edges, self.confidence, *self._bounds(planned.total))
+        return self._joined.total(planned.total, self.confidence, bounded=True)
 
     @property
-    def _edges(self) -> list[tuple[int, int, int, int]]:
-        return [(e.left, e.right, e.left_position, e.right_position) for e in self.plan.edges]
+    def _joined(self) -> Joined:
+        assert self.joined is not None, "aggregates are estimated from synopses, or known"
+        return self.joined
 
     def _direct(self, expression: Expression) -> Cell:
         """The value by one estimator, or None if the expression is of no kind that has one."""
@@ -112,11 +111,11 @@ class Evaluator:
             return exact(math.nan)
         terms = self._linear(expression)
         if terms is not None:
-            return sum_estimate(terms, self._edges, self.confidence)
+            return self._joined.total(terms, self.confidence)
         if expression.operator == "/":
             top, bottom = (self._linear(o) for o in expression.operands)
             if top is not None and bottom is not None:
-                return sum_ratio_estimate(top, bottom, self._edges, self.confidence)
+                return self._joined.ratio(top, bottom, self.confidence)
         return None
 
     def _is_null(self, part: Expression) -> bool:
@@ -124,15 +123,15 @@ class Evaluator:
         if not isinstance(part, Aggregated) or self.known is not None:
             return False
         planned = self.plan.aggregates[part.index]
-        return planned.function == "sum" and known_sum(self._terms(planned.presence), self._edges) == 0
+        return planned.function == "sum" and self._joined.known(planned.presence) == 0
 
-    def _linear(self, expression: Expression) -> list[JoinTerm] | None:
+    def _linear(self, expression: Expression) -> list[PlannedTerm] | None:
         """The expression as a sum of weighted joins, or None if it is none."""
         if isinstance(expression, Aggregated):
             if self.known is not None:
                 return None
             planned = self.plan.aggregates[expression.index]
-            return self._terms(planned.total) if planned.function in ("count", "sum") else None
+            return list(planned.total) if planned.function in ("count", "sum") else None
         if not isinstance(expression, Operation):
             return None
         if expression.operator in ("+", "-", "neg"):
@@ -198,31 +197,8 @@ class Evaluator:
             return None
         return float(value)
 
-    def _terms(self, terms: Sequence[PlannedTerm]) -> list[JoinTerm]:
-        return [
-            JoinTerm(
-                tuple(self.built[i].sketch for i in term.synopses),
-                term.coefficient / math.prod(self.built[i].scale for i in term.synopses),
-            )
-            for term in terms
-        ]
 
-    def _bounds(self, terms: Sequence[PlannedTerm]) -> tuple[float, float]:
-        """Provable bounds of a total: no join adds more than the product of the absolute weights.
-
-        The lower bound is 0 where no weight is negative.
-        """
-        low = high = 0.0
-        for term in terms:
-            chosen = [self.built[i] for i in term.synopses]
-            most = abs(term.coefficient) * math.prod(b.tally.mass / b.scale for b in chosen)
-            signed = term.coefficient < 0 or any(b.tally.negative for b in chosen)
-            high += most
-            low -= most if signed else 0.0
-        return low, high
-
-
-def _scaled(terms: Sequence[JoinTerm], factor: float) -> list[JoinTerm]:
+def _scaled(terms: Sequence[PlannedTerm], factor: float) -> list[PlannedTerm]:
     return [replace(t, coefficient=t.coefficient * factor) for t in terms]
 
 

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from ..parser.join_graph import Aggregate, Factor, Query, Term
 from ..sketches.interval import Estimate, exact
-from .maintain import Frames
 from .scan import GROUP_COLUMN
+from .tables import Frames
 
 
 def exact_frame(query: Query, frames: Frames, numbers: Sequence[int]) -> DataFrame:

@@ -21,6 +21,7 @@ from .evaluate import Cell, Evaluator
 from .exact_groups import exact_frame, known_of
 from .group_values import Numbered, listed
 from .jobs import ProgressListener, run_job
+from .joined import SketchJoin
 from .maintain import build
 from .settings import Settings
 from .spark import SPARK_FAULTS, first_line
@@ -91,7 +92,7 @@ class GroupedRun:
             tuple(item.name for item in self.query.items),
             tuple(r.cells for r in shown.rows),
             plan=evaluators[0].plan if evaluators else chosen(query, self.settings),
-            bytes_used=sum(b.sketch.nbytes for b in evaluators[0].built) if evaluators else 0,
+            bytes_used=_bytes(evaluators),
             seconds=self._seconds,
             notes=(*notes, *dict.fromkeys(n for e in estimates for n in e.notes)),
             uncertain=shown.uncertain if decided else None,
@@ -103,18 +104,20 @@ class GroupedRun:
         if query.empty:
             # No tuple joins: no groups, or one row where nothing is grouped.
             plan, known = chosen(query, settings), known_of(query, None)
-            return [] if query.groups else [Evaluator(plan, (), settings.confidence, known=known)], None
+            return [] if query.groups else [Evaluator(plan, None, settings.confidence, known=known)], None
         if not query.groups:
             plan = chosen(query, settings)
             built = build(self.spark, plan, self.tables, self.listener)
-            return [Evaluator(plan, built, settings.confidence)], None
+            return [Evaluator(plan, SketchJoin(plan, built), settings.confidence)], None
         groups = listed(self.spark, self.tables, query, settings.max_groups, self.listener)
         if not groups.values:
             return [], groups
         plans = chosen_groups(query, len(groups.values), settings)
         built = build(self.spark, plans[0], groups, self.listener)
         pairs = zip(plans, groups.values, strict=True)
-        return [Evaluator(plan, built, settings.confidence, group) for plan, group in pairs], groups
+        return [
+            Evaluator(plan, SketchJoin(plan, built), settings.confidence, group) for plan, group in pairs
+        ], groups
 
     def _rows(self, evaluators: Sequence[Evaluator], count: int) -> list[Row]:
         """The rows of all groups but those that are known to join nothing."""
@@ -179,6 +182,12 @@ def _with_count(query: Query) -> tuple[Query, int]:
 
 def _missed(cell: Cell, target: float) -> bool:
     return isinstance(cell, Estimate) and not cell.exact and misses(cell, target)
+
+
+def _bytes(evaluators: Sequence[Evaluator]) -> int:
+    """In-memory bytes of the synopses, which all groups read together."""
+    joined = evaluators[0].joined if evaluators else None
+    return joined.nbytes if joined else 0
 
 
 def _groups(number: int) -> str:

@@ -8,26 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from ..errors import DataError, EnvironmentFault, SkimqlError
 from ..optimizer.plan import Plan, Scan
 from ..sketches.convolution import ConvolutionSpec
 from ..sketches.sparse import SparseFirstSketch
 from .jobs import ProgressListener, run_job
+from .messages import Messages
 from .partial import PARTIAL_SCHEMA, Partial, Tally, received, task
 from .scan import PreparedScan, prepare
 from .spark import SPARK_FAULTS, first_line
-
-
-class Frames(Protocol):
-    """Where the tables of a plan come from."""
-
-    def frame(self, name: str) -> DataFrame:
-        """The DataFrame of a table."""
-        ...
+from .tables import Frames
+from .weights import LEAVES_64_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +37,7 @@ class Built:
 def build(
     spark: SparkSession, plan: Plan, tables: Frames, listener: ProgressListener | None = None
 ) -> tuple[Built, ...]:
-    """Every sketch of the plan, one scan per table.
+    """Every sketch of the plan, one scan per table, after the exact messages into it.
 
     Raises
     ------
@@ -52,9 +47,10 @@ def build(
         If Spark refuses an expression, or an argument of SUM is no number.
     """
     built: dict[int, Built] = {}
+    messages = Messages(spark, plan, tables, listener)
     for scan in plan.scans:
         try:
-            prepared = prepare(plan, scan, tables.frame(scan.table))
+            prepared = prepare(plan, scan, tables.frame(scan.table), messages)
             partials = prepared.columns.mapInArrow(task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA)
             sent = run_job(spark, f"scan {scan.table}", partials.toArrow, listener)
             built.update(add_up(prepared, sent.to_pylist()))
@@ -82,7 +78,7 @@ def _explained(fault: Exception, plan: Plan, scan: Scan) -> SkimqlError:
             "SKIMQL_WORKER_PYTHON",
             hint="start Spark with PYSPARK_PYTHON set to the Python that runs SkimQL; see skimql doctor",
         )
-    if isinstance(fault, OverflowError) or "\nOverflowError: " in text:
+    if isinstance(fault, OverflowError) or "\nOverflowError: " in text or LEAVES_64_BITS in text:
         return DataError(
             f"a sum over {scan.table} leaves 64 bits",
             "SKIMQL_OVERFLOW",

@@ -33,6 +33,7 @@ from .compare import beside
 from .exact import run_exact
 from .groups import GROUPING, GroupedRun, is_grouped
 from .jobs import ProgressListener
+from .joined import SketchJoin
 from .keys import with_key_types
 from .maintain import Built, build
 from .settings import METHODS, BadSetting, Settings
@@ -213,7 +214,7 @@ class Session:
         typed = with_key_types(query, self.tables, self._ansi())
         plan, built, source, build_seconds = self._sketches_for(select, typed, settings)
         started = time.perf_counter()
-        answer = answer_plan(plan, built, settings.confidence)
+        answer = answer_plan(plan, SketchJoin(plan, built), settings.confidence)
         seconds = {"build": build_seconds, "answer": time.perf_counter() - started}
         notes = (*query.warnings, *source, *answer.notes)
         answer = replace(answer, seconds=seconds, bounds=settings.bounds, notes=notes)

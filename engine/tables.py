@@ -6,7 +6,7 @@ import contextlib
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, Protocol, TypeGuard
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -23,6 +23,14 @@ FORMATS = {
     ".ndjson": "json",
 }
 COMPRESSIONS = {".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate"}
+
+
+class Frames(Protocol):
+    """Where the tables of a plan come from."""
+
+    def frame(self, name: str) -> DataFrame:
+        """The DataFrame of a table."""
+        ...
 
 
 class Tables(Mapping[str, TableSchema]):

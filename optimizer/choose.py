@@ -2,27 +2,37 @@
 
 A vertex with one join attribute gets a hash sketch (Fast-AGMS), one with several a convolution count sketch,
 one with none an exact total. Vertices that are the same virtual relation with the same attributes and weight
-share one synopsis.
+share one synopsis. Vertices may be folded: replaced by an exact message into a neighbour.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..errors import BudgetExceeded
-from ..parser.join_graph import Edge, JoinGraph, Query, Term
+from ..parser.join_graph import Query, Term
+from .fold import attribute_of, fold, weight_at
 from .plan import (
     BYTES_PER_COUNTER,
-    Attribute,
     Plan,
     PlannedAggregate,
     PlannedEdge,
     PlannedTerm,
+    Sample,
     Scan,
     Synopsis,
-    Weight,
 )
 
 
-def choose(query: Query, seed: int, rows: int, buckets: int, sparse: bool = True) -> Plan:
+def choose(
+    query: Query,
+    seed: int,
+    rows: int,
+    buckets: int,
+    sparse: bool = True,
+    folds: Sequence[int] = (),
+    sample: Sample | None = None,
+) -> Plan:
     """The plan of one query at a given size.
 
     Parameters
@@ -35,25 +45,32 @@ def choose(query: Query, seed: int, rows: int, buckets: int, sparse: bool = True
         Size of every sketch: `rows` independent rows, the median of which is the estimate, of `buckets` counters.
     sparse : bool
         Whether sketches start as exact maps.
+    folds : sequence of int
+        Vertices that an exact message replaces, in this order; see `fold`.
+    sample : Sample, optional
+        The keys on which the residual tree is joined exactly; no sketch is built then.
     """
     graph = query.graph
-    attributes = [tuple(_attribute(graph.edges[e], v) for e in graph.edges_at(v)) for v in _vertices(graph)]
+    residual = fold(graph, folds)
+    attributes = {
+        v: tuple(attribute_of(graph.edges[e], v) for e in residual.edges_at(graph, v))
+        for v in residual.vertices
+    }
     numbers: dict[Synopsis, int] = {}
 
     def plan_term(term: Term) -> PlannedTerm:
         chosen = []
-        for v in _vertices(graph):
-            factor = term.factor_of(v)
-            weight = Weight(factor.expression, factor.presence) if factor else Weight()
+        for v in residual.vertices:
             synopsis = Synopsis(
                 graph.vertices[v].table,
                 graph.vertices[v].filter,
                 attributes[v],
-                weight,
-                "total" if not attributes[v] else "hash" if len(attributes[v]) == 1 else "convolution",
+                weight_at(term, v),
+                _method(len(attributes[v]), sample),
                 rows,
                 buckets,
                 sparse,
+                messages=residual.messages_into(graph, v, term),
             )
             chosen.append(numbers.setdefault(synopsis, len(numbers)))
         return PlannedTerm(term.coefficient, tuple(chosen))
@@ -69,17 +86,19 @@ def choose(query: Query, seed: int, rows: int, buckets: int, sparse: bool = True
     scans = tuple(
         Scan(table, tuple(i for i, s in enumerate(synopses) if s.table == table)) for table in tables
     )
+    at = {v: n for n, v in enumerate(residual.vertices)}
     edges = tuple(
         PlannedEdge(
-            edge.left,
-            edge.right,
-            graph.edges_at(edge.left).index(i),
-            graph.edges_at(edge.right).index(i),
+            at[edge.left],
+            at[edge.right],
+            residual.edges_at(graph, edge.left).index(i),
+            residual.edges_at(graph, edge.right).index(i),
             edge.class_name,
         )
         for i, edge in enumerate(graph.edges)
+        if edge.left in at and edge.right in at
     )
-    return Plan(query, seed, synopses, scans, edges, aggregates)
+    return Plan(query, seed, synopses, scans, edges, aggregates, residual.vertices, sample)
 
 
 def choose_within(query: Query, seed: int, rows: int, size_bytes: int, sparse: bool = True) -> Plan:
@@ -116,11 +135,7 @@ def buckets_within(sketches: int, rows: int, size_bytes: int, sql: str) -> int:
     return buckets
 
 
-def _vertices(graph: JoinGraph) -> range:
-    return range(len(graph.vertices))
-
-
-def _attribute(edge: Edge, vertex: int) -> Attribute:
-    types = tuple(t for t in edge.key_types if t is not None)
-    assert len(types) == len(edge.key_types), f"edge {edge.class_name} has keys of unknown type"
-    return Attribute(edge.keys_of(vertex), types, edge.class_name)
+def _method(attributes: int, sample: Sample | None) -> str:
+    if sample is not None:
+        return "sample"
+    return ("total", "hash")[attributes] if attributes < 2 else "convolution"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..parser.join_graph import Query
 
@@ -30,11 +30,34 @@ class Weight:
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """An exact message of the join tree: for every key of a neighbour, the total weight of its tuples.
+
+    The receiver, keyed by `receiver`, multiplies its tuples' weights by that of the equal `sender` key of `table`, and
+    drops those without one: it then stands for the join of both, without multiplying rows. The sender may itself have
+    received `messages` before (eager aggregation; Yannakakis 1981).
+    """
+
+    table: str
+    filter: str | None
+    receiver: Attribute
+    sender: Attribute
+    weight: Weight
+    messages: tuple[Message, ...] = ()
+
+    @property
+    def relation(self) -> Message:
+        """The message that only counts: what it has in common with messages of other weights."""
+        return replace(self, weight=Weight(), messages=tuple(m.relation for m in self.messages))
+
+
+@dataclass(frozen=True, slots=True)
 class Synopsis:
     """One sketch to build: a virtual relation, its join attributes, a weight, a method and a size.
 
-    `sparse`: it starts as an exact map of keys and turns into counters when that would take more bytes. `group`: it
-    sees the tuples of the group of that number only.
+    The virtual relation is a table with a filter and the exact `messages` joined into it. `sparse`: the sketch
+    starts as an exact map of keys and turns into counters when that would take more bytes. `group`: it sees the
+    tuples of the group of that number only.
 
     Equal synopses are one: a self-join reads the same sketch twice.
     """
@@ -48,6 +71,7 @@ class Synopsis:
     buckets: int
     sparse: bool = True
     group: int | None = None
+    messages: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +84,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTerm:
-    """A term of an aggregate: the synopsis that stands for each vertex of the join graph."""
+    """A term of an aggregate: the synopsis that stands for each vertex of the residual join tree."""
 
     coefficient: float
     synopses: tuple[int, ...]
@@ -78,7 +102,10 @@ class PlannedAggregate:
 
 @dataclass(frozen=True, slots=True)
 class PlannedEdge:
-    """An edge of the join tree: vertices `left`, `right` and the position of its attribute in each."""
+    """An edge of the residual join tree: positions of its vertices, and of its attribute in each.
+
+    `left` and `right` count the vertices that no exact message has replaced, in the order of `Plan.vertices`.
+    """
 
     left: int
     right: int
@@ -88,8 +115,41 @@ class PlannedEdge:
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """The keys of one join class on which a query is evaluated exactly, tables in scan order.
+
+    Attributes
+    ----------
+    class_name : str
+        The class that is sampled.
+    members : tuple of (int, int)
+        Each residual vertex of the class, and the position of an attribute of it that is of the class.
+    edges : tuple of int
+        The edges of the residual tree that join on the class.
+    rate : float
+        Share of the keys that is kept, by their hash; in (0, 1], 1 for all.
+    dense : tuple of int
+        64-bit keys that are kept in any case, ascending.
+    largest_other : tuple of float
+        For each member a bound on the absolute weight of any key that is not dense; infinite where none is known.
+    """
+
+    class_name: str
+    members: tuple[tuple[int, int], ...]
+    edges: tuple[int, ...]
+    rate: float
+    dense: tuple[int, ...] = ()
+    largest_other: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """What the engine runs for a query. Scans are in the order in which they may run."""
+    """What the engine runs for a query. Scans are in the order in which they may run.
+
+    `vertices` are the vertices of the query's join graph that remain beside the exact messages: the residual
+    join tree, over which `edges` and terms count. With a `sample` the synopses are not sketches: the residual
+    tree is joined exactly on the sampled keys.
+    """
 
     query: Query
     seed: int
@@ -97,3 +157,20 @@ class Plan:
     scans: tuple[Scan, ...]
     edges: tuple[PlannedEdge, ...]
     aggregates: tuple[PlannedAggregate, ...]
+    vertices: tuple[int, ...]
+    sample: Sample | None = None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The exact messages of all synopses, senders before receivers, those of other weights left out."""
+        found: dict[Message, None] = {}
+
+        def visit(message: Message) -> None:
+            for inner in message.messages:
+                visit(inner)
+            found.setdefault(message.relation)
+
+        for synopsis in self.synopses:
+            for message in synopsis.messages:
+                visit(message)
+        return tuple(found)

@@ -122,7 +122,7 @@ def _plan(
         PlannedAggregate(a.function, a.name, tuple(map(planned, a.total)), tuple(map(planned, a.presence)))
         for a in query.aggregates
     )
-    return Plan(query, seed, synopses, scans, edges, aggregates)
+    return Plan(query, seed, synopses, scans, edges, aggregates, tuple(range(len(query.graph.vertices))))
 
 
 def _edges_of(workload: WorkloadPlan, label: tuple[int, int]) -> list[SketchEdge]:

@@ -29,7 +29,7 @@ class KnownKeys:
     ----------
     keys : ndarray of int64, shape (n,), ascending
         Keys with known weights.
-    weights : ndarray of int64, shape (columns, n)
+    weights : ndarray of int64 or float64, shape (columns, n)
         Their exact net weights.
     certain : ndarray of bool, shape (n,)
         True where the key is known whatever its hash.
@@ -45,7 +45,7 @@ class KnownKeys:
     """
 
     keys: Ints
-    weights: Ints
+    weights: Ints | Floats
     certain: Bools
     probability: float
     unseen: Floats
@@ -114,6 +114,15 @@ def join_terms(tables: Sequence[KnownKeys], largest_product: float = math.inf) -
         probabilities = np.minimum(probabilities[mine], probability)
     largest = largest_product / min(table.probability for table in tables)
     return JoinTerms(keys, terms, probabilities, np.clip(_unseen_terms(tables, keys), -largest, largest))
+
+
+def combined(terms: JoinTerms, coefficients: Sequence[Floats]) -> JoinTerms:
+    """Linear combinations of the columns: one new column for each list of coefficients."""
+    weights = np.array(coefficients, np.float64).reshape(len(coefficients), len(terms.terms))
+    low, high = terms.unseen.T
+    ends = [_times(weights, np.broadcast_to(end, weights.shape)) for end in (low, high)]
+    unseen = np.stack([np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)], axis=1)
+    return replace(terms, terms=weights @ terms.terms, unseen=unseen)
 
 
 def _unseen_terms(tables: Sequence[KnownKeys], joined: Ints) -> Floats:

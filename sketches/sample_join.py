@@ -20,6 +20,7 @@ from .known_keys import JoinTerms, KnownKeys, join_terms
 from .sample_regression import Regression, regress
 from .xi import Family
 
+TOO_FEW = "too few matching rows to tell"
 UNBOUNDED = "no bound on the weight of unseen keys: the largest sampled one stands in for it"
 LINEARISED = "the heaviest unseen key is taken to be as far from the average as known keys typically are"
 
@@ -73,7 +74,7 @@ def estimate_join(
         raise ValueError(f"{len(tables)} tables need as many weight columns, got {len(columns)}")
     known = [table.known([c]) for table, c in zip(tables, columns, strict=True)]
     terms = join_terms(known, largest_product)
-    fitted = None if _complete(terms) else regress(known, terms)
+    fitted = None if is_complete(terms) else regress(known, terms)
     return _regressed_total(terms, fitted[0], confidence) if fitted else estimate_total(terms, confidence)
 
 
@@ -132,13 +133,36 @@ def estimate_average(
     count = terms.total(1)
     if count == 0:
         raise ValueError("no sampled key joins, so there is no average to estimate; take a larger sample")
-    if _complete(terms):
+    if is_complete(terms):
         return exact(terms.total(0) / count)
     fitted = regress(known, terms)
     most = min(float(np.abs(terms.unseen[1]).max()), largest_product / min(t.probability for t in known))
     if fitted and fitted[1].value > 0:
         average = fitted[0].value / fitted[1].value
         return _regressed_average(fitted, confidence, _distance(terms, average, most))
+    return _ratio(terms, confidence, most)
+
+
+def estimate_ratio(terms: JoinTerms, confidence: float) -> Estimate:
+    """The ratio of the first of two columns to the second: AVG = SUM / COUNT over the same sampled keys.
+
+    Returns
+    -------
+    Estimate
+        As `estimate_average`; NaN, unbounded, where too few sampled keys join to tell, and NaN, exact, where
+        nothing joins.
+    """
+    if is_complete(terms):
+        bottom = terms.total(1)
+        return exact(terms.total(0) / bottom) if bottom else exact(math.nan)
+    if terms.total(1) == 0:
+        return Estimate(math.nan, -math.inf, math.inf, confidence, False, "measured", (TOO_FEW,))
+    return _ratio(terms, confidence, float(np.abs(terms.unseen[1]).max()))
+
+
+def _ratio(terms: JoinTerms, confidence: float, most: float) -> Estimate:
+    """The ratio of two columns, where an unseen key weighs at most `most` in the second."""
+    count = terms.total(1)
     average = terms.total(0) / count
     sampled = terms.probabilities < 1.0
     tops, bottoms, p = terms.terms[0][sampled], terms.terms[1][sampled], terms.probabilities[sampled]
@@ -158,7 +182,7 @@ def estimate_total(terms: JoinTerms, confidence: float, column: int = 0) -> Esti
     """
     values, sampled = terms.terms[column], terms.probabilities < 1.0
     certain = float(np.sum(values[~sampled]))
-    if _complete(terms):
+    if is_complete(terms):
         return exact(int(certain) if abs(certain) < EXACT_IN_FLOAT else certain)
     drawn, p = values[sampled], terms.probabilities[sampled]
     lowest, highest = terms.unseen[column]
@@ -222,8 +246,8 @@ def _largest_seen(terms: JoinTerms) -> float:
     return float(np.abs(terms.terms[0][sampled] / terms.probabilities[sampled]).max(initial=0.0))
 
 
-def _complete(terms: JoinTerms) -> bool:
-    """Nothing was left to chance: every key that could contribute is known."""
+def is_complete(terms: JoinTerms) -> bool:
+    """Whether nothing was left to chance: every key that could contribute is known."""
     return bool(np.all(terms.probabilities == 1.0)) and not np.any(terms.unseen)
 
 

@@ -35,7 +35,7 @@ def query(having=None, order=(), limit=None, offset=0):
 
 def evaluator(asked, cell, group=None):
     """An evaluator of one group whose aggregate is `cell`."""
-    return Evaluator(Plan(asked, 1, (), (), (), ()), (), 0.95, (group,), known=(cell,))
+    return Evaluator(Plan(asked, 1, (), (), (), (), ()), None, 0.95, (group,), known=(cell,))
 
 
 def rows_of(asked, cells):

@@ -17,7 +17,9 @@ from skimql.engine.answer import half_width
 from skimql.engine.choice import chosen_groups
 from skimql.engine.evaluate import Evaluator
 from skimql.engine.group_values import listed
+from skimql.engine.joined import SketchJoin
 from skimql.engine.keys import with_key_types
+from skimql.engine.messages import Messages
 from skimql.engine.scan import prepare
 from skimql.parser.statement import parse_statement
 
@@ -158,7 +160,7 @@ def test_all_groups_come_from_one_scan_per_table_and_share_the_other_sketch(pair
     scans = []
     original = maintain.prepare
     monkeypatch.setattr(
-        maintain, "prepare", lambda plan, scan, frame: scans.append(scan.table) or original(plan, scan, frame)
+        maintain, "prepare", lambda plan, scan, *rest: scans.append(scan.table) or original(plan, scan, *rest)
     )
     answer = pair.sql(f"SELECT APPROXIMATE text, COUNT(*) AS n, SUM(v) AS s {JOIN} GROUP BY text")
     assert sorted(scans) == ["d", "e"]
@@ -177,15 +179,16 @@ class GroupSeeds(ManySeeds):
         self.plans = chosen_groups(query, len(groups.values), session.settings)
         self.plan = self.plans[0]
         self.scans = []
+        messages = Messages(session.spark, self.plan, groups)
         for scan in self.plan.scans:
-            prepared = prepare(self.plan, scan, groups.frame(scan.table))
+            prepared = prepare(self.plan, scan, groups.frame(scan.table), messages)
             batches = prepared.columns.toArrow().combine_chunks().to_batches(max_chunksize=4096)
             self.scans.append((prepared, batches))
 
     def estimates(self, seed):
         """Of the one aggregate, in the order of the groups."""
         built = self.built(seed, sparse=False)
-        return [Evaluator(p, built, 0.95).aggregate(p.aggregates[0]) for p in self.plans]
+        return [Evaluator(p, SketchJoin(p, built), 0.95).aggregate(p.aggregates[0]) for p in self.plans]
 
 
 def misses_of_groups(session, swapped=False):

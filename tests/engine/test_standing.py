@@ -51,7 +51,7 @@ def test_workload_one_runs_on_merged_vertices_in_one_pass_a_table(workload_one, 
     scans = []
     original = maintain.prepare
     monkeypatch.setattr(
-        maintain, "prepare", lambda plan, scan, frame: scans.append(scan.table) or original(plan, scan, frame)
+        maintain, "prepare", lambda plan, scan, *rest: scans.append(scan.table) or original(plan, scan, *rest)
     )
     session.sql("SET skimql.sparse = false")
     told = session.sql(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from skimql.engine.answer import answer_plan
 from skimql.engine.maintain import add_up
+from skimql.engine.messages import Messages
 from skimql.engine.partial import task
 from skimql.engine.scan import prepare, sketch_plan
 
@@ -23,8 +24,9 @@ class ManySeeds:
     def __init__(self, session, sql):
         self.plan = session.plan(sql)
         self.scans = []
+        messages = Messages(session.spark, self.plan, session.tables)
         for scan in self.plan.scans:
-            prepared = prepare(self.plan, scan, session.tables.frame(scan.table))
+            prepared = prepare(self.plan, scan, session.tables.frame(scan.table), messages)
             batches = prepared.columns.toArrow().combine_chunks().to_batches(max_chunksize=65_536)
             self.scans.append((prepared, batches))
 

@@ -1,0 +1,109 @@
+"""Sampled messages: exact on the sampled keys, whatever hangs from the tables of the class."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from support.tables import register
+
+from skimql import BudgetExceeded
+from skimql.engine.answer import answer_plan
+from skimql.engine.keys import with_key_types
+from skimql.engine.sampled import HASH_BITS, run_sample, sample_family
+from skimql.optimizer.choose import choose
+from skimql.optimizer.plan import Sample
+from skimql.parser.statement import parse_statement
+
+pytestmark = pytest.mark.spark
+
+A = [(i * i % 37 if i % 11 else None, i % 5, i) for i in range(300)]
+B = [(i % 41, i % 9 if i % 6 else None) for i in range(260)]
+C = [(i % 13, None if i % 3 == 0 else i) for i in range(50)]
+SELECT = "COUNT(*) AS n, SUM(a.v * c.w) AS s, AVG(c.w) AS w FROM a JOIN b ON a.k = b.k JOIN c ON b.d = c.d"
+
+
+@pytest.fixture
+def chain(session):
+    register(session, a=("k INT, g INT, v INT", A), b=("k BIGINT, d INT", B), c=("d BIGINT, w INT", C))
+    return session
+
+
+def planned(session, select, rate, dense=(), class_edges=(0,), members=((0, 0), (1, 0)), folds=()):
+    query = session._resolved(parse_statement(f"SELECT APPROXIMATE {select}"))
+    query = with_key_types(query, session.tables, True)
+    class_name = query.graph.edges[class_edges[0]].class_name
+    sample = Sample(class_name, members, class_edges, rate, dense)
+    return choose(query, 5, 11, 64, folds=folds, sample=sample)
+
+
+def by_key():
+    """For every k what it adds to COUNT(*), SUM(v * w), COUNT(w) and SUM(w), by plain loops."""
+    found = defaultdict(Counter)
+    for k, _, v in A:
+        for bk, d in B:
+            for cd, w in C:
+                if k is not None and k == bk and d == cd:
+                    found[k] += Counter(n=1, vw=v * (w or 0), c=int(w is not None), w=w or 0)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("members", "edges", "folds"),
+    [(((0, 0), (1, 0)), (0,), ()), (((0, 0), (1, 0)), (0,), (2,)), (((1, 1), (2, 0)), (1,), ())],
+)
+def test_all_keys_give_the_exact_answer(chain, members, edges, folds):
+    exact = chain.sql(f"EXACT SELECT {SELECT}")
+    plan = planned(chain, SELECT, 1.0, class_edges=edges, members=members, folds=folds)
+    answer = answer_plan(plan, run_sample(chain.spark, plan, chain.tables), 0.95)
+    assert [c.value for c in answer.rows[0]] == [pytest.approx(float(v)) for v in exact.rows[0]]
+    assert all(c.exact for c in answer.rows[0])
+
+
+def test_the_sampled_keys_contribute_exactly_what_they_join(chain):
+    plan = planned(chain, SELECT, 0.3, dense=(1, 4))
+    joined = run_sample(chain.spark, plan, chain.tables)
+    truth = by_key()
+    hashes = sample_family(5, plan.sample.class_name).values(np.array(sorted(truth)), 1, HASH_BITS)[0]
+    kept = {k for k, h in zip(sorted(truth), hashes, strict=True) if h < round(0.3 * 2**HASH_BITS)} | {1, 4}
+    assert 5 < len(kept) < len(truth)
+    terms = joined.contributions
+    assert terms.keys.tolist() == sorted(kept)
+    assert terms.probabilities.tolist() == [1.0 if k in (1, 4) else 0.3 for k in sorted(kept)]
+    for name, estimate in (("n", 0), ("vw", 1)):
+        column = terms.terms[joined.terms.index(plan.aggregates[estimate].total[0].synopses)]
+        assert column.tolist() == [truth[k][name] for k in sorted(kept)]
+    answer = answer_plan(plan, joined, 0.95)
+    n, s, w = answer.rows[0]
+    weigh = {k: 1.0 if k in (1, 4) else 1 / 0.3 for k in kept}
+    assert n.value == pytest.approx(sum(weigh[k] * truth[k]["n"] for k in kept))
+    assert s.value == pytest.approx(sum(weigh[k] * truth[k]["vw"] for k in kept))
+    ratio = sum(weigh[k] * truth[k]["w"] for k in kept) / sum(weigh[k] * truth[k]["c"] for k in kept)
+    assert w.value == pytest.approx(ratio)
+    assert not n.certified, "nothing bounds the weight of an unseen key"
+    assert n.low < n.value < n.high
+
+
+def test_a_class_over_three_tables_is_one_class(chain):
+    select = "COUNT(*) AS n, SUM(aa.v) AS v FROM a JOIN b ON a.k = b.k JOIN a aa ON aa.k = b.k WHERE aa.g > 1"
+    exact = chain.sql(f"EXACT SELECT {select}").rows[0]
+    plan = planned(chain, select, 1.0, class_edges=(0, 1), members=((0, 0), (1, 0), (2, 0)))
+    answer = answer_plan(plan, run_sample(chain.spark, plan, chain.tables), 0.95)
+    assert [c.value for c in answer.rows[0]] == [float(v) for v in exact]
+
+
+def test_nothing_sampled_is_no_answer(chain):
+    """No key among so few has so small a hash: 0, with an interval that says nothing, and no average."""
+    plan = planned(chain, SELECT, 1e-9)
+    n, _, w = answer_plan(plan, run_sample(chain.spark, plan, chain.tables), 0.95).rows[0]
+    assert n.value == 0
+    assert not n.certified
+    assert w.value != w.value
+    assert w.high == float("inf")
+
+
+def test_state_is_bounded(chain):
+    plan = planned(chain, SELECT, 1.0)
+    with pytest.raises(BudgetExceeded, match="the sampled keys of a take more than 64 bytes"):
+        run_sample(chain.spark, plan, chain.tables, limit_bytes=64)
