@@ -126,7 +126,7 @@ class _Run:
         planned = (t for a in plan.aggregates for t in (*a.total, *a.presence))
         self.terms = tuple(dict.fromkeys(t.synopses for t in planned))
         self.nbytes = 0
-        self._seen: dict[object, _Grouped] = {}
+        self._scanned: dict[object, tuple[Ints, Floats]] = {}
 
     def joined(self) -> SampleJoin:
         known = [self._known(n, v, position) for n, (v, position) in enumerate(self.sample.members)]
@@ -189,7 +189,12 @@ class _Run:
     ) -> _Grouped:
         """The subtree of a vertex, away from the edges `above`, as weights by one of its attributes."""
         below = [(e, own, other) for e, own, other in self._edges(vertex) if e not in above]
-        rows, weights = self._scan(vertex, [position, *(own for _, own, _ in below)], kept)
+        positions = (position, *(own for _, own, _ in below))
+        # A self-join reads one sample twice.
+        asked = (positions, tuple(t[vertex] for t in self.terms), kept)
+        if asked not in self._scanned:
+            self._scanned[asked] = self._scan(vertex, positions, kept)
+        rows, weights = self._scanned[asked]
         for column, (edge, _, (other, at)) in enumerate(below, 1):
             wanted, where = np.unique(rows[column], return_inverse=True)
             sent = self._grouped(other, at, self._among(wanted), [edge])

@@ -7,11 +7,12 @@ share one synopsis. Vertices may be folded: replaced by an exact message into a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..errors import BudgetExceeded
 from ..parser.join_graph import Query, Term
-from .fold import attribute_of, fold, weight_at
+from .fold import ResidualTree, residual_tree, weight_at
+from .messages import Residual
 from .plan import (
     BYTES_PER_COUNTER,
     Plan,
@@ -24,14 +25,24 @@ from .plan import (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class ClassSample:
+    """Which keys of a join class (by its number in the join tree) are kept; figures as in `Sample`."""
+
+    joined: int
+    rate: float
+    dense: tuple[int, ...] = ()
+    largest_other: tuple[float, ...] = ()
+
+
 def choose(
     query: Query,
     seed: int,
     rows: int,
     buckets: int,
     sparse: bool = True,
-    folds: Sequence[int] = (),
-    sample: Sample | None = None,
+    residual: Residual | None = None,
+    sample: ClassSample | None = None,
 ) -> Plan:
     """The plan of one query at a given size.
 
@@ -45,22 +56,19 @@ def choose(
         Size of every sketch: `rows` independent rows, the median of which is the estimate, of `buckets` counters.
     sparse : bool
         Whether sketches start as exact maps.
-    folds : sequence of int
-        Vertices that an exact message replaces, in this order; see `fold`.
-    sample : Sample, optional
+    residual : Residual, optional
+        What remains beside exact messages; default: the whole tree.
+    sample : ClassSample, optional
         The keys on which the residual tree is joined exactly; no sketch is built then.
     """
     graph = query.graph
-    residual = fold(graph, folds)
-    attributes = {
-        v: tuple(attribute_of(graph.edges[e], v) for e in residual.edges_at(graph, v))
-        for v in residual.vertices
-    }
+    tree = residual_tree(graph, residual)
+    attributes = {v: tree.attributes(v) for v in tree.vertices}
     numbers: dict[Synopsis, int] = {}
 
     def plan_term(term: Term) -> PlannedTerm:
         chosen = []
-        for v in residual.vertices:
+        for v in tree.vertices:
             synopsis = Synopsis(
                 graph.vertices[v].table,
                 graph.vertices[v].filter,
@@ -70,7 +78,7 @@ def choose(
                 rows,
                 buckets,
                 sparse,
-                messages=residual.messages_into(graph, v, term),
+                messages=tree.messages_into(v, term),
             )
             chosen.append(numbers.setdefault(synopsis, len(numbers)))
         return PlannedTerm(term.coefficient, tuple(chosen))
@@ -86,19 +94,35 @@ def choose(
     scans = tuple(
         Scan(table, tuple(i for i, s in enumerate(synopses) if s.table == table)) for table in tables
     )
-    at = {v: n for n, v in enumerate(residual.vertices)}
+    at = {v: n for n, v in enumerate(tree.vertices)}
     edges = tuple(
         PlannedEdge(
             at[edge.left],
             at[edge.right],
-            residual.edges_at(graph, edge.left).index(i),
-            residual.edges_at(graph, edge.right).index(i),
-            edge.class_name,
+            tree.edges_at(edge.left).index(i),
+            tree.edges_at(edge.right).index(i),
+            edge.left_attribute.class_name,
         )
-        for i, edge in enumerate(graph.edges)
-        if edge.left in at and edge.right in at
+        for i, edge in enumerate(tree.edges)
     )
-    return Plan(query, seed, synopses, scans, edges, aggregates, residual.vertices, sample)
+    keys = None if sample is None else _sample(tree, sample)
+    return Plan(query, seed, synopses, scans, edges, aggregates, tree.vertices, keys)
+
+
+def _sample(tree: ResidualTree, sample: ClassSample) -> Sample:
+    """The sampled class by the positions of its vertices and edges in the plan."""
+    edges = tuple(i for i, e in enumerate(tree.edges) if e.joined == sample.joined)
+    members = tree.residual.members(sample.joined)
+    at = {v: n for n, v in enumerate(tree.vertices)}
+    positions = {v: next(p for p, i in enumerate(tree.edges_at(v)) if i in edges) for v in members}
+    return Sample(
+        tree.residual.tree.classes[sample.joined].name,
+        tuple((at[v], positions[v]) for v in members),
+        edges,
+        sample.rate,
+        sample.dense,
+        sample.largest_other,
+    )
 
 
 def choose_within(query: Query, seed: int, rows: int, size_bytes: int, sparse: bool = True) -> Plan:
@@ -135,7 +159,7 @@ def buckets_within(sketches: int, rows: int, size_bytes: int, sql: str) -> int:
     return buckets
 
 
-def _method(attributes: int, sample: Sample | None) -> str:
+def _method(attributes: int, sample: ClassSample | None) -> str:
     if sample is not None:
         return "sample"
     return ("total", "hash")[attributes] if attributes < 2 else "convolution"

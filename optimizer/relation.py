@@ -239,7 +239,7 @@ def _scaled(heavy: Candidates, row_fraction: float) -> Candidates:
     )
 
 
-def _scaled_weights(weights: Ints, row_fraction: float) -> Ints:
+def _scaled_weights(weights: Ints | Floats, row_fraction: float) -> Ints:
     return np.rint(weights / row_fraction).astype(np.int64)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from skimql.optimizer.messages import receiver_of, tree_of, whole
+
 # name -> (schema, rows): the tables of the shared cases.
 CASES = {
     "x": ("id INT, n INT", [(1, 10), (2, 20)]),
@@ -19,3 +21,11 @@ def register(session, **tables):
 def register_cases(session):
     """Register x, y and z."""
     register(session, **CASES)
+
+
+def folded(graph, *vertices):
+    """What is left of a query's join tree when these vertices are folded, in this order."""
+    residual = whole(tree_of(graph))
+    for vertex in vertices:
+        residual = residual.without(vertex, receiver_of(residual, vertex))
+    return residual
