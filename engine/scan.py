@@ -13,14 +13,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ..optimizer.plan import Attribute, Message, Plan, Scan, Synopsis
+from ..optimizer.route import family_parameters
 from ..sketches.convolution import ConvolutionSpec
 from ..sketches.xi import derive_seed, make_family
 from .keys import key_column
 from .messages import Messages
 from .partial import Feed, SketchPlan
 from .weights import product, weight_column
-
-FAMILY = "tabulation"
 
 # The column with the number of a tuple's group, which a grouped query adds to the table whose tuples it groups.
 GROUP_COLUMN = "skimql group"
@@ -106,7 +105,10 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
     return PreparedScan(
         frame.select(*sent),
         tuple(feeds),
-        {i: sketch_plan(s, plan.seed, weights[i].dtype) for i, s in synopses.items()},
+        {
+            i: sketch_plan(s, plan.seed, weights[i].dtype, plan.family, **family_parameters(plan))
+            for i, s in synopses.items()
+        },
         {i: weights[i].scale for i in synopses},
     )
 
@@ -130,7 +132,11 @@ class _Relation:
         return reduce(lambda a, b: a & b, parts) if parts else None
 
 
-def sketch_plan(synopsis: Synopsis, seed: int, dtype: str) -> SketchPlan:
+def sketch_plan(
+    synopsis: Synopsis, seed: int, dtype: str, family: str = "tabulation", **parameters: int
+) -> SketchPlan:
     """The sketch of a planned synopsis: one family per attribute, given by the seed and the join class."""
-    families = tuple(make_family(FAMILY, derive_seed(seed, a.class_name)) for a in synopsis.attributes)
+    families = tuple(
+        make_family(family, derive_seed(seed, a.class_name), **parameters) for a in synopsis.attributes
+    )
     return SketchPlan(ConvolutionSpec(families, synopsis.rows, synopsis.buckets, dtype), synopsis.sparse)

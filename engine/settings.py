@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ..errors import SkimqlError
+from ..optimizer.route import ROUTES
 
 BEHAVIORS = ("do_nothing", "local_omit", "strict", "run_on_full_table", "partial_run_on_base_table")
 METHODS = ("hash", "convolution")
@@ -48,6 +49,9 @@ class Settings:
         Whether results carry the interval beside each value.
     max_groups : int
         Groups that a query with GROUP BY may have; each takes sketches of its own.
+    route : str
+        Where sketches are made: "arrow" (Python workers), "jvm" (Spark alone, or not at all), or "auto": in the
+        JVM where that can be.
     """
 
     seed: int = 1
@@ -60,6 +64,7 @@ class Settings:
     behavior: str = "do_nothing"
     bounds: bool = True
     max_groups: int = 100
+    route: str = "auto"
 
     def __post_init__(self) -> None:
         _require(0 <= self.seed < 1 << 63, "seed", self.seed, "an integer in [0, 2^63)")
@@ -68,6 +73,7 @@ class Settings:
         _require(0 < self.confidence < 1, "confidence", self.confidence, "between 0 and 1, such as 0.95")
         _require(self.error is None or self.error > 0, "error", self.error, "above 0, such as 0.05")
         _require(1 <= self.max_groups <= MOST_GROUPS, "max_groups", self.max_groups, f"1 to {MOST_GROUPS:,}")
+        _require(self.route in ROUTES, "route", self.route, "one of " + ", ".join(ROUTES))
         _require(self.behavior in BEHAVIORS, "behavior", self.behavior, "one of " + ", ".join(BEHAVIORS))
 
     def with_text(self, values: Mapping[str, str]) -> Settings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .plan import BYTES_PER_COUNTER, Plan, Synopsis
+from .route import sentence
 
 
 def describe(plan: Plan) -> str:
@@ -11,6 +12,8 @@ def describe(plan: Plan) -> str:
     for scan in plan.scans:
         lines.append(f"  scan {scan.table}")
         lines += [f"    {i}: {_synopsis(plan.synopses[i])}" for i in scan.synopses]
+    if any(s.attributes for s in plan.synopses):
+        lines.append(f"  sketches {sentence(plan)}")
     total = sum(_most_bytes(s) for s in plan.synopses)
     lines.append(f"  at most {total / 1024:,.0f} KB of counters")
     return "\n".join(lines)

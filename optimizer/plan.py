@@ -148,7 +148,8 @@ class Plan:
 
     `vertices` are the vertices of the query's join graph that remain beside the exact messages: the residual
     join tree, over which `edges` and terms count. With a `sample` the synopses are not sketches: the residual
-    tree is joined exactly on the sampled keys.
+    tree is joined exactly on the sampled keys. `family` names the hash family of all sketches, which also says
+    where they are made, see `route`.
     """
 
     query: Query
@@ -159,6 +160,7 @@ class Plan:
     aggregates: tuple[PlannedAggregate, ...]
     vertices: tuple[int, ...]
     sample: Sample | None = None
+    family: str = "tabulation"
 
     @property
     def messages(self) -> tuple[Message, ...]:

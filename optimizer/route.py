@@ -60,8 +60,17 @@ def sentence(plan: Plan) -> str:
     return f"made in the JVM; hashes: {plan.family}, intervals measured, not proven"
 
 
+def family_parameters(plan: Plan) -> dict[str, int]:
+    """The parameters of the family beside its seed, the same for all sketches of the plan."""
+    if plan.family != FOLDED:
+        return {}
+    return {"fine_bits": fine_bits_for(max((s.buckets for s in plan.synopses if s.attributes), default=1))}
+
+
 def obstacle(plan: Plan) -> str | None:
-    """Why the JVM cannot make the sketches of a plan, or None."""
+    """Why the JVM cannot make the synopses of a plan, or None."""
+    if plan.sample is not None:
+        return "the plan samples keys"
     if any(s.group is not None for s in plan.synopses):
         return "each group has sketches of its own"
     keyed = [s for s in plan.synopses if s.attributes]
@@ -98,6 +107,7 @@ def _counts_only(plan: Plan) -> bool:
 def _counts_by_one_key(synopsis: Synopsis) -> bool:
     return (
         len(synopsis.attributes) == 1
+        and not synopsis.messages
         and (synopsis.weight.expression is None or synopsis.weight.presence)
         and synopsis.buckets & (synopsis.buckets - 1) == 0
         and synopsis.rows <= MOST_ROWS
@@ -106,5 +116,5 @@ def _counts_by_one_key(synopsis: Synopsis) -> bool:
 
 
 def _sums(synopsis: Synopsis) -> int:
-    counted = synopsis.weight.expression is None or synopsis.weight.presence
+    counted = (synopsis.weight.expression is None or synopsis.weight.presence) and not synopsis.messages
     return packed_sums(synopsis.rows) if counted else synopsis.rows + 4

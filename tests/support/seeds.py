@@ -9,6 +9,7 @@ from skimql.engine.maintain import add_up
 from skimql.engine.messages import Messages
 from skimql.engine.partial import task
 from skimql.engine.scan import prepare, sketch_plan
+from skimql.optimizer.route import family_parameters
 
 
 class ManySeeds:
@@ -35,7 +36,13 @@ class ManySeeds:
         out = {}
         for prepared, batches in self.scans:
             sketches = {
-                i: sketch_plan(self.plan.synopses[i], seed, old.spec.dtype)
+                i: sketch_plan(
+                    self.plan.synopses[i],
+                    seed,
+                    old.spec.dtype,
+                    self.plan.family,
+                    **family_parameters(self.plan),
+                )
                 for i, old in prepared.sketches.items()
             }
             if sparse is not None:
