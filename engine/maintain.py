@@ -25,6 +25,7 @@ from .jvm import JvmScan
 from .messages import Messages
 from .partial import PARTIAL_SCHEMA, Partial, Tally, received, task
 from .scan import PreparedScan, prepare
+from .shipping import ship
 from .spark import SPARK_FAULTS, first_line
 from .tables import Frames
 from .weights import LEAVES_64_BITS
@@ -76,6 +77,7 @@ def _by_workers(
     spark: SparkSession, scan: Scan, prepared: PreparedScan, listener: ProgressListener | None
 ) -> dict[int, Built]:
     """The sketches of a scan from Python workers that Spark sends Arrow batches to."""
+    ship(spark)
     partials = prepared.columns.mapInArrow(task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA)
     sent = run_job(spark, f"scan {scan.table}", partials.toArrow, listener)
     return add_up(prepared, sent.to_pylist())
