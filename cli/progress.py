@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
     from .. import JobProgress
 
 
 class ProgressLine:
-    """Shows the running job: its share of finished tasks, elapsed and remaining time; gone when it ends."""
+    """Shows the running job: finished tasks, rows read, elapsed and remaining time; gone when it ends."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -25,19 +25,21 @@ class ProgressLine:
             self._shown = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
-                TextColumn("{task.completed}/{task.total} tasks"),
+                TextColumn("{task.completed}/{task.total} tasks{task.fields[rows]}"),
                 TimeElapsedColumn(),
-                TimeRemainingColumn(),
+                TextColumn("{task.fields[left]}"),
                 console=self._console,
                 transient=True,
             )
             self._shown.start()
-            self._task = self._shown.add_task(progress.description, total=None)
+            self._task = self._shown.add_task(progress.description, total=None, rows="", left="")
         self._shown.update(
             self._task,
             description=progress.description,
             completed=progress.tasks_done,
             total=progress.tasks or None,
+            rows=_rows(progress),
+            left=_left(progress),
         )
 
     def done(self) -> None:
@@ -45,3 +47,13 @@ class ProgressLine:
         if self._shown is not None:
             self._shown.stop()
             self._shown = None
+
+
+def _rows(progress: JobProgress) -> str:
+    pace = progress.rows_per_second
+    return "" if pace is None else f", {progress.rows:,} rows, {pace:,.0f} rows/s"
+
+
+def _left(progress: JobProgress) -> str:
+    left = progress.seconds_left
+    return "" if left is None else f"{left:,.0f} s left"

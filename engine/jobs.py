@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeVar
 
+from py4j.protocol import Py4JError
+from pyspark import StatusTracker
 from pyspark.sql import SparkSession
 
 POLL_SECONDS = 0.1
@@ -17,16 +21,40 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a job is: finished and known tasks; `share` is None while their number is unknown."""
+    """How far a job is.
+
+    Attributes
+    ----------
+    description : str
+        What runs.
+    tasks_done, tasks : int
+        Finished and known tasks.
+    rows : int
+        Rows read from the sources so far, as Spark reports them: at the end of each task, and every ten seconds.
+    seconds : float
+        Wall time since the start.
+    """
 
     description: str
     tasks_done: int
     tasks: int
+    rows: int = 0
+    seconds: float = 0.0
 
     @property
     def share(self) -> float | None:
-        """Finished share in [0, 1]."""
+        """Finished share in [0, 1]; None while the number of tasks is unknown."""
         return self.tasks_done / self.tasks if self.tasks else None
+
+    @property
+    def rows_per_second(self) -> float | None:
+        """Rows read a second; None before any is reported."""
+        return self.rows / self.seconds if self.rows and self.seconds else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the rest takes at the pace so far; None before a task has ended."""
+        return self.seconds * (1 / self.share - 1) if self.share else None
 
 
 class ProgressListener(Protocol):
@@ -66,13 +94,14 @@ def run_job(
         except BaseException as fault:
             faults.append(fault)
 
+    started = time.monotonic()
     thread = threading.Thread(target=inheritable_thread_target(spark)(work), name=group, daemon=True)
     thread.start()
     try:
         while thread.is_alive():
             thread.join(POLL_SECONDS)
             if listener is not None and thread.is_alive():
-                listener.update(_progress(spark, group, description))
+                listener.update(_progress(spark, group, description, started))
     except KeyboardInterrupt:
         context.cancelJobGroup(group)
         thread.join()
@@ -85,14 +114,27 @@ def run_job(
     return outcome[0]
 
 
-def _progress(spark: SparkSession, group: str, description: str) -> Progress:
+def _progress(spark: SparkSession, group: str, description: str, started: float) -> Progress:
     tracker = spark.sparkContext.statusTracker()
-    done = tasks = 0
-    for job in tracker.getJobIdsForGroup(group):
-        info = tracker.getJobInfo(job)
-        for stage in info.stageIds if info else ():
-            stage_info = tracker.getStageInfo(stage)
-            if stage_info:
-                done += stage_info.numCompletedTasks
-                tasks += stage_info.numTasks
-    return Progress(description, done, tasks)
+    stages = {stage for job in tracker.getJobIdsForGroup(group) for stage in _stages_of(tracker, job)}
+    done, tasks, rows = (
+        sum(figure) for figure in zip((0, 0, 0), *map(partial(_figures, spark), stages), strict=True)
+    )
+    return Progress(description, done, tasks, rows, time.monotonic() - started)
+
+
+def _stages_of(tracker: StatusTracker, job: int) -> list[int]:
+    info = tracker.getJobInfo(job)
+    return list(info.stageIds) if info else []
+
+
+def _figures(spark: SparkSession, stage: int) -> tuple[int, int, int]:
+    """Finished tasks, tasks and rows read of a stage; zeros where Spark does not tell, or skips it."""
+    try:
+        # PySpark's status tracker counts neither rows nor skipped stages; the store behind it does.
+        data = spark.sparkContext._jsc.sc().statusStore().lastStageAttempt(stage)
+        if str(data.status()) == "SKIPPED":
+            return 0, 0, 0
+        return int(data.numCompleteTasks()), int(data.numTasks()), int(data.inputRecords())
+    except (Py4JError, AttributeError, TypeError):
+        return 0, 0, 0
