@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ..errors import AccuracyNotReached, ParseError, UnknownName, UnsupportedQuery
 from ..optimizer.describe import describe
 from ..optimizer.plan import Plan
+from ..optimizer.route import routed
 from ..parser.explain import explain
 from ..parser.join_graph import Query
 from ..parser.resolve import resolve, resolve_rows
@@ -254,6 +255,8 @@ class Session:
             for select in selects_of(statement)
         ]
         standing = plan_workload_of(statement, queries, self.settings.seed, self.settings.sparse)
+        plans = tuple(routed(plan, self.settings.route) for plan in standing.plans)
+        standing = replace(standing, plans=plans)
         started = time.perf_counter()
         built = build(self.spark, standing.plans[0], self.tables, self.listener)
         workload = Workload(name, standing, built)

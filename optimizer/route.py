@@ -21,6 +21,7 @@ TABULATION, FOLDED, COUNT_MIN = "tabulation", "folded", "countmin"
 
 MOST_FINE_BITS = 18  # groups of one grouping, which travel to the driver
 MOST_SUMS = 80  # of one grouping: Spark compiles no code for more than 100 columns
+MOST_WORDS = 1 << 23  # of all sums in all groups together
 MOST_TABLE_BYTES = 64 << 20  # of a count-min sketch in each task
 
 
@@ -84,8 +85,8 @@ def obstacle(plan: Plan) -> str | None:
         return f"a table has several join keys, and {buckets:,} buckets are no power of two"
     for scan in plan.scans:
         synopses = [plan.synopses[i] for i in scan.synopses]
-        if sum(_sums(s) for s in synopses) > MOST_SUMS:
-            return f"{len(synopses)} sketches of {rows} rows on {scan.table} take more than {MOST_SUMS} sums"
+        if sum(_sums(s) for s in synopses) > min(MOST_SUMS, MOST_WORDS >> fine_bits):
+            return f"{len(synopses)} sketches of {rows} rows on {scan.table} take too many sums"
         sets = len({s.attributes for s in synopses})
         room = WORD_BITS - (FIELDS - 1) * FIELD_BITS - fine_bits
         if sets > 1 and packed_sums(rows) + set_bits(sets) > room:
