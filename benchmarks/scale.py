@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from .report import RESULTS
 from .scale_bars import bars, linear_bars
 from .scale_jobs import MAIN, Bench, Job, jobs_of_key, join_jobs
 
-LINEAR_MILLIONS = (5, 10, 20, 40, 60)
+LINEAR_MILLIONS = (5, 20, 60)
 LINEAR_JOBS = (("sketch 7 x 1k", "arrow"), ("sketch 11 x 1k", "jvm"), ("sketch 11 x 4k", "jvm"))
 
 Record = dict[str, Any]
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         jobs = [
             job
             for millions in LINEAR_MILLIONS
-            for job in jobs_of_key(Bench(spark, millions * 1_000_000), MAIN, all_jobs=False)
+            for job in jobs_of_key(Bench(spark, millions * 1_000_000), MAIN, all_jobs=True)
             if (job.job, job.route) in LINEAR_JOBS
         ]
         records = run(jobs, options.rounds)
@@ -67,6 +68,7 @@ def run(jobs: Sequence[Job], rounds: int) -> list[Record]:
     for number in range(rounds + 1):
         for job in jobs:
             spent = measured(job.run)
+            print(f"round {number}: {job.job}, {job.route}, {job.key}: {spent.cpu_s:.2f} s", file=sys.stderr)
             if number:
                 found[job.name].append(spent)
     print(f"{'job':32} {'route':7} {'key':16} {'rows':>11} {'CPU s':>8} {'wall s':>8} {'ns/row':>7}")
