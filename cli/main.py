@@ -1,180 +1,120 @@
-"""The `skimql` command: arguments, order of statements, exit codes.
+"""Entry point of the `skimql` command.
 
-Exit codes: 0 all went well, 1 a statement failed, 2 wrong usage, 130 interrupted. Results go to stdout and nothing
-else does; progress, notes and errors go to stderr.
+Reading arguments costs more than answering from a catalog does, so a plain command line of a catalog (``--catalog DIR``
+with -c, -f, -o, -s, -t, -q) is read here; every other one, and every mistake, is `app`'s.
 """
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-from typer.core import TyperGroup
+if TYPE_CHECKING:
+    from .run import Request
 
-FAILED, USAGE, INTERRUPTED = 1, 2, 130
+INTERRUPTED = 130
 
-
-class InOrder(TyperGroup):
-    """Remembers in which order -c and -f were given, which typer forgets."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse as usual; the order of the options goes to ``ctx.meta``."""
-        _, _, order = self.make_parser(ctx).parse_args(list(args))
-        ctx.meta["skimql.order"] = [p.name for p in order if p.name in ("command", "file")]
-        return super().parse_args(ctx, args)
-
-
-app = typer.Typer(
-    cls=InOrder,
-    add_completion=False,
-    no_args_is_help=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-@app.callback(invoke_without_command=True)
-def query(
-    ctx: typer.Context,
-    command: Annotated[
-        list[str] | None,
-        typer.Option("-c", "-e", "--command", help="Run this SQL; repeats, in order with -f."),
-    ] = None,
-    file: Annotated[
-        list[Path] | None, typer.Option("-f", "--file", help="Run the statements of this file; repeats.")
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "-o",
-            "--output-format",
-            help="table, csv, tsv, json, jsonl, markdown or vertical. Without it: table on a terminal, csv with a"
-            " header into a pipe or file.",
-        ),
-    ] = None,
-    table: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-t", "--table", metavar="NAME=PATH", help="Register a Parquet, CSV or JSON file or folder."
-        ),
-    ] = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Register the flights demo tables.")] = False,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Run each approximate query exactly too, and print the error.")
-    ] = False,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-s", "--set", metavar="NAME=VALUE", help="seed, rows, buckets, confidence, error, behavior."
-        ),
-    ] = None,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Go on after a statement fails; the exit code is still 1.")
-    ] = False,
-    progress: Annotated[
-        bool | None,
-        typer.Option("--progress/--no-progress", help="Progress on stderr; by default on a terminal."),
-    ] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No notes, no timing, no progress.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-) -> None:
-    """Approximate SQL for joins on Spark.
-
-    Example: skimql --demo -c "SELECT APPROXIMATE COUNT(*) FROM flights f JOIN planes p ON f.tailnum = p.tailnum"
-    """
-    if version:
-        from .. import __version__
-
-        print(f"skimql {__version__}")
-        raise typer.Exit
-    if ctx.invoked_subcommand is not None:
-        return
-    texts = list(_texts(ctx.meta.get("skimql.order", []), command or [], file or []))
-    if not texts and not sys.stdin.isatty():
-        texts = [sys.stdin.read()]
-    if not texts:
-        print(ctx.get_help())
-        raise typer.Exit(USAGE)
-    from .run import Request, run_texts
-
-    raise typer.Exit(
-        run_texts(
-            Request(
-                texts=tuple(texts),
-                output=_format(output),
-                tables=tuple(_pair(t, "--table") for t in table or []),
-                demo=demo,
-                compare=compare,
-                settings=dict(_pair(s, "--set") for s in setting or []),
-                keep_going=keep_going,
-                progress=not quiet and (sys.stderr.isatty() if progress is None else progress),
-                quiet=quiet,
-            )
-        )
-    )
-
-
-@app.command("doctor")
-def doctor_command() -> None:
-    """Check Java, Python, Spark's workers, memory and temporary space; say what to do for each fault."""
-    from .doctor import print_doctor
-
-    raise typer.Exit(print_doctor())
-
-
-@app.command("demo")
-def demo_command(
-    seed: Annotated[int, typer.Option("--seed", help="Sketch seed.")] = 1,
-) -> None:
-    """Ask the flights tables four questions: estimate, exact answer, error, bytes and times."""
-    from .demo import run_demo
-
-    raise typer.Exit(run_demo(seed))
+# What the quick way reads: options with a value, and flags.
+_VALUES = {
+    "-c": "command",
+    "-e": "command",
+    "--command": "command",
+    "-f": "file",
+    "--file": "file",
+    "-o": "output",
+    "--output-format": "output",
+    "--catalog": "catalog",
+    "-t": "table",
+    "--table": "table",
+    "-s": "set",
+    "--set": "set",
+}
+_FLAGS = {"-q": "quiet", "--quiet": "quiet", "--keep-going": "keep_going"}
 
 
 def run() -> None:
-    """Entry point of the `skimql` command."""
+    """Run the command line of this process and exit."""
+    # Importing makes nothing but what stays: looking for garbage meanwhile takes a seventh of a short run.
+    gc.disable()
     # Py4J logs a traceback when Ctrl-C interrupts one of its calls; "interrupted" is all there is to say.
     logging.getLogger().addFilter(lambda record: "KeyboardInterrupt" not in record.getMessage())
     try:
+        request = plain_request(sys.argv[1:])
+        if request is not None:
+            from .run import run_texts
+
+            _collect_again()
+            sys.exit(run_texts(request))
+        from .app import app
+
+        _collect_again()
         code = app(standalone_mode=True)
     except KeyboardInterrupt:
         code = INTERRUPTED
     sys.exit(code)
 
 
-def _texts(order: list[str], commands: list[str], files: list[Path]) -> Iterator[str]:
-    """The SQL of -c and -f in the order of the command line."""
-    texts, paths = iter(commands), iter(files)
-    for name in order:
-        yield next(texts) if name == "command" else _read(next(paths))
+def _collect_again() -> None:
+    gc.freeze()
+    gc.enable()
 
 
-def _read(path: Path) -> str:
-    if str(path) == "-":
-        return sys.stdin.read()
+def plain_request(arguments: Sequence[str]) -> Request | None:
+    """The request of a plain command line with a catalog; None for any other, and for one with a mistake in it."""
+    given: dict[str, list[str]] = {}
+    texts: list[str] = []
+    flags: set[str] = set()
+    left = iter(arguments)
+    for argument in left:
+        if argument in _FLAGS:
+            flags.add(_FLAGS[argument])
+            continue
+        name, value = _VALUES.get(argument), next(left, None)
+        if name is None or value is None:
+            return None
+        given.setdefault(name, []).append(value)
+        if name in ("command", "file"):
+            text = value if name == "command" else _read(value)
+            if text is None:
+                return None
+            texts.append(text)
+    pairs = {name: [_pair(v) for v in given.get(name, [])] for name in ("table", "set")}
+    if not texts or "catalog" not in given or any(p is None for ps in pairs.values() for p in ps):
+        return None
+    from .render import FORMATS, default_format
+    from .run import Request
+
+    output = given.get("output", [default_format(sys.stdout)])[-1]
+    if output not in FORMATS:
+        return None
+    return Request(
+        texts=tuple(texts),
+        output=output,
+        catalog=given["catalog"][-1],
+        tables=tuple(p for p in pairs["table"] if p is not None),
+        demo=False,
+        compare=False,
+        settings=dict(p for p in pairs["set"] if p is not None),
+        keep_going="keep_going" in flags,
+        progress="quiet" not in flags and sys.stderr.isatty(),
+        quiet="quiet" in flags,
+    )
+
+
+def _read(path: str) -> str | None:
+    if path == "-":
+        # Standard input can be read once: not by a reader that may give up.
+        return None
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as fault:
-        raise typer.BadParameter(f"cannot read {path}: {fault}", param_hint="--file") from fault
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
-def _pair(text: str, option: str) -> tuple[str, str]:
+def _pair(text: str) -> tuple[str, str] | None:
     name, equals, value = text.partition("=")
-    if not (equals and name.strip() and value.strip()):
-        raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint=option)
-    return name.strip(), value.strip()
-
-
-def _format(asked: str | None) -> str:
-    from .render import FORMATS
-
-    if asked is None:
-        return "table" if sys.stdout.isatty() else "csv"
-    if asked not in FORMATS:
-        raise typer.BadParameter(f"{asked!r} is none of {', '.join(FORMATS)}", param_hint="--output-format")
-    return asked
+    return (name.strip(), value.strip()) if equals and name.strip() and value.strip() else None

@@ -11,14 +11,15 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, TextIO
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
 from .. import Answer, Estimate, format_cell
 
 # A table on a terminal is read by eye; more rows than this are cut, and the cut is said.
 MOST_TABLE_ROWS = 1000
+
+
+def default_format(sink: TextIO) -> str:
+    """The format where none is asked for: a table on a terminal, else csv."""
+    return "table" if sink.isatty() else "csv"
 
 
 def render(result: Any, output: str, sink: TextIO) -> None:
@@ -147,6 +148,11 @@ def _exact_text(truth: Any) -> str:
 
 
 def _text_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextIO) -> None:
+    # Late: it takes longer to import than to print an answer.
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for i, name in enumerate(columns):
         numeric = all(isinstance(r[i], (int, float, Decimal)) or _looks_numeric(r[i]) for r in rows)

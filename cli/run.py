@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console
-
-from .. import Answer, Session, Settings, SkimqlError, demo_tables, split_statements
-from .progress import ProgressLine
+from .. import Answer, Session, Settings, SkimqlError, split_statements
 from .render import foot_line, render
+from .talk import Talk
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 
@@ -25,6 +23,7 @@ class Request:
     texts: tuple[str, ...]
     output: str
     tables: tuple[tuple[str, str], ...]
+    catalog: str | None
     demo: bool
     compare: bool
     settings: Mapping[str, str]
@@ -35,27 +34,29 @@ class Request:
 
 def run_texts(request: Request) -> int:
     """Run every statement of every text in order and print each result; the exit code."""
-    talk = Console(stderr=True, highlight=False, soft_wrap=True)
+    talk = Talk()
     code = DONE
-    listener = ProgressLine(talk) if request.progress else None
+    listener = talk.progress_line() if request.progress else None
     try:
-        session = Session(settings=Settings().with_text(request.settings), listener=listener)
-        with _status(talk, request.progress, "starting Spark"):
-            _register(session, request)
+        settings = Settings().with_text(request.settings)
+        session = Session(settings=settings, listener=listener, catalog=request.catalog)
+        if request.demo or request.tables:
+            with _status(talk, request.progress, "starting Spark"):
+                _register(session, request)
         for text in request.texts:
             for statement in split_statements(text):
                 try:
                     _run_one(session, statement.sql, request, talk)
                 except SkimqlError as error:
-                    talk.print(str(error), markup=False)
+                    talk.print(str(error))
                     code = FAILED
                     if not request.keep_going:
                         return code
     except SkimqlError as error:
-        talk.print(str(error), markup=False)
+        talk.print(str(error))
         return FAILED
     except KeyboardInterrupt:
-        talk.print("interrupted", markup=False)
+        talk.print("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has what it wanted (`| head`). Python would complain once more at exit.
@@ -66,13 +67,15 @@ def run_texts(request: Request) -> int:
 
 def _register(session: Session, request: Request) -> None:
     if request.demo:
+        from .. import demo_tables
+
         for name, path in demo_tables().items():
             session.table(name, path)
     for name, source in request.tables:
         session.table(name, source)
 
 
-def _run_one(session: Session, sql: str, request: Request, talk: Console) -> None:
+def _run_one(session: Session, sql: str, request: Request, talk: Talk) -> None:
     result: Any = session.compare(sql) if request.compare and _is_estimated(sql) else session.sql(sql)
     if result is None:
         return
@@ -80,8 +83,8 @@ def _run_one(session: Session, sql: str, request: Request, talk: Console) -> Non
     sys.stdout.flush()
     if isinstance(result, Answer) and not request.quiet:
         for note in result.notes:
-            talk.print(f"note: {note}", markup=False)
-        talk.print(foot_line(result), markup=False, style="dim")
+            talk.print(f"note: {note}")
+        talk.print(foot_line(result), dim=True)
 
 
 def _is_estimated(sql: str) -> bool:
@@ -90,5 +93,5 @@ def _is_estimated(sql: str) -> bool:
     return is_approximate(sql)
 
 
-def _status(talk: Console, shown: bool, text: str) -> contextlib.AbstractContextManager[Any]:
-    return talk.status(text) if shown else contextlib.nullcontext()
+def _status(talk: Talk, shown: bool, text: str) -> contextlib.AbstractContextManager[Any]:
+    return talk.console.status(text) if shown else contextlib.nullcontext()

@@ -26,7 +26,7 @@ def chosen(query: Query, settings: Settings) -> Plan:
         plan = choose_within(query, settings.seed, rows, settings.size_bytes, settings.sparse)
     else:
         plan = choose(query, settings.seed, rows, settings.buckets, settings.sparse)
-    return routed(plan, settings.route)
+    return routed(plan, _route(settings))
 
 
 def chosen_groups(query: Query, groups: int, settings: Settings) -> tuple[Plan, ...]:
@@ -37,4 +37,9 @@ def chosen_groups(query: Query, groups: int, settings: Settings) -> tuple[Plan, 
         plans = choose_groups_within(query, vertex, groups, settings.seed, rows, size, settings.sparse)
     else:
         plans = choose_groups(query, vertex, groups, settings.seed, rows, settings.buckets, settings.sparse)
-    return tuple(routed(plan, settings.route) for plan in plans)
+    return tuple(routed(plan, _route(settings)) for plan in plans)
+
+
+def _route(settings: Settings) -> str:
+    """The asked route. Sketches that are kept are to be joined with those of other statements: of one family."""
+    return "arrow" if settings.cache and settings.route == "auto" else settings.route

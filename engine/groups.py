@@ -27,14 +27,6 @@ from .settings import Settings
 from .spark import SPARK_FAULTS, first_line
 from .tables import Tables
 
-# The features of a query that this file runs.
-GROUPING = frozenset({"GROUP BY", "HAVING", "ORDER BY", "LIMIT", "OFFSET"})
-
-
-def is_grouped(query: Query) -> bool:
-    """Whether the query groups, filters, orders or cuts its result."""
-    return any(f.name in GROUPING for f in query.features)
-
 
 @dataclass
 class GroupedRun:

@@ -8,11 +8,11 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from py4j.protocol import Py4JError
-from pyspark import StatusTracker
-from pyspark.sql import SparkSession
+if TYPE_CHECKING:
+    from pyspark import StatusTracker
+    from pyspark.sql import SparkSession
 
 POLL_SECONDS = 0.1
 
@@ -130,6 +130,8 @@ def _stages_of(tracker: StatusTracker, job: int) -> list[int]:
 
 def _figures(spark: SparkSession, stage: int) -> tuple[int, int, int]:
     """Finished tasks, tasks and rows read of a stage; zeros where Spark does not tell, or skips it."""
+    from py4j.protocol import Py4JError
+
     try:
         # PySpark's status tracker counts neither rows nor skipped stages; the store behind it does.
         data = spark.sparkContext._jsc.sc().statusStore().lastStageAttempt(stage)

@@ -13,7 +13,7 @@ from typing import Protocol
 from ..optimizer.plan import Plan, PlannedTerm
 from ..sketches.estimate import JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
 from ..sketches.interval import Estimate
-from .maintain import Built
+from .partial import Built
 
 
 class Joined(Protocol):

@@ -8,23 +8,26 @@ Two of n different keys collide with probability n^2 / 2^65; nothing is ever fol
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from ..errors import UnsupportedQuery
 from ..optimizer.plan import Attribute
 from ..parser.join_graph import Edge, Query
 from ..parser.types import common_type
-from .spark import SPARK_FAULTS, first_line
 from .tables import Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 INTEGER_TYPES = ("tinyint", "smallint", "int", "bigint")
 
 
 def key_column(attribute: Attribute) -> Column:
     """The 64-bit integer of a join attribute as a Spark column, BIGINT, NULL where any part is NULL."""
+    from pyspark.sql import functions as F
+
     if len(attribute.keys) == 1 and attribute.key_types[0] in INTEGER_TYPES:
         return F.expr(attribute.keys[0]).cast(attribute.key_types[0]).cast("bigint")
     parts = [F.expr(k).cast(t) for k, t in zip(attribute.keys, attribute.key_types, strict=True)]
@@ -34,27 +37,36 @@ def key_column(attribute: Attribute) -> Column:
     return F.when(known, F.xxhash64(*parts))
 
 
-def with_key_types(query: Query, tables: Tables, ansi: bool) -> Query:
+# Types of key expressions that are known without Spark, by lower-cased table and expression.
+KnownTypes = Mapping[tuple[str, str], str]
+
+
+def with_key_types(query: Query, tables: Tables, ansi: bool, known: KnownTypes | None = None) -> Query:
     """The query with the comparison type of every join key known.
 
-    The parser knows the types of columns; that of an expression is asked of Spark, by analysis alone.
+    The parser knows the types of columns; that of an expression is in `known`, or asked of Spark, by analysis alone.
 
     Raises
     ------
     UnsupportedQuery
         If Spark cannot compare the two sides, or the expression is not valid.
     """
-    edges = tuple(_with_types(query, edge, tables, ansi) for edge in query.graph.edges)
+    edges = tuple(_with_types(query, edge, tables, ansi, known or {}) for edge in query.graph.edges)
     return replace(query, graph=replace(query.graph, edges=edges))
 
 
-def _with_types(query: Query, edge: Edge, tables: Tables, ansi: bool) -> Edge:
+def _with_types(query: Query, edge: Edge, tables: Tables, ansi: bool, known_types: KnownTypes) -> Edge:
     if None not in edge.key_types:
         return edge
-    left = tables.frame(query.graph.vertices[edge.left].table)
-    right = tables.frame(query.graph.vertices[edge.right].table)
+
+    def type_of(vertex: int, expression: str) -> str:
+        table = query.graph.vertices[vertex].table
+        known = known_types.get((table.lower(), expression))
+        place = (edge.span.start, edge.span.end)
+        return known or expression_type(tables, table, expression, query.sql, place)
+
     types = tuple(
-        known or _compared(query, edge, _type_of(query, edge, left, a), _type_of(query, edge, right, b), ansi)
+        known or _compared(query, edge, type_of(edge.left, a), type_of(edge.right, b), ansi)
         for a, b, known in zip(edge.left_keys, edge.right_keys, edge.key_types, strict=True)
     )
     return replace(edge, key_types=types)
@@ -73,13 +85,25 @@ def _compared(query: Query, edge: Edge, left: str, right: str, ansi: bool) -> st
     return comparison.type
 
 
-def _type_of(query: Query, edge: Edge, frame: DataFrame, expression: str) -> str:
+def expression_type(
+    tables: Tables, table: str, expression: str, sql: str, place: tuple[int, int] | None = None
+) -> str:
+    """The Spark type of a key expression over a table, by analysis; `place` is its span in `sql`.
+
+    Raises
+    ------
+    UnsupportedQuery
+        ``SKIMQL_BAD_KEY`` if Spark refuses it.
+    """
+    from .spark import SPARK_FAULTS, first_line
+
     try:
-        return frame.selectExpr(expression).schema.fields[0].dataType.simpleString()
+        kind: str = tables.frame(table).selectExpr(expression).schema.fields[0].dataType.simpleString()
+        return kind
     except SPARK_FAULTS as fault:
         raise UnsupportedQuery(
             f"Spark refuses the join key {expression}: {first_line(fault)}",
             "SKIMQL_BAD_KEY",
-            query.sql,
-            (edge.span.start, edge.span.end),
+            sql,
+            place,
         ) from fault

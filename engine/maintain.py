@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -18,26 +17,15 @@ from pyspark.sql import DataFrame, SparkSession
 from ..errors import DataError, EnvironmentFault, SkimqlError
 from ..optimizer.plan import Plan, Scan
 from ..optimizer.route import TABULATION
-from ..sketches.convolution import ConvolutionSpec
-from ..sketches.sparse import SparseFirstSketch
 from .jobs import ProgressListener, run_job
 from .jvm import JvmScan
 from .messages import Messages
-from .partial import PARTIAL_SCHEMA, Partial, Tally, received, task
+from .partial import PARTIAL_SCHEMA, Built, Partial, received, task
 from .scan import PreparedScan, prepare
 from .shipping import ship
 from .spark import SPARK_FAULTS, first_line
 from .tables import Frames
 from .weights import LEAVES_64_BITS
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A finished sketch, its tally, and the factor that made its weights integers (1 but for DECIMAL)."""
-
-    sketch: SparseFirstSketch[ConvolutionSpec]
-    tally: Tally
-    scale: float
 
 
 def build(

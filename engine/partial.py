@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..sketches.accumulate import Weights
@@ -22,6 +21,9 @@ from ..sketches.sparse import SparseFirstSketch, update_sparse_first
 PARTIAL_SCHEMA = (
     "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, counters BINARY, keys BINARY, weights BINARY"
 )
+# The hash family of every sketch that is built.
+FAMILY = "tabulation"
+
 _ARRAYS = ("counters", "keys", "weights")
 _ARROW_SCHEMA = pa.schema(
     [
@@ -99,6 +101,15 @@ class Partial:
         self.tally.add(other.tally)
 
 
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A finished sketch, its tally, and the factor that made its weights integers (1 but for DECIMAL)."""
+
+    sketch: SparseFirstSketch[ConvolutionSpec]
+    tally: Tally
+    scale: float
+
+
 def task(
     plans: Mapping[int, SketchPlan], feeds: Iterable[Feed]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -148,6 +159,8 @@ def _row(synopsis: int, part: Partial) -> pa.RecordBatch:
 
 def _joining(batch: pa.RecordBatch, feed: Feed) -> Iterator[tuple[tuple[int, ...], pa.RecordBatch]]:
     """The tuples of a batch that count, with the sketches that they go to; tuples with a NULL key never join."""
+    import pyarrow.compute as pc  # late: a reader of kept sketches does without
+
     kept: pa.BooleanArray | None = batch.column(feed.mask) if feed.mask else None
     for name in feed.keys:
         column = batch.column(name)

@@ -1,35 +1,33 @@
 """A query on a sample of the keys of one join class, evaluated exactly, table by table.
 
-Spark filters the tables of the class by the hash of the key before anything else, and groups what is left by the keys
-to which more tables are joined. Each table beyond is then scanned once, filtered by the keys that got that far. The
-error depends on the sampled class alone, whatever the number of tables.
+The error depends on the sampled class alone, whatever the number of tables. A key too heavy to be left to chance is
+noticed in the same scans, among tuples looked at one by one, and then evaluated exactly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
-from ..errors import BudgetExceeded
 from ..optimizer.plan import Plan, PlannedTerm, Sample
 from ..sketches.interval import Estimate
-from ..sketches.known_keys import JoinTerms, KnownKeys, combined, join_terms
+from ..sketches.known_keys import JoinTerms, KnownKeys, combined, join_terms, with_certain
 from ..sketches.sample_join import estimate_ratio, estimate_total, is_complete
-from ..sketches.xi import XxHash64, derive_seed
-from .jobs import ProgressListener, run_job
-from .keys import key_column
-from .messages import Messages
+from .jobs import ProgressListener
+from .sampled_scan import HASH_BITS, Hits, SampleScans, sample_family
 from .tables import Frames
-from .weights import WeightColumn, product, total, weight_column
 
-HASH_BITS = 40
 DEFAULT_LIMIT_BYTES = 256 << 20
+
+# A key outside the sample counts as heavy if it was met so often among the tuples looked at, and if all such keys
+# together make up this share of the result.
+LEAST_HITS = 4
+MATTERS = 0.01
+MOST_HEAVY = 4096
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -74,11 +72,6 @@ class SampleJoin:
         return coefficients
 
 
-def sample_family(seed: int, class_name: str) -> XxHash64:
-    """The hash that decides which keys of a class are sampled: the same in Spark and in numpy."""
-    return XxHash64(derive_seed(seed, f"sample {class_name}"))
-
-
 def run_sample(
     spark: SparkSession,
     plan: Plan,
@@ -88,173 +81,92 @@ def run_sample(
 ) -> SampleJoin:
     """Evaluate a plan with a sample: one scan for each vertex of its residual tree.
 
+    A second scan of each follows where keys turn up that are too heavy to be left to chance.
+
     Raises
     ------
     BudgetExceeded
-        If a message takes more than `limit_bytes`.
+        If what a table sends takes more than `limit_bytes`.
     UnsupportedQuery
         If Spark refuses an expression.
     """
-    assert plan.sample is not None, "a plan without a sample is built from sketches"
-    return _Run(spark, plan, plan.sample, tables, listener, limit_bytes).joined()
+    sample = plan.sample
+    assert sample is not None, "a plan without a sample is built from sketches"
+    planned = (t for a in plan.aggregates for t in (*a.total, *a.presence))
+    terms = tuple(dict.fromkeys(t.synopses for t in planned))
+    scans = SampleScans(spark, plan, terms, tables, listener, limit_bytes)
+    found = _Evaluation(plan, terms, scans).contributions(sample)
+    return SampleJoin(terms, found, scans.nbytes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Grouped:
-    """Total weights by key: keys int64 (n,), ascending and distinct; weights float64 (terms, n)."""
+@dataclass(frozen=True)
+class _Evaluation:
+    plan: Plan
+    terms: tuple[tuple[int, ...], ...]
+    scans: SampleScans
 
-    keys: Ints
-    weights: Floats
+    def contributions(self, sample: Sample) -> JoinTerms:
+        """What every known key adds to each term."""
+        sent = [self._known(sample, number) for number in range(len(sample.members))]
+        known = join_terms([k for k, _ in sent])
+        heavy = self._heavy(sample, sent, known)
+        if not len(heavy):
+            return known
+        dense = replace(sample, dense=tuple(heavy.tolist()), rate=0.0, row_rates=())
+        certain = join_terms([self._known(dense, number)[0] for number in range(len(sample.members))])
+        return with_certain(known, certain, heavy)
 
-
-class _Run:
-    """One evaluation; `nbytes` grows with every message that arrives."""
-
-    def __init__(
-        self,
-        spark: SparkSession,
-        plan: Plan,
-        sample: Sample,
-        tables: Frames,
-        listener: ProgressListener | None,
-        limit_bytes: int,
-    ) -> None:
-        self.spark, self.plan, self.sample, self.tables = spark, plan, sample, tables
-        self.listener, self.limit = listener, limit_bytes
-        self.family = sample_family(plan.seed, sample.class_name)
-        self.messages = Messages(spark, plan, tables, listener)
-        planned = (t for a in plan.aggregates for t in (*a.total, *a.presence))
-        self.terms = tuple(dict.fromkeys(t.synopses for t in planned))
-        self.nbytes = 0
-        self._scanned: dict[object, tuple[Ints, Floats]] = {}
-
-    def joined(self) -> SampleJoin:
-        known = [self._known(n, v, position) for n, (v, position) in enumerate(self.sample.members)]
-        terms = join_terms(known)
-        return SampleJoin(self.terms, terms, self.nbytes + self.messages.nbytes)
-
-    def _known(self, number: int, vertex: int, position: int) -> KnownKeys:
+    def _known(self, sample: Sample, number: int) -> tuple[KnownKeys, Hits]:
         """What is known of one table of the class, with everything that hangs from it."""
-        grouped = self._grouped(vertex, position, self._sampled, self.sample.edges)
-        certain = np.full(len(grouped.keys), self.sample.rate == 1.0)
-        certain |= np.isin(grouped.keys, np.array(self.sample.dense, np.int64))
-        hashes = self.family.values(grouped.keys, 1, HASH_BITS)[0]
-        return KnownKeys(
+        grouped, hits = self.scans.member(sample, number)
+        certain = np.full(len(grouped.keys), sample.rate in (0.0, 1.0))
+        certain |= np.isin(grouped.keys, np.array(sample.dense, np.int64))
+        hashes = sample_family(self.plan.seed, sample.class_name).values(grouped.keys, 1, HASH_BITS)[0]
+        known = KnownKeys(
             grouped.keys,
             grouped.weights,
             certain,
-            self.sample.rate,
-            self._unseen(number, vertex),
+            sample.rate or 1.0,
+            self._unseen(sample, number),
             hashes / (1 << HASH_BITS),
             np.full(len(self.terms), np.nan),
         )
+        return known, hits
 
-    def _unseen(self, number: int, vertex: int) -> Floats:
+    def _unseen(self, sample: Sample, number: int) -> Floats:
         """Bounds on the weight of a key that is not certain: known for counts where nothing else hangs on it."""
         bounds = np.tile([-np.inf, np.inf], (len(self.terms), 1))
-        alone = all(e in self.sample.edges for e, _, _ in self._edges(vertex))
+        vertex, _ = sample.members[number]
+        alone = all(e in sample.edges for e, _, _ in self.scans.edges(vertex))
         for column, term in enumerate(self.terms):
             synopsis = self.plan.synopses[term[vertex]]
-            counts = synopsis.weight.expression is None or synopsis.weight.presence
-            if counts and not synopsis.messages:
-                most = self.sample.largest_other[number] if alone and self.sample.largest_other else np.inf
+            if self._counts(term[vertex]) and not synopsis.messages:
+                most = sample.largest_other[number] if alone and sample.largest_other else np.inf
                 bounds[column] = 0.0, most
         return bounds
 
-    def _sampled(self, frame: DataFrame) -> DataFrame:
-        if self.sample.rate == 1.0:
-            return frame
-        below = max(1, round(self.sample.rate * (1 << HASH_BITS)))
-        hashed = f"xxhash64({self.family.word_seeds(1)[0]}L, k0) & {(1 << HASH_BITS) - 1}L"
-        kept = f"({hashed}) < {below}L"
-        if self.sample.dense:
-            kept += f" OR k0 IN ({', '.join(f'{k}L' for k in self.sample.dense)})"
-        return frame.where(kept)
+    def _heavy(self, sample: Sample, sent: Sequence[tuple[KnownKeys, Hits]], known: JoinTerms) -> Ints:
+        """Keys outside the sample that, by the tuples looked at one by one, weigh on the result; mostly none.
 
-    def _among(self, keys: Ints) -> Callable[[DataFrame], DataFrame]:
-        """Keeps the tuples whose key is one of these."""
+        A key's tuples in a table are the times it was met over the share looked at, and, where it was not, as many as
+        a sampled key has on average.
+        """
+        counts = [n for n, term in enumerate(self.terms) if all(self._counts(i) for i in term)]
+        if not sample.row_rates or not counts:
+            return np.empty(0, np.int64)
+        keys = np.unique(np.concatenate([h.keys[h.counts >= LEAST_HITS] for _, h in sent]))
+        products = np.ones(len(keys))
+        for (table, hits), rate in zip(sent, sample.row_rates, strict=True):
+            weights = table.weights[counts[0]]
+            tuples = np.full(len(keys), float(weights.mean()) if weights.size else 1.0)
+            met = np.isin(keys, hits.keys)
+            if rate:
+                tuples[met] = hits.counts[np.searchsorted(hits.keys, keys[met])] / rate
+            products *= tuples
+        order = np.argsort(-products)[:MOST_HEAVY]
+        matters = products[order].sum() > MATTERS * abs(known.total(counts[0]))
+        return np.sort(keys[order]) if matters else np.empty(0, np.int64)
 
-        def kept(frame: DataFrame) -> DataFrame:
-            wanted = self.spark.createDataFrame(pa.table({"wanted": keys}))
-            return frame.join(F.broadcast(wanted), F.col("k0") == F.col("wanted"), "left_semi")
-
-        return kept
-
-    def _grouped(
-        self,
-        vertex: int,
-        position: int,
-        kept: Callable[[DataFrame], DataFrame],
-        above: Sequence[int],
-    ) -> _Grouped:
-        """The subtree of a vertex, away from the edges `above`, as weights by one of its attributes."""
-        below = [(e, own, other) for e, own, other in self._edges(vertex) if e not in above]
-        positions = (position, *(own for _, own, _ in below))
-        # A self-join reads one sample twice.
-        asked = (positions, tuple(t[vertex] for t in self.terms), kept)
-        if asked not in self._scanned:
-            self._scanned[asked] = self._scan(vertex, positions, kept)
-        rows, weights = self._scanned[asked]
-        for column, (edge, _, (other, at)) in enumerate(below, 1):
-            wanted, where = np.unique(rows[column], return_inverse=True)
-            sent = self._grouped(other, at, self._among(wanted), [edge])
-            found = np.isin(wanted, sent.keys)
-            every = np.zeros((len(self.terms), len(wanted)))
-            every[:, found] = sent.weights[:, np.searchsorted(sent.keys, wanted[found])]
-            weights = (weights * every[:, where])[:, found[where]]
-            rows = rows[:, found[where]]
-        keys, which = np.unique(rows[0], return_inverse=True)
-        sums = [np.bincount(which, w, len(keys)) for w in weights]
-        return _Grouped(keys, np.array(sums, np.float64).reshape(len(self.terms), len(keys)))
-
-    def _scan(
-        self, vertex: int, positions: Sequence[int], kept: Callable[[DataFrame], DataFrame]
-    ) -> tuple[Ints, Floats]:
-        """Distinct keys at these positions, int64 (positions, n), and their weights, float64 (terms, n)."""
-        own = [self.plan.synopses[t[vertex]] for t in self.terms]
-        relation = own[0]
-        frame = self.tables.frame(relation.table)
-        if relation.filter is not None:
-            frame = frame.where(relation.filter)
-        frame, _ = self.messages.joined(frame, [s.messages for s in own])
-        weights = {
-            s: product(
-                [weight_column(frame, s.weight, self.plan.query.sql), *self.messages.weights(s.messages)]
-            )
-            for s in dict.fromkeys(own)
-        }
-        keys = [key_column(relation.attributes[p]).alias(f"k{n}") for n, p in enumerate(positions)]
-        named = {
-            s: WeightColumn(None if w.column is None else F.col(f"w{n}"), w.dtype, w.scale)
-            for n, (s, w) in enumerate(weights.items())
-        }
-        columns = [w.column.alias(f"w{n}") for n, w in enumerate(weights.values()) if w.column is not None]
-        frame = kept(frame.select(*keys, *columns))
-        names = [f"k{n}" for n in range(len(positions))]
-        for name in names:
-            frame = frame.where(F.col(name).isNotNull())
-        sums = [total(w).alias(f"s{n}") for n, w in enumerate(named.values())]
-        most = self.limit // (8 * (len(names) + len(sums)))
-        grouped = frame.groupBy(*names).agg(*sums).limit(most + 1)
-        rows = run_job(self.spark, f"sample of {relation.table}", grouped.toArrow, self.listener)
-        if rows.num_rows > most:
-            raise BudgetExceeded(
-                f"the sampled keys of {relation.table} take more than {self.limit:,} bytes",
-                sql=self.plan.query.sql,
-                hint="a smaller SIZE, or a larger skimql.max_bytes",
-            )
-        self.nbytes += rows.nbytes
-        at = {s: n for n, s in enumerate(named)}
-        arrays = [np.asarray(rows[f"s{n}"]) / w.scale for n, w in enumerate(named.values())]
-        found = np.array([arrays[at[s]] for s in own], np.float64).reshape(len(own), rows.num_rows)
-        return np.array([np.asarray(rows[name]) for name in names], np.int64).reshape(len(names), -1), found
-
-    def _edges(self, vertex: int) -> list[tuple[int, int, tuple[int, int]]]:
-        """The edges at a vertex: number, own position, and vertex and position at the other end."""
-        found = []
-        for number, e in enumerate(self.plan.edges):
-            if e.left == vertex:
-                found.append((number, e.left_position, (e.right, e.right_position)))
-            elif e.right == vertex:
-                found.append((number, e.right_position, (e.left, e.left_position)))
-        return found
+    def _counts(self, synopsis: int) -> bool:
+        weight = self.plan.synopses[synopsis].weight
+        return weight.expression is None or weight.presence

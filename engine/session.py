@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame, SparkSession
-
-from ..errors import AccuracyNotReached, ParseError, UnknownName, UnsupportedQuery
-from ..optimizer.describe import describe
+from ..errors import AccuracyNotReached, ParseError, UnsupportedQuery
 from ..optimizer.plan import Plan
-from ..optimizer.route import routed
-from ..parser.explain import explain
-from ..parser.join_graph import Query
+from ..parser.join_graph import Query, TableSchema
 from ..parser.resolve import resolve, resolve_rows
 from ..parser.statement import (
     ApproximateSelect,
@@ -29,21 +25,20 @@ from ..parser.statement import (
 )
 from ..parser.syntax import CreateSketches, ExplainSketches
 from .answer import Answer, answer_plan, nothing_joins, with_target
-from .choice import chosen
-from .compare import beside
-from .exact import run_exact
-from .groups import GROUPING, GroupedRun, is_grouped
+from .catalog.catalog import Catalog
+from .catalog.form import Head
+from .catalog.manifest import KnownTable
+from .features import GROUPING, RUNS, is_grouped
 from .jobs import ProgressListener
 from .joined import SketchJoin
+from .kept import KeptSketches, Supply
 from .keys import with_key_types
-from .maintain import Built, build
+from .making import Circumstances
 from .settings import METHODS, BadSetting, Settings
-from .spark import SPARK_FAULTS, first_line, start_spark
-from .standing import Workload, plan_workload_of, read_by, selects_of, stages_text
 from .tables import Tables
 
-# Features of a query beyond aggregates over one join tree that this engine runs.
-RUNS = frozenset({"expression over aggregates", "bounds in SELECT"}) | GROUPING
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Session:
@@ -57,6 +52,9 @@ class Session:
         Defaults for every query.
     listener : ProgressListener, optional
         Is told how far scans and exact runs are.
+    catalog : str, Path or Catalog, optional
+        Folder or URI in which sketches, and the schemas of tables, are kept; without it they live as long as the
+        session.
     **overrides
         Single settings by name: ``Session(seed=7, buckets=8192)``.
 
@@ -72,18 +70,21 @@ class Session:
         spark: SparkSession | None = None,
         settings: Settings | None = None,
         listener: ProgressListener | None = None,
+        catalog: str | Path | Catalog | None = None,
         **overrides: Any,
     ) -> None:
         self.settings = replace(settings or Settings(), **overrides)
         self.listener = listener
+        self.catalog = catalog if isinstance(catalog, Catalog) else Catalog(catalog)
         self._spark = spark
         self._tables: Tables | None = None
-        self._workloads: dict[str, Workload] = {}
 
     @property
     def spark(self) -> SparkSession:
         """The Spark session, started on first use."""
         if self._spark is None:
+            from .spark import start_spark
+
             self._spark = start_spark()
         return self._spark
 
@@ -91,7 +92,7 @@ class Session:
     def tables(self) -> Tables:
         """Registered tables and Spark's own, by name."""
         if self._tables is None:
-            self._tables = Tables(lambda: self.spark)
+            self._tables = Tables(lambda: self.spark, self.catalog)
         return self._tables
 
     def table(self, name: str, source: str | Path | DataFrame, **options: Any) -> None:
@@ -104,9 +105,14 @@ class Session:
         DataError
             If the source does not exist or cannot be read.
         """
+        if self._running() is None and self.tables.is_remembered(name, source, options):
+            return
         self.tables.register(name, source, options)
-        # Sketches of what had that name before answer nothing any more.
-        self._workloads = {k: w for k, w in self._workloads.items() if not w.reads(name)}
+        if self.catalog.lasting:
+            self.remember(name)
+        else:
+            # Sketches of what had that name before answer nothing any more.
+            self._forget_sketches_of(name)
 
     def sql(self, text: str) -> Answer | DataFrame | None:
         """Run one statement.
@@ -135,11 +141,13 @@ class Session:
             case CreateSketches():
                 return self._create_sketches(statement)
             case ExplainSketches():
-                return self._explain_sketches(statement)
+                from .workloads import Workloads
+
+                return Workloads(self).explain(statement)
             case Explain():
                 return Answer(("plan",), ((self._explained(statement),),), exact=True)
             case ExactSelect():
-                return run_exact(self.spark, statement.sql, statement.select_sql, self.listener)
+                return self._exact(statement.sql, statement.select_sql)
             case SetOption():
                 self.settings = self.settings.with_text(
                     {statement.name.removeprefix("skimql."): statement.value}
@@ -147,11 +155,9 @@ class Session:
                 return None
             case PassThrough():
                 return self._pass_through(statement.sql)
-        raise UnsupportedQuery(
-            f"{type(statement).__name__} statements are not supported in this version",
-            "SKIMQL_UNSUPPORTED_STATEMENT",
-            text,
-        )
+        from .stored import Keeper
+
+        return Keeper(self).run(statement)
 
     def script(self, text: str) -> Iterator[tuple[str, Answer | DataFrame | None]]:
         """Run the statements of a script one after the other, as they are asked for: (statement, result)."""
@@ -182,7 +188,9 @@ class Session:
                 hint="SELECT APPROXIMATE ...",
             )
         answer = self._approximate(statement, self._resolved(statement))
-        exact = run_exact(self.spark, statement.sql, exact_sql or statement.select_sql, self.listener)
+        exact = self._exact(statement.sql, exact_sql or statement.select_sql)
+        from .compare import beside
+
         return beside(answer, exact)
 
     def plan(self, text: str) -> Plan:
@@ -205,89 +213,85 @@ class Session:
                 "USING convolution",
             )
         if is_grouped(query):
-            typed = with_key_types(query, self.tables, self._ansi())
+            from .groups import GroupedRun
+
+            typed = self._typed(query)
             run = GroupedRun(self.spark, self.tables, typed, settings, self.listener)
             answer = run.answer()
             answer = replace(answer, bounds=settings.bounds, notes=(*query.warnings, *answer.notes))
             return self._as_asked(select, settings, answer)
         if query.empty:
             return replace(nothing_joins(query), bounds=settings.bounds)
-        typed = with_key_types(query, self.tables, self._ansi())
-        plan, built, source, build_seconds = self._sketches_for(select, typed, settings)
+        typed = self._typed(query)
+        kept = KeptSketches(self).supply(select, typed, settings)
+        if kept is None:
+            sampled = self._sampled(select, typed, settings)
+            if sampled is not None:
+                return self._as_asked(select, settings, sampled)
+        supply = kept or self._built(typed, settings)
         started = time.perf_counter()
-        answer = answer_plan(plan, SketchJoin(plan, built), settings.confidence)
-        seconds = {"build": build_seconds, "answer": time.perf_counter() - started}
-        notes = (*query.warnings, *source, *answer.notes)
+        answer = answer_plan(supply.plan, SketchJoin(supply.plan, supply.built), settings.confidence)
+        seconds = {"build": supply.build_seconds, "answer": time.perf_counter() - started}
+        notes = (*query.warnings, *supply.notes, *answer.notes)
         answer = replace(answer, seconds=seconds, bounds=settings.bounds, notes=notes)
         return self._as_asked(select, settings, answer)
 
-    def _sketches_for(
-        self, select: ApproximateSelect, query: Query, settings: Settings
-    ) -> tuple[Plan, tuple[Built, ...], tuple[str, ...], float]:
-        """Plan and sketches of a query, where they come from, and how long building them took.
+    def _sampled(self, select: ApproximateSelect, query: Query, settings: Settings) -> Answer | None:
+        """The answer from a sample of the keys of large tables, where an error is asked and nothing else."""
+        if settings.error is None or select.method or settings.size_bytes is not None:
+            return None
+        from .sample_run import SampleRun
 
-        Sketches that the session keeps are taken where they answer just this question and the query asks for no
-        size, seed or method of its own.
-        """
-        if not (select.options or select.method or select.seed is not None or select.size_bytes is not None):
-            for workload in self._workloads.values():
-                plan = workload.plan_for(query)
-                if plan is not None:
-                    return plan, read_by(plan, workload.built), (f"from the sketches {workload.name}",), 0.0
+        run = SampleRun(
+            self.spark,
+            self.tables,
+            query,
+            settings,
+            lambda: self._exact(select.sql, select.select_sql),
+            self.listener,
+        )
+        sample = run.first()
+        if sample is None:
+            return None
+        answer = run.answer(sample)
+        return replace(answer, bounds=settings.bounds, notes=(*query.warnings, *answer.notes))
+
+    def _built(self, query: Query, settings: Settings) -> Supply:
+        """The synopses of a query, built now."""
+        from .choice import chosen
+        from .maintain import build
+
         plan = chosen(query, settings)
         started = time.perf_counter()
         built = build(self.spark, plan, self.tables, self.listener)
-        return plan, built, (), time.perf_counter() - started
+        seconds = time.perf_counter() - started
+        if settings.cache:
+            KeptSketches(self).keep(plan, dict(enumerate(built)))
+        return Supply(plan, built, (), seconds)
 
     def _create_sketches(self, statement: CreateSketches) -> Answer:
-        """Plan the workload, build it in one pass per table and keep it; the stages of the plan as text."""
-        name = statement.name.text
-        if name.lower() in self._workloads and not statement.or_replace:
-            raise UnsupportedQuery(
-                f"there are sketches {name} already",
-                "SKIMQL_SKETCHES_EXIST",
-                statement.sql,
-                (statement.name.span.start, statement.name.span.end),
-                f"CREATE OR REPLACE SKETCHES {name} ...",
-            )
-        queries = [
-            with_key_types(self._resolved(select, RUNS - GROUPING), self.tables, self._ansi())
-            for select in selects_of(statement)
-        ]
-        standing = plan_workload_of(statement, queries, self.settings.seed, self.settings.sparse)
-        plans = tuple(routed(plan, self.settings.route) for plan in standing.plans)
-        standing = replace(standing, plans=plans)
-        started = time.perf_counter()
-        built = build(self.spark, standing.plans[0], self.tables, self.listener)
-        workload = Workload(name, standing, built)
-        self._workloads[name.lower()] = workload
-        return Answer(
-            ("plan",),
-            ((stages_text(standing),),),
-            exact=True,
-            bytes_used=sum(b.sketch.nbytes for b in built),
-            seconds={"build": time.perf_counter() - started},
-        )
+        from .standing import selects_of
+        from .workloads import Workloads
 
-    def _explain_sketches(self, statement: ExplainSketches) -> Answer:
-        workload = self._workloads.get(statement.name.text.lower())
-        if workload is None:
-            raise UnknownName(
-                f"there are no sketches {statement.name.text}",
-                sql=statement.sql,
-                span=(statement.name.span.start, statement.name.span.end),
-                hint=", ".join(w.name for w in self._workloads.values()) or "CREATE SKETCHES ...",
-            )
-        return Answer(("plan",), ((stages_text(workload.standing),),), exact=True)
+        queries = [self._typed(self._resolved(select, RUNS - GROUPING)) for select in selects_of(statement)]
+        return Workloads(self).create(statement, queries)
+
+    def _typed(self, query: Query) -> Query:
+        """The query with all key types known."""
+        return with_key_types(query, self.tables, self._ansi(), KeptSketches(self).key_types())
 
     def _resolved(self, select: ApproximateSelect, known: frozenset[str] = RUNS) -> Query:
         return resolve(select, self.tables, ansi=self._ansi(), known=known)
 
     def _plan(self, query: Query, settings: Settings) -> Plan:
-        return chosen(with_key_types(query, self.tables, self._ansi()), settings)
+        from .choice import chosen
+
+        return chosen(self._typed(query), settings)
 
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""
+        from ..parser.explain import explain
+
         match statement.statement:
             case ApproximateSelect() as select:
                 query = resolve(select, self.tables, ansi=self._ansi(), strict=False)
@@ -299,13 +303,22 @@ class Session:
         text = explain(query, statement.format)
         if statement.format != "text" or query.empty or any(f.name not in RUNS for f in query.features):
             return text
-        text += "\n" + describe(self._plan(query, self._settings_of(select)))
+        text += "\n" + self._plan_text(select, query)
         if query.groups:
             table = query.graph.vertices[query.groups[0].vertex].table
             text += (
                 f"\n  the synopses of {table} once for every group; the groups are listed when the query runs"
             )
         return text
+
+    def _plan_text(self, select: ApproximateSelect, query: Query) -> str:
+        """The plan as text: from kept sketches where they answer the whole query, else what would be built."""
+        from ..optimizer.describe import describe
+
+        kept = None if is_grouped(query) else KeptSketches(self).plan(select, self._typed(query))
+        if kept is None or kept.missing:
+            return describe(self._plan(query, self._settings_of(select)))
+        return describe(kept.plan) + f"\n  from the kept sketches {', '.join(h.name for h in kept.heads)}"
 
     def _settings_of(self, statement: ApproximateSelect) -> Settings:
         """The session's settings, then OPTIONS, then the clauses."""
@@ -352,20 +365,74 @@ class Session:
                 hint="more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'",
             )
         if settings.behavior in ("run_on_full_table", "partial_run_on_base_table"):
-            exact = run_exact(self.spark, statement.sql, statement.select_sql, self.listener)
+            exact = self._exact(statement.sql, statement.select_sql)
             return replace(exact, notes=(*noted.notes, "run exactly, since the asked error was missed"))
         if settings.behavior == "local_omit":
             return noted.omitting(settings.error)
         return noted
 
+    def _exact(self, sql: str, select_sql: str) -> Answer:
+        from .exact import run_exact
+
+        self.tables.show_spark(select_sql)
+        return run_exact(self.spark, sql, select_sql, self.listener)
+
     def _pass_through(self, sql: str) -> DataFrame:
+        from .spark import SPARK_FAULTS, first_line
+
+        self.tables.show_spark(sql)
         try:
             return self.spark.sql(sql)
         except SPARK_FAULTS as fault:
             raise ParseError(first_line(fault), "SKIMQL_SPARK_REFUSES", sql) from fault
 
+    def circumstances(self) -> Circumstances:
+        """ANSI mode and time zone of the running Spark session; before Spark runs, those that the catalog remembers."""
+        state = self.catalog.manifest
+        if self._running() is None and state.ansi is not None and state.time_zone is not None:
+            return Circumstances(state.ansi, state.time_zone)
+        conf = self.spark.conf
+        ansi = str(conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
+        return Circumstances(ansi, str(conf.get("spark.sql.session.timeZone")))
+
+    def remember(self, table: str) -> None:
+        """Keep in the catalog what a table is, and under which settings it was seen."""
+        seen = self.circumstances()
+        self.catalog.remember({table: self.tables.known(table)}, seen.ansi, seen.time_zone)
+
+    def remember_imported(self, head: Head) -> None:
+        """Keep the schema that an imported sketch knows of its table, where nothing else is known of it."""
+        if self.catalog.table(head.table) is not None:
+            return
+        state = self.catalog.manifest
+        self.catalog.remember(
+            {head.table: KnownTable(TableSchema(head.table, head.columns), None, {})},
+            head.ansi if state.ansi is None else None,
+            head.time_zone if state.time_zone is None else None,
+        )
+
+    def reread(self, table: str) -> DataFrame:
+        """The DataFrame of a table, its files and schema looked at anew."""
+        known = self.tables.known(table)
+        if known.source is not None:
+            self.tables.register(known.schema.name, known.source, known.options)
+        return self.tables.frame(table)
+
+    def _forget_sketches_of(self, table: str) -> None:
+        heads = [h for h in self.catalog.heads() if h.table.lower() == table.lower()]
+        if heads:
+            self.catalog.put(forget=[h.group or h.name for h in heads])
+
+    def _running(self) -> SparkSession | None:
+        """The Spark session if there is one already."""
+        if self._spark is None and "pyspark" in sys.modules:
+            from pyspark.sql import SparkSession
+
+            return SparkSession.getActiveSession()
+        return self._spark
+
     def _ansi(self) -> bool:
-        return str(self.spark.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
+        return self.circumstances().ansi
 
 
 def is_approximate(text: str) -> bool:

@@ -52,6 +52,8 @@ class Settings:
     route : str
         Where sketches are made: "arrow" (Python workers), "jvm" (Spark alone, or not at all), or "auto": in the
         JVM where that can be.
+    cache : bool
+        Whether the sketches that a query builds are kept in the catalog, so that the next one finds them.
     """
 
     seed: int = 1
@@ -65,6 +67,7 @@ class Settings:
     bounds: bool = True
     max_groups: int = 100
     route: str = "auto"
+    cache: bool = False
 
     def __post_init__(self) -> None:
         _require(0 <= self.seed < 1 << 63, "seed", self.seed, "an integer in [0, 2^63)")
@@ -108,7 +111,7 @@ def _read(name: str, text: str) -> Any:
             return float(stripped[:-1]) / 100 if stripped.endswith("%") else float(stripped)
     except ValueError as fault:
         raise BadSetting(f"{name} = {text} is not a number") from fault
-    if name in ("bounds", "sparse"):
+    if name in ("bounds", "sparse", "cache"):
         _require(stripped.lower() in ("all", "none", "true", "false"), name, text, "true or false")
         return stripped.lower() in ("all", "true")
     return stripped.lower()

@@ -1,45 +1,82 @@
-"""Standing queries of a session: `CREATE SKETCHES … FOR QUERIES (…)`, built in one pass per table.
+"""Standing queries: `CREATE SKETCHES … FOR QUERIES (…)`, built in one pass per table.
 
-The sketches are kept for the session; a query that asks what one of the workload asks is answered from them without
-a scan.
+The sketches are kept in the catalog with the plans that say which of them answers which query; a query that asks what
+one of the workload asks is answered from them without a scan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BudgetExceeded, ParseError, UnsupportedQuery
-from ..optimizer.plan import Plan
-from ..optimizer.share import Metric
-from ..optimizer.standing import StandingQueries, plan_standing
-from ..optimizer.workload import Figures
+from ..optimizer.plan import Plan, PlannedAggregate, PlannedEdge, PlannedTerm, Scan, Synopsis
 from ..parser.join_graph import Query
 from ..parser.statement import ApproximateSelect, PassThrough, parse_statement
 from ..parser.syntax import CreateSketches, Part
 from ..sketches.convolution import ConvolutionSpec
 from ..sketches.sparse import SparseFirstSketch
-from .maintain import Built
+from .catalog.form import Head
+from .partial import Built
+
+if TYPE_CHECKING:
+    from ..optimizer.share import Metric
+    from ..optimizer.standing import StandingQueries
+    from ..optimizer.workload import Figures
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """A built workload: its plans and the sketches that all of them read."""
+def workload_json(standing: StandingQueries) -> dict[str, Any]:
+    """What the catalog keeps of a workload's plans: the stages as text, and for each query how it is answered."""
+    return {
+        "stages": stages_text(standing),
+        "queries": [
+            {
+                "question": _question(plan.query),
+                "edges": [
+                    [e.left, e.right, e.left_position, e.right_position, e.class_name] for e in plan.edges
+                ],
+                "aggregates": [
+                    [a.function, a.name, _terms_json(a.total), _terms_json(a.presence)]
+                    for a in plan.aggregates
+                ],
+            }
+            for plan in standing.plans
+        ],
+    }
 
-    name: str
-    standing: StandingQueries
-    built: tuple[Built, ...]
 
-    def reads(self, table: str) -> bool:
-        """Whether it was built from the table of that name."""
-        return any(scan.table.lower() == table.lower() for scan in self.standing.plans[0].scans)
+def plan_from(workload: Any, query: Query, heads: Sequence[Head]) -> Plan | None:
+    """The plan of a query that asks what one of the workload asks, over its kept sketches; or None.
 
-    def plan_for(self, query: Query) -> Plan | None:
-        """The plan of a query of the workload that asks the same, with this query's own names; or None."""
-        for plan in self.standing.plans:
-            if _question(plan.query) == _question(query):
-                return replace(plan, query=query)
+    Parameters
+    ----------
+    workload : JSON
+        From `workload_json`.
+    query : Query
+        With every `key_types` known.
+    heads : sequence of Head
+        The sketches of the workload, in the order in which its plans number them.
+    """
+    question = _question(query)
+    found = next((q for q in workload["queries"] if q["question"] == question), None)
+    if found is None:
         return None
+    synopses = tuple(
+        Synopsis(
+            h.table, h.filter, h.attributes, h.weights[0], h.method, h.rows, h.buckets, h.limit_bytes > 0
+        )
+        for h in heads
+    )
+    edges = tuple(PlannedEdge(*edge) for edge in found["edges"])
+    aggregates = tuple(
+        PlannedAggregate(function, name, _terms_from(total), _terms_from(presence))
+        for function, name, total, presence in found["aggregates"]
+    )
+    tables = dict.fromkeys(s.table for s in synopses)
+    scans = tuple(Scan(t, tuple(i for i, s in enumerate(synopses) if s.table == t)) for t in tables)
+    everyone = tuple(range(len(query.graph.vertices)))
+    return Plan(query, heads[0].seed, synopses, scans, edges, aggregates, everyone)
 
 
 def selects_of(statement: CreateSketches) -> list[ApproximateSelect]:
@@ -81,6 +118,8 @@ def plan_workload_of(
                 (part.span.start, part.span.end),
                 "leave it out",
             )
+    from ..optimizer.standing import plan_standing
+
     metric: Metric = "maximum" if statement.objective == "max" else "average"
     try:
         return plan_standing(statement.name.text, queries, seed, statement.size_bytes, metric, sparse)
@@ -139,15 +178,25 @@ def _select(statement: CreateSketches, part: Part) -> ApproximateSelect:
     )
 
 
-def _question(query: Query) -> object:
-    """What a query asks, without its names and places."""
+def _question(query: Query) -> str:
+    """What a query asks, without its names and places, as one text."""
     graph = query.graph
-    return (
-        tuple((v.table.lower(), v.filter) for v in graph.vertices),
-        tuple((e.left, e.right, e.left_keys, e.right_keys, e.key_types) for e in graph.edges),
-        tuple((a.function, a.total, a.presence) for a in query.aggregates),
-        tuple(i.expression for i in query.items),
+    return repr(
+        (
+            tuple((v.table.lower(), v.filter) for v in graph.vertices),
+            tuple((e.left, e.right, e.left_keys, e.right_keys, e.key_types) for e in graph.edges),
+            tuple((a.function, a.total, a.presence) for a in query.aggregates),
+            tuple(i.expression for i in query.items),
+        )
     )
+
+
+def _terms_json(terms: Sequence[PlannedTerm]) -> list[Any]:
+    return [[t.coefficient, list(t.synopses)] for t in terms]
+
+
+def _terms_from(terms: Sequence[Any]) -> tuple[PlannedTerm, ...]:
+    return tuple(PlannedTerm(float(c), tuple(synopses)) for c, synopses in terms)
 
 
 def _first_rows(sketch: SparseFirstSketch[ConvolutionSpec], rows: int) -> SparseFirstSketch[ConvolutionSpec]:

@@ -1,18 +1,24 @@
-"""Registered tables: files, DataFrames and Spark's own tables, and their schemas as the parser sees them."""
+"""Registered tables: files, DataFrames and Spark's own tables, and their schemas as the parser sees them.
+
+What a catalog remembers of a table is enough to resolve names; Spark starts when the table itself is wanted.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeGuard
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from ..errors import DataError
 from ..parser.join_graph import Column, TableSchema
-from .spark import SPARK_FAULTS, first_line
+from .catalog.catalog import Catalog
+from .catalog.manifest import KnownTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 FORMATS = {
     ".parquet": "parquet",
@@ -34,15 +40,18 @@ class Frames(Protocol):
 
 
 class Tables(Mapping[str, TableSchema]):
-    """Tables by name, ignoring case: what was registered first, then whatever Spark's catalog knows.
+    """Tables by name, ignoring case: what was registered, what the catalog remembers, what Spark's own catalog knows.
 
     A mapping name -> `TableSchema` for the parser; `frame(name)` gives the DataFrame to the engine. Each
     registered table is also a temporary view, so that exact queries see the same names.
     """
 
-    def __init__(self, spark: Callable[[], SparkSession]) -> None:
+    def __init__(self, spark: Callable[[], SparkSession], catalog: Catalog | None = None) -> None:
         self._start = spark
+        self._catalog = catalog or Catalog()
         self._frames: dict[str, tuple[str, DataFrame]] = {}
+        self._known: dict[str, KnownTable] = {}
+        self._origins: dict[str, tuple[str, str]] = {}
 
     @property
     def _spark(self) -> SparkSession:
@@ -69,28 +78,78 @@ class Tables(Mapping[str, TableSchema]):
         """
         if not name.strip():
             raise DataError("a table needs a name", "SKIMQL_BAD_TABLE_NAME")
-        frame = source if _is_frame(source) else self._read(name, str(source), dict(options))
+        frame = source if _is_frame(source) else self.read(name, str(source), options)
+        path = (
+            None
+            if _is_frame(source) or self._is_spark_table(str(source), options)
+            else _absolute(str(source))
+        )
+        if path is not None:
+            self._origins[name.lower()] = ("file", path)
+        else:
+            self._origins[name.lower()] = ("frame", "") if _is_frame(source) else ("catalog", str(source))
         frame.createOrReplaceTempView(_quoted(name))
         self._frames[name.lower()] = (name, frame)
+        kept = {k: v if isinstance(v, (bool, int, float, str)) else str(v) for k, v in options.items()}
+        self._known[name.lower()] = KnownTable(schema_of(name, frame), path, kept, _stamp(path))
+
+    def origin(self, name: str) -> tuple[str, str]:
+        """Where a table's tuples lie: ("file", path), ("catalog", Spark's name), or ("frame", "")."""
+        return self._origins.get(name.lower(), ("catalog", name))
+
+    def is_remembered(self, name: str, source: object, options: Mapping[str, Any]) -> bool:
+        """Whether the catalog knows the name as just this path, unchanged since, so that Spark need not read it."""
+        known = self._catalog.table(name)
+        if (
+            known is None
+            or known.source is None
+            or known.stamp is None
+            or not isinstance(source, (str, Path))
+        ):
+            return False
+        path = _absolute(str(source))
+        return known.source == path and dict(known.options) == dict(options) and known.stamp == _stamp(path)
+
+    def known(self, name: str) -> KnownTable:
+        """What is known of a table that this mapping has."""
+        found = self._known.get(name.lower()) or self._catalog.table(name)
+        return found or KnownTable(self[name], None, {})
 
     def frame(self, name: str) -> DataFrame:
-        """The DataFrame behind a name that this mapping has."""
-        known = self._frames.get(name.lower())
-        return known[1] if known else self._spark.table(name)
+        """The DataFrame behind a name that this mapping has.
+
+        Raises
+        ------
+        DataError
+            If the catalog remembers a table that cannot be read any more.
+        """
+        if name.lower() not in self._frames:
+            remembered = self._catalog.table(name)
+            if remembered is None or remembered.source is None:
+                return self._spark_table(name, remembered)
+            self.register(remembered.schema.name, remembered.source, remembered.options)
+        return self._frames[name.lower()][1]
+
+    def show_spark(self, text: str) -> None:
+        """Make the tables that the catalog remembers known to Spark, those whose names occur in a statement."""
+        low = text.lower()
+        for name, remembered in self._catalog.manifest.tables.items():
+            if remembered.source is not None and name not in self._frames and name in low:
+                self.frame(name)
 
     def __getitem__(self, name: str) -> TableSchema:
-        known = self._frames.get(name.lower())
-        if known is None:
-            known = (name, self._from_catalog(name))
-        shown, frame = known
-        return TableSchema(
-            shown, tuple(Column(f.name, f.dataType.simpleString()) for f in frame.schema.fields)
-        )
+        registered = self._known.get(name.lower())
+        remembered = registered or self._catalog.table(name)
+        if remembered is not None:
+            return remembered.schema
+        return schema_of(name, self._from_catalog(name))
 
     def __iter__(self) -> Iterator[str]:
-        yield from (name for name, _ in self._frames.values())
+        yield from (t.schema.name for t in self._known.values())
+        others = {n: t.schema.name for n, t in self._catalog.manifest.tables.items() if n not in self._known}
+        yield from others.values()
         for table in self._spark.catalog.listTables():
-            if table.name.lower() not in self._frames:
+            if table.name.lower() not in self._known and table.name.lower() not in others:
                 yield table.name
 
     def __len__(self) -> int:
@@ -103,13 +162,34 @@ class Tables(Mapping[str, TableSchema]):
             return False
         return True
 
+    def _spark_table(self, name: str, remembered: KnownTable | None) -> DataFrame:
+        try:
+            return self._from_catalog(name)
+        except KeyError as fault:
+            if remembered is None:
+                raise
+            raise DataError(
+                f"the catalog knows the columns of {name}, but not where it is: it was a DataFrame or a Spark table",
+                "SKIMQL_TABLE_NOT_HERE",
+                hint=f"register {name} again",
+            ) from fault
+
+    def _is_spark_table(self, source: str, options: Mapping[str, Any]) -> bool:
+        return "/" not in source and not options.get("format") and _format_of(source) is None
+
     def _from_catalog(self, name: str) -> DataFrame:
+        from .spark import SPARK_FAULTS
+
         try:
             return self._spark.table(name)
         except SPARK_FAULTS as fault:
             raise KeyError(name) from fault
 
-    def _read(self, name: str, path: str, options: dict[str, Any]) -> DataFrame:
+    def read(self, name: str, path: str, given: Mapping[str, Any]) -> DataFrame:
+        """The DataFrame of a file, folder or Spark table, as `register` reads it; `name` is for messages."""
+        from .spark import SPARK_FAULTS, first_line
+
+        options = dict(given)
         file_format = options.pop("format", None) or _format_of(path)
         if not _is_remote(path) and (file_format is not None or "/" in path):
             _check_file(name, path)
@@ -138,6 +218,26 @@ class Tables(Mapping[str, TableSchema]):
         except SPARK_FAULTS as fault:
             said = first_line(fault)
             raise DataError(f"table {name}: cannot read {path}: {said}", "SKIMQL_UNREADABLE_FILE") from fault
+
+
+def schema_of(name: str, frame: DataFrame) -> TableSchema:
+    """The schema of a DataFrame as the parser sees it."""
+    return TableSchema(name, tuple(Column(f.name, f.dataType.simpleString()) for f in frame.schema.fields))
+
+
+def _absolute(path: str) -> str:
+    return path if _is_remote(path) else os.path.abspath(path)
+
+
+def _stamp(path: str | None) -> tuple[int, int] | None:
+    """Size and time of change of a local file or folder."""
+    if path is None or _is_remote(path):
+        return None
+    try:
+        state = os.stat(path)
+    except OSError:
+        return None
+    return state.st_size, state.st_mtime_ns // 1_000_000
 
 
 def _is_frame(source: object) -> TypeGuard[DataFrame]:

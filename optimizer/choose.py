@@ -33,6 +33,7 @@ class ClassSample:
     rate: float
     dense: tuple[int, ...] = ()
     largest_other: tuple[float, ...] = ()
+    row_rates: tuple[float, ...] = ()
 
 
 def choose(
@@ -122,6 +123,7 @@ def _sample(tree: ResidualTree, sample: ClassSample) -> Sample:
         sample.rate,
         sample.dense,
         sample.largest_other,
+        sample.row_rates,
     )
 
 

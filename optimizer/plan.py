@@ -132,6 +132,9 @@ class Sample:
         64-bit keys that are kept in any case, ascending.
     largest_other : tuple of float
         For each member a bound on the absolute weight of any key that is not dense; infinite where none is known.
+    row_rates : tuple of float
+        For each member the share of its tuples that the same scan looks at one by one, so that a heavy key which the
+        hash leaves out is noticed; empty where the dense keys are known already.
     """
 
     class_name: str
@@ -140,6 +143,7 @@ class Sample:
     rate: float
     dense: tuple[int, ...] = ()
     largest_other: tuple[float, ...] = ()
+    row_rates: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

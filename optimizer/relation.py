@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,8 @@ class AttributeStatistics:
     self_join_size : float, optional
         F2, the sum of the squared weights of the keys.
     heavy : Candidates, optional
-        The heaviest keys with their weights, and a bound on the weight of any other key (``inf``: no bound).
+        The heaviest keys with their weights, and a bound on the weight of any other key (``inf``: no bound). Best
+        with the heavy keys of *all* relations of the class, counted in each, 0 where a key does not occur.
     histogram : Histogram, optional
         Of the keys, if they are integers.
     pilot : KnownKeys, optional
@@ -108,13 +109,14 @@ class RelationStatistics:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attribute:
-    """A join attribute with every figure filled in; `heavy` is empty where nothing is known."""
+    """A join attribute with every figure filled in; `heavy` is empty where nothing is known, and scaled to all rows."""
 
     distinct: float
     self_join_size: float
     heavy: Candidates
     histogram: Histogram | None
     pilot: KnownKeys | None
+    row_fraction: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,9 +208,7 @@ def _complete_attribute(
         if given.histogram is None and pilot is None:
             notes.append("evenly spread keys but for the heavy ones")
     f2 = max(f2, tuples**2 / max(distinct, 1.0), float(np.sum(heavy.weights.astype(np.float64) ** 2)))
-    if row_fraction < 1.0 and pilot is not None:
-        pilot = replace(pilot, weights=_scaled_weights(pilot.weights, row_fraction))
-    return Attribute(distinct, f2, heavy, given.histogram, pilot), notes
+    return Attribute(distinct, f2, heavy, given.histogram, pilot, row_fraction), notes
 
 
 def _self_join_size(
@@ -229,7 +229,7 @@ def _self_join_size(
         return certain + max(squares, 0.0) / pilot.probability
     if given.histogram is not None:
         return max(certain, given.histogram.self_join_size)
-    left, keys = max(tuples - float(weights.sum()), 0.0), max(distinct - heavy.keys.size, 0.0)
+    left, keys = max(tuples - float(weights.sum()), 0.0), max(distinct - np.count_nonzero(weights), 0.0)
     return certain + (left**2 / keys if keys else 0.0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from lark import Token, Tree
@@ -10,6 +11,10 @@ from lark.exceptions import UnexpectedInput
 from ..errors import ParseError
 from .join_graph import Span
 from .lexing import blank, end_of, grammar, start_of, tokens_of
+
+# Texts without these are read without the grammar, whose tables take longer to build than a short script to read.
+_COMMENT = re.compile(r"--|/\*|QUERIES\s*\(", re.IGNORECASE)
+_HIDES_SEMICOLONS = re.compile("['\"`]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,8 @@ def without_comments(text: str) -> tuple[str, list[int]]:
     ParseError
         If a comment, or the parenthesis of ``FOR QUERIES (``, is not closed.
     """
+    if not _COMMENT.search(text) and (";" not in text or not _HIDES_SEMICOLONS.search(text)):
+        return text, [i for i, c in enumerate(text) if c == ";"]
     try:
         tree = grammar("script").parse(text)
     except UnexpectedInput as error:

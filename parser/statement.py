@@ -7,7 +7,7 @@ in `sql`.
 
 from __future__ import annotations
 
-from itertools import islice
+import re
 
 from lark import Token, Tree
 from lark.exceptions import UnexpectedInput
@@ -42,6 +42,9 @@ __all__ = [
 ]
 
 
+_WORDS = re.compile(r"\s*[A-Za-z_]\w*(?:\s+[A-Za-z_]\w*){0,3}")
+
+
 def parse_statement(text: str) -> Statement:
     """Read one statement.
 
@@ -74,9 +77,9 @@ def parse_statement(text: str) -> Statement:
 
 
 def _first_words(visible: str) -> list[str]:
-    """The first four words, in capitals."""
-    tokens = islice(grammar("clauses", "basic").lex(visible), 4)
-    return [word for token in tokens for word in token.value.upper().split()]
+    """The words in front, four at most, in capitals."""
+    found = _WORDS.match(visible)
+    return found.group().upper().split() if found else []
 
 
 def _set_option(text: str, visible: str) -> Statement:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr
 
 LEAST_ROWS = 11  # with fewer, measured coverage sinks below the nominal one
 LEAST_BUCKETS = 64
@@ -84,9 +83,10 @@ def order_rank(rows: int, confidence: float) -> int:
     if not 0 < confidence < 1:
         raise ValueError(f"a confidence lies between 0 and 1, not at {confidence}")
     tail = (1 - confidence) / 2
-    k = 0
-    while k < (rows + 1) // 2 and bdtr(k, rows, 0.5) <= tail:
+    k, below = 0, 1  # of the 2^rows equally likely outcomes, those with at most k successes
+    while k < (rows + 1) // 2 and below / (1 << rows) <= tail:
         k += 1
+        below += math.comb(rows, k)
     return k
 
 
@@ -126,7 +126,7 @@ def median_interval(rows: ArrayLike, confidence: float = 0.95, basis: str = "the
         raise ValueError(f"rows are a non-empty one-dimensional array, not of shape {values.shape}")
     k, notes = _rank_and_notes(len(values), confidence)
     estimate = Estimate(
-        float(np.median(values)),
+        _median(values),
         float(values[max(k, 1) - 1]),
         float(values[len(values) - max(k, 1)]),
         confidence,
@@ -173,7 +173,7 @@ def ratio_interval(
     if wrong >= k:
         return Estimate(math.nan, -math.inf, math.inf, confidence, False, basis, (*notes, TOO_FEW))
     low, high = _unrejected(top, bottom, k)
-    value = float(np.median(top / bottom)) if wrong == 0 else float(np.median(top) / np.median(bottom))
+    value = _median(top / bottom) if wrong == 0 else _median(top) / _median(bottom)
     value = min(max(value, low), high)
     return note_useless(Estimate(value, low, high, confidence, not notes, basis, notes))
 
@@ -241,6 +241,13 @@ def collapse_notes(counters: Sequence[NDArray[np.generic]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(notes))
 
 
+def _median(values: NDArray[np.float64]) -> float:
+    """The median; numpy's own function imports masked arrays, which takes longer than an answer."""
+    ordered = np.sort(values)
+    low, high = float(ordered[(len(ordered) - 1) // 2]), float(ordered[len(ordered) // 2])
+    return low if low == high else (low + high) / 2
+
+
 def _rank_and_notes(rows: int, confidence: float) -> tuple[int, tuple[str, ...]]:
     k = order_rank(rows, confidence)
     notes = []
@@ -264,6 +271,6 @@ def _unrejected(top: NDArray[np.float64], bottom: NDArray[np.float64], k: int) -
     inside = np.flatnonzero((above >= k) & (above <= len(top) - k))
     if len(inside) == 0:
         # All ratios that matter coincide: the median break is the only candidate left.
-        middle = float(np.median(top[usable] / bottom[usable]))
+        middle = _median(top[usable] / bottom[usable])
         return middle, middle
     return float(breaks[inside[0]]), float(breaks[inside[-1] + 1])

@@ -125,6 +125,27 @@ def combined(terms: JoinTerms, coefficients: Sequence[Floats]) -> JoinTerms:
     return replace(terms, terms=weights @ terms.terms, unseen=unseen)
 
 
+def with_certain(sampled: JoinTerms, certain: JoinTerms, keys: Ints) -> JoinTerms:
+    """What a sample knows, with some keys known for certain in the place of what the sample knew of them.
+
+    Parameters
+    ----------
+    sampled : JoinTerms
+    certain : JoinTerms
+        Of no other keys than `keys`; one of them that is missing adds nothing.
+    keys : ndarray of int64, shape (n,)
+    """
+    rest = ~np.isin(sampled.keys, keys)
+    merged = np.concatenate([sampled.keys[rest], certain.keys])
+    order = np.argsort(merged)
+    return JoinTerms(
+        merged[order],
+        np.concatenate([sampled.terms[:, rest], certain.terms], axis=1)[:, order],
+        np.concatenate([sampled.probabilities[rest], np.ones(certain.keys.size)])[order],
+        sampled.unseen,
+    )
+
+
 def _unseen_terms(tables: Sequence[KnownKeys], joined: Ints) -> Floats:
     """Extreme contributions, divided by their probability, of keys that some table does not know.
 

@@ -16,7 +16,7 @@ import numpy as np
 from .accumulate import EXACT_IN_FLOAT
 from .gamma_interval import poisson_sum, ratio_interval, signed_gamma_interval
 from .interval import Estimate, clip, exact, note_useless
-from .known_keys import JoinTerms, KnownKeys, join_terms
+from .known_keys import Floats, JoinTerms, KnownKeys, join_terms
 from .sample_regression import Regression, regress
 from .xi import Family
 
@@ -75,6 +75,52 @@ def estimate_join(
     known = [table.known([c]) for table, c in zip(tables, columns, strict=True)]
     terms = join_terms(known, largest_product)
     fitted = None if is_complete(terms) else regress(known, terms)
+    return _regressed_total(terms, fitted[0], confidence) if fitted else estimate_total(terms, confidence)
+
+
+def estimate_messages(
+    first: SampledTable,
+    products: Floats,
+    column: str = "count",
+    confidence: float = 0.95,
+    largest_product: float = math.inf,
+) -> Estimate:
+    """Total of a join of which one table was sampled, and all others were read for the sampled keys only.
+
+    Parameters
+    ----------
+    first : SampledTable
+        Synopsis of the sampled table: `KeySample`, or `TwoLevel` with the dense keys counted beside it.
+    products : ndarray of float64, shape (n,)
+        For each key that `first` knows, in the order of its `known`, the exact product of its weight there and of
+        the messages of all other tables: its contribution to the total.
+    column : str
+        Weight column of `first`.
+    confidence : float
+        In (0, 1).
+    largest_product : float
+        Largest absolute contribution of a key that `first` may not know.
+
+    Returns
+    -------
+    Estimate
+        As from :func:`estimate_join`, but only the first table's total can serve as a control variate: of the
+        others nothing is known beyond the sampled keys. Exact if `first` knows all its keys.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many products as known keys.
+    """
+    known = first.known([column])
+    if products.shape != known.keys.shape:
+        raise ValueError(f"{known.keys.size} known keys need as many products, got shape {products.shape}")
+    complete = known.probability == 1.0
+    probabilities = np.where(known.certain | complete, 1.0, known.probability)
+    largest = 0.0 if complete else largest_product / known.probability
+    lowest = -largest if np.any(products < 0.0) or np.any(known.weights < 0) else 0.0
+    terms = JoinTerms(known.keys, products[np.newaxis], probabilities, np.array([[lowest, largest]]))
+    fitted = None if _complete(terms) else regress([known], terms)
     return _regressed_total(terms, fitted[0], confidence) if fitted else estimate_total(terms, confidence)
 
 

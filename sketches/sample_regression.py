@@ -6,6 +6,9 @@ the contributions on the weights and putting the known totals in place of their 
 error but that of the residuals. A foreign key that nearly always finds its partner, for one, is counted
 almost exactly.
 
+Of three tables or more, two that count a key exactly (each among its own dense keys) know their part of its
+contribution whether or not the third has seen the key; the total of these parts is one more control variate.
+
 References
 ----------
 .. [1] C.-E. Sarndal, B. Swensson, J. Wretman, "Model Assisted Survey Sampling", 1992: the regression
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -26,8 +30,10 @@ from .known_keys import Bools, Floats, Ints, JoinTerms, KnownKeys
 LEAST_JOINED = 10  # sampled keys that contribute, for each table
 # Share of the squares that may remain. Measured on skewed keys, a fit that leaves more rests on a few keys:
 # it errs more than no fit and covers 92 % instead of 95 %.
-MOST_REMAINING = 0.25
+MOST_REMAINING = 0.6
 LEAST_DIFFERENCE = 0.05  # share of the largest eigenvalue that a direction needs
+LEAST_KEYS = 5  # sampled keys that a part needs to be a control variate
+MOST_SUBSETS = 16
 MOST_LEVERAGE = 0.6  # a key that pulls harder decides the slopes by its own luck
 
 
@@ -106,38 +112,50 @@ def regress(tables: Sequence[KnownKeys], terms: JoinTerms) -> list[Regression] |
     Returns
     -------
     list of Regression or None
-        None where it does not apply: totals unknown, uncertain keys of different probabilities (dense keys of
-        each table alone, with other thresholds), fewer than ten sampled contributions for each table, one key
-        heavy enough to decide the slopes, or residuals that are not much smaller than the contributions.
+        None where it does not apply: totals unknown, fewer than ten sampled contributions for each table, or
+        residuals that leave more than a quarter of the variance.
 
     Notes
     -----
     Least squares without intercept, as the variance of a Poisson sample is that of the raw residuals. The
-    bias from fitting the slopes is of the order of one over the number of sampled keys. O(m * tables**2)
-    time.
+    bias from fitting the slopes is of the order of one over the number of sampled keys. Only keys whose weights
+    are known in all tables take part, those with a hash below the lowest threshold. O(m * controls**2) time.
     """
     probability = min(table.probability for table in tables)
-    sampled = terms.probabilities < 1.0
-    if np.count_nonzero(terms.terms[:, sampled].any(axis=0)) < LEAST_JOINED * len(tables):
+    sampled = (terms.probabilities < 1.0) & terms.terms.any(axis=0)
+    if np.count_nonzero(sampled) < LEAST_JOINED * len(tables):
         return None
-    if np.any(terms.probabilities[sampled] != probability) or any(np.isnan(t.totals).any() for t in tables):
+    if any(np.isnan(t.totals).any() for t in tables):
         return None
-    keys, weights, left = _uncertain(tables, probability)
-    contributions = np.zeros((len(terms.terms), keys.size))
-    contributions[:, np.searchsorted(keys, terms.keys[sampled])] = terms.terms[:, sampled]
+    rest = _uncertain(tables, probability)
+    contributions = np.zeros((len(terms.terms), rest.keys.size))
+    _, at, rows = np.intersect1d(rest.keys, terms.keys, assume_unique=True, return_indices=True)
+    contributions[:, at] = terms.terms[:, rows]
+    if np.count_nonzero(contributions.any(axis=0)) < LEAST_JOINED * len(tables):
+        return None
     found = []
-    for column, (x, c) in enumerate(zip(weights, contributions, strict=True)):
-        inverse = _steady_inverse(x)
-        leverages = np.einsum("ti,tu,ui->i", x, inverse, x)
-        if leverages.max(initial=0.0) > MOST_LEVERAGE:
-            return None
-        slopes = inverse @ (x @ c)
-        certain = float(terms.terms[column][~sampled].sum())
-        known = certain + float(slopes @ left[column])
+    for column, c in enumerate(contributions):
+        x, left = rest.controls(column)
+        slopes, leverages = _fit(x, c)
+        certain = float(terms.terms[column][terms.probabilities == 1.0].sum())
+        known = certain + float(slopes @ left)
         found.append(Regression(known, c - slopes @ x, probability, leverages, tuple(slopes.tolist())))
-        if found[-1].squares > MOST_REMAINING * float(c @ c):
+        variance = found[-1].squares * (1.0 - probability) / probability**2
+        if variance > MOST_REMAINING * terms.variance(column):
             return None
     return found
+
+
+def _fit(x: Floats, c: Floats) -> tuple[Floats, Floats]:
+    """Slopes and leverages; keys that would decide the slopes are left out of the fit and have leverage 0."""
+    fitted: Bools = np.ones(c.size, bool)
+    while True:
+        inverse = _steady_inverse(x[:, fitted])
+        leverages = np.einsum("ti,tu,ui->i", x, inverse, x) * fitted
+        heavy = leverages > MOST_LEVERAGE
+        if not heavy.any():
+            return inverse @ (x[:, fitted] @ c[fitted]), leverages
+        fitted &= ~heavy
 
 
 def _steady_inverse(x: Floats) -> Floats:
@@ -153,32 +171,60 @@ def _steady_inverse(x: Floats) -> Floats:
     return np.asarray(inverse / norms / norms.T)
 
 
-def _uncertain(tables: Sequence[KnownKeys], probability: float) -> tuple[Ints, Floats, Floats]:
-    """The sampled keys that are not certain in all tables.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Uncertain:
+    """The keys that are not certain in all tables and have a hash below the lowest threshold.
 
-    Returns
-    -------
+    Parameters
+    ----------
     keys : ndarray of int64, shape (m,), ascending
     weights : ndarray of float64, shape (columns, tables, m)
         Their weights in every table, all of them known.
     left : ndarray of float64, shape (columns, tables)
         Exact totals over all keys that are not certain in all tables.
+    parts : ndarray of float64, shape (columns, subsets, m)
+        For every subset of two tables or more (but not of all) the product of the weights where all of the subset
+        are certain of the key, else 0.
+    parts_left : ndarray of float64, shape (columns, subsets)
+        Exact totals of these products over all keys that are not certain in all tables.
     """
+
+    keys: Ints
+    weights: Floats
+    left: Floats
+    parts: Floats
+    parts_left: Floats
+
+    def controls(self, column: int) -> tuple[Floats, Floats]:
+        """Control variates of the keys, shape (controls, m), and their totals; parts without a key are left out."""
+        used = np.count_nonzero(self.parts[column], axis=1) >= LEAST_KEYS
+        x = np.concatenate([self.weights[column], self.parts[column][used]])
+        return x, np.concatenate([self.left[column], self.parts_left[column][used]])
+
+
+def _uncertain(tables: Sequence[KnownKeys], probability: float) -> _Uncertain:
     keys = np.unique(
         np.concatenate([table.keys[table.certain | (table.ranks < probability)] for table in tables])
     )
     columns = tables[0].weights.shape[0]
     weights = np.zeros((columns, len(tables), keys.size))
-    settled: Bools = np.ones(keys.size, bool)
+    certain: Bools = np.zeros((len(tables), keys.size), bool)
     low: Bools = np.zeros(keys.size, bool)
     for number, table in enumerate(tables):
         _, at, rows = np.intersect1d(keys, table.keys, assume_unique=True, return_indices=True)
         weights[:, number, at] = table.weights[:, rows]
-        certain = np.full(keys.size, table.probability == 1.0)
-        certain[at] |= table.certain[rows]
-        settled &= certain
+        certain[number] = table.probability == 1.0
+        certain[number, at] |= table.certain[rows]
         low[at] |= table.ranks[rows] < probability
+    settled = certain.all(axis=0)
     totals = np.stack([table.totals for table in tables], axis=1)
     left = totals - weights[:, :, settled].sum(axis=2)
     chosen = low & ~settled
-    return keys[chosen], weights[:, :, chosen], left
+    subsets = [list(s) for size in range(2, len(tables)) for s in combinations(range(len(tables)), size)][
+        :MOST_SUBSETS
+    ]
+    parts = np.zeros((columns, len(subsets), keys.size))
+    for number, subset in enumerate(subsets):
+        known = certain[subset].all(axis=0) & ~settled
+        parts[:, number, known] = weights[:, subset][:, :, known].prod(axis=1)
+    return _Uncertain(keys[chosen], weights[:, :, chosen], left, parts[:, :, chosen], parts.sum(axis=2))

@@ -55,13 +55,14 @@ class SparseFirstSketch(Generic[SpecT]):
     those of a sketch that was never sparse.
     """
 
-    __slots__ = ("_dense", "_map", "limit_bytes", "spec")
+    __slots__ = ("_dense", "_map", "_shadow", "limit_bytes", "spec")
 
     def __init__(self, spec: SpecT, limit_bytes: int | None = None) -> None:
         self.spec: SpecT = spec
         self.limit_bytes = spec.nbytes if limit_bytes is None else limit_bytes
         self._map: ExactMap | None = ExactMap.empty(len(spec.families), spec.dtype)
         self._dense: LinearSketch[Any] | None = None
+        self._shadow: LinearSketch[Any] | None = None  # what the map would turn into, once somebody has asked
         if self.limit_bytes <= 0:
             self._turn_dense()
 
@@ -98,12 +99,15 @@ class SparseFirstSketch(Generic[SpecT]):
         return self._map.nbytes if self._map is not None else self._counters().nbytes
 
     def dense(self) -> LinearSketch[Any]:
-        """The counters: those it has, not to be changed, or those that the map would turn into."""
+        """The counters: those it has, or those that the map would turn into. Not to be changed.
+
+        The latter are hashed once and kept, until the map changes; `nbytes` does not count them.
+        """
         if self._map is None:
             return self._counters()
-        sketch = self.spec.empty()
-        sketch.update(self._map.columns, self._map.weights)
-        return sketch
+        if self._shadow is None:
+            self._shadow = self._converted(self._map)
+        return self._shadow
 
     def update(self, keys: Sequence[ArrayLike], weights: ArrayLike | None = None) -> None:
         """Add a batch of tuples; see `LinearSketch.update`."""
@@ -130,22 +134,27 @@ class SparseFirstSketch(Generic[SpecT]):
         if self._map is not None and other._map is not None:
             self._take(self._map.plus(other._map, sign))
             return
-        mine = self.dense() if self._map is not None else self._counters()
+        mine = self._converted(self._map) if self._map is not None else self._counters()
         if sign > 0:
             mine.merge(other.dense())
         else:
             mine.subtract(other.dense())
-        self._map, self._dense = None, mine
+        self._map, self._dense, self._shadow = None, mine, None
 
     def _take(self, exact: ExactMap) -> None:
         """Adopt a map, or turn into its counters if it is too large."""
-        self._map = exact
+        self._map, self._shadow = exact, None
         if exact.nbytes > self.limit_bytes:
             self._turn_dense()
 
     def _turn_dense(self) -> None:
-        self._dense = self.dense()
-        self._map = None
+        assert self._map is not None, "only a map turns into counters"
+        self._dense, self._map, self._shadow = self._converted(self._map), None, None
+
+    def _converted(self, exact: ExactMap) -> LinearSketch[Any]:
+        sketch = self.spec.empty()
+        sketch.update(exact.columns, exact.weights)
+        return sketch
 
     def _counters(self) -> LinearSketch[Any]:
         assert self._dense is not None, "a sketch is a map or counters"

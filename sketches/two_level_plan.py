@@ -323,3 +323,64 @@ def _plan(
     others = math.prod(candidates.largest_other)
     keys = np.sort(candidates.keys[order[:dense]])
     return TwoLevelPlan(keys, method, size, max(float(dropped), others), variance, {method: variance})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableSplit:
+    """How one table alone splits its space between dense keys and a key sample.
+
+    Parameters
+    ----------
+    dense_keys : ndarray of int64, shape (d,), ascending
+    capacity : int
+        Entries of the sample of the other keys.
+    largest_other : float
+        No key that is not dense weighs more.
+    """
+
+    dense_keys: Ints
+    capacity: int
+    largest_other: float
+
+
+def split_by_itself(
+    named: Candidates, distinct: float, self_join_size: float, budget_bytes: int
+) -> TableSplit:
+    """Choose the dense keys of one table of which nothing but itself is known, as on streams.
+
+    Parameters
+    ----------
+    named : Candidates
+        Its heaviest keys with their weights.
+    distinct, self_join_size : float
+        Number of its keys, and the sum of their squared weights.
+    budget_bytes : int
+        Bytes of its synopsis. A dense key takes 16, a sampled key 16, the total 8.
+
+    Returns
+    -------
+    TableSplit
+        With the least variance of the table's own total, as if it alone were sampled: a key is dense because it is
+        heavy here. Without skew no key is.
+
+    Raises
+    ------
+    ValueError
+        If the budget holds no sampled key.
+    """
+    entries = (budget_bytes - TOTAL_BYTES) // ENTRY_BYTES
+    if entries < 1:
+        raise ValueError(
+            f"{budget_bytes} bytes hold no sampled key; {ENTRY_BYTES + TOTAL_BYTES} is the least"
+        )
+    sizes = np.abs(named.weights.astype(np.float64))
+    order = np.argsort(-sizes, kind="stable")
+    counts = np.arange(min(order.size, entries - 1) + 1)
+    taken = np.concatenate([[0.0], np.cumsum(sizes[order] ** 2)])[counts]
+    keys = np.maximum(distinct - counts, entries - counts)
+    variances = sample_variance(
+        np.maximum(self_join_size - taken, 0.0), (entries - counts) / np.maximum(keys, 1.0)
+    )
+    best = int(np.argmin(variances))
+    dropped = float(sizes[order[best:]].max(initial=0.0))
+    return TableSplit(np.sort(named.keys[order[:best]]), entries - best, max(dropped, named.largest_other))

@@ -25,6 +25,7 @@ def run(session, tmp_path, capsys):
             "texts": texts,
             "output": output,
             "tables": tuple((n, str(tmp_path / f"{n}.csv")) for n in ("x", "y")),
+            "catalog": None,
             "demo": False,
             "compare": False,
             "settings": {},

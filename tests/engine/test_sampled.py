@@ -11,7 +11,8 @@ from support.tables import folded, register
 from skimql import BudgetExceeded
 from skimql.engine.answer import answer_plan
 from skimql.engine.keys import with_key_types
-from skimql.engine.sampled import HASH_BITS, run_sample, sample_family
+from skimql.engine.sampled import run_sample
+from skimql.engine.sampled_scan import HASH_BITS, sample_family
 from skimql.optimizer.choose import ClassSample, choose
 from skimql.parser.statement import parse_statement
 
@@ -29,10 +30,18 @@ def chain(session):
     return session
 
 
-def planned(session, select, rate, dense=(), joined=0, folds=()):
+def planned(session, select, rate, dense=(), joined=0, folds=(), row_rates=()):
     query = session._resolved(parse_statement(f"SELECT APPROXIMATE {select}"))
     query = with_key_types(query, session.tables, True)
-    return choose(query, 5, 11, 64, True, folded(query.graph, *folds), ClassSample(joined, rate, dense))
+    return choose(
+        query,
+        5,
+        11,
+        64,
+        True,
+        folded(query.graph, *folds),
+        ClassSample(joined, rate, dense, row_rates=row_rates),
+    )
 
 
 def by_key():
@@ -101,3 +110,21 @@ def test_state_is_bounded(chain):
     plan = planned(chain, SELECT, 1.0)
     with pytest.raises(BudgetExceeded, match="the sampled keys of a take more than 64 bytes"):
         run_sample(chain.spark, plan, chain.tables, limit_bytes=64)
+
+
+def test_a_hot_key_outside_the_sample_is_noticed_and_counted_exactly(session):
+    """Key 0 has 2,000 of 4,000 tuples here and 1 there; no hash sample of one key in a thousand would meet it."""
+    rows = [(0 if i % 2 else i, i) for i in range(4000)]
+    register(session, hot=("k INT, v INT", rows), keys=("k INT", [(i,) for i in range(4000)]))
+    select = "COUNT(*) AS n, SUM(hot.v) AS s FROM hot JOIN keys ON hot.k = keys.k"
+    sampled = planned(session, select, 0.05)
+    family = sample_family(5, sampled.sample.class_name)
+    assert family.values(np.zeros(1, np.int64), 1, HASH_BITS)[0][0] > 0.05 * 2**HASH_BITS, "0 is not sampled"
+    blind, _ = answer_plan(sampled, run_sample(session.spark, sampled, session.tables), 0.95).rows[0]
+    assert blind.high < 4000
+    plan = planned(session, select, 0.05, row_rates=(0.02, 0.02))
+    joined = run_sample(session.spark, plan, session.tables)
+    assert joined.contributions.probabilities[joined.contributions.keys == 0].tolist() == [1.0]
+    n, s = answer_plan(plan, joined, 0.95).rows[0]
+    assert n.low < 4000 < n.high
+    assert s.low < sum(v for _, v in rows) < s.high

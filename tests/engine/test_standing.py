@@ -59,7 +59,7 @@ def test_workload_one_runs_on_merged_vertices_in_one_pass_a_table(workload_one, 
     ).value
     assert sorted(scans) == sorted(SIZES)
     assert "34 sketches" in told
-    assert len(session._workloads["w"].built) <= 16
+    assert len(session.catalog.workload("w").sketches) <= 16
     misses = 0
     for sql in queries:
         answer = session.sql(sql.replace("SELECT", "SELECT APPROXIMATE", 1))

@@ -98,12 +98,39 @@ def test_dense_keys_known_on_both_sides_are_left_out_of_the_fit():
     assert estimate_join(tables).value == pytest.approx(float(f @ g), abs=1e-3)
 
 
-def test_a_key_that_would_decide_the_slopes_turns_the_regression_off():
-    f, g = np.ones(3000, int), np.ones(3000, int)
+def test_a_key_that_would_decide_the_slopes_is_left_out_of_the_fit():
+    f, g = np.ones(3000, int), np.full(3000, 2)
     samples = samples_of([f, g])
     heavy = samples[0].keys[0]
-    f[heavy] = 10**6
-    assert fitted(samples_of([f, g])) is None
+    without = fitted(samples)[0]
+    f[heavy] = 1000
+    (found,) = fitted(samples_of([f, g]))
+    assert found.slopes == pytest.approx(without.slopes)
+    assert np.count_nonzero(np.abs(found.residuals) > 1e-6) == 1
+    assert found.leverages[np.argmax(np.abs(found.residuals))] == 0.0
+
+
+# Three tables on one key, each with dense keys of its own choice; the third has a tuple for four of five keys. Most of
+# the total lies on the 300 keys that are dense in the first two and that only a sample of the third has seen; as many
+# are heavy in one of the two alone. Over 40 seeds the mean squared error with control variates is below 0.4 of the
+# plain sample's (measured: 0.18). Seen red: without the parts that two tables know (0.63).
+def test_what_two_tables_know_exactly_is_a_control_variate():
+    rng = np.random.default_rng(6)
+    f, g = rng.integers(1, 4, 4000), rng.integers(1, 4, 4000)
+    f[:600], g[300:900] = rng.integers(20, 400, 600), rng.integers(20, 400, 600)
+    h = (rng.random(4000) < 0.8).astype(int)
+    truth = float((f * g) @ h)
+    squares = np.zeros(2)
+    for seed in range(40):
+        tables = []
+        for w in (f, g, h):
+            dense = np.flatnonzero(w > 10)
+            spec = TwoLevelSpec(KeySampleSpec(make_family("tabulation", seed), 500))
+            tables.append(TwoLevel(spec, dense))
+            tables[-1].update(np.flatnonzero(w), w[w > 0])
+        plain = estimate_total(join_terms([t.known(["count"]) for t in tables]), 0.95)
+        squares += [(plain.value - truth) ** 2, (estimate_join(tables).value - truth) ** 2]
+    assert squares[1] < 0.4 * squares[0], squares
 
 
 def test_few_joining_keys_turn_the_regression_off():

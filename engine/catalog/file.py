@@ -1,0 +1,206 @@
+"""One stored sketch as the bytes of a Parquet file.
+
+A row of the file is one row of an array: its name, its number, and its values in `integers` or `doubles`. The
+key-value metadata ``skimql`` hold the head as JSON, ``skimql.arrays`` name, type, shape and SHA-256 of every array,
+``skimql.sha256`` the checksum of both. Pages carry CRCs, which are verified: without that, pyarrow reads a flipped
+byte as a number. Between them no byte that matters can change unseen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ...errors import CorruptSketch
+from ...sketches.sparse import SparseFirstSketch
+from ..partial import Built
+from .form import Head, from_json, to_json
+
+Arrays = dict[str, NDArray[Any]]
+
+_SCHEMA = pa.schema(
+    [
+        ("array", pa.string()),
+        ("row", pa.int32()),
+        ("integers", pa.list_(pa.int64())),
+        ("doubles", pa.list_(pa.float64())),
+    ]
+)
+_HEAD, _ARRAYS, _CHECKSUM = b"skimql", b"skimql.arrays", b"skimql.sha256"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSketch:
+    """A head and its finished sketches, one for each measure."""
+
+    head: Head
+    built: tuple[Built, ...]
+
+
+def canonical(value: Any) -> bytes:
+    """JSON that is the same bytes for the same value."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode()
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 as hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def encode(sketch: StoredSketch) -> bytes:
+    """The file of a sketch."""
+    arrays = _arrays_of(sketch)
+    head, listed = canonical(to_json(sketch.head)), canonical(_listed(arrays))
+    metadata = {_HEAD: head, _ARRAYS: listed, _CHECKSUM: digest(head + listed).encode()}
+    names: list[str] = []
+    numbers: list[int] = []
+    integers: list[NDArray[Any] | None] = []
+    doubles: list[NDArray[Any] | None] = []
+    for name, array in arrays.items():
+        for number, row in enumerate(np.atleast_2d(array)):
+            names.append(name)
+            numbers.append(number)
+            integers.append(row if array.dtype == np.int64 else None)
+            doubles.append(row if array.dtype == np.float64 else None)
+    columns = [pa.array(v, f.type) for v, f in zip((names, numbers, integers, doubles), _SCHEMA, strict=True)]
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        pa.Table.from_arrays(columns, schema=_SCHEMA.with_metadata(metadata)),
+        sink,
+        compression="zstd",
+        use_dictionary=False,
+        write_statistics=False,
+        write_page_checksum=True,
+    )
+    return bytes(sink.getvalue())
+
+
+def decode(data: bytes, where: str) -> StoredSketch:
+    """The sketch in the bytes of a file.
+
+    Raises
+    ------
+    CorruptSketch
+        If a checksum does not hold or the file is no sketch; `where` names the file.
+    IncompatibleSketches
+        If a newer SkimQL wrote it.
+    """
+    try:
+        file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+        metadata = file.metadata.metadata or {}
+        head, listed = metadata[_HEAD], metadata[_ARRAYS]
+        checksum = metadata[_CHECKSUM].decode()
+    except (pa.ArrowException, OSError, KeyError, ValueError) as fault:
+        raise CorruptSketch(f"{where} is no stored sketch, or damaged: {_said(fault)}") from fault
+    if digest(head + listed) != checksum:
+        raise CorruptSketch(f"{where} is damaged: the SHA-256 of its metadata is not {checksum[:16]}…")
+    understood = from_json(_parsed(head, where), where)
+    try:
+        table = file.read()
+    except (pa.ArrowException, OSError, ValueError) as fault:
+        raise CorruptSketch(f"{where} is damaged: a page checksum does not hold ({_said(fault)})") from fault
+    arrays = _checked(_arrays_in(table, _parsed(listed, where), where), _parsed(listed, where), where)
+    try:
+        return StoredSketch(understood, _built(understood, arrays))
+    except (KeyError, ValueError) as fault:
+        raise CorruptSketch(f"{where}: its arrays are none of its kind ({fault})") from fault
+
+
+def metadata_digest(head: Head) -> str:
+    """SHA-256 of the metadata of a head."""
+    return digest(canonical(to_json(head)))
+
+
+def _parsed(text: bytes, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as fault:
+        raise CorruptSketch(f"{where}: its metadata are no JSON ({fault})") from fault
+
+
+def _said(fault: BaseException) -> str:
+    return (str(fault) or type(fault).__name__).splitlines()[0].rstrip(".")
+
+
+def _arrays_of(sketch: StoredSketch) -> Arrays:
+    """Arrays of all measures under names like ``0.counters``; the keys of a map one array for each attribute."""
+    arrays: Arrays = {}
+    for number, built in enumerate(sketch.built):
+        for name, array in built.sketch.state().items():
+            if name == "keys":
+                arrays |= {f"{number}.keys.{i}": array[:, i] for i in range(array.shape[1])}
+            else:
+                arrays[f"{number}.{name}"] = array
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+
+def _built(head: Head, arrays: Arrays) -> tuple[Built, ...]:
+    built = []
+    for number, measure in enumerate(head.measures):
+        spec = head.spec(measure)
+        if f"{number}.counters" in arrays:
+            state = {"counters": arrays[f"{number}.counters"]}
+        else:
+            weights = arrays[f"{number}.weights"]
+            columns = [arrays[f"{number}.keys.{i}"] for i in range(len(head.families))]
+            keys = np.stack(columns, axis=1) if columns else np.empty((len(weights), 0), dtype=np.int64)
+            state = {"keys": keys, "weights": weights}
+        sketch = SparseFirstSketch.from_state(spec, state, head.limit_bytes)
+        built.append(Built(sketch, measure.tally, measure.scale))
+    return tuple(built)
+
+
+def _listed(arrays: Arrays) -> dict[str, Any]:
+    return {
+        name: {"dtype": str(a.dtype), "shape": list(a.shape), "sha256": digest(_little_endian(a))}
+        for name, a in arrays.items()
+    }
+
+
+def _little_endian(array: NDArray[Any]) -> bytes:
+    return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+def _arrays_in(table: pa.Table, listed: Mapping[str, Any], where: str) -> Arrays:
+    rows: dict[str, list[tuple[int, NDArray[Any]]]] = {name: [] for name in listed}
+    try:
+        for name, number, at in zip(
+            table["array"].to_pylist(), table["row"].to_pylist(), range(table.num_rows), strict=True
+        ):
+            kind = listed[name]["dtype"]
+            values = table["integers" if kind == "int64" else "doubles"][at].values
+            rows[name].append((number, _as_numpy(values, kind)))
+        return {
+            name: np.concatenate([r for _, r in sorted(parts, key=lambda p: p[0])]).reshape(
+                listed[name]["shape"]
+            )
+            for name, parts in rows.items()
+        }
+    except (KeyError, ValueError, TypeError, AttributeError) as fault:
+        raise CorruptSketch(f"{where} is damaged: its arrays are not those it lists ({fault})") from fault
+
+
+def _as_numpy(values: pa.Array, kind: str) -> NDArray[Any]:
+    """The values of an Arrow array without NULLs; pyarrow's own way would import pandas."""
+    if values.null_count:
+        raise ValueError("a value is missing")
+    if len(values) == 0:
+        return np.empty(0, dtype=kind)
+    return np.frombuffer(values.buffers()[1], dtype=kind, count=len(values), offset=8 * values.offset)
+
+
+def _checked(arrays: Arrays, listed: Mapping[str, Any], where: str) -> Arrays:
+    for name, array in arrays.items():
+        wanted = listed[name]["sha256"]
+        if digest(_little_endian(array)) != wanted:
+            raise CorruptSketch(f"{where} is damaged: the SHA-256 of array {name} is not {wanted[:16]}…")
+    return arrays

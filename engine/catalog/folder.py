@@ -1,0 +1,296 @@
+"""Where the files of a catalog lie: a local folder, any file system that pyarrow or fsspec knows, or memory.
+
+Files with names of their own are written once and never overwritten. The one name that is written again, that of the
+manifest, is replaced in one step where the store can do so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from ...errors import DataError
+
+LOCK_SECONDS = 60.0
+_LOCK = "catalog.lock"
+
+
+class Folder(Protocol):
+    """A flat folder of files. Names are our own, never a user's."""
+
+    @property
+    def where(self) -> str:
+        """The folder as a user would write it, for messages."""
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file; FileNotFoundError if there is none."""
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file that is not there yet."""
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Write a file or put it in the place of another."""
+
+    def delete(self, name: str) -> None:
+        """Delete a file if it is there."""
+
+    def names(self) -> list[str]:
+        """Names of all files; none if there is no folder."""
+
+    def stamp(self, name: str) -> object:
+        """Something that changes when the file does; None if there is no file."""
+
+    def lock(self) -> contextlib.AbstractContextManager[Any]:
+        """Keeps other writers out; readers do not look at it."""
+
+
+def open_folder(location: str | Path) -> Folder:
+    """The folder at a path or URI; it need not exist.
+
+    Raises
+    ------
+    DataError
+        ``SKIMQL_CATALOG_UNREADABLE`` for a scheme that neither pyarrow nor fsspec knows.
+    """
+    text = str(location)
+    if "://" not in text:
+        return LocalFolder(Path(text).expanduser())
+    file_system, path = resolve_uri(text)
+    from pyarrow.fs import LocalFileSystem
+
+    if isinstance(file_system, LocalFileSystem):
+        return LocalFolder(Path(path))
+    return RemoteFolder(file_system, path, text)
+
+
+def resolve_uri(uri: str) -> tuple[Any, str]:
+    """File system and path of a URI; DataError if nobody knows its scheme."""
+    import pyarrow as pa
+    from pyarrow.fs import FileSystem
+
+    faults = []
+    for text in (uri, f"fsspec+{uri}"):
+        try:
+            file_system, path = FileSystem.from_uri(text)
+        except (pa.ArrowException, OSError, ImportError, ValueError) as fault:
+            faults.append(str(fault).splitlines()[0])
+        else:
+            return file_system, path
+    raise DataError(f"{uri}: {faults[0]}", "SKIMQL_CATALOG_UNREADABLE", hint="pip install fsspec")
+
+
+class LocalFolder:
+    """A folder on this machine. Files are flushed to the disk before their names appear."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def where(self) -> str:
+        """See `Folder`."""
+        return str(self.path)
+
+    def read(self, name: str) -> bytes:
+        """See `Folder`."""
+        return (self.path / name).read_bytes()
+
+    def write(self, name: str, data: bytes) -> None:
+        """See `Folder`."""
+        self.replace(name, data)
+
+    def replace(self, name: str, data: bytes) -> None:
+        """See `Folder`; atomic, and on the disk when it returns."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        handle, partial = tempfile.mkstemp(dir=self.path, prefix=".", suffix=".partial")
+        try:
+            with os.fdopen(handle, "wb") as sink:
+                sink.write(data)
+                sink.flush()
+                os.fsync(sink.fileno())
+            os.chmod(partial, 0o666 & ~_umask())
+            os.replace(partial, self.path / name)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(partial)
+            raise
+        self._sync()
+
+    def delete(self, name: str) -> None:
+        """See `Folder`."""
+        (self.path / name).unlink(missing_ok=True)
+
+    def names(self) -> list[str]:
+        """See `Folder`."""
+        try:
+            return [entry.name for entry in os.scandir(self.path) if entry.is_file()]
+        except FileNotFoundError:
+            return []
+
+    def stamp(self, name: str) -> object:
+        """See `Folder`."""
+        try:
+            state = os.stat(self.path / name)
+        except OSError:
+            return None
+        return state.st_mtime_ns, state.st_size, state.st_ino
+
+    def lock(self) -> contextlib.AbstractContextManager[Any]:
+        """See `Folder`."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        return _file_lock(self.path / _LOCK)
+
+    def _sync(self) -> None:
+        """Make the new name durable; some file systems cannot sync a folder."""
+        with contextlib.suppress(OSError):
+            handle = os.open(self.path, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+
+class RemoteFolder:
+    """A folder on a pyarrow file system: object stores, HDFS, whatever fsspec knows.
+
+    Parameters
+    ----------
+    file_system : pyarrow.fs.FileSystem
+    path : str
+        On that file system.
+    where : str
+        For messages.
+
+    Notes
+    -----
+    The lock holds for the writers of one machine. Writers on several machines must agree among themselves.
+    """
+
+    def __init__(self, file_system: Any, path: str, where: str = "") -> None:
+        self.file_system = file_system
+        self.path = path.rstrip("/")
+        self._where = where or path
+
+    @property
+    def where(self) -> str:
+        """See `Folder`."""
+        return self._where
+
+    def read(self, name: str) -> bytes:
+        """See `Folder`."""
+        with self.file_system.open_input_stream(f"{self.path}/{name}") as source:
+            return bytes(source.read())
+
+    def write(self, name: str, data: bytes) -> None:
+        """See `Folder`."""
+        self.file_system.create_dir(self.path, recursive=True)
+        with self.file_system.open_output_stream(f"{self.path}/{name}") as sink:
+            sink.write(data)
+
+    def replace(self, name: str, data: bytes) -> None:
+        """See `Folder`; where the store refuses to rename, the file is written in place."""
+        partial = f"{name}.{os.urandom(6).hex()}.partial"
+        self.write(partial, data)
+        try:
+            self.file_system.move(f"{self.path}/{partial}", f"{self.path}/{name}")
+        except (OSError, NotImplementedError):
+            self.write(name, data)
+            self.delete(partial)
+
+    def delete(self, name: str) -> None:
+        """See `Folder`."""
+        with contextlib.suppress(FileNotFoundError):
+            self.file_system.delete_file(f"{self.path}/{name}")
+
+    def names(self) -> list[str]:
+        """See `Folder`."""
+        from pyarrow.fs import FileSelector, FileType
+
+        found = self.file_system.get_file_info(FileSelector(self.path, allow_not_found=True))
+        return [f.base_name for f in found if f.type == FileType.File]
+
+    def stamp(self, name: str) -> object:
+        """See `Folder`."""
+        from pyarrow.fs import FileType
+
+        found = self.file_system.get_file_info(f"{self.path}/{name}")
+        return None if found.type == FileType.NotFound else (found.mtime_ns, found.size)
+
+    def lock(self) -> contextlib.AbstractContextManager[Any]:
+        """See `Folder`."""
+        import platformdirs
+
+        locks = Path(platformdirs.user_cache_dir("skimql")) / "locks"
+        locks.mkdir(parents=True, exist_ok=True)
+        return _file_lock(locks / f"{hashlib.sha256(self.where.encode()).hexdigest()}.lock")
+
+
+class MemoryFolder:
+    """A folder that lives as long as the session."""
+
+    where = "this session"
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[int, bytes]] = {}
+        self._writes = 0
+
+    def read(self, name: str) -> bytes:
+        """See `Folder`."""
+        if name not in self._files:
+            raise FileNotFoundError(name)
+        return self._files[name][1]
+
+    def write(self, name: str, data: bytes) -> None:
+        """See `Folder`."""
+        self._writes += 1
+        self._files[name] = (self._writes, data)
+
+    def replace(self, name: str, data: bytes) -> None:
+        """See `Folder`."""
+        self.write(name, data)
+
+    def delete(self, name: str) -> None:
+        """See `Folder`."""
+        self._files.pop(name, None)
+
+    def names(self) -> list[str]:
+        """See `Folder`."""
+        return list(self._files)
+
+    def stamp(self, name: str) -> object:
+        """See `Folder`."""
+        return self._files[name][0] if name in self._files else None
+
+    def lock(self) -> contextlib.AbstractContextManager[Any]:
+        """See `Folder`."""
+        return contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _file_lock(path: Path) -> Iterator[None]:
+    from filelock import FileLock, Timeout
+
+    try:
+        held = FileLock(path, timeout=LOCK_SECONDS)
+        held.acquire()
+    except Timeout as fault:
+        raise DataError(
+            f"{path} has been locked for {LOCK_SECONDS:g} s: another writer is at work",
+            "SKIMQL_CATALOG_LOCKED",
+            hint="wait for it; the lock goes with the process that holds it",
+        ) from fault
+    try:
+        yield
+    finally:
+        held.release()
+
+
+def _umask() -> int:
+    # There is no way to read it without setting it.
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,137 @@
+"""What Spark itself knows of a table: `ANALYZE TABLE … COMPUTE STATISTICS FOR COLUMNS`, and Parquet footers."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote, urlparse
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from ..optimizer.relation import AttributeStatistics, RelationStatistics
+from ..optimizer.statistics import from_bins
+from .keys import INTEGER_TYPES
+from .pilot import VirtualRelation
+from .spark import SPARK_FAULTS
+from .tables import Tables
+
+# With more files than this Spark counts the tuples.
+MOST_FOOTERS = 2000
+
+_NAME = re.compile(r"`((?:[^`]|``)+)`|(\w+)")
+_TUPLES = re.compile(r"([\d,]+) rows")
+_BIN = re.compile(r"lower_bound: (\S+), upper_bound: (\S+), distinct_count: (\d+)")
+
+
+def column_statistics(
+    spark: SparkSession, tables: Tables, relation: VirtualRelation
+) -> RelationStatistics | None:
+    """Spark's column statistics, where they tell all that is asked: no filter, and histograms of integer columns.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    tables : Tables
+    relation : VirtualRelation
+
+    Returns
+    -------
+    RelationStatistics or None
+        Without a time: Spark does not keep it, and does not notice files changed behind its back either. None
+        where a filter, an expression, another type or a missing figure leaves something to be found out.
+    """
+    kind, name = tables.origin(relation.table)
+    if kind != "catalog" or relation.filter is not None or not relation.attributes:
+        return None
+    try:
+        tuples = _tuples(spark, name)
+        if tuples is None:
+            return None
+        attributes = []
+        for attribute in relation.attributes:
+            column = _NAME.fullmatch(attribute.keys[0])
+            if len(attribute.keys) != 1 or column is None:
+                return None
+            found = _column(spark, name, column[1] or column[2], tuples)
+            if found is None:
+                return None
+            attributes.append(found)
+    except SPARK_FAULTS:
+        return None  # a temporary view, or a source that keeps no statistics
+    known = [a.histogram.tuples for a in attributes if a.histogram is not None]
+    # With several keys no figure tells how many tuples have all of them; the fewest of one is a bound.
+    return RelationStatistics(
+        tuples=min(known), attributes=tuple(attributes), scanned=tuples, source="spark column statistics"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files of a table: a state that changes when they do, and their tuples where footers tell."""
+
+    state: object
+    tuples: float | None
+
+
+def files_of(tables: Tables, name: str, frame: DataFrame, *, count: bool) -> Files:
+    """What the files behind a table tell without a job; `count` asks for the number of tuples as well."""
+    kind, _ = tables.origin(name)
+    if kind == "frame":
+        return Files(id(frame), None)
+    paths = [_local(uri) for uri in frame.inputFiles()]
+    if any(path is None for path in paths):
+        return Files(tuple(frame.inputFiles()), None)
+    local = [path for path in paths if path is not None]
+    try:
+        stats = [os.stat(path) for path in local]
+    except OSError:
+        return Files(tuple(local), None)
+    state = tuple((path, s.st_mtime_ns, s.st_size) for path, s in zip(local, stats, strict=True))
+    if not count or not local or len(local) > MOST_FOOTERS:
+        return Files(state, None)
+    return Files(state, _footers(local))
+
+
+def _footers(paths: Sequence[str]) -> float | None:
+    """Tuples in Parquet files; None where one is no Parquet."""
+    try:
+        return float(sum(pq.read_metadata(path).num_rows for path in paths))
+    except (pa.ArrowException, OSError):
+        return None
+
+
+def _local(uri: str) -> str | None:
+    parsed = urlparse(uri)
+    if parsed.scheme not in ("", "file") or parsed.netloc:
+        return None
+    return unquote(parsed.path)
+
+
+def _tuples(spark: SparkSession, name: str) -> float | None:
+    described = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
+    said = [_TUPLES.search(row["data_type"] or "") for row in described if row["col_name"] == "Statistics"]
+    return float(said[0][1].replace(",", "")) if said and said[0] else None
+
+
+def _column(spark: SparkSession, table: str, column: str, tuples: float) -> AttributeStatistics | None:
+    """A column's statistics; None without an equi-height histogram of integers."""
+    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {table} `{column.replace('`', '``')}`").collect()
+    told = {row["info_name"]: row["info_value"] for row in rows}
+    if told.get("data_type") not in INTEGER_TYPES:
+        return None
+    heights = re.search(r"height: ([\d.eE+-]+)", told.get("histogram") or "")
+    bins = [found for row in rows if (found := _BIN.search(row["info_value"] or ""))]
+    nulls, distinct = told.get("num_nulls"), told.get("distinct_count")
+    if heights is None or not bins or not str(nulls).isdigit() or not str(distinct).isdigit():
+        return None
+    # Bins have equal heights; Spark's height counts the tuples of the time of ANALYZE.
+    known = max(tuples - float(nulls or 0), 0.0)
+    counts = np.full(len(bins), known / len(bins))
+    lows, highs = ([int(float(b[n])) for b in bins] for n in (1, 2))
+    histogram = from_bins(lows, highs, counts, [float(b[3]) for b in bins])
+    return AttributeStatistics(distinct=float(distinct or 0), histogram=histogram)

@@ -1,0 +1,237 @@
+"""Queries and the catalog: what is answered from kept sketches, what is built beside them, and what `cache` keeps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..errors import UnsupportedQuery
+from ..optimizer.plan import Plan, Synopsis, Weight
+from ..parser.join_graph import Query
+from ..parser.statement import ApproximateSelect
+from .catalog.catalog import Catalog
+from .catalog.file import StoredSketch
+from .catalog.form import Head, Measure
+from .eaten import eaten
+from .fresh import other_source, stale_note
+from .making import now, stored, typed, unstable
+from .partial import Built, Tally
+from .reuse import Asked, Reuse, reuse
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from .session import Session
+
+METHODS = ("hash", "convolution", "total")
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """The synopses of a query: their plan, where they come from, and how long building took."""
+
+    plan: Plan
+    built: tuple[Built, ...]
+    notes: tuple[str, ...] = ()
+    build_seconds: float = 0.0
+
+
+@dataclass
+class KeptSketches:
+    """Looks into the catalog of a session for its queries."""
+
+    session: Session
+
+    @property
+    def catalog(self) -> Catalog:
+        """Where the session keeps its sketches."""
+        return self.session.catalog
+
+    def key_types(self) -> dict[tuple[str, str], str]:
+        """Types of key expressions that kept sketches know, by lower-cased table and expression."""
+        return {
+            (h.table.lower(), key): kind
+            for h in self.catalog.heads()
+            for a, own in zip(h.attributes, h.key_types, strict=True)
+            for key, kind in zip(a.keys, own, strict=True)
+        }
+
+    def supply(self, select: ApproximateSelect, query: Query, settings: Settings) -> Supply | None:
+        """The synopses of a query, some or all from the catalog; None where it has none for it.
+
+        Raises
+        ------
+        IncompatibleSketches
+            If all its sketches are there, and cannot be joined with one another.
+        CorruptSketch
+            If one that would be read is damaged.
+        SkimqlError
+            As `build`, for what is missing.
+        """
+        if not self.catalog.manifest.sketches:
+            return None
+        standing = self._standing(select, query)
+        if standing is not None:
+            return standing
+        found = self.plan(select, query)
+        if found is None:
+            return None
+        started = time.perf_counter()
+        new: tuple[Built, ...] = ()
+        if found.missing:
+            from .maintain import build
+
+            missing = found.plan_of_missing()
+            new = build(self.session.spark, missing, self.session.tables, self.session.listener)
+            if settings.cache:
+                self.keep(found.plan, dict(zip(found.missing, new, strict=True)))
+        seconds = time.perf_counter() - started if found.missing else 0.0
+        built = found.all_built(self.catalog.load, new)
+        notes = self._notes(found.heads, [found.plan.synopses[i] for i in found.missing])
+        return Supply(found.plan, built, notes, seconds)
+
+    def plan(self, select: ApproximateSelect, query: Query) -> Reuse | None:
+        """How kept sketches would serve a query, nothing loaded; raises as `supply`."""
+        if select.size_bytes is not None:
+            return None
+        heads = [h for h in self.catalog.heads() if not other_source(h, self.session.tables)]
+        circumstances = self.session.circumstances
+        if not any(h.table.lower() == v.table.lower() for h in heads for v in query.graph.vertices):
+            return None
+        return reuse(query, heads, asked_of(select), circumstances())
+
+    def keep(self, plan: Plan, built: Mapping[int, Built]) -> None:
+        """Keep what was built for a query: the virtual relations whose sketches are all among `built`."""
+        sketches: list[StoredSketch] = []
+        for numbers in _relations(plan):
+            if all(i in built for i in numbers):
+                sketch = self._cached(plan, numbers, [built[i] for i in numbers], sketches)
+                if sketch is not None:
+                    sketches.append(sketch)
+        if sketches:
+            for sketch in sketches:
+                self.session.remember(sketch.head.table)
+            self.catalog.put(*sketches)
+
+    def _cached(
+        self, plan: Plan, numbers: Sequence[int], built: Sequence[Built], others: Sequence[StoredSketch]
+    ) -> StoredSketch | None:
+        synopses = [plan.synopses[i] for i in numbers]
+        one, tables = synopses[0], self.session.tables
+        made = now()
+        draft = Head(
+            name=self._free_name(one, [s.head.name for s in others]),
+            table=one.table,
+            filter=one.filter,
+            attributes=one.attributes,
+            key_types=(),
+            families=(),
+            method=one.method,
+            seed=plan.seed,
+            rows=one.rows,
+            buckets=one.buckets,
+            limit_bytes=int(one.sparse),
+            measures=tuple(Measure(s.weight, "int64", 1.0, Tally(), True, 0) for s in synopses),
+            columns=(),
+            ansi=True,
+            time_zone="",
+            zoned=False,
+            eaten=(),
+            created=made,
+            updated=made,
+            kept_by="cache",
+        )
+        try:
+            head = typed(draft, tables, self.session.circumstances(), plan.query.sql, compared=True)
+        except UnsupportedQuery:
+            return None
+        source = tables.known(one.table).source or one.table
+        helping = eaten(source, True, None, tables.frame(one.table))
+        return stored(replace(head, eaten=(helping,)), built)
+
+    def _free_name(self, synopsis: Synopsis, others: Sequence[str]) -> str:
+        words = ["cached", synopsis.table, *(a.class_name for a in synopsis.attributes)]
+        base = "_".join("".join(c if c.isalnum() else "_" for c in w) for w in words)
+        taken = {n.lower() for n in others}
+        name, number = base, 2
+        while name.lower() in taken or self.catalog.entry(name) or self.catalog.workload(name):
+            name, number = f"{base}_{number}", number + 1
+        return name
+
+    def _standing(self, select: ApproximateSelect, query: Query) -> Supply | None:
+        """From the sketches of a workload that has just this question."""
+        if select.options or select.method or select.seed is not None or select.size_bytes is not None:
+            return None
+        if not self.catalog.manifest.workloads:
+            return None
+        from .standing import plan_from, read_by
+
+        for workload in self.catalog.manifest.workloads.values():
+            entries = [self.catalog.entry(name) for name in workload.sketches]
+            heads = [e.head for e in entries if e is not None and e.head is not None]
+            plan = plan_from(workload.plans, query, heads) if len(heads) == len(entries) else None
+            if plan is None:
+                continue
+            circumstances = self.session.circumstances()
+            usable = all(
+                h.ansi == circumstances.ansi
+                and (not h.zoned or h.time_zone == circumstances.time_zone)
+                and not other_source(h, self.session.tables)
+                for h in heads
+            )
+            if usable:
+                built = [self.catalog.load(h.name).built[0] for h in heads]
+                told = f"from the sketches {workload.name}, as of {heads[0].updated}"
+                notes = (told, *_stale(heads, self.session))
+                return Supply(plan, read_by(plan, built), notes)
+        return None
+
+    def _notes(self, heads: Sequence[Head], missing: Sequence[Synopsis]) -> tuple[str, ...]:
+        told = ", ".join(f"{h.name} (as of {h.updated})" for h in heads)
+        notes = [f"from the kept sketch{'es' if len(heads) > 1 else ''} {told}"]
+        new = dict.fromkeys(f"{s.table} by {', '.join(a.class_name for a in s.attributes)}" for s in missing)
+        if new:
+            notes.append(f"built for this query: {'; '.join(new)}")
+        return (*notes, *_stale(heads, self.session))
+
+
+def asked_of(select: ApproximateSelect) -> Asked:
+    """What a statement fixes of its sketches.
+
+    Raises
+    ------
+    BadSetting
+        If an option has no such value.
+    """
+    given = Settings().with_text(select.options)
+    return Asked(
+        select.seed if select.seed is not None else given.seed if "seed" in select.options else None,
+        given.rows if "rows" in select.options else None,
+        given.buckets if "buckets" in select.options else None,
+        given.sparse if "sparse" in select.options else None,
+        select.method,
+    )
+
+
+def _stale(heads: Iterable[Head], session: Session) -> Iterator[str]:
+    """What has changed since the sketches were made, one sentence for each that is out of date."""
+    for head in heads:
+        note = stale_note(head, session.tables)
+        if note:
+            yield note
+
+
+def _relations(plan: Plan) -> list[list[int]]:
+    """The synopses that can be kept, those of one virtual relation, size and order of attributes together."""
+    groups: dict[Synopsis, list[int]] = {}
+    for number, synopsis in enumerate(plan.synopses):
+        simple = synopsis.method in METHODS and synopsis.group is None and not synopsis.messages
+        expressions = (
+            synopsis.filter,
+            synopsis.weight.expression,
+            *(k for a in synopsis.attributes for k in a.keys),
+        )
+        if simple and unstable(expressions) is None:
+            groups.setdefault(replace(synopsis, weight=Weight()), []).append(number)
+    return list(groups.values())

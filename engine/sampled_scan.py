@@ -1,0 +1,251 @@
+"""The scans of a sampled plan: the tables of the sampled class, and what hangs from them in the join tree.
+
+Spark filters a table of the class by the hash of the key before anything else, and groups what is left by the keys to
+which more tables are joined. Each table beyond is then scanned once, filtered by the keys that got that far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ..errors import BudgetExceeded
+from ..optimizer.plan import Plan, Sample
+from ..sketches.xi import XxHash64, derive_seed
+from .jobs import ProgressListener, run_job
+from .keys import key_column
+from .messages import Messages
+from .tables import Frames
+from .weights import WeightColumn, product, total, weight_column
+
+HASH_BITS = 40
+
+# Why a tuple was read: its key is in the sample, or it was looked at by itself.
+SAMPLED, LOOKED_AT = 0, 1
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def sample_family(seed: int, class_name: str) -> XxHash64:
+    """The hash that decides which keys of a class are sampled: the same in Spark and in numpy."""
+    return XxHash64(derive_seed(seed, f"sample {class_name}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Total weights by key: keys int64 (n,), ascending and distinct; weights float64 (terms, n)."""
+
+    keys: Ints
+    weights: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Keys outside the sample among the tuples looked at, int64 (n,), ascending, and how often each was seen."""
+
+    keys: Ints
+    counts: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What a scan sent: keys at several positions, int64 (positions, n), weights float64 (terms, n), and hits."""
+
+    keys: Ints
+    weights: Floats
+    hits: Hits
+
+
+class SampleScans:
+    """The scans of one plan, with one sample or, after another, with its dense keys alone.
+
+    Parameters
+    ----------
+    spark, plan, tables, listener
+        As for `maintain.build`.
+    terms : sequence of tuples of int
+        The synopses of each term of the plan.
+    limit_bytes : int
+        Bytes that what one table sends may take.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        plan: Plan,
+        terms: Sequence[tuple[int, ...]],
+        tables: Frames,
+        listener: ProgressListener | None,
+        limit_bytes: int,
+    ) -> None:
+        self._spark, self._plan, self._terms, self._tables = spark, plan, terms, tables
+        self._listener, self._limit = listener, limit_bytes
+        self._messages = Messages(spark, plan, tables, listener)
+        self._scanned: dict[object, _Rows] = {}
+        self._sent_bytes = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that was sent, exact messages too."""
+        return self._sent_bytes + self._messages.nbytes
+
+    def member(self, sample: Sample, number: int) -> tuple[Grouped, Hits]:
+        """One table of the sampled class by the class's key, with everything that hangs from it.
+
+        Raises
+        ------
+        BudgetExceeded
+            If a table sends more than the limit.
+        """
+        vertex, position = sample.members[number]
+        kept = _Sampled.of(sample, number, self._plan.seed)
+        return self._grouped(vertex, position, kept, sample.edges)
+
+    def edges(self, vertex: int) -> list[tuple[int, int, tuple[int, int]]]:
+        """The edges at a vertex: number, own position, and vertex and position at the other end."""
+        found = []
+        for number, e in enumerate(self._plan.edges):
+            if e.left == vertex:
+                found.append((number, e.left_position, (e.right, e.right_position)))
+            elif e.right == vertex:
+                found.append((number, e.right_position, (e.left, e.left_position)))
+        return found
+
+    def _grouped(
+        self, vertex: int, position: int, kept: _Sampled | _Among, above: Sequence[int]
+    ) -> tuple[Grouped, Hits]:
+        """The subtree of a vertex, away from the edges `above`, as weights by one of its attributes."""
+        below = [(e, own, other) for e, own, other in self.edges(vertex) if e not in above]
+        positions = (position, *(own for _, own, _ in below))
+        # A self-join reads one sample twice.
+        asked = (positions, tuple(t[vertex] for t in self._terms), kept)
+        if asked not in self._scanned:
+            self._scanned[asked] = self._scan(vertex, positions, kept)
+        rows = self._scanned[asked]
+        keys, weights = rows.keys, rows.weights
+        for column, (edge, _, (other, at)) in enumerate(below, 1):
+            wanted, where = np.unique(keys[column], return_inverse=True)
+            sent, _ = self._grouped(other, at, _Among(self._spark, wanted), [edge])
+            found = np.isin(wanted, sent.keys)
+            every = np.zeros((len(self._terms), len(wanted)))
+            every[:, found] = sent.weights[:, np.searchsorted(sent.keys, wanted[found])]
+            weights = (weights * every[:, where])[:, found[where]]
+            keys = keys[:, found[where]]
+        distinct, which = np.unique(keys[0], return_inverse=True)
+        sums = [np.bincount(which, w, len(distinct)) for w in weights]
+        return Grouped(
+            distinct, np.array(sums, np.float64).reshape(len(self._terms), len(distinct))
+        ), rows.hits
+
+    def _scan(self, vertex: int, positions: Sequence[int], kept: _Sampled | _Among) -> _Rows:
+        own = [self._plan.synopses[t[vertex]] for t in self._terms]
+        relation = own[0]
+        frame = self._tables.frame(relation.table)
+        if relation.filter is not None:
+            frame = frame.where(relation.filter)
+        frame, _ = self._messages.joined(frame, [s.messages for s in own])
+        weights = {
+            s: product(
+                [weight_column(frame, s.weight, self._plan.query.sql), *self._messages.weights(s.messages)]
+            )
+            for s in dict.fromkeys(own)
+        }
+        keys = [key_column(relation.attributes[p]).alias(f"k{n}") for n, p in enumerate(positions)]
+        columns = [w.column.alias(f"w{n}") for n, w in enumerate(weights.values()) if w.column is not None]
+        frame = kept.where(frame.select(*keys, *columns))
+        names = [f"k{n}" for n in range(len(positions))]
+        for name in names:
+            frame = frame.where(F.col(name).isNotNull())
+        sums = [
+            total(WeightColumn(None if w.column is None else F.col(f"w{n}"), w.dtype)).alias(f"s{n}")
+            for n, w in enumerate(weights.values())
+        ]
+        why = kept.why
+        # Of a tuple looked at by itself only the first key is asked.
+        groups = [F.col(n) if n == "k0" else F.when(why == SAMPLED, F.col(n)).alias(n) for n in names]
+        most = self._limit // (8 * (1 + len(names) + len(sums)))
+        grouped = (
+            frame.groupBy(why.alias("why"), *groups).agg(F.count(F.lit(1)).alias("n"), *sums).limit(most + 1)
+        )
+        sent = run_job(self._spark, f"sample of {relation.table}", grouped.toArrow, self._listener)
+        if sent.num_rows > most:
+            raise BudgetExceeded(
+                f"the sampled keys of {relation.table} take more than {self._limit:,} bytes",
+                sql=self._plan.query.sql,
+                hint="a smaller SIZE, or a larger skimql.max_bytes",
+            )
+        self._sent_bytes += sent.nbytes
+        sampled = np.asarray(sent["why"]) == SAMPLED
+        looked_at = sent.filter(pa.array(~sampled))
+        sent = sent.filter(pa.array(sampled))
+        at = {s: n for n, s in enumerate(weights)}
+        arrays = [np.asarray(sent[f"s{n}"]) / w.scale for n, w in enumerate(weights.values())]
+        return _Rows(
+            np.array([np.asarray(sent[n]) for n in names], np.int64).reshape(len(names), -1),
+            np.array([arrays[at[s]] for s in own], np.float64).reshape(len(own), -1),
+            _hits(np.asarray(looked_at["k0"], np.int64), np.asarray(looked_at["n"], np.int64)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sampled:
+    """The tuples of a table of the sampled class: by hash, dense keys, and some looked at one by one."""
+
+    family: XxHash64
+    rate: float
+    dense: tuple[int, ...]
+    row_rate: float
+
+    @classmethod
+    def of(cls, sample: Sample, number: int, seed: int) -> _Sampled:
+        row_rate = sample.row_rates[number] if sample.row_rates else 0.0
+        return cls(sample_family(seed, sample.class_name), sample.rate, sample.dense, row_rate)
+
+    @property
+    def why(self) -> Column:
+        return F.col("why") if self.row_rate else F.lit(SAMPLED)
+
+    def where(self, frame: DataFrame) -> DataFrame:
+        if self.rate == 1.0:
+            return frame.withColumn("why", F.lit(SAMPLED))
+        parts = []
+        if self.rate:
+            below = max(1, round(self.rate * (1 << HASH_BITS)))
+            hashed = f"xxhash64({self.family.word_seeds(1)[0]}L, k0) & {(1 << HASH_BITS) - 1}L"
+            parts.append(f"({hashed}) < {below}L")
+        if self.dense:
+            parts.append(f"k0 IN ({', '.join(f'{k}L' for k in self.dense)})")
+        kept = " OR ".join(parts) or "false"
+        if not self.row_rate:
+            return frame.where(kept)
+        drawn = f"rand({self.family.seed % 1_000_003}) < {self.row_rate!r}D"
+        why = f"CASE WHEN {kept} THEN {SAMPLED} WHEN {drawn} THEN {LOOKED_AT} END"
+        return frame.withColumn("why", F.expr(why)).where("why IS NOT NULL")
+
+
+@dataclass(frozen=True, eq=False)
+class _Among:
+    """The tuples whose key is one of these, int64 (n,)."""
+
+    spark: SparkSession
+    keys: Ints
+
+    @property
+    def why(self) -> Column:
+        return F.lit(SAMPLED)
+
+    def where(self, frame: DataFrame) -> DataFrame:
+        wanted = self.spark.createDataFrame(pa.table({"wanted": self.keys}))
+        return frame.join(F.broadcast(wanted), F.col("k0") == F.col("wanted"), "left_semi")
+
+
+def _hits(keys: Ints, counts: Ints) -> Hits:
+    order = np.argsort(keys)
+    return Hits(keys[order], counts[order])

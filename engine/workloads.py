@@ -1,0 +1,117 @@
+"""CREATE SKETCHES … FOR QUERIES and EXPLAIN SKETCHES: planned together, built in one pass a table, kept together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..errors import UnknownName
+from ..optimizer.plan import Synopsis
+from ..parser.join_graph import Query
+from ..parser.syntax import CreateSketches, ExplainSketches
+from .answer import Answer
+from .catalog.file import StoredSketch
+from .catalog.form import Head, Measure
+from .catalog.manifest import StoredWorkload
+from .eaten import eaten
+from .making import now, refuse_unstable, stored, typed
+from .partial import Built, Tally
+from .standing import plan_workload_of, stages_text, workload_json
+from .stored import is_taken, taken_name
+
+if TYPE_CHECKING:
+    from .session import Session
+
+
+@dataclass
+class Workloads:
+    """Runs the statements about sketches for many queries."""
+
+    session: Session
+
+    def create(self, statement: CreateSketches, queries: Sequence[Query]) -> Answer:
+        """Plan the workload, build it in one pass per table and keep it; the stages of the plan as text.
+
+        Raises
+        ------
+        UnsupportedQuery
+            If the name is taken, or a query depends on more than its tables.
+        SkimqlError
+            As `plan_workload_of` and `build`.
+        """
+        from .maintain import build
+
+        name, catalog = statement.name.text, self.session.catalog
+        if is_taken(catalog, name) and not statement.or_replace:
+            raise taken_name(statement.sql, statement.name, f"CREATE OR REPLACE SKETCHES {name} ...")
+        settings = self.session.settings
+        standing = plan_workload_of(statement, queries, settings.seed, settings.sparse)
+        plan = standing.plans[0]
+        for s in plan.synopses:
+            keys = [k for a in s.attributes for k in a.keys]
+            refuse_unstable(statement.sql, (s.filter, s.weight.expression, *keys))
+        started = time.perf_counter()
+        built = build(self.session.spark, plan, self.session.tables, self.session.listener)
+        sketches = [
+            self._stored(statement, number, synopsis, plan.seed, one)
+            for number, (synopsis, one) in enumerate(zip(plan.synopses, built, strict=True))
+        ]
+        for table in dict.fromkeys(s.table for s in plan.synopses):
+            self.session.remember(table)
+        names = tuple(s.head.name for s in sketches)
+        workload = StoredWorkload(name, names, workload_json(standing))
+        catalog.put(*sketches, forget=(name,), workload=workload)
+        return Answer(
+            ("plan",),
+            ((stages_text(standing),),),
+            exact=True,
+            bytes_used=sum(b.sketch.nbytes for b in built),
+            seconds={"build": time.perf_counter() - started},
+        )
+
+    def explain(self, statement: ExplainSketches) -> Answer:
+        """What each stage of planning a workload changed; UnknownName if there is none of that name."""
+        catalog = self.session.catalog
+        workload = catalog.workload(statement.name.text)
+        if workload is None:
+            known = [w.name for w in catalog.manifest.workloads.values()]
+            raise UnknownName(
+                f"there are no sketches {statement.name.text}",
+                sql=statement.sql,
+                span=(statement.name.span.start, statement.name.span.end),
+                hint=", ".join(known) or "CREATE SKETCHES ...",
+            )
+        return Answer(("plan",), ((workload.plans["stages"],),), exact=True)
+
+    def _stored(
+        self, statement: CreateSketches, number: int, synopsis: Synopsis, seed: int, built: Built
+    ) -> StoredSketch:
+        made, tables = now(), self.session.tables
+        draft = Head(
+            name=f"{statement.name.text}.{number}",
+            table=synopsis.table,
+            filter=synopsis.filter,
+            attributes=synopsis.attributes,
+            key_types=(),
+            families=(),
+            method=synopsis.method,
+            seed=seed,
+            rows=synopsis.rows,
+            buckets=synopsis.buckets,
+            limit_bytes=int(synopsis.sparse),
+            measures=(Measure(synopsis.weight, "int64", 1.0, Tally(), True, 0),),
+            columns=(),
+            ansi=True,
+            time_zone="",
+            zoned=False,
+            eaten=(),
+            created=made,
+            updated=made,
+            group=statement.name.text,
+        )
+        head = typed(draft, tables, self.session.circumstances(), statement.sql, compared=True)
+        source = tables.known(synopsis.table).source or synopsis.table
+        helping = eaten(source, True, None, tables.frame(synopsis.table))
+        return stored(replace(head, eaten=(helping,)), (built,))
