@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,19 +22,48 @@ class Spent:
 
 def measured(action: Callable[[], object]) -> Spent:
     """Run `action` and say what it took."""
-    cpu, wall = tree_seconds(), time.perf_counter()
-    action()
-    return Spent(tree_seconds() - cpu, time.perf_counter() - wall)
+    meter = _Meter()
+    wall = time.perf_counter()
+    with meter:
+        action()
+    return Spent(meter.seconds, time.perf_counter() - wall)
 
 
-def tree_seconds() -> float:
-    """User and system time of this process and its descendants, the finished and waited-for ones included.
+class _Meter:
+    """CPU time of a process tree while it is open, that of processes that end meanwhile up to the last look.
 
-    Notes
-    -----
-    From Linux's ``/proc/<pid>/stat`` [proc(5)], in ticks of usually 10 ms. Threads are counted with their process.
+    From Linux's ``/proc/<pid>/stat`` [proc(5)], in ticks of usually 10 ms. Times of children that a process has waited
+    for are left out: whether a Python worker's are handed on depends on who ends it.
     """
-    ticks: dict[int, int] = {}
+
+    def __init__(self) -> None:
+        self._before = _ticks()
+        self._last = dict(self._before)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._last |= _ticks()
+
+    def _look(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            self._last |= _ticks()
+
+    @property
+    def seconds(self) -> float:
+        """CPU seconds spent."""
+        spent = sum(t - self._before.get(process, 0) for process, t in self._last.items())
+        return spent / os.sysconf("SC_CLK_TCK")
+
+
+def _ticks() -> dict[tuple[int, int], int]:
+    """User and system time of this process and its descendants, by number and start time."""
+    own: dict[int, tuple[int, int]] = {}
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -41,11 +73,12 @@ def tree_seconds() -> float:
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue  # gone meanwhile
-        ticks[int(entry.name)] = sum(int(x) for x in fields[11:15])
+        own[int(entry.name)] = int(fields[19]), int(fields[11]) + int(fields[12])
         children.setdefault(int(fields[1]), []).append(int(entry.name))
-    total, waiting = 0, [os.getpid()]
+    found, waiting = {}, [os.getpid()]
     while waiting:
         process = waiting.pop()
-        total += ticks.get(process, 0)
+        if process in own:
+            found[process, own[process][0]] = own[process][1]
         waiting += children.get(process, [])
-    return total / os.sysconf("SC_CLK_TCK")
+    return found

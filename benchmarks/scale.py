@@ -1,4 +1,4 @@
-"""Speed against tuples: python -m benchmarks.scale --rows N --json FILE [--linear] [--rounds R].
+"""Speed against tuples: python -m benchmarks.scale --rows N --json FILE [--quick | --linear] [--rounds R].
 
 CPU seconds of driver, JVM and Python workers, and seconds on the clock: the median of the warm rounds. Jobs are
 interleaved, so that whatever else the machine does hits all of them; compare figures of one run only. Two cores:
@@ -20,7 +20,7 @@ from skimql.engine.spark import start_spark
 from .cpu import Spent, measured
 from .data.keys import KEYS
 from .report import RESULTS
-from .scale_bars import bars, linear_bars
+from .scale_bars import COMPARED, bars, linear_bars
 from .scale_jobs import MAIN, Bench, Job, jobs_of_key, join_jobs
 
 LINEAR_MILLIONS = (5, 20, 60)
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=20_000_000, help="tuples, in whole millions")
     parser.add_argument("--json", type=Path, help="file for the records")
     parser.add_argument("--rounds", type=int, default=3, help="warm rounds, after one to warm up")
+    parser.add_argument("--quick", action="store_true", help="only what the bars compare")
     parser.add_argument("--linear", action="store_true", help="5M to 60M tuples instead, few jobs")
     parser.add_argument("--plot", type=Path, help="file for a plot of the records")
     options = parser.parse_args(arguments)
@@ -52,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         bench = Bench(spark, options.rows)
         bench.store()
         jobs = [job for key in KEYS for job in jobs_of_key(bench, key, all_jobs=key == MAIN)]
-        records = run([*jobs, *join_jobs(bench)], options.rounds)
+        jobs += join_jobs(bench)
+        records = run([job for job in jobs if job.job in COMPARED or not options.quick], options.rounds)
         print_bars(bars(records))
     if options.json:
         options.json.write_text(json.dumps(records, indent=1) + "\n")

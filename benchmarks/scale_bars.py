@@ -9,6 +9,20 @@ Record = dict[str, Any]
 Bar = tuple[str, float, float, str]  # what, measured, bar, "<=" or ">="
 
 KEY = "bigint zipf"
+COMPARED = (
+    "scan",
+    "approx_count_distinct",
+    "nothing",
+    "sketch 7 x 1k",
+    "sketch 11 x 1k",
+    "sketch 11 x 4k",
+    "key sample 1/256",
+    "3 sketches, one scan",
+    "3 sketches, three scans",
+    "exact join",
+    "exact join, grouped first",
+    "answer from stored sketches",
+)
 
 
 def bars(records: Sequence[Record]) -> Iterator[Bar]:

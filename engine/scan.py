@@ -18,7 +18,7 @@ from ..sketches.convolution import ConvolutionSpec
 from ..sketches.xi import derive_seed, make_family
 from .keys import key_column
 from .messages import Messages
-from .partial import FAMILY, Feed, SketchPlan
+from .partial import Feed, SketchPlan
 from .weights import product, weight_column
 
 # The column with the number of a tuple's group, which a grouped query adds to the table whose tuples it groups.

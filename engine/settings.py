@@ -50,8 +50,8 @@ class Settings:
     max_groups : int
         Groups that a query with GROUP BY may have; each takes sketches of its own.
     route : str
-        Where sketches are made: "arrow" (Python workers), "jvm" (Spark alone, or not at all), or "auto": in the
-        JVM where that can be.
+        Where the sketches of a query are made: "arrow" (Python workers), "jvm" (Spark alone, or not at all), or
+        "auto": the cheaper way, which is in the JVM for counts by one key.
     cache : bool
         Whether the sketches that a query builds are kept in the catalog, so that the next one finds them.
     """

@@ -1,8 +1,12 @@
 """Where the sketches of a plan are made: in the JVM, or by Python workers over Arrow; and so their hash family.
 
-Sketches that are multiplied are of one family, so that a plan goes one way as a whole. In the JVM a pass costs a third
-of that over Arrow and starts no Python worker, but its hashes (bits of xxhash64) have no proof: the basis of its
-intervals is *measured*. A plan of which the JVM cannot make every sketch goes over Arrow.
+Sketches that are multiplied are of one family, so that a plan goes one way as a whole. In the JVM no Python worker is
+started and no tuple leaves it, but the hashes (bits of xxhash64) have no proof: the basis of intervals is *measured*.
+
+Left to itself a plan goes the cheaper way, as measured by `benchmarks.scale`: in the JVM where every sketch counts
+tuples by one key (about the cost of ``approx_count_distinct``, a fifth to a half of that over Arrow), over Arrow where
+there are weights or several keys, whose one grouping in the JVM costs as much as Arrow or more, and where frequent
+keys that share a fine bucket make estimates of very skewed keys worse.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ def routed(plan: Plan, route: str) -> Plan:
     ----------
     plan : Plan
     route : str
-        "arrow"; "jvm": in the JVM or not at all; "auto": in the JVM where that can be.
+        "arrow"; "jvm": in the JVM or not at all; "auto": the cheaper way.
 
     Raises
     ------
@@ -42,9 +46,9 @@ def routed(plan: Plan, route: str) -> Plan:
     if route == "arrow":
         return replace(plan, family=TABULATION)
     reason = obstacle(plan)
-    if reason is None:
+    if reason is None and (route == "jvm" or _cheap(plan)):
         return replace(plan, family=COUNT_MIN if _counts_only(plan) else FOLDED)
-    if route == "jvm":
+    if reason is not None and route == "jvm":
         raise UnsupportedQuery(
             f"the JVM cannot make these sketches: {reason}",
             "SKIMQL_ROUTE",
@@ -97,6 +101,11 @@ def obstacle(plan: Plan) -> str | None:
 def set_bits(sets: int) -> int:
     """Bits that tell `sets` sets of keys apart."""
     return (sets - 1).bit_length()
+
+
+def _cheap(plan: Plan) -> bool:
+    """Whether the JVM surely makes the synopses for less: counts by one key, and totals, which have no keys."""
+    return _counts_only(plan) or not any(s.attributes for s in plan.synopses)
 
 
 def _counts_only(plan: Plan) -> bool:
