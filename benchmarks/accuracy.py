@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from skimql.optimizer.candidates import Candidate, NoMethod, Objective, choose_method
+from skimql.optimizer.relation import RelationStatistics
 from skimql.sketches.interval import Estimate
 
 from .executor import run
@@ -40,12 +41,9 @@ def q_error(estimate: float, truth: float) -> float:
     return max(a / b, b / a)
 
 
-def planned(query: JoinQuery, mode: str, size: int) -> Candidate:
-    """What the planner chooses for a query: in mode ``free`` with all statistics, else each table's own alone."""
-    if mode == "free":
-        return choose_method(query.tree, exact_statistics(query), Objective(size_bytes=size)).taken
-    asked = Objective(size_bytes=size, ordered=False)
-    return choose_method(query.tree, alone_statistics(query), asked).taken
+def planned(query: JoinQuery, statistics: Sequence[RelationStatistics], mode: str, size: int) -> Candidate:
+    """What the planner chooses for a query: in mode ``free`` tables may be read one after another."""
+    return choose_method(query.tree, statistics, Objective(size_bytes=size, ordered=mode == "free")).taken
 
 
 def measure(queries: Sequence[JoinQuery], seeds: int, sizes: Sequence[int] = SIZES) -> Iterable[Record]:
@@ -58,10 +56,11 @@ def measure(queries: Sequence[JoinQuery], seeds: int, sizes: Sequence[int] = SIZ
         each seed), ``width`` (median half-width over the truth).
     """
     for query in queries:
-        for mode in ("synopses", "free"):
+        for mode, gathered in (("synopses", alone_statistics), ("free", exact_statistics)):
+            statistics = gathered(query)
             for size in sizes:
                 try:
-                    taken = planned(query, mode, size)
+                    taken = planned(query, statistics, mode, size)
                 except NoMethod as fault:
                     yield _refused(query, mode, size, str(fault))
                     continue
