@@ -60,6 +60,8 @@ class Objective:
         Where `ordered` is false, the vertices that can be read beforehand all the same and send exact messages.
     method : str, optional
         Forces one of `METHODS`.
+    methods : tuple of str
+        Those that whoever asks can run.
     rows : int
         Rows of a sketch.
     """
@@ -72,6 +74,7 @@ class Objective:
     ordered: bool = True
     static: tuple[int, ...] = ()
     method: str | None = None
+    methods: tuple[str, ...] = METHODS
     rows: int = 11
 
     def __post_init__(self) -> None:
@@ -205,7 +208,8 @@ def _rank(candidate: Candidate, objective: Objective) -> tuple[float, ...]:
     width = candidate.half_width(objective.confidence)
     if objective.size_bytes is not None:
         return (candidate.error, width, candidate.cost.seconds, candidate.nbytes)
-    return (candidate.cost.seconds, candidate.nbytes, width)
+    # Predicted costs that differ by less than a tenth are the same: then the smaller state decides.
+    return (round(math.log(max(candidate.cost.seconds, 1e-9)), 1), candidate.nbytes, width)
 
 
 def enumerate_candidates(figures: Figures, objective: Objective) -> list[Candidate]:
@@ -217,6 +221,7 @@ def enumerate_candidates(figures: Figures, objective: Objective) -> list[Candida
         lambda residual, leaf: ENTRY_BYTES * _message_keys(figures, residual, leaf),
         min(objective.fold_bytes, objective.most_bytes),
         allowed,
+        lambda v: figures.relations[v].tuples,
     )
     found = []
     for residual in residuals:
@@ -262,6 +267,9 @@ def _sized(
     objective: Objective,
 ) -> Candidate:
     """A candidate of the given size, or of the least size that meets the target."""
+    refused = _unwanted(kind, objective)
+    if refused:
+        return Candidate(kind, residual, 0.0, EXACT, Cost(math.inf), refused=refused)
     spent = _messages_bytes(figures, residual)
     most = objective.most_bytes - spent
 
@@ -294,17 +302,22 @@ def _sized(
     return best
 
 
+def _unwanted(method: str, objective: Objective) -> str:
+    """Why a method is out of the question whatever it costs; empty if it is not."""
+    if objective.method is not None and method != objective.method:
+        return f"USING {objective.method}"
+    return "" if method in objective.methods else "cannot be run here"
+
+
 def _checked(candidate: Candidate, objective: Objective) -> Candidate:
     """The candidate, refused where it is not what was asked for."""
     if candidate.refused:
         return candidate
-    reason, confidence = "", objective.confidence
-    if objective.method is not None and candidate.method != objective.method:
-        reason = f"USING {objective.method}"
-    elif candidate.nbytes > objective.most_bytes:
+    reason, confidence = _unwanted(candidate.method, objective), objective.confidence
+    if not reason and candidate.nbytes > objective.most_bytes:
         bound = "SIZE" if objective.size_bytes is not None else "skimql.max_bytes"
         reason = f"{_size(candidate.nbytes)}: above {bound} of {_size(objective.most_bytes)}"
-    elif objective.size_bytes is None and objective.relative_error is not None:
+    elif not reason and objective.size_bytes is None and objective.relative_error is not None:
         width = candidate.half_width(confidence)
         if width > objective.relative_error:
             reason = (
@@ -369,9 +382,10 @@ def _messages(figures: Figures, residual: Residual, joined: int) -> Callable[[fl
     def build(size: float) -> Candidate:
         found = plan_messages(figures, residual, joined, size)
         kept = sum(r.tuples for r in relations) * found.probability
-        first = figures.relations[found.steps[0].vertex]
+        inside = [figures.relations[v] for v in residual.members(joined)]
+        outside = [figures.relations[v] for v in residual.vertices if v not in residual.members(joined)]
         dense = found.dense_keys[0].size
-        cost = scans(relations).plus(sampled_messages(relations, first, kept, dense))
+        cost = scans(relations).plus(sampled_messages(inside, outside, kept, dense))
         return Candidate("sampled_messages", residual, found.nbytes, found.predicted, cost, found)
 
     return build

@@ -62,12 +62,13 @@ def sample(relations: Sequence[Relation], probability: float, dense: int) -> Cos
     return _cost("sample", each * tuples).plus(_jobs(len(relations)))
 
 
-def sampled_messages(relations: Sequence[Relation], first: Relation, kept: float, dense: int) -> Cost:
-    """One filtered scan, then a look-up for every row of the others; `kept` rows are grouped in all."""
-    others = sum(r.tuples for r in relations) - first.tuples
+def sampled_messages(
+    members: Sequence[Relation], others: Sequence[Relation], kept: float, dense: int
+) -> Cost:
+    """Filtered scans of the sampled class, and a look-up for every row of the others; `kept` rows are grouped."""
     each = SAMPLE_NS + (DENSE_NS if dense else 0.0)
-    nanoseconds = each * first.tuples + PROBE_NS * others + KEPT_NS * kept
-    return _cost("sampled messages", nanoseconds).plus(_jobs(len(relations)))
+    nanoseconds = each * sum(r.tuples for r in members) + PROBE_NS * sum(r.tuples for r in others)
+    return _cost("sampled messages", nanoseconds + KEPT_NS * kept).plus(_jobs(len(members) + len(others)))
 
 
 def sketches(relations: Sequence[Relation], attributes: Sequence[int], kind: str, counters: int) -> Cost:

@@ -106,11 +106,9 @@ class Figures:
         tuples = cells.total(cells.weights[mine])
         if not tuples:
             return PerTuple(0.0, 0.0, 0.0)
-        largest = math.prod(
-            factor * self.heaviest(v, joined)
-            for number, (v, factor) in enumerate(zip(members, most, strict=True))
-            if number != mine
-        )
+        factors = [factor for number, factor in enumerate(most) if number != mine]
+        factors += [self.heaviest(v, joined) for v in members if v != vertex]
+        largest = 0.0 if 0.0 in factors else math.prod(factors)
         weights = cells.counts * cells.weights[mine]
         return PerTuple(float(weights @ means) / tuples, float(weights @ squares) / tuples, largest)
 

@@ -169,7 +169,8 @@ def dense_order(contributions: Contributions) -> tuple[Ints, Floats]:
     """
     cells = contributions.cells
     keys, inverse = np.unique(cells.keys[cells.heavy], return_inverse=True)
-    squares = np.bincount(inverse, (cells.counts * contributions.squares)[cells.heavy], keys.size)
+    each = (cells.counts * contributions.squares)[cells.heavy]
+    squares: Floats = np.bincount(inverse, each, keys.size).astype(np.float64)
     order = np.argsort(-squares, kind="stable")
     order = order[squares[order] > 0.0]
     return keys[order], squares[order]
