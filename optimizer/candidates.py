@@ -33,6 +33,8 @@ METHODS = (
     "key_sample",
     "two_level",
     "sampled_messages",
+    "level_sketch",
+    "join_distinct",
     "exact_run",
 )
 EXACT = Predicted(0.0, 0.0)
@@ -197,14 +199,15 @@ def choose_method(tree: JoinTree, statistics: Sequence[RelationStatistics], obje
     if not able:
         reasons = "; ".join(dict.fromkeys(f"{c.name}: {c.refused}" for c in candidates))
         raise NoMethod(f"no method can answer this: {reasons}", candidates)
-    taken = min(able, key=lambda c: _rank(c, objective))
+    taken = min(able, key=lambda c: rank(c, objective))
     notes = dict.fromkeys(f"table {v}: {note}" for v, r in enumerate(relations) for note in r.assumptions)
     if len(tree.classes) > 1:
         notes["the keys of one relation are independent between its classes"] = None
     return Choice(taken, tuple(candidates), _edges(figures, taken, objective), tuple(notes), objective)
 
 
-def _rank(candidate: Candidate, objective: Objective) -> tuple[float, ...]:
+def rank(candidate: Candidate, objective: Objective) -> tuple[float, ...]:
+    """What is least for the candidate to take."""
     width = candidate.half_width(objective.confidence)
     if objective.size_bytes is not None:
         return (candidate.error, width, candidate.cost.seconds, candidate.nbytes)
@@ -232,7 +235,7 @@ def enumerate_candidates(figures: Figures, objective: Objective) -> list[Candida
             Candidate("exact_run", whole(tree), 0.0, EXACT, scans(everything).plus(exact_join(everything)))
         )
     found += _unfolded(figures, residuals[-1], objective, allowed)
-    return [_checked(c, objective) for c in found]
+    return [checked(c, objective) for c in found]
 
 
 def _for_residual(figures: Figures, residual: Residual, objective: Objective) -> list[Candidate]:
@@ -309,7 +312,7 @@ def _unwanted(method: str, objective: Objective) -> str:
     return "" if method in objective.methods else "cannot be run here"
 
 
-def _checked(candidate: Candidate, objective: Objective) -> Candidate:
+def checked(candidate: Candidate, objective: Objective) -> Candidate:
     """The candidate, refused where it is not what was asked for."""
     if candidate.refused:
         return candidate
