@@ -37,6 +37,7 @@ METHODS = (
     "join_distinct",
     "exact_run",
 )
+SKETCHES = ("hash", "skimmed", "convolution", "agms")
 EXACT = Predicted(0.0, 0.0)
 
 
@@ -66,6 +67,9 @@ class Objective:
         Those that whoever asks can run.
     rows : int
         Rows of a sketch.
+    columns : int
+        Most weights that a table's tuples have in the query: 1 for a COUNT, 2 for SUM and AVG (the argument and
+        its presence). Every table is planned for as many.
     """
 
     relative_error: float | None = None
@@ -78,12 +82,18 @@ class Objective:
     method: str | None = None
     methods: tuple[str, ...] = METHODS
     rows: int = 11
+    columns: int = 1
 
     def __post_init__(self) -> None:
         if self.method is not None and self.method not in METHODS:
             raise ValueError(f"a method is one of {', '.join(METHODS)}, not {self.method!r}")
         if self.relative_error is None and self.size_bytes is None:
             raise ValueError("an objective has an error target or a size")
+
+    @property
+    def entry_bytes(self) -> float:
+        """Bytes of a key with its weights, in a message or a sample."""
+        return ENTRY_BYTES * (1 + self.columns) / 2
 
     @property
     def most_bytes(self) -> float:
@@ -221,7 +231,7 @@ def enumerate_candidates(figures: Figures, objective: Objective) -> list[Candida
     allowed = None if objective.ordered else objective.static
     residuals = fold_orders(
         tree,
-        lambda residual, leaf: ENTRY_BYTES * _message_keys(figures, residual, leaf),
+        lambda residual, leaf: objective.entry_bytes * _message_keys(figures, residual, leaf),
         min(objective.fold_bytes, objective.most_bytes),
         allowed,
         lambda v: figures.relations[v].tuples,
@@ -242,7 +252,7 @@ def _for_residual(figures: Figures, residual: Residual, objective: Objective) ->
     """The methods that can answer a residual tree."""
     classes = residual.classes
     if not classes:
-        return [_exact(figures, residual)]
+        return [_exact(figures, residual, objective)]
     builders: list[tuple[str, Callable[[float], Candidate]]] = []
     if not residual.folds:
         if len(residual.vertices) == 2:
@@ -273,13 +283,15 @@ def _sized(
     refused = _unwanted(kind, objective)
     if refused:
         return Candidate(kind, residual, 0.0, EXACT, Cost(math.inf), refused=refused)
-    spent = _messages_bytes(figures, residual)
+    spent = _messages_bytes(figures, residual, objective)
+    # Sketches have counters for every weight, samples keys with all their weights.
+    wider = objective.columns if kind in SKETCHES else objective.entry_bytes / ENTRY_BYTES
     most = objective.most_bytes - spent
 
     def built(size: float) -> Candidate:
-        candidate = build(size)
+        candidate = build(size / wider)
         cost = candidate.cost.plus(_messages_cost(figures, residual))
-        return replace(candidate, nbytes=candidate.nbytes + spent, cost=cost)
+        return replace(candidate, nbytes=candidate.nbytes * wider + spent, cost=cost)
 
     try:
         best = built(most)
@@ -330,9 +342,9 @@ def checked(candidate: Candidate, objective: Objective) -> Candidate:
     return replace(candidate, refused=reason)
 
 
-def _exact(figures: Figures, residual: Residual) -> Candidate:
+def _exact(figures: Figures, residual: Residual, objective: Objective) -> Candidate:
     cost = scans(figures.relations).plus(_messages_cost(figures, residual))
-    return Candidate("exact", residual, _messages_bytes(figures, residual), EXACT, cost)
+    return Candidate("exact", residual, _messages_bytes(figures, residual, objective), EXACT, cost)
 
 
 def _sketch(
@@ -411,8 +423,8 @@ def _folds(figures: Figures, residual: Residual) -> list[tuple[int, float, int]]
     return found
 
 
-def _messages_bytes(figures: Figures, residual: Residual) -> float:
-    return sum(ENTRY_BYTES * keys for _, keys, _ in _folds(figures, residual))
+def _messages_bytes(figures: Figures, residual: Residual, objective: Objective) -> float:
+    return sum(objective.entry_bytes * keys for _, keys, _ in _folds(figures, residual))
 
 
 def _messages_cost(figures: Figures, residual: Residual) -> Cost:
@@ -436,7 +448,7 @@ def _unfolded(
     found = []
     for leaf in last.leaves if len(last.vertices) > 1 else ():
         keys = _message_keys(figures, last, leaf)
-        size = ENTRY_BYTES * keys
+        size = objective.entry_bytes * keys
         if allowed is not None and leaf not in allowed:
             reason = "its table cannot be read beforehand"
         elif size > objective.fold_bytes:
@@ -460,7 +472,7 @@ def _edges(figures: Figures, taken: Candidate, objective: Objective) -> tuple[Ed
             elif number not in residual.classes:
                 sizes = {s: k for s, k, _ in _folds(figures, residual)}
                 keys = ", ".join(
-                    f"table {f.sender} sends {_count(sizes[f.sender])} keys, {_size(ENTRY_BYTES * sizes[f.sender])}"
+                    f"table {f.sender} sends {_count(sizes[f.sender])} keys, {_size(objective.entry_bytes * sizes[f.sender])}"
                     for f in folds
                 )
                 found.append(EdgeChoice(edge, "exact message", keys))

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..sketches.level import TERNARY_INFORMATION, WORDS_PER_CELL
+from ..sketches.count_signature import WORDS_PER_CELL
+from ..sketches.occupancy import TERNARY_INFORMATION
 from .candidates import (
     ENTRY_BYTES,
     EXACT,
