@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..errors import BudgetExceeded
 from ..parser.join_graph import Query, Term
-from .candidates import Choice
+from .candidate import Choice
 from .fold import ResidualTree, residual_tree, weight_at
 from .messages import Residual
 from .plan import (

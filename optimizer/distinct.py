@@ -15,20 +15,11 @@ import numpy as np
 
 from ..sketches.count_signature import WORDS_PER_CELL
 from ..sketches.occupancy import TERNARY_INFORMATION
-from .candidates import (
-    ENTRY_BYTES,
-    EXACT,
-    Candidate,
-    Choice,
-    EdgeChoice,
-    NoMethod,
-    Objective,
-    checked,
-    rank,
-)
+from .candidate import EXACT, Candidate, Choice, EdgeChoice, NoMethod, checked, rank
 from .cost import Cost, exact_join, sample, scans, sketches
 from .figures import Contributions, Figures
 from .messages import JoinTree, whole
+from .objective import ENTRY_BYTES, Objective
 from .predict import Predicted, sample_variance
 from .relation import RelationStatistics, complete
 
