@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from ..optimizer.plan import Attribute
 from .jobs import ProgressListener, run_job
 from .keys import key_column
-from .sampled import HASH_BITS, sample_family
+from .sampled_scan import HASH_BITS, sample_family
 
 # Both samples aim at so many tuples of a table; a smaller one is counted whole.
 PILOT_TUPLES = 1 << 17

@@ -12,7 +12,7 @@ from ..optimizer.statistics import Histogram, equi_depth
 from ..sketches.known_keys import KnownKeys
 from ..sketches.two_level_plan import Candidates, heaviest
 from .pilot import PILOT_FAMILY, Counts, Pilot
-from .sampled import HASH_BITS
+from .sampled_scan import HASH_BITS
 
 # Heavy keys listed, buckets of a histogram.
 MOST_HEAVY = 1024

@@ -222,7 +222,13 @@ class Session:
             return self._as_asked(select, settings, answer)
         if query.empty:
             return replace(nothing_joins(query), bounds=settings.bounds)
-        supply = self._supply(select, self._typed(query), settings)
+        typed = self._typed(query)
+        kept = KeptSketches(self).supply(select, typed, settings)
+        if kept is None:
+            sampled = self._sampled(select, typed, settings)
+            if sampled is not None:
+                return self._as_asked(select, settings, sampled)
+        supply = kept or self._built(typed, settings)
         started = time.perf_counter()
         answer = answer_plan(supply.plan, SketchJoin(supply.plan, supply.built), settings.confidence)
         seconds = {"build": supply.build_seconds, "answer": time.perf_counter() - started}
@@ -230,12 +236,28 @@ class Session:
         answer = replace(answer, seconds=seconds, bounds=settings.bounds, notes=notes)
         return self._as_asked(select, settings, answer)
 
-    def _supply(self, select: ApproximateSelect, query: Query, settings: Settings) -> Supply:
-        """The synopses of a query: kept ones where they fit, what is missing built now."""
-        kept = KeptSketches(self)
-        supply = kept.supply(select, query, settings)
-        if supply is not None:
-            return supply
+    def _sampled(self, select: ApproximateSelect, query: Query, settings: Settings) -> Answer | None:
+        """The answer from a sample of the keys of large tables, where an error is asked and nothing else."""
+        if settings.error is None or select.method or settings.size_bytes is not None:
+            return None
+        from .sample_run import SampleRun
+
+        run = SampleRun(
+            self.spark,
+            self.tables,
+            query,
+            settings,
+            lambda: self._exact(select.sql, select.select_sql),
+            self.listener,
+        )
+        sample = run.first()
+        if sample is None:
+            return None
+        answer = run.answer(sample)
+        return replace(answer, bounds=settings.bounds, notes=(*query.warnings, *answer.notes))
+
+    def _built(self, query: Query, settings: Settings) -> Supply:
+        """The synopses of a query, built now."""
         from .choice import chosen
         from .maintain import build
 
@@ -244,7 +266,7 @@ class Session:
         built = build(self.spark, plan, self.tables, self.listener)
         seconds = time.perf_counter() - started
         if settings.cache:
-            kept.keep(plan, dict(enumerate(built)))
+            KeptSketches(self).keep(plan, dict(enumerate(built)))
         return Supply(plan, built, (), seconds)
 
     def _create_sketches(self, statement: CreateSketches) -> Answer:
