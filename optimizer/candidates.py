@@ -16,7 +16,7 @@ from .candidate import Choice as Choice
 from .candidate import NoMethod as NoMethod
 from .cost import Cost, exact_join, sample, sampled_messages, scans, sketches
 from .figures import Figures
-from .folding import edges, message_keys, messages_bytes, messages_cost, unfolded
+from .folding import edges, message_keys, messages_bytes, messages_cost, planned_bytes, unfolded
 from .messages import JoinTree, Residual, fold_orders, whole
 from .objective import ENTRY_BYTES, SKETCHES
 from .objective import METHODS as METHODS
@@ -72,7 +72,7 @@ def enumerate_candidates(figures: Figures, objective: Objective) -> list[Candida
     allowed = None if objective.ordered else objective.static
     residuals = fold_orders(
         tree,
-        lambda residual, leaf: objective.entry_bytes * message_keys(figures, residual, leaf),
+        lambda residual, leaf: planned_bytes(figures, leaf, message_keys(figures, residual, leaf), objective),
         min(objective.fold_bytes, objective.most_bytes),
         allowed,
         lambda v: figures.relations[v].tuples,

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..sketches.two_level_plan import ENTRY_BYTES, TOTAL_BYTES, split_by_itself
 from .figures import Figures
 from .messages import Residual
-from .predict import Predicted, dense_order, is_dense, largest_unseen, sample_variance
+from .predict import Predicted, is_dense, sample_variance
 
 Ints = npt.NDArray[np.int64]
 
@@ -85,7 +85,7 @@ def key_sample(figures: Figures, budget_bytes: float) -> SamplePlan:
     p = [min(1.0, capacity / max(figures.attribute(v, 0).distinct, 1.0)) for v in range(tables)]
     certain = np.repeat(np.array(p)[:, np.newaxis] == 1.0, contributions.cells.counts.size, axis=1)
     variance, _ = sample_variance(contributions, certain, p, (True,) * tables)
-    unseen = largest_unseen(figures, 0, NO_DENSE)
+    unseen = figures.largest_unseen(0, NO_DENSE)
     used = sum(min(capacity, figures.attribute(v, 0).distinct) for v in range(tables))
     return SamplePlan(
         0,
@@ -112,7 +112,7 @@ def two_level_alone(figures: Figures, budget_bytes: float) -> SamplePlan:
         p.append(min(1.0, split.capacity / max(own.distinct - split.dense_keys.size, 1.0)))
         certain[v] = is_dense(contributions, split.dense_keys) | (p[v] == 1.0)
     variance, _ = sample_variance(contributions, certain, p, (True,) * tables)
-    unseen = largest_unseen(figures, 0, NO_DENSE)
+    unseen = figures.largest_unseen(0, NO_DENSE)
     used = sum(min(each, ENTRY_BYTES * figures.attribute(v, 0).distinct + TOTAL_BYTES) for v in range(tables))
     return SamplePlan(
         0,
@@ -134,7 +134,7 @@ def two_level_joint(figures: Figures, budget_bytes: float) -> SamplePlan:
     if entries < 1:
         raise ValueError(f"{budget_bytes:,.0f} bytes hold no sampled key in each of {tables} tables")
     contributions = figures.contributions(0)
-    order, _ = dense_order(contributions)
+    order = figures.dense_order(0)
     found = []
     for share in DENSE_SHARES:
         dense = order[: min(int(share * entries), entries - 1)]
@@ -149,7 +149,7 @@ def two_level_joint(figures: Figures, budget_bytes: float) -> SamplePlan:
         certain = np.repeat(is_dense(contributions, dense)[np.newaxis], tables, axis=0)
         certain |= np.array(p)[:, np.newaxis] == 1.0
         variance, _ = sample_variance(contributions, certain, p, (True,) * tables)
-        unseen = largest_unseen(figures, 0, dense)
+        unseen = figures.largest_unseen(0, dense)
         predicted = Predicted(figures.total, variance, unseen / min(p))
         found.append((predicted, dense, left, min(p), unseen))
     predicted, dense, left, probability, unseen = min(found, key=lambda f: f[0].half_width(0.95))
@@ -194,7 +194,7 @@ def sampled_messages(figures: Figures, residual: Residual, joined: int, budget_b
         p = min(1.0, (entries - dense.size) / max(keys - dense.size, 1.0))
         certain = np.repeat((known | (p == 1.0))[np.newaxis], tables, axis=0)
         variance, _ = sample_variance(contributions, certain, (p,) * tables, totals)
-        unseen = largest_unseen(figures, joined, dense) if p < 1.0 else 0.0
+        unseen = figures.largest_unseen(joined, dense) if p < 1.0 else 0.0
         held = state.nbytes(dense.size, p)
         found.append(
             (Predicted(figures.total, variance, unseen / p), dense, entries - dense.size, p, unseen, held)
@@ -254,7 +254,7 @@ class _State:
         self.figures, self.residual, self.joined = figures, residual, joined
         self.contributions = figures.contributions(joined)
         self.first = steps[0].vertex
-        self.order, _ = dense_order(self.contributions)
+        self.order = figures.dense_order(joined)
         places = np.full(self.contributions.cells.counts.size, self.order.size)
         by_key = np.argsort(self.order)
         at = np.searchsorted(self.order[by_key], self.contributions.cells.keys)

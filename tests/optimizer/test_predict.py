@@ -6,7 +6,7 @@ from support.golden import golden
 from support.statistics import chain, exact_relation, figures_of, one_class
 
 from skimql.optimizer.messages import whole
-from skimql.optimizer.predict import largest_unseen, sample_variance
+from skimql.optimizer.predict import sample_variance
 from skimql.optimizer.predict_samples import (
     key_sample,
     sampled_messages,
@@ -149,9 +149,9 @@ def test_no_key_fits_into_no_bytes():
 def test_unseen_contributions_are_bounded_by_what_is_not_dense():
     f, g = np.array([9, 2, 1, 0]), np.array([1, 4, 1, 7])
     figures = figures_of(one_class(2), [exact_relation(f), exact_relation(g)])
-    assert largest_unseen(figures, 0, NO_KEYS) == 9.0
-    assert largest_unseen(figures, 0, np.array([0])) == 8.0
-    assert largest_unseen(figures, 0, np.array([0, 1])) == 1.0
+    assert figures.largest_unseen(0, NO_KEYS) == 9.0
+    assert figures.largest_unseen(0, np.array([0])) == 8.0
+    assert figures.largest_unseen(0, np.array([0, 1])) == 1.0
 
 
 # A pilot of 1,000 of 20,000 keys and the 50 heaviest of each table, counted in both. The moments of the light keys are

@@ -36,8 +36,8 @@ def test_all_keys_sampled_is_exact():
 
 
 # Nominal 95 %, bound known: at most 5 % may miss (false failure 1e-6). The mean of 150 independent estimates lies within 5
-# standard errors (6e-7). Seen red: products not multiplied by the first table's weight; the largest product left out
-# (14 misses become 21 at a capacity of 60).
+# standard errors (6e-7). Seen red: products not multiplied by the first table's weight (150 misses; measured: 1). Too
+# small to be seen: the largest product left out (6 misses).
 def test_the_interval_covers_and_the_mean_is_the_truth():
     largest = float((FIRST * OTHERS).max())
     estimates = []
