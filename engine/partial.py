@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ..optimizer.partition import DomainPartition
 from ..sketches.accumulate import Weights
 from ..sketches.convolution import ConvolutionSpec
 from ..sketches.level import LevelSpec
@@ -94,6 +95,8 @@ class Feed:
     `mask` (BOOLEAN), `keys` (BIGINT, one per attribute) and `weights` (BIGINT or DOUBLE, one per synopsis) are
     column names; None stands for every tuple, and for a weight of 1. With `group` (BIGINT, the name of a column of
     group numbers) the sketches differ from group to group: `members` has them by group number, `synopses` none.
+    With `partitions` (one for each key, None where its domain is whole) they differ from cell to cell, by its number
+    in C order over the parts.
     """
 
     mask: str | None
@@ -102,6 +105,7 @@ class Feed:
     synopses: tuple[int, ...]
     group: str | None = None
     members: tuple[tuple[int, ...], ...] = ()
+    partitions: tuple[DomainPartition | None, ...] = ()
 
 
 @dataclass(slots=True)
@@ -212,19 +216,31 @@ def _joining(batch: pa.RecordBatch, feed: Feed) -> Iterator[tuple[tuple[int, ...
             kept = column.is_valid() if kept is None else pc.and_(kept, column.is_valid())
     if kept is not None:
         batch = batch.filter(kept)
-    if feed.group is None:
-        parts = [(feed.synopses, batch)]
+    if feed.group is not None:
+        batch = batch.filter(batch.column(feed.group).is_valid())  # no number, no group
+        parts = _cut(batch, batch.column(feed.group).to_numpy())
+    elif feed.partitions:
+        parts = _cut(batch, _cells(batch, feed))
     else:
-        parts = [(feed.members[g], tuples) for g, tuples in _by_group(batch, feed.group)]
-    yield from (part for part in parts if part[1].num_rows)
+        parts = iter([(0, batch)])
+    for number, tuples in parts:
+        if tuples.num_rows:
+            yield feed.members[number] if feed.members else feed.synopses, tuples
 
 
-def _by_group(batch: pa.RecordBatch, column: str) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The batch cut into its groups, each a slice of the batch sorted once; no number, no group."""
-    batch = batch.filter(batch.column(column).is_valid())
+def _cells(batch: pa.RecordBatch, feed: Feed) -> NDArray[np.int64]:
+    """The cell of every tuple: the parts that its keys lie in, as one number."""
+    numbers = np.zeros(batch.num_rows, np.int64)
+    for name, partition in zip(feed.keys, feed.partitions, strict=True):
+        if partition is not None:
+            numbers = numbers * partition.count + partition.part_of(batch.column(name).to_numpy())
+    return numbers
+
+
+def _cut(batch: pa.RecordBatch, numbers: NDArray[np.int64]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The tuples of each number, each a slice of the batch sorted once."""
     if not batch.num_rows:
         return
-    numbers = batch.column(column).to_numpy()
     order = np.argsort(numbers, kind="stable")
     batch = batch.take(pa.array(order))
     groups, starts = np.unique(numbers[order], return_index=True)

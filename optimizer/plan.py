@@ -10,6 +10,7 @@ from ..sketches.level import LevelSpec
 from ..sketches.pair_sample import PairSampleSpec
 from ..sketches.xi import Family, make_family
 from .distinct_count import DISTINCT_METHODS, LEVEL, LEVELS, PAIRS, DistinctCount
+from .partition import DomainPartition
 
 BYTES_PER_COUNTER = 8
 
@@ -62,7 +63,9 @@ class Synopsis:
 
     The virtual relation is a table with a filter and the exact `messages` joined into it. `sparse`: the sketch
     starts as an exact map of keys and turns into counters when that would take more bytes. `group`: it sees the
-    tuples of the group of that number only.
+    tuples of the group of that number only. `cell`: it sees those tuples only whose keys lie in these parts of the
+    domains, one part for each attribute (0 where the class is not partitioned; see `Plan.partitions`); empty where
+    none is.
 
     `rows` and `buckets` are the size: of a ``level`` sketch its levels and the buckets of each; of ``pairs``, a sample
     by the first of two attributes, its values and the pairs that a level gives back. These two methods know of a tuple
@@ -81,6 +84,7 @@ class Synopsis:
     sparse: bool = True
     group: int | None = None
     messages: tuple[Message, ...] = ()
+    cell: tuple[int, ...] = ()
 
     @property
     def distinct(self) -> bool:
@@ -98,7 +102,10 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTerm:
-    """A term of an aggregate: the synopsis that stands for each vertex of the residual join tree."""
+    """A term of an aggregate: the synopsis that stands for each vertex of the residual join tree.
+
+    Where domains are partitioned, a term for each combination of parts: they add up.
+    """
 
     coefficient: float
     synopses: tuple[int, ...]
@@ -167,7 +174,9 @@ class Plan:
 
     `vertices` are the vertices of the query's join graph that remain beside the exact messages: the residual
     join tree, over which `edges` and terms count. With a `sample` the synopses are not sketches: the residual
-    tree is joined exactly on the sampled keys.
+    tree is joined exactly on the sampled keys. `partitions` are the parts of the domains of partitioned join
+    classes, by name. `family` names the hash family of all sketches, which also says where they are made, see
+    `route`.
     """
 
     query: Query
@@ -178,6 +187,8 @@ class Plan:
     aggregates: tuple[PlannedAggregate, ...]
     vertices: tuple[int, ...]
     sample: Sample | None = None
+    partitions: tuple[tuple[str, DomainPartition], ...] = ()
+    family: str = "tabulation"
 
     @property
     def messages(self) -> tuple[Message, ...]:
