@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ..optimizer.choose import choose, choose_within
+from ..optimizer.distinct import buckets_for
 from ..optimizer.groups import choose_groups, choose_groups_within
 from ..optimizer.plan import Plan
 from ..parser.join_graph import Query
 from ..sketches.interval import rows_for
 from .settings import Settings
 
+# A level sketch of this size takes 25 MB, its relative standard error is 0.27 %.
+MOST_FOR_ERROR = 1 << 17
 
-def chosen(query: Query, settings: Settings) -> Plan:
-    """The plan of a query, its groups not told apart; raises BudgetExceeded where the asked size is too small."""
+
+def chosen(query: Query, settings: Settings, too_large: Collection[int] = ()) -> Plan:
+    """The plan of a query, its groups not told apart; raises BudgetExceeded where the asked size is too small.
+
+    `too_large` are vertices whose exact messages are; see `choose`.
+    """
     rows = settings.rows or rows_for(settings.confidence)
     if settings.size_bytes is not None:
-        return choose_within(query, settings.seed, rows, settings.size_bytes, settings.sparse)
-    return choose(query, settings.seed, rows, settings.buckets, settings.sparse)
+        size = settings.size_bytes
+        return choose_within(query, settings.seed, rows, size, settings.sparse, too_large)
+    buckets = buckets_of(query, settings)
+    return choose(query, settings.seed, rows, buckets, settings.sparse, too_large=too_large)
 
 
-def chosen_groups(query: Query, groups: int, settings: Settings) -> tuple[Plan, ...]:
+def chosen_groups(
+    query: Query, groups: int, settings: Settings, too_large: Collection[int] = ()
+) -> tuple[Plan, ...]:
     """A plan for each of `groups` groups over common synopses; raises BudgetExceeded as `chosen`."""
     rows, vertex = settings.rows or rows_for(settings.confidence), query.groups[0].vertex
+    seed, sparse = settings.seed, settings.sparse
     if settings.size_bytes is not None:
         size = settings.size_bytes
-        return choose_groups_within(query, vertex, groups, settings.seed, rows, size, settings.sparse)
-    return choose_groups(query, vertex, groups, settings.seed, rows, settings.buckets, settings.sparse)
+        return choose_groups_within(query, vertex, groups, seed, rows, size, sparse, too_large)
+    return choose_groups(query, vertex, groups, seed, rows, buckets_of(query, settings), sparse, too_large)
+
+
+def buckets_of(query: Query, settings: Settings) -> int:
+    """The buckets of a query's sketches: more than the session's where distinct values need them for an asked error."""
+    if settings.error is None or not query.counts_distinct:
+        return settings.buckets
+    return max(settings.buckets, min(buckets_for(settings.error, settings.confidence), MOST_FOR_ERROR))

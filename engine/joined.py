@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
+from ..optimizer.distinct_count import DistinctCount
 from ..optimizer.plan import Plan, PlannedTerm
 from ..sketches.convolution import ConvolutionSpec
 from ..sketches.estimate import JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
@@ -34,6 +35,9 @@ class Joined(Protocol):
 
     def known(self, terms: Sequence[PlannedTerm]) -> int | float | None:
         """The sum where it is known exactly, else None."""
+
+    def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
+        """The number of distinct values."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,12 @@ class SketchJoin:
         """See `Joined.known`."""
         return known_sum(self._terms(terms), self._edges)
 
+    def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
+        """See `Joined.distinct`."""
+        from .distinct import count_distinct
+
+        return count_distinct(count, [b.sketch for b in self.built], confidence)
+
     @property
     def _edges(self) -> list[tuple[int, int, int, int]]:
         return [(e.left, e.right, e.left_position, e.right_position) for e in self.plan.edges]
@@ -88,7 +98,7 @@ class SketchJoin:
         found: dict[tuple[tuple[int, ...], ...], int] = {}
         for term in (t for a in self.plan.aggregates for t in (*a.total, *a.presence)):
             cells = self._cells(term)
-            least = min(self.built[i].sketch.spec.rows for i in term.synopses)
+            least = min(self.built[i].linear.spec.rows for i in term.synopses)
             found[cells] = min(found.get(cells, least), least)
         return found
 
@@ -96,7 +106,7 @@ class SketchJoin:
         """One sketch object for each size, so that a self-join is seen as one."""
         key = synopsis, rows
         if key not in self._cut:
-            self._cut[key] = first_rows(self.built[synopsis].sketch, rows)
+            self._cut[key] = first_rows(self.built[synopsis].linear, rows)
         return self._cut[key]
 
     @cached_property

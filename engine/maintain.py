@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from ..errors import DataError, EnvironmentFault, SkimqlError
 from ..optimizer.plan import Plan, Scan
 from .jobs import ProgressListener, run_job
-from .messages import Messages
+from .messages import DEFAULT_LIMIT_BYTES, Messages
 from .partial import PARTIAL_SCHEMA, Built, Partial, received, task
 from .scan import PreparedScan, prepare
 from .spark import SPARK_FAULTS, first_line
@@ -23,9 +23,13 @@ from .weights import LEAVES_64_BITS
 
 
 def build(
-    spark: SparkSession, plan: Plan, tables: Frames, listener: ProgressListener | None = None
+    spark: SparkSession,
+    plan: Plan,
+    tables: Frames,
+    listener: ProgressListener | None = None,
+    message_bytes: int | None = DEFAULT_LIMIT_BYTES,
 ) -> tuple[Built, ...]:
-    """Every sketch of the plan, one scan per table, after the exact messages into it.
+    """Every sketch of the plan, one scan per table, after the exact messages into it, of `message_bytes` at most.
 
     Raises
     ------
@@ -35,7 +39,7 @@ def build(
         If Spark refuses an expression, or an argument of SUM is no number.
     """
     built: dict[int, Built] = {}
-    messages = Messages(spark, plan, tables, listener)
+    messages = Messages(spark, plan, tables, listener, message_bytes)
     for scan in plan.scans:
         try:
             prepared = prepare(plan, scan, tables.frame(scan.table), messages)

@@ -12,9 +12,12 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ..optimizer.distinct_count import LEVEL, LEVELS, PAIRS
 from ..optimizer.partition import DomainPartition
 from ..optimizer.plan import Attribute, Message, Plan, Scan, Synopsis
 from ..sketches.convolution import ConvolutionSpec
+from ..sketches.level import LevelSpec
+from ..sketches.pair_sample import PairSampleSpec
 from ..sketches.xi import derive_seed, make_family
 from .keys import key_column
 from .messages import Messages
@@ -86,7 +89,7 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
         for attribute in synopsis.attributes:
             columns["key", attribute] = key_column(attribute)
         column = weights[i].column
-        if column is not None:
+        if column is not None and not synopsis.distinct:
             columns["weight", (synopsis.weight, synopsis.messages)] = column
     names: dict[tuple[str, object], str] = {what: f"c{n}" for n, what in enumerate(columns)}
     feeds = []
@@ -98,7 +101,7 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
             Feed(
                 names.get(("mask", relation)),
                 tuple(names["key", a] for a in attributes),
-                tuple(names.get(("weight", (s.weight, s.messages))) for s in one),
+                tuple(None if s.distinct else names.get(("weight", (s.weight, s.messages))) for s in one),
                 () if split else tuple(members[0]),
                 names["group", None] if grouped else None,
                 tuple(tuple(members[n]) for n in range(len(members))) if split else (),
@@ -146,4 +149,10 @@ def _cell_number(synopsis: Synopsis, domains: Mapping[str, DomainPartition]) -> 
 def sketch_plan(synopsis: Synopsis, seed: int, dtype: str) -> SketchPlan:
     """The sketch of a planned synopsis: one family per attribute, given by the seed and the join class."""
     families = tuple(make_family(FAMILY, derive_seed(seed, a.class_name)) for a in synopsis.attributes)
+    if synopsis.method == LEVEL:
+        spec = LevelSpec(families[0].derive(LEVEL), synopsis.buckets, synopsis.rows)
+        return SketchPlan(spec, synopsis.sparse)
+    if synopsis.method == PAIRS:
+        sample = PairSampleSpec(families[0].derive(PAIRS), synopsis.rows, synopsis.buckets, LEVELS)
+        return SketchPlan(sample, synopsis.sparse)
     return SketchPlan(ConvolutionSpec(families, synopsis.rows, synopsis.buckets, dtype), synopsis.sparse)

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import SkimqlError
 
 BEHAVIORS = ("do_nothing", "local_omit", "strict", "run_on_full_table", "partial_run_on_base_table")
-METHODS = ("hash", "convolution")
+METHODS = ("hash", "convolution", "distinct", "join_distinct")
 MOST_BUCKETS = 1 << 26
 MOST_GROUPS = 100_000
 

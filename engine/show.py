@@ -45,7 +45,7 @@ def told(head: Head, seconds: float, *notes: str) -> Answer:
         (_row(head),),
         exact=True,
         bytes_used=head.nbytes,
-        seconds={"build": seconds, "exact": seconds},
+        seconds={"build": seconds},
         notes=notes,
     )
 

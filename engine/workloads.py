@@ -66,10 +66,11 @@ class Workloads:
             for number, (synopsis, one) in enumerate(zip(plan.synopses, built, strict=True))
         ]
         for table in dict.fromkeys(s.table for s in plan.synopses):
-            self.session.remember(table)
+            self.session.memory.remember(table)
         names = tuple(s.head.name for s in sketches)
         workload = StoredWorkload(name, names, workload_json(standing, stages, relations))
-        catalog.put(*sketches, forget=(name,), workload=workload)
+        based_on = {} if statement.or_replace else {name: None}
+        catalog.put(*sketches, forget=(name,), workload=workload, based_on=based_on)
         return Answer(
             ("plan",),
             ((stages,),),
@@ -122,7 +123,7 @@ class Workloads:
             group=statement.name.text,
             cell=synopsis.cell,
         )
-        head = typed(draft, tables, self.session.circumstances(), statement.sql, compared=True)
+        head = typed(draft, tables, self.session.memory.circumstances(), statement.sql, compared=True)
         source = tables.known(synopsis.table).source or synopsis.table
         helping = eaten(source, True, None, tables.frame(synopsis.table))
         return stored(replace(head, eaten=(helping,)), (built,))

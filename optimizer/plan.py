@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 from ..parser.join_graph import Query
+from ..sketches.level import LevelSpec
+from ..sketches.pair_sample import PairSampleSpec
+from ..sketches.xi import Family, make_family
+from .distinct_count import DISTINCT_METHODS, LEVEL, LEVELS, PAIRS, DistinctCount
 from .partition import DomainPartition
 
 BYTES_PER_COUNTER = 8
@@ -62,6 +67,10 @@ class Synopsis:
     domains, one part for each attribute (0 where the class is not partitioned; see `Plan.partitions`); empty where
     none is.
 
+    `rows` and `buckets` are the size: of a ``level`` sketch its levels and the buckets of each; of ``pairs``, a sample
+    by the first of two attributes, its values and the pairs that a level gives back. These two methods know of a tuple
+    only that it is there: no weight, and of a message no more than who has a partner.
+
     Equal synopses are one: a self-join reads the same sketch twice.
     """
 
@@ -76,6 +85,11 @@ class Synopsis:
     group: int | None = None
     messages: tuple[Message, ...] = ()
     cell: tuple[int, ...] = ()
+
+    @property
+    def distinct(self) -> bool:
+        """Whether it tells distinct values apart, and so needs no weights."""
+        return self.method in DISTINCT_METHODS
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +113,13 @@ class PlannedTerm:
 
 @dataclass(frozen=True, slots=True)
 class PlannedAggregate:
-    """An aggregate and its terms, numerator and presence count (see `Aggregate`)."""
+    """An aggregate and its terms, numerator and presence count (see `Aggregate`), or how its values are counted."""
 
     function: str
     name: str
     total: tuple[PlannedTerm, ...]
     presence: tuple[PlannedTerm, ...]
+    distinct: DistinctCount | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,3 +202,20 @@ class Plan:
             for message in synopsis.messages:
                 visit(message)
         return tuple(found)
+
+
+def most_bytes(synopsis: Synopsis) -> int:
+    """Bytes of a synopsis when it is no exact map any more."""
+    if not synopsis.attributes:
+        return BYTES_PER_COUNTER
+    if synopsis.method == LEVEL:
+        return BYTES_PER_COUNTER * LevelSpec(_any_family(), synopsis.buckets, synopsis.rows).words
+    if synopsis.method == PAIRS:
+        return PairSampleSpec(_any_family(), synopsis.rows, synopsis.buckets, LEVELS).most_bytes
+    return BYTES_PER_COUNTER * synopsis.rows * synopsis.buckets
+
+
+@cache
+def _any_family() -> Family:
+    """A family for sizes, which do not depend on it."""
+    return make_family()

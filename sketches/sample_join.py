@@ -120,7 +120,7 @@ def estimate_messages(
     largest = 0.0 if complete else largest_product / known.probability
     lowest = -largest if np.any(products < 0.0) or np.any(known.weights < 0) else 0.0
     terms = JoinTerms(known.keys, products[np.newaxis], probabilities, np.array([[lowest, largest]]))
-    fitted = None if _complete(terms) else regress([known], terms)
+    fitted = None if is_complete(terms) else regress([known], terms)
     return _regressed_total(terms, fitted[0], confidence) if fitted else estimate_total(terms, confidence)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from skimql.engine.answer import answer_plan
+from skimql.engine.joined import SketchJoin
 from skimql.engine.maintain import add_up
 from skimql.engine.messages import Messages
 from skimql.engine.partial import task
@@ -35,7 +36,7 @@ class ManySeeds:
         out = {}
         for prepared, batches in self.scans:
             sketches = {
-                i: sketch_plan(self.plan.synopses[i], seed, old.spec.dtype)
+                i: sketch_plan(self.plan.synopses[i], seed, getattr(old.spec, "dtype", "int64"))
                 for i, old in prepared.sketches.items()
             }
             if sparse is not None:
@@ -47,4 +48,4 @@ class ManySeeds:
 
     def answer(self, seed, confidence=0.95, sparse=None):
         """The answer under another seed."""
-        return answer_plan(self.plan, self.built(seed, sparse), confidence)
+        return answer_plan(self.plan, SketchJoin(self.plan, self.built(seed, sparse)), confidence)
