@@ -6,7 +6,8 @@ published estimates in the file. ``--predicted`` compares predicted with realise
 (`benchmarks.predicted`). The size bounds everything a query holds: sketches, samples and messages together.
 
 *synopses*: each table's synopsis is built on that table by itself, and so are its sizes and dense keys: what streams
-have. *free*: stored tables, read in the order that the planner wants.
+have. *free*: stored tables, read in the order that the planner wants; it knows exact statistics or (``--pilot``) what
+`query_statistics.pilot_statistics` describes.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from typing import Any
 import numpy as np
 
 from skimql.optimizer.candidates import Candidate, NoMethod, Objective, choose_method
+from skimql.optimizer.relation import RelationStatistics
 from skimql.sketches.interval import Estimate
 
 from .executor import run
 from .join_queries import JoinQuery, read_queries
 from .lahman import lahman_queries
-from .query_statistics import alone_statistics, exact_statistics
+from .query_statistics import alone_statistics, exact_statistics, pilot_statistics
 from .report import RESULTS
 
 SIZES = (16_384, 102_400, 1 << 20)
@@ -40,16 +42,15 @@ def q_error(estimate: float, truth: float) -> float:
     return max(a / b, b / a)
 
 
-def planned(query: JoinQuery, mode: str, size: int) -> Candidate:
-    """What the planner chooses for a query: in mode ``free`` with all statistics, else each table's own alone."""
-    if mode == "free":
-        return choose_method(query.tree, exact_statistics(query), Objective(size_bytes=size)).taken
-    asked = Objective(size_bytes=size, ordered=False)
-    return choose_method(query.tree, alone_statistics(query), asked).taken
+def planned(query: JoinQuery, statistics: Sequence[RelationStatistics], mode: str, size: int) -> Candidate:
+    """What the planner chooses for a query: in mode ``free`` tables may be read one after another."""
+    return choose_method(query.tree, statistics, Objective(size_bytes=size, ordered=mode == "free")).taken
 
 
-def measure(queries: Sequence[JoinQuery], seeds: int, sizes: Sequence[int] = SIZES) -> Iterable[Record]:
-    """One record for each query, mode and size.
+def measure(
+    queries: Sequence[JoinQuery], seeds: int, sizes: Sequence[int] = SIZES, *, pilot: bool = False
+) -> Iterable[Record]:
+    """One record for each query, mode and size; `pilot`: free choice knows what a cheap pilot tells.
 
     Yields
     ------
@@ -58,10 +59,14 @@ def measure(queries: Sequence[JoinQuery], seeds: int, sizes: Sequence[int] = SIZ
         each seed), ``width`` (median half-width over the truth).
     """
     for query in queries:
-        for mode in ("synopses", "free"):
+        free = pilot_statistics if pilot else exact_statistics
+        for mode, gathered in (("synopses", alone_statistics), ("free", free)):
+            if pilot and mode == "synopses":
+                continue
+            statistics = gathered(query)
             for size in sizes:
                 try:
-                    taken = planned(query, mode, size)
+                    taken = planned(query, statistics, mode, size)
                 except NoMethod as fault:
                     yield _refused(query, mode, size, str(fault))
                     continue
@@ -186,6 +191,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--every", type=int, default=1, help="take every n-th query only, for a quick look")
+    parser.add_argument(
+        "--pilot", action="store_true", help="free choice from a pilot's statistics, not exact ones"
+    )
     parser.add_argument("--predicted", action="store_true", help="predicted against realised errors")
     chosen = parser.parse_args()
     queries = load(chosen.queries, chosen.data)[:: chosen.every]
@@ -199,11 +207,12 @@ def main() -> None:
             print(json.dumps(line))
         plot_predicted(records, RESULTS / "predicted.png")
     else:
-        found = list(measure(queries, chosen.seeds or 5))
+        found = list(measure(queries, chosen.seeds or 5, pilot=chosen.pilot))
         lines = [*summary(found), *published(queries)]
         for line in lines:
             print(text_of(line))
-        plot(lines, RESULTS / "accuracy.png")
+        if not chosen.pilot:
+            plot(lines, RESULTS / "accuracy.png")
     print(f"{len(queries)} queries, {time.process_time() - start:.0f} CPU s")
     if chosen.json:
         chosen.json.write_text(json.dumps(lines, indent=1) + "\n")

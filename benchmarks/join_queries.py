@@ -33,7 +33,7 @@ Ints = npt.NDArray[np.int64]
 class Tuples:
     """A virtual relation: its distinct key combinations and how many tuples have each.
 
-    `keys` has shape (classes of the vertex, n), in the order of `JoinTree.classes_of`; `weights` shape (n,);
+    `keys` has shape (classes of the vertex, n), in the order of `JoinTree.classes_of`, ascending; `weights` shape (n,);
     `scanned` is the number of rows before the filter.
     """
 
@@ -43,13 +43,15 @@ class Tuples:
 
     def grouped(self, position: int) -> tuple[Ints, Ints]:
         """Distinct keys of one attribute, ascending, and the tuples of each."""
+        if len(self.keys) == 1:
+            return self.keys[0], self.weights
         keys, inverse = np.unique(self.keys[position], return_inverse=True)
         return keys, np.bincount(inverse, self.weights, keys.size).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JoinQuery:
-    """A query of the file with its relations; `published` are q-errors' raw estimates by method."""
+    """A query of the file with its relations; `published` are the estimates of other methods."""
 
     id: Any
     query: Query

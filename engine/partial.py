@@ -239,7 +239,7 @@ def _cells(batch: pa.RecordBatch, feed: Feed) -> NDArray[np.int64]:
 
 def _cut(batch: pa.RecordBatch, numbers: NDArray[np.int64]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The tuples of each number, each a slice of the batch sorted once."""
-    if not len(numbers):
+    if not batch.num_rows:
         return
     order = np.argsort(numbers, kind="stable")
     batch = batch.take(pa.array(order))

@@ -15,13 +15,14 @@ from pyspark.sql import functions as F
 from ..optimizer.distinct_count import LEVEL, LEVELS, PAIRS
 from ..optimizer.partition import DomainPartition
 from ..optimizer.plan import Attribute, Message, Plan, Scan, Synopsis
+from ..optimizer.route import family_parameters
 from ..sketches.convolution import ConvolutionSpec
 from ..sketches.level import LevelSpec
 from ..sketches.pair_sample import PairSampleSpec
 from ..sketches.xi import derive_seed, make_family
 from .keys import key_column
 from .messages import Messages
-from .partial import FAMILY, Feed, SketchPlan
+from .partial import Feed, SketchPlan
 from .weights import product, weight_column
 
 # The column with the number of a tuple's group, which a grouped query adds to the table whose tuples it groups.
@@ -113,7 +114,10 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
     return PreparedScan(
         frame.select(*sent),
         tuple(feeds),
-        {i: sketch_plan(s, plan.seed, weights[i].dtype) for i, s in synopses.items()},
+        {
+            i: sketch_plan(s, plan.seed, weights[i].dtype, plan.family, **family_parameters(plan))
+            for i, s in synopses.items()
+        },
         {i: weights[i].scale for i in synopses},
     )
 
@@ -146,9 +150,13 @@ def _cell_number(synopsis: Synopsis, domains: Mapping[str, DomainPartition]) -> 
     return number
 
 
-def sketch_plan(synopsis: Synopsis, seed: int, dtype: str) -> SketchPlan:
+def sketch_plan(
+    synopsis: Synopsis, seed: int, dtype: str, family: str = "tabulation", **parameters: int
+) -> SketchPlan:
     """The sketch of a planned synopsis: one family per attribute, given by the seed and the join class."""
-    families = tuple(make_family(FAMILY, derive_seed(seed, a.class_name)) for a in synopsis.attributes)
+    families = tuple(
+        make_family(family, derive_seed(seed, a.class_name), **parameters) for a in synopsis.attributes
+    )
     if synopsis.method == LEVEL:
         spec = LevelSpec(families[0].derive(LEVEL), synopsis.buckets, synopsis.rows)
         return SketchPlan(spec, synopsis.sparse)

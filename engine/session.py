@@ -97,6 +97,11 @@ class Session:
         return self._tables
 
     @property
+    def memory(self) -> Memory:
+        """What the catalog remembers of tables and of Spark's settings."""
+        return Memory(self.catalog, self.tables, lambda: self.spark, self._running)
+
+    @property
     def statistics(self) -> KeptStatistics:
         """What the session knows of the virtual relations of its queries."""
         if self._statistics is None:
@@ -104,11 +109,6 @@ class Session:
 
             self._statistics = KeptStatistics()
         return self._statistics
-
-    @property
-    def memory(self) -> Memory:
-        """What the catalog remembers of tables and of Spark's settings."""
-        return Memory(self.catalog, self.tables, lambda: self.spark, self._running)
 
     def table(self, name: str, source: str | Path | DataFrame, **options: Any) -> None:
         """Register a file, folder, DataFrame or Spark table under `name`.

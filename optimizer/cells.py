@@ -1,9 +1,10 @@
 """The keys of a join class as cells: a few weighted representatives from which every joint moment is a sum.
 
 A cell stands for a number of keys that weigh the same in each table. A heavy key is a cell of its own; a key of
-the tables' coordinated pilot samples stands for 1 / p keys; without pilots the rest is spread evenly, the keys of
-the table with fewer among those of the table with more (containment). Where a heavy key of one table is not listed
-in another, the other's figures say with which chance it occurs there and what it then weighs.
+the tables' coordinated pilot samples stands for 1 / p keys; without pilots all light keys of a table have one
+mean weight, the keys of the table with fewer among those of the table with more (containment). Where a heavy key
+of one table is not listed in another, the other's figures say with which chance it occurs there and what it then
+weighs.
 """
 
 from __future__ import annotations
@@ -155,18 +156,23 @@ def _piloted(pilots: Sequence[tuple[KnownKeys, float]], heavy: Ints) -> KeyCells
 
 
 def _contained(members: Sequence[tuple[Relation, Attribute]]) -> KeyCells:
-    """Evenly spread keys; those of a table with fewer are among those of a table with more."""
+    """Light keys of one mean weight, their squares from F2; fewer keys are among more."""
     left = [max(a.distinct - np.count_nonzero(a.heavy.weights), 0.0) for _, a in members]
-    each = []
+    each, squares = [], []
     for (relation, attribute), keys in zip(members, left, strict=True):
-        tuples = max(relation.tuples - float(attribute.heavy.weights.sum()), 0.0)
+        heavy = attribute.heavy.weights.astype(np.float64)
+        tuples = max(relation.tuples - float(heavy.sum()), 0.0)
         each.append(tuples / keys if keys else 0.0)
+        spread = (attribute.self_join_size - float(heavy @ heavy)) / keys if keys else 0.0
+        squares.append(max(spread, each[-1] ** 2))
     steps = sorted({*left} - {0.0})
     below = [0.0, *steps]
-    weights = np.array(
-        [[w if keys >= step else 0.0 for step in steps] for w, keys in zip(each, left, strict=True)]
-    ).reshape(len(members), len(steps))
-    return _light(weights, np.diff(below))
+    there = np.array([[float(keys >= step) for step in steps] for keys in left]).reshape(
+        len(members), len(steps)
+    )
+    return _light(
+        there * np.array(each)[:, np.newaxis], np.diff(below), there * np.array(squares)[:, np.newaxis]
+    )
 
 
 def _to_the_totals(members: Sequence[tuple[Relation, Attribute]], rest: KeyCells) -> KeyCells:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ..errors import BudgetExceeded
 from ..parser.join_graph import Query, Term
+from .candidate import Choice
 from .distinct import DistinctPlanner, check_method, set_tree
 from .fold import ResidualTree, residual_tree, weight_at
 from .messages import Residual
@@ -26,6 +27,8 @@ from .plan import (
     Synopsis,
     most_bytes,
 )
+
+PLANNED = ("exact", "hash", "convolution", "sampled_messages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,36 @@ def _sample(tree: ResidualTree, sample: ClassSample) -> Sample:
         sample.largest_other,
         sample.row_rates,
     )
+
+
+def plan_of(query: Query, choice: Choice, seed: int, sparse: bool = True) -> Plan:
+    """The plan that carries out a choice.
+
+    Parameters
+    ----------
+    query : Query
+        The one whose join tree the choice is for, key types known.
+    choice : Choice
+        By one of the methods `PLANNED`.
+    seed : int
+    sparse : bool
+        Whether sketches start as exact maps.
+
+    Raises
+    ------
+    ValueError
+        For a choice by another method: an exact run has no plan, skimmed and AGMS sketches no synopsis here.
+    """
+    taken = choice.taken
+    if taken.method not in PLANNED:
+        raise ValueError(f"a plan answers by one of {', '.join(PLANNED)}, not by {taken.method}")
+    rows, buckets = taken.rows or choice.objective.rows, taken.buckets or 2
+    found = taken.sample
+    if found is None:
+        return choose(query, seed, rows, buckets, sparse, taken.residual)
+    dense = tuple(int(k) for k in found.dense_keys[0])
+    sample = ClassSample(found.joined, found.probability, dense, found.largest_other)
+    return choose(query, seed, rows, buckets, sparse, taken.residual, sample)
 
 
 def choose_within(

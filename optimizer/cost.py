@@ -1,7 +1,8 @@
 """CPU seconds of a candidate: scans, what they do with each row, what they keep, and jobs.
 
 Constants are nanoseconds of CPU on the machine of the project's measurements (two cores, Spark 4.3, Parquet, bigint
-keys, 20M rows, warm); only their proportions matter for a choice. Wall time, shuffles over a network and wide rows
+keys, 20M rows, warm); only their proportions matter for a choice. Those marked *assumed* have not been measured by
+themselves. Wall time, shuffles over a network and wide rows
 are not modelled.
 """
 
@@ -16,12 +17,14 @@ SCAN_NS = 35.0  # scan with a hash of the key: 0.70 to 0.73 s for 20M rows
 SAMPLE_NS = 4.0  # the filter of a key sample: 0.78 s at 1/256
 KEPT_NS = 330.0  # each row that a sample keeps and groups: 1.17 s at 1/16 against 0.78 s at 1/256
 DENSE_NS = 28.0  # `k IN (dense keys)` on every row: 1.57 s against 1.01 s
-PROBE_NS = 40.0  # a broadcast join's look-up for every row: fitted to a semi-join with 100,000 keys
-GROUP_NS = 55.0  # grouping a row by a key of few values: 2.54 s of a sketch, less the scan, for 20M rows
-GROUPED_KEY_NS = 900.0  # each distinct key that is grouped, shuffled and collected: exact GROUP BY k 8.96 s
+PROBE_NS = 40.0  # assumed: a broadcast join's look-up for every row, between a dense filter and grouping
+GROUP_NS = 55.0  # grouping a row by a key of few values: approx_count_distinct 1.98 s less the scan
+GROUPED_KEY_NS = (
+    900.0  # assumed: each distinct key grouped, shuffled, collected; exact GROUP BY k took 8.96 s
+)
 SKETCH_JVM_NS = 50.0  # packed sign sums of a hash sketch: 1.70 s less the scan
 SKETCH_ARROW_NS = 200.0  # JVM to Python and a numpy hash sketch: 4.69 s less the scan
-CONVOLUTION_NS = 290.0  # the same with two attributes
+CONVOLUTION_NS = 290.0  # two attributes: do-nothing mapInArrow 157, the kernel 127
 AGMS_NS = 0.25  # each atomic sketch, for each row: 267 ns at 1,024
 EXACT_JOIN_NS = 400.0  # Spark's exact join, for each input row of 7.5M: 1.7 times the sketches' CPU
 JOB_S = 0.2  # a warm job: 0.1 to 0.3 s
@@ -62,12 +65,13 @@ def sample(relations: Sequence[Relation], probability: float, dense: int) -> Cos
     return _cost("sample", each * tuples).plus(_jobs(len(relations)))
 
 
-def sampled_messages(relations: Sequence[Relation], first: Relation, kept: float, dense: int) -> Cost:
-    """One filtered scan, then a look-up for every row of the others; `kept` rows are grouped in all."""
-    others = sum(r.tuples for r in relations) - first.tuples
+def sampled_messages(
+    members: Sequence[Relation], others: Sequence[Relation], kept: float, dense: int
+) -> Cost:
+    """Filtered scans of the sampled class, and a look-up for every row of the others; `kept` rows are grouped."""
     each = SAMPLE_NS + (DENSE_NS if dense else 0.0)
-    nanoseconds = each * first.tuples + PROBE_NS * others + KEPT_NS * kept
-    return _cost("sampled messages", nanoseconds).plus(_jobs(len(relations)))
+    nanoseconds = each * sum(r.tuples for r in members) + PROBE_NS * sum(r.tuples for r in others)
+    return _cost("sampled messages", nanoseconds + KEPT_NS * kept).plus(_jobs(len(members) + len(others)))
 
 
 def sketches(relations: Sequence[Relation], attributes: Sequence[int], kind: str, counters: int) -> Cost:

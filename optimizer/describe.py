@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .distinct_count import LEVEL, PAIRS
 from .plan import Attribute, Message, Plan, Synopsis, most_bytes
+from .route import sentence
 
 
 def describe(plan: Plan) -> str:
@@ -12,6 +13,8 @@ def describe(plan: Plan) -> str:
     for scan in plan.scans:
         lines.append(f"  scan {scan.table}")
         lines += [f"    {i}: {_synopsis(plan.synopses[i])}" for i in scan.synopses]
+    if any(s.attributes for s in plan.synopses):
+        lines.append(f"  sketches {sentence(plan)}")
     total = sum(most_bytes(s) for s in plan.synopses)
     lines.append(f"  at most {total / 1024:,.0f} KB of counters")
     return "\n".join(lines)

@@ -21,6 +21,7 @@ from .messages import Fold, JoinTree
 from .relation import Attribute, Relation
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
@@ -74,6 +75,8 @@ class Figures:
     _cells: dict[int, KeyCells] = field(default_factory=dict)
     _received: dict[tuple[int, int], PerTuple] = field(default_factory=dict)
     _contributions: dict[int, Contributions] = field(default_factory=dict)
+    _dense_order: dict[int, Ints] = field(default_factory=dict)
+    _bounds: dict[int, tuple[Ints, Floats, float]] = field(default_factory=dict)
 
     def attribute(self, vertex: int, joined: int) -> Attribute:
         """The figures of a vertex's attribute in a class."""
@@ -106,11 +109,9 @@ class Figures:
         tuples = cells.total(cells.weights[mine])
         if not tuples:
             return PerTuple(0.0, 0.0, 0.0)
-        largest = math.prod(
-            factor * self.heaviest(v, joined)
-            for number, (v, factor) in enumerate(zip(members, most, strict=True))
-            if number != mine
-        )
+        factors = [factor for number, factor in enumerate(most) if number != mine]
+        factors += [self.heaviest(v, joined) for v in members if v != vertex]
+        largest = 0.0 if 0.0 in factors else math.prod(factors)
         weights = cells.counts * cells.weights[mine]
         return PerTuple(float(weights @ means) / tuples, float(weights @ squares) / tuples, largest)
 
@@ -148,6 +149,42 @@ class Figures:
             means, squares, most = self._products(joined)
             self._contributions[joined] = Contributions(self.cells(joined), means, squares, most)
         return self._contributions[joined]
+
+    def dense_order(self, joined: int) -> Ints:
+        """Heavy keys of a class by their expected squared contribution, largest first.
+
+        Keys that cannot contribute are left out: they need no entry.
+        """
+        if joined not in self._dense_order:
+            parts = self.contributions(joined)
+            heavy = parts.cells.heavy
+            keys, inverse = np.unique(parts.cells.keys[heavy], return_inverse=True)
+            squares = np.bincount(inverse, (parts.cells.counts * parts.squares)[heavy], keys.size)
+            order = np.argsort(-squares, kind="stable")
+            self._dense_order[joined] = keys[order[squares[order] > 0.0]]
+        return self._dense_order[joined]
+
+    def largest_unseen(self, joined: int, dense: Ints) -> float:
+        """Bound on the contribution of any key of a class that is not dense; infinite without bounds."""
+        if joined not in self._bounds:
+            self._bounds[joined] = self._heavy_bounds(joined)
+        keys, bounds, rest = self._bounds[joined]
+        return max(float(bounds[~np.isin(keys, dense)].max(initial=0.0)), rest)
+
+    def _heavy_bounds(self, joined: int) -> tuple[Ints, Floats, float]:
+        """The heavy keys, a bound on the contribution of each, and one on that of any other key."""
+        vertices = self.tree.classes[joined].vertices
+        factors = [self.received(v, joined).largest for v in vertices]
+        factor = 0.0 if 0.0 in factors else math.prod(factors)
+        named = [self.attribute(v, joined).heavy for v in vertices]
+        keys = np.unique(np.concatenate([h.keys for h in named]))
+        bounds = np.full(keys.size, factor)
+        for heavy in named:
+            own = np.full(keys.size, heavy.largest_other)
+            own[np.searchsorted(keys, heavy.keys)] = np.abs(heavy.weights)
+            bounds = np.where((bounds == 0) | (own == 0), 0.0, bounds * np.where(bounds == 0, 1.0, own))
+        others = [factor, *(h.largest_other for h in named)]
+        return keys, bounds, 0.0 if 0.0 in others else math.prod(others)
 
     @cached_property
     def total(self) -> float:

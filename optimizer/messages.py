@@ -153,6 +153,7 @@ def fold_orders(
     message_bytes: Callable[[Residual, int], float],
     most_bytes: float,
     allowed: Collection[int] | None = None,
+    tuples: Callable[[int], float] = lambda _: 0.0,
 ) -> tuple[Residual, ...]:
     """The residual trees worth looking at: nothing folded, then the smallest message first, one more each.
 
@@ -165,6 +166,8 @@ def fold_orders(
         No message above this is folded.
     allowed : collection of int, optional
         Vertices that may send; default: all.
+    tuples : callable, optional
+        Tuples of a vertex: of messages of one size that of the smaller table goes first.
 
     Notes
     -----
@@ -178,7 +181,7 @@ def fold_orders(
         sizes = {v: size for v, size in sizes.items() if size <= most_bytes}
         if not sizes:
             break
-        leaf = min(sizes, key=lambda v: (sizes[v], v))
+        leaf = min(sizes, key=lambda v: (sizes[v], tuples(v), v))
         residual = residual.without(leaf, receiver_of(residual, leaf))
         found.append(residual)
     return tuple(found)

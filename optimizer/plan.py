@@ -175,7 +175,8 @@ class Plan:
     `vertices` are the vertices of the query's join graph that remain beside the exact messages: the residual
     join tree, over which `edges` and terms count. With a `sample` the synopses are not sketches: the residual
     tree is joined exactly on the sampled keys. `partitions` are the parts of the domains of partitioned join
-    classes, by name.
+    classes, by name. `family` names the hash family of all sketches, which also says where they are made, see
+    `route`.
     """
 
     query: Query
@@ -187,6 +188,7 @@ class Plan:
     vertices: tuple[int, ...]
     sample: Sample | None = None
     partitions: tuple[tuple[str, DomainPartition], ...] = ()
+    family: str = "tabulation"
 
     @property
     def messages(self) -> tuple[Message, ...]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from ..sketches.sample_regression import LEAST_JOINED, LEAST_KEYS, MOST_LEVERAGE, MOST_REMAINING, MOST_SUBSETS
-from .figures import Contributions, Figures
+from .figures import Contributions
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -139,40 +139,6 @@ def _controls(contributions: Contributions, certain: Bools, totals: Sequence[boo
         if least * float(cells.counts @ (part != 0)) >= LEAST_KEYS:
             rows.append(part)
     return np.array(rows).reshape(len(rows), cells.counts.size)
-
-
-def largest_unseen(figures: Figures, joined: int, dense: Ints) -> float:
-    """Bound on the contribution of any key of a class that is not among the dense ones; infinite without bounds."""
-    vertices = figures.tree.classes[joined].vertices
-    factor = math.prod(figures.received(v, joined).largest for v in vertices)
-    if factor == 0.0:
-        return 0.0
-    named = [figures.attribute(v, joined).heavy for v in vertices]
-    keys = np.setdiff1d(np.concatenate([h.keys for h in named]), dense)
-    bounds = np.ones(keys.size)
-    for heavy in named:
-        at = np.minimum(np.searchsorted(heavy.keys, keys), max(heavy.keys.size - 1, 0))
-        listed = heavy.keys[at] == keys if heavy.keys.size else np.zeros(keys.size, bool)
-        own = np.full(keys.size, heavy.largest_other)
-        own[listed] = np.abs(heavy.weights[at[listed]])
-        with np.errstate(invalid="ignore"):
-            bounds = np.where((bounds == 0) | (own == 0), 0.0, bounds * own)
-    others = [h.largest_other for h in named]
-    rest = 0.0 if 0.0 in others else math.prod(others)
-    return factor * max(float(bounds.max(initial=0.0)), rest)
-
-
-def dense_order(contributions: Contributions) -> tuple[Ints, Floats]:
-    """Heavy keys by their expected squared contribution, largest first, and these squares.
-
-    Keys that cannot contribute are left out: they need no entry.
-    """
-    cells = contributions.cells
-    keys, inverse = np.unique(cells.keys[cells.heavy], return_inverse=True)
-    squares = np.bincount(inverse, (cells.counts * contributions.squares)[cells.heavy], keys.size)
-    order = np.argsort(-squares, kind="stable")
-    order = order[squares[order] > 0.0]
-    return keys[order], squares[order]
 
 
 def is_dense(contributions: Contributions, dense: Ints) -> Bools:

@@ -9,6 +9,7 @@ number of tables.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from ..sketches.two_level_plan import ENTRY_BYTES, TOTAL_BYTES, split_by_itself
 from .figures import Figures
 from .messages import Residual
-from .predict import Predicted, dense_order, is_dense, largest_unseen, sample_variance
+from .predict import Predicted, is_dense, sample_variance
 
 Ints = npt.NDArray[np.int64]
 
@@ -84,7 +85,7 @@ def key_sample(figures: Figures, budget_bytes: float) -> SamplePlan:
     p = [min(1.0, capacity / max(figures.attribute(v, 0).distinct, 1.0)) for v in range(tables)]
     certain = np.repeat(np.array(p)[:, np.newaxis] == 1.0, contributions.cells.counts.size, axis=1)
     variance, _ = sample_variance(contributions, certain, p, (True,) * tables)
-    unseen = largest_unseen(figures, 0, NO_DENSE)
+    unseen = figures.largest_unseen(0, NO_DENSE)
     used = sum(min(capacity, figures.attribute(v, 0).distinct) for v in range(tables))
     return SamplePlan(
         0,
@@ -111,7 +112,7 @@ def two_level_alone(figures: Figures, budget_bytes: float) -> SamplePlan:
         p.append(min(1.0, split.capacity / max(own.distinct - split.dense_keys.size, 1.0)))
         certain[v] = is_dense(contributions, split.dense_keys) | (p[v] == 1.0)
     variance, _ = sample_variance(contributions, certain, p, (True,) * tables)
-    unseen = largest_unseen(figures, 0, NO_DENSE)
+    unseen = figures.largest_unseen(0, NO_DENSE)
     used = sum(min(each, ENTRY_BYTES * figures.attribute(v, 0).distinct + TOTAL_BYTES) for v in range(tables))
     return SamplePlan(
         0,
@@ -133,7 +134,7 @@ def two_level_joint(figures: Figures, budget_bytes: float) -> SamplePlan:
     if entries < 1:
         raise ValueError(f"{budget_bytes:,.0f} bytes hold no sampled key in each of {tables} tables")
     contributions = figures.contributions(0)
-    order, _ = dense_order(contributions)
+    order = figures.dense_order(0)
     found = []
     for share in DENSE_SHARES:
         dense = order[: min(int(share * entries), entries - 1)]
@@ -148,7 +149,7 @@ def two_level_joint(figures: Figures, budget_bytes: float) -> SamplePlan:
         certain = np.repeat(is_dense(contributions, dense)[np.newaxis], tables, axis=0)
         certain |= np.array(p)[:, np.newaxis] == 1.0
         variance, _ = sample_variance(contributions, certain, p, (True,) * tables)
-        unseen = largest_unseen(figures, 0, dense)
+        unseen = figures.largest_unseen(0, dense)
         predicted = Predicted(figures.total, variance, unseen / min(p))
         found.append((predicted, dense, left, min(p), unseen))
     predicted, dense, left, probability, unseen = min(found, key=lambda f: f[0].half_width(0.95))
@@ -158,9 +159,9 @@ def two_level_joint(figures: Figures, budget_bytes: float) -> SamplePlan:
     return SamplePlan(0, (dense,) * tables, (left,) * tables, largest, unseen, probability, used, predicted)
 
 
-def _heaviest_but(figures: Figures, vertex: int, dense: Ints) -> float:
-    """Bound on the weight of any key of a one-class vertex that is not dense."""
-    heavy = figures.attribute(vertex, 0).heavy
+def _heaviest_but(figures: Figures, vertex: int, dense: Ints, joined: int = 0) -> float:
+    """Bound on the weight of any key of a vertex that is not dense."""
+    heavy = figures.attribute(vertex, joined).heavy
     others = np.abs(heavy.weights[~np.isin(heavy.keys, dense)])
     return max(float(others.max(initial=0)), heavy.largest_other)
 
@@ -177,25 +178,24 @@ def sampled_messages(figures: Figures, residual: Residual, joined: int, budget_b
     steps = scan_steps(figures, residual, joined)
     first = steps[0].vertex
     keys = max(figures.attribute(first, joined).distinct, 1.0)
-    order, _ = dense_order(contributions)
     place = figures.tree.classes[joined].vertices.index(first)
     tables = len(figures.tree.classes[joined].vertices)
     totals = tuple(v == place for v in range(tables))
     state = _State(figures, residual, joined, steps)
     found = []
     for share in DENSE_SHARES:
-        entries = _most_entries(state, order, share, keys, budget_bytes)
+        entries = _most_entries(state, share, keys, budget_bytes)
         if entries < 1:
             continue
-        dense = order[: min(int(share * entries), entries - 1)]
+        dense = state.order[: min(int(share * entries), entries - 1)]
         if share and (not dense.size or entries >= keys):
             continue
-        known = is_dense(contributions, dense)
+        known = state.is_dense(dense.size)
         p = min(1.0, (entries - dense.size) / max(keys - dense.size, 1.0))
         certain = np.repeat((known | (p == 1.0))[np.newaxis], tables, axis=0)
         variance, _ = sample_variance(contributions, certain, (p,) * tables, totals)
-        unseen = largest_unseen(figures, joined, dense) if p < 1.0 else 0.0
-        held = state.nbytes(dense, p)
+        unseen = figures.largest_unseen(joined, dense) if p < 1.0 else 0.0
+        held = state.nbytes(dense.size, p)
         found.append(
             (Predicted(figures.total, variance, unseen / p), dense, entries - dense.size, p, unseen, held)
         )
@@ -204,7 +204,19 @@ def sampled_messages(figures: Figures, residual: Residual, joined: int, budget_b
             f"{budget_bytes:,.0f} bytes hold no key of class {figures.tree.classes[joined].name}"
         )
     predicted, dense, left, probability, unseen, held = min(found, key=lambda f: f[0].half_width(0.95))
-    return SamplePlan(joined, (np.sort(dense),), (left,), (), unseen, probability, held, predicted, steps)
+    bounds = _bounds(figures, residual, joined, dense)
+    return SamplePlan(joined, (np.sort(dense),), (left,), bounds, unseen, probability, held, predicted, steps)
+
+
+def _bounds(figures: Figures, residual: Residual, joined: int, dense: Ints) -> tuple[float, ...]:
+    """For each member a bound on the weight of a key that is not dense, with all messages that it receives."""
+    found = []
+    for v in residual.members(joined):
+        folded = [f.sender for f in residual.folds if f.receiver == v and f.joined == joined]
+        factors = [_heaviest_but(figures, u, dense, joined) for u in (v, *folded)]
+        factors += [figures.received(u, joined).largest for u in (v, *folded)]
+        found.append(0.0 if 0.0 in factors else math.prod(factors))
+    return tuple(found)
 
 
 def scan_steps(figures: Figures, residual: Residual, joined: int) -> tuple[Step, ...]:
@@ -242,12 +254,24 @@ class _State:
         self.figures, self.residual, self.joined = figures, residual, joined
         self.contributions = figures.contributions(joined)
         self.first = steps[0].vertex
+        self.order = figures.dense_order(joined)
+        places = np.full(self.contributions.cells.counts.size, self.order.size)
+        by_key = np.argsort(self.order)
+        at = np.searchsorted(self.order[by_key], self.contributions.cells.keys)
+        found = at < self.order.size
+        found[found] = self.order[by_key][at[found]] == self.contributions.cells.keys[found]
+        places[found] = by_key[at[found]]
+        self.places = np.where(self.contributions.cells.heavy, places, self.order.size)
 
-    def nbytes(self, dense: Ints, probability: float) -> float:
+    def is_dense(self, dense: int) -> npt.NDArray[np.bool_]:
+        """Which cells are among so many dense keys."""
+        return np.asarray(self.places < dense)
+
+    def nbytes(self, dense: int, probability: float) -> float:
         """The entries themselves, and the most that the scan of any relation holds beside them."""
         figures, joined = self.figures, self.joined
         vertices = figures.tree.classes[joined].vertices
-        cells, known = self.contributions.cells, is_dense(self.contributions, dense)
+        cells, known = self.contributions.cells, self.is_dense(dense)
         share = cells.counts * np.where(known, 1.0, probability)
         share = share * np.minimum(cells.weights[vertices.index(self.first)], 1.0)
         entries = min(float(share.sum()), figures.attribute(self.first, joined).distinct)
@@ -278,12 +302,12 @@ class _State:
         return held + most
 
 
-def _most_entries(state: _State, order: Ints, share: float, keys: float, budget_bytes: float) -> int:
+def _most_entries(state: _State, share: float, keys: float, budget_bytes: float) -> int:
     """Most entries (dense and sampled) that fit."""
 
     def fits(entries: int) -> bool:
-        dense = order[: min(int(share * entries), entries - 1)]
-        p = min(1.0, (entries - dense.size) / max(keys - dense.size, 1.0))
+        dense = min(int(share * entries), entries - 1, state.order.size)
+        p = min(1.0, (entries - dense) / max(keys - dense, 1.0))
         return state.nbytes(dense, p) <= budget_bytes
 
     low, high = 0, min(int(keys) + 1, int(budget_bytes) // MESSAGE_ENTRY_BYTES)

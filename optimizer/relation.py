@@ -145,7 +145,7 @@ def complete(statistics: RelationStatistics, attributes: int) -> Relation:
     -----
     Without a row count a million tuples; without a distinct count that of the histogram or the pilot, else
     every tuple its own key (which makes messages and samples look as large as they can get); without F2 that of
-    the heavy keys and an even spread of the others.
+    the heavy keys and geometric weights of the others.
     """
     notes = []
     tuples = statistics.tuples
@@ -199,14 +199,13 @@ def _complete_attribute(
     if distinct is None:
         distinct = tuples
         notes.append("every tuple has a key of its own")
-    distinct = min(
-        max(distinct, float(heavy.keys.size), min(tuples, 1.0)), max(tuples, float(heavy.keys.size))
-    )
+    occurring = float(np.count_nonzero(heavy.weights))
+    distinct = min(max(distinct, occurring, min(tuples, 1.0)), max(tuples, occurring))
     f2 = given.self_join_size
     if f2 is None:
         f2 = _self_join_size(given, heavy, pilot, tuples, distinct, row_fraction)
         if given.histogram is None and pilot is None:
-            notes.append("evenly spread keys but for the heavy ones")
+            notes.append("geometric weights of the keys that are not listed")
     f2 = max(f2, tuples**2 / max(distinct, 1.0), float(np.sum(heavy.weights.astype(np.float64) ** 2)))
     return Attribute(distinct, f2, heavy, given.histogram, pilot, row_fraction), notes
 
@@ -230,7 +229,9 @@ def _self_join_size(
     if given.histogram is not None:
         return max(certain, given.histogram.self_join_size)
     left, keys = max(tuples - float(weights.sum()), 0.0), max(distinct - np.count_nonzero(weights), 0.0)
-    return certain + (left**2 / keys if keys else 0.0)
+    # Geometric weights of that mean: 1 for every key of a key column, twice the square of an even spread elsewhere.
+    mean = left / keys if keys else 0.0
+    return certain + keys * max(2.0 * mean**2 - mean, mean**2)
 
 
 def _scaled(heavy: Candidates, row_fraction: float) -> Candidates:

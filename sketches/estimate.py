@@ -25,6 +25,7 @@ from .interval import (
 )
 from .join_tree import Edges, check_join
 from .linear import LinearSketch
+from .spark_families import Folded
 from .sparse import SparseFirstSketch
 
 AnySketch = LinearSketch[Any] | SparseFirstSketch[Any]
@@ -101,7 +102,7 @@ def sum_estimate(
     if known is not None:
         return exact(known)
     rows, counters = _rows(terms, edges, _fewest_rows(terms))
-    free = _free_rows(edges, counters, confidence)
+    free = _free_rows(terms, edges, counters, confidence)
     if free is not None and _agree(rows[free]):
         return Estimate(rows[free][0], rows[free][0], rows[free][0], confidence, True, "measured")
     estimate = median_interval(rows, confidence, _basis(terms))
@@ -149,7 +150,7 @@ def sum_ratio_estimate(
     rows, counters = _rows(numerators, edges, most)
     bottom_rows, bottom_counters = _rows(denominators, edges, most)
     counters += bottom_counters
-    free = _free_rows(edges, counters, confidence)
+    free = _free_rows(numerators, edges, counters, confidence)
     if free is not None and bottom_rows[free].all() and _agree(rows[free] / bottom_rows[free]):
         ratio = float(rows[free][0] / bottom_rows[free][0])
         return Estimate(ratio, ratio, ratio, confidence, True, "measured")
@@ -175,11 +176,15 @@ def known_sum(terms: Sequence[JoinTerm], edges: Edges) -> int | float | None:
 
 
 def _free_rows(
-    edges: Edges, counters: Sequence[NDArray[np.generic]], confidence: float
+    terms: Sequence[JoinTerm], edges: Edges, counters: Sequence[NDArray[np.generic]], confidence: float
 ) -> NDArray[np.bool_] | None:
     """Rows known to have no collisions; only a single join on one attribute lets that be seen."""
     alike = len({array.shape for array in counters}) == 1
-    return collision_free_rows(counters, confidence) if len(edges) == 1 and alike else None
+    if len(edges) != 1 or not alike:
+        return None
+    family = terms[0].sketches[0].spec.families[0]
+    shared = 1 << family.fine_bits if isinstance(family, Folded) else None
+    return collision_free_rows(counters, confidence, shared)
 
 
 def _agree(values: NDArray[np.float64]) -> bool:

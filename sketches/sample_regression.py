@@ -28,8 +28,8 @@ from .gamma_interval import difference_interval, poisson_sum
 from .known_keys import Bools, Floats, Ints, JoinTerms, KnownKeys
 
 LEAST_JOINED = 10  # sampled keys that contribute, for each table
-# Share of the squares that may remain. Measured on skewed keys, a fit that leaves more rests on a few keys:
-# it errs more than no fit and covers 92 % instead of 95 %.
+# Share of the variance that may remain. Since keys that would decide the slopes are left out of the fit, 0.6 errs less
+# than 0.25 in 11 of 18 Zipf cells (z 0.25 to 1, two and three tables, 60 seeds), more in 2, and covers no less in 17.
 MOST_REMAINING = 0.6
 LEAST_DIFFERENCE = 0.05  # share of the largest eigenvalue that a direction needs
 LEAST_KEYS = 5  # sampled keys that a part needs to be a control variate

@@ -18,6 +18,7 @@ from skimql.sketches.two_level_plan import (
     heaviest,
     plan_two_level,
     rest_moments,
+    split_by_itself,
 )
 from skimql.sketches.xi import make_family
 
@@ -152,3 +153,25 @@ def test_senseless_plans_are_refused():
         plan_two_level(table, NOTHING, 23)
     with pytest.raises(ValueError, match="counts of all 2 candidates"):
         gather_candidates([Candidates(np.arange(2), np.arange(2), 0.0)], np.ones((2, 2), int), np.arange(2))
+
+
+def test_without_skew_a_table_alone_names_no_dense_key():
+    flat = np.full(5000, 3)
+    split = split_by_itself(heaviest(np.arange(5000), flat, 200), 5000, float(flat @ flat), 8008)
+    assert split.dense_keys.size == 0
+    assert split.capacity == 500
+    assert split.largest_other == 3
+
+
+def test_a_table_alone_counts_its_heavy_keys():
+    w = np.ones(5000, int)
+    w[:20] = 1000
+    split = split_by_itself(heaviest(np.arange(5000), w, 200), 5000, float(w @ w), 8008)
+    assert set(range(20)) <= set(split.dense_keys)
+    assert split.dense_keys.size + split.capacity == 500
+    assert split.largest_other == 1
+
+
+def test_no_key_fits_into_no_bytes_of_a_table():
+    with pytest.raises(ValueError, match="24 is the least"):
+        split_by_itself(heaviest(np.arange(5), None, 2), 5, 5.0, 20)

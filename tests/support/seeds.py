@@ -10,6 +10,7 @@ from skimql.engine.maintain import add_up
 from skimql.engine.messages import Messages
 from skimql.engine.partial import task
 from skimql.engine.scan import prepare, sketch_plan
+from skimql.optimizer.route import family_parameters
 
 
 class ManySeeds:
@@ -36,7 +37,13 @@ class ManySeeds:
         out = {}
         for prepared, batches in self.scans:
             sketches = {
-                i: sketch_plan(self.plan.synopses[i], seed, getattr(old.spec, "dtype", "int64"))
+                i: sketch_plan(
+                    self.plan.synopses[i],
+                    seed,
+                    getattr(old.spec, "dtype", "int64"),
+                    self.plan.family,
+                    **family_parameters(self.plan),
+                )
                 for i, old in prepared.sketches.items()
             }
             if sparse is not None:
