@@ -24,7 +24,7 @@ from .tables import Frames
 
 DEFAULT_LIMIT_BYTES = 256 << 20
 
-# A key outside the sample counts as heavy if it was met so often among the tuples looked at, and if all such keys
+# A key counts as heavy if it was met so often among the tuples looked at, and if all such keys
 # together make up this share of the result.
 LEAST_HITS = 4
 MATTERS = 0.01
@@ -100,12 +100,14 @@ def run_sample(
     planned = (t for a in plan.aggregates for t in (*a.total, *a.presence))
     terms = tuple(dict.fromkeys(t.synopses for t in planned))
     scans = SampleScans(spark, plan, terms, tables, listener, limit_bytes)
-    found = _Evaluation(plan, terms, scans).contributions(sample)
+    found = Evaluation(plan, terms, scans).contributions(sample)
     return SampleJoin(terms, found, scans.nbytes)
 
 
 @dataclass(frozen=True)
-class _Evaluation:
+class Evaluation:
+    """Evaluates the terms of a plan on the keys that its scans send."""
+
     plan: Plan
     terms: tuple[tuple[int, ...], ...]
     scans: SampleScans
@@ -151,26 +153,33 @@ class _Evaluation:
         return bounds
 
     def _heavy(self, sample: Sample, sent: Sequence[tuple[KnownKeys, Hits]], known: JoinTerms) -> Ints:
-        """Keys outside the sample that, by the tuples looked at one by one, weigh on the result; mostly none.
+        """Keys that, by the tuples looked at one by one, weigh on the result; mostly none.
 
         A key's tuples in a table are the times it was met over the share looked at, and, where it was not, as many as
-        a sampled key has on average.
+        a sampled key has on average. Whether it was sampled plays no part: if it did, a heavy key would count in full
+        where it is not sampled, and by the inverse of the rate where it is.
         """
         counts = [n for n, term in enumerate(self.terms) if all(self._counts(i) for i in term)]
-        if not sample.row_rates or not counts:
+        if not sample.row_rates or sample.rate == 1.0 or not counts:
             return np.empty(0, np.int64)
         keys = np.unique(np.concatenate([h.keys[h.counts >= LEAST_HITS] for _, h in sent]))
         products = np.ones(len(keys))
         for (table, hits), rate in zip(sent, sample.row_rates, strict=True):
-            weights = table.weights[counts[0]]
+            weights = table.weights[counts[0]][~np.isin(table.keys, keys)]
             tuples = np.full(len(keys), float(weights.mean()) if weights.size else 1.0)
             met = np.isin(keys, hits.keys)
             if rate:
                 tuples[met] = hits.counts[np.searchsorted(hits.keys, keys[met])] / rate
             products *= tuples
         order = np.argsort(-products)[:MOST_HEAVY]
-        matters = products[order].sum() > MATTERS * abs(known.total(counts[0]))
-        return np.sort(keys[order]) if matters else np.empty(0, np.int64)
+        heavy = np.sort(keys[order])
+        total, rest = products[order].sum(), self._rest(known, heavy, counts[0])
+        return heavy if total > MATTERS * (total + abs(rest)) else np.empty(0, np.int64)
+
+    def _rest(self, known: JoinTerms, heavy: Ints, column: int) -> float:
+        """The estimate of what all other keys add."""
+        others = ~np.isin(known.keys, heavy)
+        return float(np.sum(known.terms[column][others] / known.probabilities[others]))
 
     def _counts(self, synopsis: int) -> bool:
         weight = self.plan.synopses[synopsis].weight

@@ -29,6 +29,7 @@ HASH_BITS = 40
 # The key of the sampled class, among the columns of the user's table.
 KEY = "`skimql key 0`"
 WHY = "skimql why"
+DRAWN = "skimql drawn"
 
 # Why a tuple was read: its key is in the sample, or it was looked at by itself.
 SAMPLED, LOOKED_AT = 0, 1
@@ -62,7 +63,7 @@ class Grouped:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Keys outside the sample among the tuples looked at, int64 (n,), ascending, and how often each was seen."""
+    """Keys among the tuples looked at, sampled or not: int64 (n,), ascending, and how often each was met."""
 
     keys: Ints
     counts: Ints
@@ -184,9 +185,7 @@ class SampleScans:
         groups = [F.col(n) if n == names[0] else F.when(why == SAMPLED, F.col(n)).alias(n) for n in names]
         sums = [total(w).alias(f"s{n}") for n, w in enumerate(weights.values())]
         most = self._limit // (8 * (1 + len(names) + len(sums)))
-        grouped = (
-            frame.groupBy(why.alias("why"), *groups).agg(F.count(F.lit(1)).alias("n"), *sums).limit(most + 1)
-        )
+        grouped = frame.groupBy(why.alias("why"), *groups).agg(kept.hits.alias("hits"), *sums).limit(most + 1)
         sent = run_job(self._spark, f"sample of {relation.table}", grouped.toArrow, self._listener)
         if sent.num_rows > most:
             raise BudgetExceeded(
@@ -196,14 +195,14 @@ class SampleScans:
             )
         self._sent_bytes += 8 * (len(names) + len(sums)) * sent.num_rows
         sampled = np.asarray(sent["why"]) == SAMPLED
-        looked_at = sent.filter(pa.array(~sampled))
+        hits = _hits(np.asarray(sent["skimql key 0"], np.int64), np.asarray(sent["hits"], np.int64))
         sent = sent.filter(pa.array(sampled))
         at = {s: n for n, s in enumerate(weights)}
         arrays = [np.asarray(sent[f"s{n}"]) / w.scale for n, w in enumerate(weights.values())]
         return _Rows(
             np.array([np.asarray(sent[n]) for n in names], np.int64).reshape(len(names), -1),
             np.array([arrays[at[s]] for s in own], np.float64).reshape(len(own), -1),
-            _hits(np.asarray(looked_at["skimql key 0"], np.int64), np.asarray(looked_at["n"], np.int64)),
+            hits,
         )
 
 
@@ -223,11 +222,15 @@ class _Sampled:
 
     @property
     def why(self) -> Column:
-        return F.col(WHY) if self.row_rate else F.lit(SAMPLED)
+        return F.col(WHY) if self.row_rate and self.rate < 1.0 else F.lit(SAMPLED)
+
+    @property
+    def hits(self) -> Column:
+        return F.count_if(F.col(DRAWN)) if self.row_rate and self.rate < 1.0 else F.lit(0)
 
     def where(self, frame: DataFrame) -> DataFrame:
         if self.rate == 1.0:
-            return frame.withColumn(WHY, F.lit(SAMPLED))
+            return frame
         parts = []
         if self.rate:
             below = max(1, round(self.rate * (1 << HASH_BITS)))
@@ -240,7 +243,8 @@ class _Sampled:
             return frame.where(kept)
         # Every so many tuples one: a heavy key is met in proportion, whether the table is ordered by it or not.
         drawn = f"monotonically_increasing_id() % {max(1, round(1 / self.row_rate))}L = 0L"
-        why = f"CASE WHEN {kept} THEN {SAMPLED} WHEN {drawn} THEN {LOOKED_AT} END"
+        frame = frame.withColumn(DRAWN, F.expr(drawn))
+        why = f"CASE WHEN {kept} THEN {SAMPLED} WHEN `{DRAWN}` THEN {LOOKED_AT} END"
         return frame.withColumn(WHY, F.expr(why)).where(F.col(WHY).isNotNull())
 
 
@@ -255,11 +259,15 @@ class _Among:
     def why(self) -> Column:
         return F.lit(SAMPLED)
 
+    @property
+    def hits(self) -> Column:
+        return F.lit(0)
+
     def where(self, frame: DataFrame) -> DataFrame:
         wanted = self.spark.createDataFrame(pa.table({"skimql wanted": self.keys}))
         return frame.join(F.broadcast(wanted), F.col("skimql key 0") == F.col("skimql wanted"), "left_semi")
 
 
 def _hits(keys: Ints, counts: Ints) -> Hits:
-    order = np.argsort(keys)
-    return Hits(keys[order], counts[order])
+    distinct, which = np.unique(keys[counts > 0], return_inverse=True)
+    return Hits(distinct, np.bincount(which, counts[counts > 0], len(distinct)).astype(np.int64))

@@ -39,6 +39,7 @@ from .tables import Tables
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from .guard import On
     from .planned_run import PlannedRun
     from .sample_run import SampleRun
     from .statistics import KeptStatistics
@@ -212,6 +213,12 @@ class Session:
         from .compare import beside
 
         return beside(answer, exact)
+
+    def guard(self, left: DataFrame, right: DataFrame, on: On, most: float | None = None) -> Answer:
+        """How many rows an inner join of two DataFrames would have; an error above `most`. See `guard.guard`."""
+        from .guard import guard
+
+        return guard(self, left, right, on, most)
 
     def plan(self, text: str) -> Plan:
         """What an approximate query would build, without building it; of a grouped query, for one group."""
