@@ -9,13 +9,20 @@ SOURCES := pyproject.toml py.typed README.md $(wildcard *.py */*.py engine/*/*.p
 DEMO_EXTRAS := demo$(if $(JRE),$(comma)jre)
 comma := ,
 
-.PHONY: demo test check java clean
+.PHONY: demo test check test-cluster test-spark-versions java clean
 
 demo: java .venv/demo$(JRE) .venv/package
 	@$(BIN)/skimql demo
 
 test: java .venv/test$(JRE) .venv/package
 	$(BIN)/python -m pytest
+
+# A standalone cluster on loopback, and the oldest and newest Spark: minutes each, so no part of make test.
+test-cluster: java .venv/test$(JRE) .venv/package
+	tests/cluster.sh $(BIN)/python
+
+test-spark-versions: java
+	PYTHON=$(PYTHON) tests/spark_versions.sh
 
 check: .venv/test$(JRE) .venv/package
 	$(BIN)/ruff check .

@@ -232,13 +232,17 @@ def run(scale: str, folder: Path, seeds: int, rounds: int, names: Sequence[str])
 
 def _of_answer(answer: Answer) -> Figures:
     return {
-        "low": answer.low,
-        "high": answer.high,
+        "low": _number(answer.low),
+        "high": _number(answer.high),
         "exact": answer.exact,
         "bytes": answer.bytes_used,
         "seconds": dict(answer.seconds),
         "notes": list(answer.notes),
     }
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 def summary(records: Sequence[Figures]) -> list[Figures]:

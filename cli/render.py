@@ -41,8 +41,10 @@ def render(result: Any, output: str, sink: TextIO) -> None:
 
 
 def foot_line(answer: Answer) -> str:
-    """One line on how the numbers came about."""
+    """One line on how the numbers came about; the empty text where there is nothing to say."""
     seconds = answer.seconds
+    if answer.exact and "exact" not in seconds:
+        return f"built in {seconds['build']:.1f} s" if "build" in seconds else ""
     if answer.exact or answer.plan is None:
         return f"exact, {seconds.get('exact', 0.0):.1f} s"
     plan = answer.plan

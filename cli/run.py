@@ -84,7 +84,9 @@ def _run_one(session: Session, sql: str, request: Request, talk: Talk) -> None:
     if isinstance(result, Answer) and not request.quiet:
         for note in result.notes:
             talk.print(f"note: {note}")
-        talk.print(foot_line(result), dim=True)
+        foot = foot_line(result)
+        if foot:
+            talk.print(foot, dim=True)
 
 
 def _is_estimated(sql: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -186,6 +185,8 @@ class Answer:
         return self.uncertain is not None and self.uncertain[number]
 
     def _repr_html_(self) -> str:
+        import html
+
         columns = self.columns if self.uncertain is None else (*self.columns, "uncertain")
         head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
         body = ""
@@ -219,6 +220,15 @@ def answer_plan(plan: Plan, joined: Joined, confidence: float) -> Answer:
         bytes_used=joined.nbytes,
         notes=notes,
     )
+
+
+def uncertified_answer(answer: Answer) -> Answer:
+    """The answer with no estimate certified; what makes it so stands in its notes."""
+    rows = tuple(
+        tuple(replace(c, certified=False) if isinstance(c, Estimate) else c for c in row)
+        for row in answer.rows
+    )
+    return replace(answer, rows=rows)
 
 
 def nothing_joins(query: Query) -> Answer:

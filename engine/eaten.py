@@ -107,8 +107,10 @@ def refuse_twice(head: Head, helping: Eaten, frame: DataFrame, sql: str, place: 
     UnsupportedQuery
         ``SKIMQL_ALREADY_APPENDED``; the message names a file or the source, and when it was read.
     DataError
-        ``SKIMQL_SOURCE_CHANGED`` if a file that was read before has changed since.
+        ``SKIMQL_SOURCE_CHANGED`` if a file that was read before has changed since, or is gone from the source: its
+        tuples may stand in a new file now (a rewrite, a compaction).
     """
+    _refuse_rewritten(head, helping, frame, sql, place)
     before = {f.path: (f, e) for e in head.eaten for f in e.files}
     seen = [f for f in helping.files if f.path in before]
     for file in seen:
@@ -133,6 +135,24 @@ def refuse_twice(head: Head, helping: Eaten, frame: DataFrame, sql: str, place: 
                 place,
                 "append what is new only, or REFRESH SKETCH " + head.name,
             )
+
+
+def _refuse_rewritten(head: Head, helping: Eaten, frame: DataFrame, sql: str, place: tuple[int, int]) -> None:
+    earlier = [
+        e for e in head.eaten if (e.source, e.is_table) == (helping.source, helping.is_table) and e.files
+    ]
+    if not earlier:
+        return
+    present = set(_input_files(frame))
+    gone = next((f.path for e in earlier for f in e.files if f.path not in present), None)
+    if gone is not None:
+        raise DataError(
+            f"{gone}, which sketch {head.name} has read, is no file of {helping.source} any more",
+            "SKIMQL_SOURCE_CHANGED",
+            sql,
+            place,
+            f"REFRESH SKETCH {head.name}",
+        )
 
 
 def appended_elsewhere(head: Head, table: Eaten) -> tuple[Eaten, ...]:

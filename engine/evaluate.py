@@ -83,6 +83,8 @@ class Evaluator:
 
     def aggregate(self, planned: PlannedAggregate) -> Estimate:
         """The estimate of one aggregate, clipped by what is known for certain."""
+        if planned.distinct is not None:
+            return self._joined.distinct(planned.distinct, self.confidence)
         if planned.function == "avg":
             return self._joined.ratio(planned.total, planned.presence, self.confidence)
         if planned.function == "sum" and self._joined.known(planned.presence) == 0:

@@ -54,6 +54,11 @@ def exact_frame(query: Query, frames: Frames, numbers: Sequence[int]) -> DataFra
         for part, terms in (("total", aggregate.total), ("presence", aggregate.presence))
         for t, term in enumerate(terms)
     ]
+    sums += [
+        F.count_distinct(*(F.col(factors[f]) for f in aggregate.distinct)).alias(f"d{a}")
+        for a, aggregate in enumerate(query.aggregates)
+        if aggregate.distinct
+    ]
     return joined.groupBy(F.col("number")).agg(*sums)
 
 
@@ -65,10 +70,12 @@ def known_of(query: Query, row: Mapping[str, Any] | None) -> tuple[Estimate, ...
             return 0
         return sum(_scaled(row[f"s{a}_{part}_{t}"] or 0, term.coefficient) for t, term in enumerate(terms))
 
-    return tuple(
-        exact(_value(aggregate, total(a, "total", aggregate.total), total(a, "presence", aggregate.presence)))
-        for a, aggregate in enumerate(query.aggregates)
-    )
+    def value(a: int, aggregate: Aggregate) -> float:
+        if aggregate.distinct:
+            return 0 if row is None else int(row[f"d{a}"])
+        return _value(aggregate, total(a, "total", aggregate.total), total(a, "presence", aggregate.presence))
+
+    return tuple(exact(value(a, aggregate)) for a, aggregate in enumerate(query.aggregates))
 
 
 def _value(aggregate: Aggregate, total: Any, presence: Any) -> float:
@@ -88,7 +95,9 @@ def _scaled(value: Any, coefficient: float) -> Any:
 def _factors(query: Query) -> dict[Factor, str]:
     """A column name for every factor of the query."""
     found = dict.fromkeys(
-        f for a in query.aggregates for term in (*a.total, *a.presence) for f in term.factors
+        f
+        for a in query.aggregates
+        for f in (*(f for term in (*a.total, *a.presence) for f in term.factors), *a.distinct)
     )
     return {factor: f"f{n}" for n, factor in enumerate(found)}
 

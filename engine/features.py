@@ -7,7 +7,10 @@ from ..parser.join_graph import Query
 # Features that take sketches for every group.
 GROUPING = frozenset({"GROUP BY", "HAVING", "ORDER BY", "LIMIT", "OFFSET"})
 
-RUNS = frozenset({"expression over aggregates", "bounds in SELECT"}) | GROUPING
+# Features that take synopses of distinct values.
+DISTINCT = frozenset({"COUNT(DISTINCT)", "set expression"})
+
+RUNS = frozenset({"expression over aggregates", "bounds in SELECT"}) | GROUPING | DISTINCT
 
 
 def is_grouped(query: Query) -> bool:

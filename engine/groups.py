@@ -17,6 +17,7 @@ from ..sketches.interval import Estimate
 from .answer import Answer, misses
 from .choice import chosen, chosen_groups
 from .decide import Row, Truth, condition, show
+from .distinct import built_within
 from .evaluate import Cell, Evaluator
 from .exact_groups import exact_frame, known_of
 from .group_values import Numbered, listed
@@ -48,6 +49,7 @@ class GroupedRun:
     settings: Settings
     listener: ProgressListener | None = None
     _seconds: dict[str, float] = field(default_factory=dict)
+    _notes: tuple[str, ...] = ()
 
     def answer(self) -> Answer:
         """A row for every group that is not known to join nothing, after HAVING, ORDER BY and LIMIT.
@@ -68,7 +70,7 @@ class GroupedRun:
         self._seconds["build"] = time.perf_counter() - started
         started = time.perf_counter()
         rows = self._rows(evaluators, count)
-        notes: tuple[str, ...] = ()
+        notes = self._notes
         missed = self._missed(rows)
         if missed and groups is not None:
             evaluators = self._run_exactly(query, groups, evaluators, missed)
@@ -98,14 +100,20 @@ class GroupedRun:
             plan, known = chosen(query, settings), known_of(query, None)
             return [] if query.groups else [Evaluator(plan, None, settings.confidence, known=known)], None
         if not query.groups:
-            plan = chosen(query, settings)
-            built = build(self.spark, plan, self.tables, self.listener)
+            plan, built, self._notes = built_within(
+                query,
+                lambda too_large: chosen(query, settings, too_large),
+                lambda plan, most: build(self.spark, plan, self.tables, self.listener, most),
+            )
             return [Evaluator(plan, SketchJoin(plan, built), settings.confidence)], None
         groups = listed(self.spark, self.tables, query, settings.max_groups, self.listener)
         if not groups.values:
             return [], groups
-        plans = chosen_groups(query, len(groups.values), settings)
-        built = build(self.spark, plans[0], groups, self.listener)
+        plans, built, self._notes = built_within(
+            query,
+            lambda too_large: chosen_groups(query, len(groups.values), settings, too_large),
+            lambda plans, most: build(self.spark, plans[0], groups, self.listener, most),
+        )
         pairs = zip(plans, groups.values, strict=True)
         return [
             Evaluator(plan, SketchJoin(plan, built), settings.confidence, group) for plan, group in pairs

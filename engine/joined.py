@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
+from ..optimizer.distinct_count import DistinctCount
 from ..optimizer.plan import Plan, PlannedTerm
+from ..sketches.convolution import ConvolutionSpec
 from ..sketches.estimate import JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
 from ..sketches.interval import Estimate
+from ..sketches.sparse import SparseFirstSketch
 from .partial import Built
 
 
@@ -32,10 +36,18 @@ class Joined(Protocol):
     def known(self, terms: Sequence[PlannedTerm]) -> int | float | None:
         """The sum where it is known exactly, else None."""
 
+    def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
+        """The number of distinct values."""
+
 
 @dataclass(frozen=True)
 class SketchJoin:
-    """Linear sketches, one per synopsis of the plan, multiplied along the edges of the residual tree."""
+    """Linear sketches, one per synopsis of the plan, multiplied along the edges of the residual tree.
+
+    Allocation may give the sketches of a term different numbers of rows. Row r of all of them comes from the same
+    functions: a term reads the first rows that all have, and so do the other terms on the same cells, whose errors
+    cancel against its own.
+    """
 
     plan: Plan
     built: Sequence[Built]
@@ -58,6 +70,12 @@ class SketchJoin:
         """See `Joined.known`."""
         return known_sum(self._terms(terms), self._edges)
 
+    def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
+        """See `Joined.distinct`."""
+        from .distinct import count_distinct
+
+        return count_distinct(count, [b.sketch for b in self.built], confidence)
+
     @property
     def _edges(self) -> list[tuple[int, int, int, int]]:
         return [(e.left, e.right, e.left_position, e.right_position) for e in self.plan.edges]
@@ -65,11 +83,35 @@ class SketchJoin:
     def _terms(self, terms: Sequence[PlannedTerm]) -> list[JoinTerm]:
         return [
             JoinTerm(
-                tuple(self.built[i].sketch for i in term.synopses),
+                tuple(self._first_rows(i, self._rows[self._cells(term)]) for i in term.synopses),
                 term.coefficient / math.prod(self.built[i].scale for i in term.synopses),
             )
             for term in terms
         ]
+
+    def _cells(self, term: PlannedTerm) -> tuple[tuple[int, ...], ...]:
+        return tuple(self.plan.synopses[i].cell for i in term.synopses)
+
+    @cached_property
+    def _rows(self) -> dict[tuple[tuple[int, ...], ...], int]:
+        """The rows that all sketches have that are read on the same cells."""
+        found: dict[tuple[tuple[int, ...], ...], int] = {}
+        for term in (t for a in self.plan.aggregates for t in (*a.total, *a.presence)):
+            cells = self._cells(term)
+            least = min(self.built[i].linear.spec.rows for i in term.synopses)
+            found[cells] = min(found.get(cells, least), least)
+        return found
+
+    def _first_rows(self, synopsis: int, rows: int) -> SparseFirstSketch[ConvolutionSpec]:
+        """One sketch object for each size, so that a self-join is seen as one."""
+        key = synopsis, rows
+        if key not in self._cut:
+            self._cut[key] = first_rows(self.built[synopsis].linear, rows)
+        return self._cut[key]
+
+    @cached_property
+    def _cut(self) -> dict[tuple[int, int], SparseFirstSketch[ConvolutionSpec]]:
+        return {}
 
     def _bounds(self, terms: Sequence[PlannedTerm]) -> tuple[float, float]:
         """Provable bounds of a total: no join adds more than the product of the absolute weights.
@@ -84,3 +126,14 @@ class SketchJoin:
             high += most
             low -= most if signed else 0.0
         return low, high
+
+
+def first_rows(sketch: SparseFirstSketch[ConvolutionSpec], rows: int) -> SparseFirstSketch[ConvolutionSpec]:
+    """The sketch of fewer rows that the same tuples make."""
+    if sketch.spec.rows == rows:
+        return sketch
+    spec = replace(sketch.spec, rows=rows)
+    state = sketch.state()
+    if "counters" in state:
+        state["counters"] = state["counters"][:rows]
+    return SparseFirstSketch.from_state(spec, state, sketch.limit_bytes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -29,12 +29,16 @@ METHODS = ("hash", "convolution", "total")
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """The synopses of a query: their plan, where they come from, and how long building took."""
+    """The synopses of a query: their plan, where they come from, and how long building took.
+
+    `stale` says that a table has changed since some were made.
+    """
 
     plan: Plan
     built: tuple[Built, ...]
     notes: tuple[str, ...] = ()
     build_seconds: float = 0.0
+    stale: bool = False
 
 
 @dataclass
@@ -50,9 +54,12 @@ class KeptSketches:
 
     def key_types(self) -> dict[tuple[str, str], str]:
         """Types of key expressions that kept sketches know, by lower-cased table and expression."""
+        heads = self.catalog.heads()
+        ansi = self.session.memory.circumstances().ansi if heads else True
         return {
             (h.table.lower(), key): kind
-            for h in self.catalog.heads()
+            for h in heads
+            if h.ansi == ansi
             for a, own in zip(h.attributes, h.key_types, strict=True)
             for key, kind in zip(a.keys, own, strict=True)
         }
@@ -71,11 +78,11 @@ class KeptSketches:
         """
         if not self.catalog.manifest.sketches:
             return None
-        standing = self._standing(select, query)
+        standing = self._standing(select, query, settings)
         if standing is not None:
             return standing
         found = self.plan(select, query)
-        if found is None:
+        if found is None or _too_large(found.heads, settings):
             return None
         started = time.perf_counter()
         new: tuple[Built, ...] = ()
@@ -88,18 +95,20 @@ class KeptSketches:
                 self.keep(found.plan, dict(zip(found.missing, new, strict=True)))
         seconds = time.perf_counter() - started if found.missing else 0.0
         built = found.all_built(self.catalog.load, new)
-        notes = self._notes(found.heads, [found.plan.synopses[i] for i in found.missing])
-        return Supply(found.plan, built, notes, seconds)
+        stale = self._stale(found.heads)
+        notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)
+        return Supply(found.plan, built, notes, seconds, bool(stale))
 
     def plan(self, select: ApproximateSelect, query: Query) -> Reuse | None:
         """How kept sketches would serve a query, nothing loaded; raises as `supply`."""
-        if select.size_bytes is not None:
+        if select.size_bytes is not None or query.counts_distinct:
             return None
         heads = [h for h in self.catalog.heads() if not other_source(h, self.session.tables)]
-        circumstances = self.session.circumstances
+        circumstances = self.session.memory.circumstances
         if not any(h.table.lower() == v.table.lower() for h in heads for v in query.graph.vertices):
             return None
-        return reuse(query, heads, asked_of(select), circumstances())
+        files = {e.name: f"{self.catalog.where}/{e.file}" for e in self.catalog.manifest.sketches.values()}
+        return reuse(query, heads, asked_of(select), circumstances(), files)
 
     def keep(self, plan: Plan, built: Mapping[int, Built]) -> None:
         """Keep what was built for a query: the virtual relations whose sketches are all among `built`."""
@@ -111,7 +120,7 @@ class KeptSketches:
                     sketches.append(sketch)
         if sketches:
             for sketch in sketches:
-                self.session.remember(sketch.head.table)
+                self.session.memory.remember(sketch.head.table)
             self.catalog.put(*sketches)
 
     def _cached(
@@ -143,7 +152,7 @@ class KeptSketches:
             kept_by="cache",
         )
         try:
-            head = typed(draft, tables, self.session.circumstances(), plan.query.sql, compared=True)
+            head = typed(draft, tables, self.session.memory.circumstances(), plan.query.sql, compared=True)
         except UnsupportedQuery:
             return None
         source = tables.known(one.table).source or one.table
@@ -159,13 +168,13 @@ class KeptSketches:
             name, number = f"{base}_{number}", number + 1
         return name
 
-    def _standing(self, select: ApproximateSelect, query: Query) -> Supply | None:
+    def _standing(self, select: ApproximateSelect, query: Query, settings: Settings) -> Supply | None:
         """From the sketches of a workload that has just this question."""
         if select.options or select.method or select.seed is not None or select.size_bytes is not None:
             return None
         if not self.catalog.manifest.workloads:
             return None
-        from .standing import plan_from, read_by
+        from .standing import plan_from
 
         for workload in self.catalog.manifest.workloads.values():
             entries = [self.catalog.entry(name) for name in workload.sketches]
@@ -173,27 +182,38 @@ class KeptSketches:
             plan = plan_from(workload.plans, query, heads) if len(heads) == len(entries) else None
             if plan is None:
                 continue
-            circumstances = self.session.circumstances()
+            circumstances = self.session.memory.circumstances()
             usable = all(
                 h.ansi == circumstances.ansi
                 and (not h.zoned or h.time_zone == circumstances.time_zone)
                 and not other_source(h, self.session.tables)
                 for h in heads
             )
-            if usable:
-                built = [self.catalog.load(h.name).built[0] for h in heads]
+            if usable and not _too_large(heads, settings):
+                built = tuple(self.catalog.load(h.name).built[0] for h in heads)
                 told = f"from the sketches {workload.name}, as of {heads[0].updated}"
-                notes = (told, *_stale(heads, self.session))
-                return Supply(plan, read_by(plan, built), notes)
+                stale = self._stale(heads)
+                return Supply(plan, built, (told, *stale), stale=bool(stale))
         return None
 
-    def _notes(self, heads: Sequence[Head], missing: Sequence[Synopsis]) -> tuple[str, ...]:
-        told = ", ".join(f"{h.name} (as of {h.updated})" for h in heads)
-        notes = [f"from the kept sketch{'es' if len(heads) > 1 else ''} {told}"]
-        new = dict.fromkeys(f"{s.table} by {', '.join(a.class_name for a in s.attributes)}" for s in missing)
-        if new:
-            notes.append(f"built for this query: {'; '.join(new)}")
-        return (*notes, *_stale(heads, self.session))
+    def _stale(self, heads: Iterable[Head]) -> tuple[str, ...]:
+        """What has changed since the sketches were made, one sentence for each that is out of date."""
+        notes = (stale_note(head, self.session.tables) for head in heads)
+        return tuple(n for n in notes if n)
+
+
+def _notes(heads: Sequence[Head], missing: Sequence[Synopsis]) -> tuple[str, ...]:
+    told = ", ".join(f"{h.name} (as of {h.updated})" for h in heads)
+    notes = [f"from the kept sketch{'es' if len(heads) > 1 else ''} {told}"]
+    new = dict.fromkeys(f"{s.table} by {', '.join(a.class_name for a in s.attributes)}" for s in missing)
+    if new:
+        notes.append(f"built for this query: {'; '.join(new)}")
+    return tuple(notes)
+
+
+def _too_large(heads: Sequence[Head], settings: Settings) -> bool:
+    """Whether the kept sketches alone take more than the session allows a query."""
+    return settings.size_bytes is not None and sum(h.nbytes for h in heads) > settings.size_bytes
 
 
 def asked_of(select: ApproximateSelect) -> Asked:
@@ -212,14 +232,6 @@ def asked_of(select: ApproximateSelect) -> Asked:
         given.sparse if "sparse" in select.options else None,
         select.method,
     )
-
-
-def _stale(heads: Iterable[Head], session: Session) -> Iterator[str]:
-    """What has changed since the sketches were made, one sentence for each that is out of date."""
-    for head in heads:
-        note = stale_note(head, session.tables)
-        if note:
-            yield note
 
 
 def _relations(plan: Plan) -> list[list[int]]:

@@ -86,9 +86,14 @@ def _compared(query: Query, edge: Edge, left: str, right: str, ansi: bool) -> st
 
 
 def expression_type(
-    tables: Tables, table: str, expression: str, sql: str, place: tuple[int, int] | None = None
+    tables: Tables,
+    table: str,
+    expression: str,
+    sql: str,
+    place: tuple[int, int] | None = None,
+    what: str = "join key",
 ) -> str:
-    """The Spark type of a key expression over a table, by analysis; `place` is its span in `sql`.
+    """The Spark type of an expression over a table, by analysis; `place` is its span in `sql`, `what` its role.
 
     Raises
     ------
@@ -102,7 +107,7 @@ def expression_type(
         return kind
     except SPARK_FAULTS as fault:
         raise UnsupportedQuery(
-            f"Spark refuses the join key {expression}: {first_line(fault)}",
+            f"Spark refuses the {what} {expression}: {first_line(fault)}",
             "SKIMQL_BAD_KEY",
             sql,
             place,

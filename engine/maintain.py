@@ -1,31 +1,41 @@
 """One pass per source table feeds every sketch of a plan.
 
-Python workers keep one partial sketch per task and send its counters back; the driver adds them up. Integer
-counters are the same bits whatever the number and order of the partitions.
+Python workers keep one partial sketch per task and send its counters back, and the driver adds them up; or Spark
+makes the sketches itself (see `jvm`). Integer counters are the same bits whatever the number and order of the
+partitions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import DataError, EnvironmentFault, SkimqlError
 from ..optimizer.plan import Plan, Scan
+from ..optimizer.route import TABULATION
 from .jobs import ProgressListener, run_job
-from .messages import Messages
+from .jvm import JvmScan
+from .messages import DEFAULT_LIMIT_BYTES, Messages
 from .partial import PARTIAL_SCHEMA, Built, Partial, received, task
 from .scan import PreparedScan, prepare
+from .shipping import ship
 from .spark import SPARK_FAULTS, first_line
 from .tables import Frames
 from .weights import LEAVES_64_BITS
 
 
 def build(
-    spark: SparkSession, plan: Plan, tables: Frames, listener: ProgressListener | None = None
+    spark: SparkSession,
+    plan: Plan,
+    tables: Frames,
+    listener: ProgressListener | None = None,
+    message_bytes: int | None = DEFAULT_LIMIT_BYTES,
 ) -> tuple[Built, ...]:
-    """Every sketch of the plan, one scan per table, after the exact messages into it.
+    """Every sketch of the plan, one scan per table, after the exact messages into it, of `message_bytes` at most.
 
     Raises
     ------
@@ -35,16 +45,40 @@ def build(
         If Spark refuses an expression, or an argument of SUM is no number.
     """
     built: dict[int, Built] = {}
-    messages = Messages(spark, plan, tables, listener)
+    messages = Messages(spark, plan, tables, listener, message_bytes)
+    passes: list[tuple[Scan, JvmScan]] = []
     for scan in plan.scans:
-        try:
+        with _explained(plan, scan):
             prepared = prepare(plan, scan, tables.frame(scan.table), messages)
-            partials = prepared.columns.mapInArrow(task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA)
-            sent = run_job(spark, f"scan {scan.table}", partials.toArrow, listener)
-            built.update(add_up(prepared, sent.to_pylist()))
-        except (*SPARK_FAULTS, OverflowError) as fault:
-            raise _explained(fault, plan, scan) from fault
+            if plan.family == TABULATION:
+                built.update(_by_workers(spark, scan, prepared, listener))
+            else:
+                run = _runner(spark, scan, listener)
+                passes.append((scan, JvmScan.first(plan, prepared, run)))
+    # A join is exact where all of its maps are: one of them alone is worth no second pass.
+    exact = all(p.few_keys for _, p in passes)
+    for scan, first in passes:
+        with _explained(plan, scan):
+            scales = first.prepared.scales
+            parts = first.partials(exact=exact)
+            built.update({i: Built(part.sketch, part.tally, scales[i]) for i, part in parts.items()})
     return tuple(built[i] for i in range(len(plan.synopses)))
+
+
+def _by_workers(
+    spark: SparkSession, scan: Scan, prepared: PreparedScan, listener: ProgressListener | None
+) -> dict[int, Built]:
+    """The sketches of a scan from Python workers that Spark sends Arrow batches to."""
+    ship(spark)
+    partials = prepared.columns.mapInArrow(task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA)
+    sent = run_job(spark, f"scan {scan.table}", partials.toArrow, listener)
+    return add_up(prepared, sent.to_pylist())
+
+
+def _runner(
+    spark: SparkSession, scan: Scan, listener: ProgressListener | None
+) -> Callable[[DataFrame], pa.Table]:
+    return lambda frame: run_job(spark, f"scan {scan.table}", frame.toArrow, listener)
 
 
 def add_up(prepared: PreparedScan, rows: Iterable[dict[str, Any]]) -> dict[int, Built]:
@@ -56,7 +90,15 @@ def add_up(prepared: PreparedScan, rows: Iterable[dict[str, Any]]) -> dict[int, 
     return {i: Built(whole.sketch, whole.tally, prepared.scales[i]) for i, whole in wholes.items()}
 
 
-def _explained(fault: Exception, plan: Plan, scan: Scan) -> SkimqlError:
+@contextmanager
+def _explained(plan: Plan, scan: Scan) -> Iterator[None]:
+    try:
+        yield
+    except (*SPARK_FAULTS, OverflowError, ValueError) as fault:
+        raise _explanation(fault, plan, scan) from fault
+
+
+def _explanation(fault: Exception, plan: Plan, scan: Scan) -> SkimqlError:
     """Spark's complaint with the table, the keys, and what to install where a worker lacks a library."""
     text = str(fault)
     if "ModuleNotFoundError" in text:
@@ -75,7 +117,7 @@ def _explained(fault: Exception, plan: Plan, scan: Scan) -> SkimqlError:
         )
     # An error that our own code raised in a worker stands on a line of its own at the end of a traceback.
     own = [x.split(": ", 1)[1] for x in text.splitlines() if x.startswith("ValueError: ")]
-    said = own[-1] if own else first_line(fault)
+    said = str(fault) if isinstance(fault, ValueError) else own[-1] if own else first_line(fault)
     keys = {
         f"{key} as {kind}"
         for i in scan.synopses

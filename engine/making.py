@@ -139,11 +139,11 @@ def build_synopses(
 def stored(head: Head, built: Sequence[Built]) -> StoredSketch:
     """A head with its finished sketches, measured."""
     measures = tuple(
-        Measure(w, b.sketch.spec.dtype, b.scale, b.tally, b.sketch.exact is not None, b.sketch.nbytes)
+        Measure(w, b.linear.spec.dtype, b.scale, b.tally, b.linear.exact is not None, b.sketch.nbytes)
         for w, b in zip(head.weights, built, strict=True)
     )
-    families = built[0].sketch.spec.families
-    limit = built[0].sketch.limit_bytes
+    families = built[0].linear.spec.families
+    limit = built[0].linear.limit_bytes
     whole = replace(head, measures=measures, families=families, limit_bytes=limit, program=_program())
     return StoredSketch(whole, tuple(built))
 

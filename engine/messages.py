@@ -25,9 +25,9 @@ DEFAULT_LIMIT_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A message that has arrived: its rows, and the column that holds the weight of each of its variants."""
+    """A message: its rows (None if it stays with Spark), and the column with the weight of each of its variants."""
 
-    rows: pa.Table
+    rows: pa.Table | None
     frame: DataFrame
     weights: dict[Message, WeightColumn]
 
@@ -39,8 +39,9 @@ class Messages:
     ----------
     spark, plan, tables, listener
         As for `maintain.build`.
-    limit_bytes : int
-        Bytes that one message may take, at 8 bytes a key and 8 a weight.
+    limit_bytes : int or None
+        Bytes that one message may take, at 8 bytes a key and 8 a weight. None leaves messages with Spark, which joins
+        them as it sees fit, whatever their size.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Messages:
         plan: Plan,
         tables: Frames,
         listener: ProgressListener | None = None,
-        limit_bytes: int = DEFAULT_LIMIT_BYTES,
+        limit_bytes: int | None = DEFAULT_LIMIT_BYTES,
     ) -> None:
         self._spark, self._tables, self._sql = spark, tables, plan.query.sql
         self._listener, self._limit = listener, limit_bytes
@@ -61,7 +62,7 @@ class Messages:
     @property
     def nbytes(self) -> int:
         """Bytes of all messages that have arrived."""
-        return sum(s.rows.nbytes for s in self._sent.values())
+        return sum(s.rows.nbytes for s in self._sent.values() if s.rows is not None)
 
     def joined(
         self, frame: DataFrame, receivers: Sequence[tuple[Message, ...]]
@@ -88,7 +89,8 @@ class Messages:
             key = self._name(relation, "key")
             to_all = all(relation in r for r in relations)
             condition = key_column(relation.receiver) == F.col(key)
-            frame = frame.join(F.broadcast(sent.frame), condition, "inner" if to_all else "left")
+            rows = sent.frame if sent.rows is None else F.broadcast(sent.frame)
+            frame = frame.join(rows, condition, "inner" if to_all else "left")
             if not to_all:
                 present[relation] = F.col(key).isNotNull()
         return frame, present
@@ -120,16 +122,18 @@ class Messages:
         grouped = frame.groupBy(key_column(relation.sender).alias(key)).agg(
             *(total(c).alias(n) for c, n in zip(columns, names, strict=True))
         )
+        weights = {
+            v: WeightColumn(F.coalesce(F.col(n), F.lit(0).cast(_TYPES[c.dtype])), c.dtype, c.scale)
+            for v, c, n in zip(variants, columns, names, strict=True)
+        }
+        if self._limit is None:
+            return Sent(None, grouped, weights)
         most = self._limit // (8 * (1 + len(names)))
         rows = run_job(
             self._spark, f"message from {relation.table}", grouped.limit(most + 1).toArrow, self._listener
         )
         if rows.num_rows > most:
             raise MessageTooLarge(relation, self._limit, self._sql)
-        weights = {
-            v: WeightColumn(F.coalesce(F.col(n), F.lit(0).cast(_TYPES[c.dtype])), c.dtype, c.scale)
-            for v, c, n in zip(variants, columns, names, strict=True)
-        }
         return Sent(rows, self._spark.createDataFrame(rows), weights)
 
     def _name(self, relation: Message, part: str) -> str:

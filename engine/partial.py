@@ -13,39 +13,79 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ..optimizer.partition import DomainPartition
 from ..sketches.accumulate import Weights
 from ..sketches.convolution import ConvolutionSpec
+from ..sketches.level import LevelSpec
+from ..sketches.pair_sample import PairSampleSpec
 from ..sketches.sparse import SparseFirstSketch, update_sparse_first
+from ..sketches.sparse_level import SparseLevelSketch
+from ..sketches.sparse_pairs import SparsePairSample
 
-# One row per partial sketch; its arrays as little-endian bytes: counters, or the keys and weights of an exact map.
+# One row per partial sketch: the arrays of its state by name, as little-endian bytes.
 PARTIAL_SCHEMA = (
-    "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, counters BINARY, keys BINARY, weights BINARY"
+    "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, "
+    "arrays ARRAY<STRUCT<name: STRING, dtype: STRING, shape: ARRAY<BIGINT>, data: BINARY>>"
 )
 # The hash family of every sketch that is built.
 FAMILY = "tabulation"
 
-_ARRAYS = ("counters", "keys", "weights")
 _ARROW_SCHEMA = pa.schema(
     [
         ("synopsis", pa.int32()),
         ("tuples", pa.int64()),
         ("mass", pa.float64()),
         ("negative", pa.int64()),
-        *((name, pa.binary()) for name in _ARRAYS),
+        (
+            "arrays",
+            pa.list_(
+                pa.struct(
+                    [
+                        ("name", pa.string()),
+                        ("dtype", pa.string()),
+                        ("shape", pa.list_(pa.int64())),
+                        ("data", pa.binary()),
+                    ]
+                )
+            ),
+        ),
     ]
 )
+
+# A sketch of join keys; one of distinct values; one of pairs of values.
+Sketch = SparseFirstSketch[ConvolutionSpec] | SparseLevelSketch | SparsePairSample
 
 
 @dataclass(frozen=True, slots=True)
 class SketchPlan:
     """One sketch to build: its spec, and whether it may start as an exact map."""
 
-    spec: ConvolutionSpec
+    spec: ConvolutionSpec | LevelSpec | PairSampleSpec
     sparse: bool = True
 
-    def empty(self) -> SparseFirstSketch[ConvolutionSpec]:
+    def empty(self) -> Sketch:
         """A sketch of no tuples."""
-        return SparseFirstSketch(self.spec, None if self.sparse else 0)
+        match self.spec:
+            case LevelSpec():
+                return SparseLevelSketch(self.spec, self._limit)
+            case PairSampleSpec():
+                return SparsePairSample(self.spec, self._limit)
+            case _:
+                return SparseFirstSketch(self.spec, self._limit)
+
+    def restored(self, state: Mapping[str, NDArray[Any]]) -> Sketch:
+        """The sketch of that state."""
+        match self.spec:
+            case LevelSpec():
+                return SparseLevelSketch.from_state(self.spec, state, self._limit)
+            case PairSampleSpec():
+                return SparsePairSample.from_state(self.spec, state, self._limit)
+            case _:
+                return SparseFirstSketch.from_state(self.spec, state, self._limit)
+
+    @property
+    def _limit(self) -> int | None:
+        return None if self.sparse else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +95,8 @@ class Feed:
     `mask` (BOOLEAN), `keys` (BIGINT, one per attribute) and `weights` (BIGINT or DOUBLE, one per synopsis) are
     column names; None stands for every tuple, and for a weight of 1. With `group` (BIGINT, the name of a column of
     group numbers) the sketches differ from group to group: `members` has them by group number, `synopses` none.
+    With `partitions` (one for each key, None where its domain is whole) they differ from cell to cell, by its number
+    in C order over the parts.
     """
 
     mask: str | None
@@ -63,6 +105,7 @@ class Feed:
     synopses: tuple[int, ...]
     group: str | None = None
     members: tuple[tuple[int, ...], ...] = ()
+    partitions: tuple[DomainPartition | None, ...] = ()
 
 
 @dataclass(slots=True)
@@ -87,7 +130,7 @@ class Tally:
 class Partial:
     """A sketch of some of the tuples, and their tally."""
 
-    sketch: SparseFirstSketch[ConvolutionSpec]
+    sketch: Sketch
     tally: Tally
 
     @classmethod
@@ -97,7 +140,7 @@ class Partial:
 
     def merge(self, other: Partial) -> None:
         """Add the tuples of `other`; OverflowError if a counter could leave 64 bits."""
-        self.sketch.merge(other.sketch)
+        self.sketch.merge(other.sketch)  # type: ignore[arg-type]  # one plan made both
         self.tally.add(other.tally)
 
 
@@ -105,9 +148,17 @@ class Partial:
 class Built:
     """A finished sketch, its tally, and the factor that made its weights integers (1 but for DECIMAL)."""
 
-    sketch: SparseFirstSketch[ConvolutionSpec]
+    sketch: Sketch
     tally: Tally
     scale: float
+
+    @property
+    def linear(self) -> SparseFirstSketch[ConvolutionSpec]:
+        """The sketch, which must be one of join keys."""
+        assert isinstance(self.sketch, SparseFirstSketch), (
+            "a sketch of distinct values has no join to estimate"
+        )
+        return self.sketch
 
 
 def task(
@@ -130,15 +181,8 @@ def task(
 
 def received(row: Mapping[str, Any], plan: SketchPlan) -> Partial:
     """The partial sketch in one row of what a task sent."""
-    spec = plan.spec
-    if row["counters"] is not None:
-        state = {"counters": _array(row["counters"], spec.dtype).reshape(spec.shape)}
-    else:
-        weights = _array(row["weights"], spec.dtype)
-        keys = _array(row["keys"], "int64").reshape(len(weights), len(spec.families))
-        state = {"keys": keys, "weights": weights}
-    sketch = SparseFirstSketch.from_state(spec, state, None if plan.sparse else 0)
-    return Partial(sketch, Tally(row["tuples"], row["mass"], row["negative"]))
+    state = {a["name"]: _array(a["data"], a["dtype"]).reshape(a["shape"]) for a in row["arrays"]}
+    return Partial(plan.restored(state), Tally(row["tuples"], row["mass"], row["negative"]))
 
 
 def _array(data: bytes, dtype: str) -> NDArray[Any]:
@@ -146,12 +190,16 @@ def _array(data: bytes, dtype: str) -> NDArray[Any]:
 
 
 def _row(synopsis: int, part: Partial) -> pa.RecordBatch:
-    state = part.sketch.state()
     arrays = [
-        state[name].astype(state[name].dtype.newbyteorder("<")).tobytes() if name in state else None
-        for name in _ARRAYS
+        {
+            "name": name,
+            "dtype": array.dtype.name,
+            "shape": list(array.shape),
+            "data": array.astype(array.dtype.newbyteorder("<")).tobytes(),
+        }
+        for name, array in part.sketch.state().items()
     ]
-    values = [synopsis, part.tally.tuples, part.tally.mass, part.tally.negative, *arrays]
+    values = [synopsis, part.tally.tuples, part.tally.mass, part.tally.negative, arrays]
     return pa.RecordBatch.from_arrays(
         [pa.array([v], f.type) for v, f in zip(values, _ARROW_SCHEMA, strict=True)], schema=_ARROW_SCHEMA
     )
@@ -168,17 +216,31 @@ def _joining(batch: pa.RecordBatch, feed: Feed) -> Iterator[tuple[tuple[int, ...
             kept = column.is_valid() if kept is None else pc.and_(kept, column.is_valid())
     if kept is not None:
         batch = batch.filter(kept)
-    if feed.group is None:
-        parts = [(feed.synopses, batch)]
+    if feed.group is not None:
+        batch = batch.filter(batch.column(feed.group).is_valid())  # no number, no group
+        parts = _cut(batch, batch.column(feed.group).to_numpy())
+    elif feed.partitions:
+        parts = _cut(batch, _cells(batch, feed))
     else:
-        parts = [(feed.members[g], tuples) for g, tuples in _by_group(batch, feed.group)]
-    yield from (part for part in parts if part[1].num_rows)
+        parts = iter([(0, batch)])
+    for number, tuples in parts:
+        if tuples.num_rows:
+            yield feed.members[number] if feed.members else feed.synopses, tuples
 
 
-def _by_group(batch: pa.RecordBatch, column: str) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The batch cut into its groups, each a slice of the batch sorted once; no number, no group."""
-    batch = batch.filter(batch.column(column).is_valid())
-    numbers = batch.column(column).to_numpy()
+def _cells(batch: pa.RecordBatch, feed: Feed) -> NDArray[np.int64]:
+    """The cell of every tuple: the parts that its keys lie in, as one number."""
+    numbers = np.zeros(batch.num_rows, np.int64)
+    for name, partition in zip(feed.keys, feed.partitions, strict=True):
+        if partition is not None:
+            numbers = numbers * partition.count + partition.part_of(batch.column(name).to_numpy())
+    return numbers
+
+
+def _cut(batch: pa.RecordBatch, numbers: NDArray[np.int64]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The tuples of each number, each a slice of the batch sorted once."""
+    if not batch.num_rows:
+        return
     order = np.argsort(numbers, kind="stable")
     batch = batch.take(pa.array(order))
     groups, starts = np.unique(numbers[order], return_index=True)
@@ -193,7 +255,13 @@ def _update(batch: pa.RecordBatch, feed: Feed, parts: list[Partial]) -> None:
     # A total has no keys that would tell how many tuples there are.
     ones = None if keys else np.ones(batch.num_rows, dtype=np.int64)
     weights = [ones if name is None else batch.column(name).to_numpy() for name in feed.weights]
-    update_sparse_first([part.sketch for part in parts], keys, weights)
+    linear = [
+        (p.sketch, w) for p, w in zip(parts, weights, strict=True) if isinstance(p.sketch, SparseFirstSketch)
+    ]
+    update_sparse_first([sketch for sketch, _ in linear], keys, [w for _, w in linear])
+    for part in parts:
+        if not isinstance(part.sketch, SparseFirstSketch):
+            part.sketch.update(*keys)
     for part, weight in zip(parts, weights, strict=True):
         part.tally.add(_tally(batch.num_rows, weight))
 

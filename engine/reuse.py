@@ -100,12 +100,14 @@ class Reuse:
         for i, (candidate, weight) in self.kept.items():
             sketch = load(candidate.head.name)
             built = sketch.built[sketch.head.weights.index(weight)]
-            sized = _of_size(built.sketch, self.plan.synopses[i].rows, self.plan.synopses[i].buckets)
+            sized = _of_size(built.linear, self.plan.synopses[i].rows, self.plan.synopses[i].buckets)
             found[i] = replace(built, sketch=in_order(sized, candidate.order))
         return tuple(found[i] for i in range(len(found)))
 
 
-def reuse(query: Query, heads: Sequence[Head], asked: Asked, now: Circumstances) -> Reuse | None:
+def reuse(
+    query: Query, heads: Sequence[Head], asked: Asked, now: Circumstances, files: Mapping[str, str]
+) -> Reuse | None:
     """How kept sketches serve a query, or None where none does.
 
     Parameters
@@ -116,6 +118,8 @@ def reuse(query: Query, heads: Sequence[Head], asked: Asked, now: Circumstances)
     asked : Asked
     now : Circumstances
         Of the Spark session that would run the query.
+    files : mapping of str to str
+        Where each sketch lies, by its name, for messages.
 
     Raises
     ------
@@ -133,7 +137,7 @@ def reuse(query: Query, heads: Sequence[Head], asked: Asked, now: Circumstances)
         return None
     best = _Search(query, choices).best()
     if len(best) < len(choices) and all(choices):
-        _refuse_unlike(query, choices)
+        _refuse_unlike(query, choices, files)
     if not best:
         return None
     return _planned(query, best)
@@ -187,6 +191,7 @@ def _candidates(
         or (head.zoned and head.time_zone != now.time_zone)
         or not weights <= set(head.weights)
         or not asked.allows(head)
+        or head.cell
     ):
         return
     for order in permutations(range(len(edges))):
@@ -308,23 +313,31 @@ def _planned(query: Query, taken: Mapping[int, Candidate]) -> Reuse:
     return Reuse(plan, kept)
 
 
-def _refuse_unlike(query: Query, choices: Sequence[Sequence[Candidate]]) -> None:
-    """Raise where two vertices have sketches that no choice makes fit, for another reason than their classes."""
+def _refuse_unlike(query: Query, choices: Sequence[Sequence[Candidate]], files: Mapping[str, str]) -> None:
+    """Raise where two vertices have sketches that no choice makes fit, for another reason than their classes.
+
+    Only what somebody has made by a statement counts: what `cache` kept goes unused in silence.
+    """
+    made = [[c for c in own if c.head.kept_by == "statement"] for own in choices]
+    if not all(made):
+        return
     for u, v in combinations(range(len(choices)), 2):
-        reasons = [(a, b, conflict(query, u, a, v, b)) for a, b in product(choices[u], choices[v])]
+        reasons = [(a, b, conflict(query, u, a, v, b)) for a, b in product(made[u], made[v])]
         if all(reason in ("size", "seed", "family") for _, _, reason in reasons):
             a, b, reason = reasons[0]
+            assert reason is not None, "all have one"
             raise IncompatibleSketches(
-                f"{_told(a.head, reason)} and {_told(b.head, reason)} cannot be joined",
+                f"{_told(a.head, reason, files)} and {_told(b.head, reason, files)} cannot be joined",
                 sql=query.sql,
                 hint=f"CREATE OR REPLACE SKETCH {b.head.name} ... with the same {reason}, or OPTIONS (...) here to"
                 " build what they ask for",
             )
 
 
-def _told(head: Head, reason: str | None) -> str:
-    if reason == "size":
-        return f"sketch {head.name} of {head.rows} rows x {head.buckets:,} buckets"
-    if reason == "seed":
-        return f"sketch {head.name} of seed {head.seed}"
-    return f"sketch {head.name} of {' and '.join(str(f) for f in head.families)}"
+def _told(head: Head, reason: str, files: Mapping[str, str]) -> str:
+    what = {
+        "size": f"{head.rows} rows x {head.buckets:,} buckets",
+        "seed": f"seed {head.seed}",
+        "family": " and ".join(str(f) for f in head.families),
+    }
+    return f"sketch {head.name} of {what[reason]} ({files[head.name]})"

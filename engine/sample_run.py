@@ -6,22 +6,28 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F
+
 from ..optimizer.choose import ClassSample, choose
-from ..optimizer.first_sample import enlarged, first_sample
+from ..optimizer.first_sample import Size, enlarged, first_sample, is_large
 from ..optimizer.plan import Plan
 from ..parser.join_graph import Query
 from ..sketches.interval import Estimate
 from .answer import Answer, answer_plan, half_width
 from .column_statistics import files_of
-from .jobs import ProgressListener
+from .jobs import ProgressListener, run_job
 from .sampled import run_sample
 from .settings import Settings
 from .tables import Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Tuples of a table on which its filter is tried.
+GLANCE = 20_000
 
 # Samples of one query, the first among them.
 MOST_TRIES = 3
@@ -48,25 +54,52 @@ class SampleRun:
     exact: Callable[[], Answer]
     listener: ProgressListener | None = None
 
+    def applies(self) -> bool:
+        """Whether the tables are large, by what is known of them without a job."""
+        return is_large(self._tuples)
+
     def first(self) -> ClassSample | None:
-        """The sample to begin with, or None where the tables are not large, or of unknown size."""
-        scanned = []
-        for vertex in self.query.graph.vertices:
-            frame = self.tables.frame(vertex.table)
-            scanned.append(files_of(self.tables, vertex.table, frame, count=True).tuples)
-        return first_sample(self.query.graph, scanned)
+        """The sample to begin with, or None where the exact run looks cheaper."""
+        return first_sample(self.query.graph, self._sizes())
+
+    @cached_property
+    def _tuples(self) -> list[float | None]:
+        """Tuples of the table of each vertex, where files tell."""
+        return [
+            files_of(self.tables, v.table, self.tables.frame(v.table), count=True).tuples
+            for v in self.query.graph.vertices
+        ]
+
+    def _sizes(self) -> list[Size]:
+        """Tuples of each vertex, and what its filter keeps of the first ones: one small job."""
+        vertices = self.query.graph.vertices
+        glances = []
+        for number, vertex in enumerate(vertices):
+            if vertex.filter is not None:
+                first = self.tables.frame(vertex.table).limit(GLANCE)
+                kept = F.count(F.when(F.expr(vertex.filter), 1))
+                glances.append(
+                    first.agg(F.lit(number).alias("v"), kept.alias("kept"), F.count(F.lit(1)).alias("n"))
+                )
+        shares = [1.0] * len(vertices)
+        if glances:
+            seen = reduce(lambda a, b: a.union(b), glances)
+            for row in run_job(self.spark, "a glance at the filters", seen.collect, self.listener):
+                shares[row["v"]] = row["kept"] / max(row["n"], 1)
+        return [Size(t or 0.0, share) for t, share in zip(self._tuples, shares, strict=True)]
 
     def plan(self, sample: ClassSample) -> Plan:
         """The plan that a sample makes."""
         return choose(self.query, self.settings.seed, 0, 0, sample=sample)
 
-    def answer(self, sample: ClassSample) -> Answer:
+    def answer(self) -> Answer:
         """The answer within the asked error: from a sample, or exact where that is cheaper."""
         started = time.perf_counter()
         notes: tuple[str, ...] = ()
-        rate: float | None = sample.rate
+        sample = self.first()
+        rate = None if sample is None else sample.rate
         for _ in range(MOST_TRIES):
-            if rate is None:
+            if sample is None or rate is None:
                 break
             sample = replace(sample, rate=min(rate, 1.0))
             plan = self.plan(sample)

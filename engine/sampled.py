@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.sql import SparkSession
 
+from ..optimizer.distinct_count import DistinctCount
 from ..optimizer.plan import Plan, PlannedTerm, Sample
 from ..sketches.interval import Estimate
 from ..sketches.known_keys import JoinTerms, KnownKeys, combined, join_terms, with_certain
@@ -64,6 +65,10 @@ class SampleJoin:
         """See `Joined.known`."""
         columns = combined(self.contributions, [self._coefficients(terms)])
         return columns.total() if is_complete(columns) else None
+
+    def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
+        """Never asked: a plan that counts distinct values has no sample of join keys."""
+        raise ValueError("distinct values are not counted on a sample of join keys")
 
     def _coefficients(self, terms: Sequence[PlannedTerm]) -> Floats:
         coefficients = np.zeros(len(self.terms))

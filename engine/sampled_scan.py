@@ -22,9 +22,13 @@ from .jobs import ProgressListener, run_job
 from .keys import key_column
 from .messages import Messages
 from .tables import Frames
-from .weights import WeightColumn, product, total, weight_column
+from .weights import product, total, weight_column
 
 HASH_BITS = 40
+
+# The key of the sampled class, among the columns of the user's table.
+KEY = "`skimql key 0`"
+WHY = "skimql why"
 
 # Why a tuple was read: its key is in the sample, or it was looked at by itself.
 SAMPLED, LOOKED_AT = 0, 1
@@ -34,8 +38,18 @@ Floats = npt.NDArray[np.float64]
 
 
 def sample_family(seed: int, class_name: str) -> XxHash64:
-    """The hash that decides which keys of a class are sampled: the same in Spark and in numpy."""
-    return XxHash64(derive_seed(seed, f"sample {class_name}"))
+    """The hash that decides which keys of a class are sampled: the same in Spark and in numpy.
+
+    Its seed is eight letters: XXH64 does not tell eight bytes of text from a BIGINT, and Spark compiles text as a
+    parameter, so that another seed needs no new code.
+    """
+    digits = f"{derive_seed(seed, f'sample {class_name}'):016x}"[-8:]
+    return XxHash64(int.from_bytes(digits.encode("ascii"), "little"))
+
+
+def seed_text(family: XxHash64) -> str:
+    """The letters of a seed of `sample_family`."""
+    return family.seed.to_bytes(8, "little").decode("ascii")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +164,14 @@ class SampleScans:
         frame = self._tables.frame(relation.table)
         if relation.filter is not None:
             frame = frame.where(relation.filter)
+        # The sample first: neither weights nor messages are looked at for what it leaves out.
+        names = [f"skimql key {n}" for n in range(len(positions))]
+        frame = frame.withColumns(
+            {name: key_column(relation.attributes[p]) for name, p in zip(names, positions, strict=True)}
+        )
+        frame = kept.where(frame)
+        for name in names:
+            frame = frame.where(F.col(name).isNotNull())
         frame, _ = self._messages.joined(frame, [s.messages for s in own])
         weights = {
             s: product(
@@ -157,19 +179,10 @@ class SampleScans:
             )
             for s in dict.fromkeys(own)
         }
-        keys = [key_column(relation.attributes[p]).alias(f"k{n}") for n, p in enumerate(positions)]
-        columns = [w.column.alias(f"w{n}") for n, w in enumerate(weights.values()) if w.column is not None]
-        frame = kept.where(frame.select(*keys, *columns))
-        names = [f"k{n}" for n in range(len(positions))]
-        for name in names:
-            frame = frame.where(F.col(name).isNotNull())
-        sums = [
-            total(WeightColumn(None if w.column is None else F.col(f"w{n}"), w.dtype)).alias(f"s{n}")
-            for n, w in enumerate(weights.values())
-        ]
         why = kept.why
         # Of a tuple looked at by itself only the first key is asked.
-        groups = [F.col(n) if n == "k0" else F.when(why == SAMPLED, F.col(n)).alias(n) for n in names]
+        groups = [F.col(n) if n == names[0] else F.when(why == SAMPLED, F.col(n)).alias(n) for n in names]
+        sums = [total(w).alias(f"s{n}") for n, w in enumerate(weights.values())]
         most = self._limit // (8 * (1 + len(names) + len(sums)))
         grouped = (
             frame.groupBy(why.alias("why"), *groups).agg(F.count(F.lit(1)).alias("n"), *sums).limit(most + 1)
@@ -190,7 +203,7 @@ class SampleScans:
         return _Rows(
             np.array([np.asarray(sent[n]) for n in names], np.int64).reshape(len(names), -1),
             np.array([arrays[at[s]] for s in own], np.float64).reshape(len(own), -1),
-            _hits(np.asarray(looked_at["k0"], np.int64), np.asarray(looked_at["n"], np.int64)),
+            _hits(np.asarray(looked_at["skimql key 0"], np.int64), np.asarray(looked_at["n"], np.int64)),
         )
 
 
@@ -210,24 +223,25 @@ class _Sampled:
 
     @property
     def why(self) -> Column:
-        return F.col("why") if self.row_rate else F.lit(SAMPLED)
+        return F.col(WHY) if self.row_rate else F.lit(SAMPLED)
 
     def where(self, frame: DataFrame) -> DataFrame:
         if self.rate == 1.0:
-            return frame.withColumn("why", F.lit(SAMPLED))
+            return frame.withColumn(WHY, F.lit(SAMPLED))
         parts = []
         if self.rate:
             below = max(1, round(self.rate * (1 << HASH_BITS)))
-            hashed = f"xxhash64({self.family.word_seeds(1)[0]}L, k0) & {(1 << HASH_BITS) - 1}L"
+            hashed = f"xxhash64('{seed_text(self.family)}', {KEY}) & {(1 << HASH_BITS) - 1}L"
             parts.append(f"({hashed}) < {below}L")
         if self.dense:
-            parts.append(f"k0 IN ({', '.join(f'{k}L' for k in self.dense)})")
+            parts.append(f"{KEY} IN ({', '.join(f'{k}L' for k in self.dense)})")
         kept = " OR ".join(parts) or "false"
         if not self.row_rate:
             return frame.where(kept)
-        drawn = f"rand({self.family.seed % 1_000_003}) < {self.row_rate!r}D"
+        # Every so many tuples one: a heavy key is met in proportion, whether the table is ordered by it or not.
+        drawn = f"monotonically_increasing_id() % {max(1, round(1 / self.row_rate))}L = 0L"
         why = f"CASE WHEN {kept} THEN {SAMPLED} WHEN {drawn} THEN {LOOKED_AT} END"
-        return frame.withColumn("why", F.expr(why)).where("why IS NOT NULL")
+        return frame.withColumn(WHY, F.expr(why)).where(F.col(WHY).isNotNull())
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,8 +256,8 @@ class _Among:
         return F.lit(SAMPLED)
 
     def where(self, frame: DataFrame) -> DataFrame:
-        wanted = self.spark.createDataFrame(pa.table({"wanted": self.keys}))
-        return frame.join(F.broadcast(wanted), F.col("k0") == F.col("wanted"), "left_semi")
+        wanted = self.spark.createDataFrame(pa.table({"skimql wanted": self.keys}))
+        return frame.join(F.broadcast(wanted), F.col("skimql key 0") == F.col("skimql wanted"), "left_semi")
 
 
 def _hits(keys: Ints, counts: Ints) -> Hits:

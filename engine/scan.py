@@ -12,12 +12,17 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ..optimizer.distinct_count import LEVEL, LEVELS, PAIRS
+from ..optimizer.partition import DomainPartition
 from ..optimizer.plan import Attribute, Message, Plan, Scan, Synopsis
+from ..optimizer.route import family_parameters
 from ..sketches.convolution import ConvolutionSpec
+from ..sketches.level import LevelSpec
+from ..sketches.pair_sample import PairSampleSpec
 from ..sketches.xi import derive_seed, make_family
 from .keys import key_column
 from .messages import Messages
-from .partial import FAMILY, Feed, SketchPlan
+from .partial import Feed, SketchPlan
 from .weights import product, weight_column
 
 # The column with the number of a tuple's group, which a grouped query adds to the table whose tuples it groups.
@@ -69,34 +74,39 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
     # With one relation for all, Spark filters; with several, a tuple travels if any keeps it, with a mask for each.
     masks = {r: r.mask(len(filters) > 1, present) for r in dict.fromkeys(relations.values())}
     columns: dict[tuple[str, object], Column] = {}
-    # By virtual relation and attributes; in each, the synopses of every group, or of all tuples under None.
-    fed: dict[tuple[_Relation, tuple[Attribute, ...], bool], dict[int | None, list[int]]] = {}
+    domains = dict(plan.partitions)
+    # By virtual relation and attributes; in each, the synopses of every group or cell, or those of all tuples.
+    fed: dict[tuple[_Relation, tuple[Attribute, ...], bool], dict[int, list[int]]] = {}
     for i, synopsis in synopses.items():
         grouped = synopsis.group is not None
         if grouped:
             columns["group", None] = F.col(f"`{GROUP_COLUMN}`")
         members = fed.setdefault((relations[i], synopsis.attributes, grouped), {})
-        members.setdefault(synopsis.group, []).append(i)
+        number = synopsis.group if synopsis.group is not None else _cell_number(synopsis, domains)
+        members.setdefault(number, []).append(i)
         mask = masks[relations[i]]
         if mask is not None:
             columns["mask", relations[i]] = mask
         for attribute in synopsis.attributes:
             columns["key", attribute] = key_column(attribute)
         column = weights[i].column
-        if column is not None:
+        if column is not None and not synopsis.distinct:
             columns["weight", (synopsis.weight, synopsis.messages)] = column
     names: dict[tuple[str, object], str] = {what: f"c{n}" for n, what in enumerate(columns)}
     feeds = []
     for (relation, attributes, grouped), members in fed.items():
-        one = [synopses[i] for i in next(iter(members.values()))]
+        one = [synopses[i] for i in members[0]]
+        partitions = tuple(domains.get(a.class_name) for a in attributes) if one[0].cell else ()
+        split = grouped or bool(partitions)
         feeds.append(
             Feed(
                 names.get(("mask", relation)),
                 tuple(names["key", a] for a in attributes),
-                tuple(names.get(("weight", (s.weight, s.messages))) for s in one),
-                () if grouped else tuple(next(iter(members.values()))),
+                tuple(None if s.distinct else names.get(("weight", (s.weight, s.messages))) for s in one),
+                () if split else tuple(members[0]),
                 names["group", None] if grouped else None,
-                tuple(tuple(members[g]) for g in range(len(members))) if grouped else (),
+                tuple(tuple(members[n]) for n in range(len(members))) if split else (),
+                partitions,
             )
         )
     # Where only tuples are counted no column is needed, but rows must travel.
@@ -104,7 +114,10 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
     return PreparedScan(
         frame.select(*sent),
         tuple(feeds),
-        {i: sketch_plan(s, plan.seed, weights[i].dtype) for i, s in synopses.items()},
+        {
+            i: sketch_plan(s, plan.seed, weights[i].dtype, plan.family, **family_parameters(plan))
+            for i, s in synopses.items()
+        },
         {i: weights[i].scale for i in synopses},
     )
 
@@ -128,7 +141,26 @@ class _Relation:
         return reduce(lambda a, b: a & b, parts) if parts else None
 
 
-def sketch_plan(synopsis: Synopsis, seed: int, dtype: str) -> SketchPlan:
+def _cell_number(synopsis: Synopsis, domains: Mapping[str, DomainPartition]) -> int:
+    """The number of a synopsis's cell, in C order over the parts of its attributes."""
+    number = 0
+    for attribute, part in zip(synopsis.attributes, synopsis.cell, strict=bool(synopsis.cell)):
+        if attribute.class_name in domains:
+            number = number * domains[attribute.class_name].count + part
+    return number
+
+
+def sketch_plan(
+    synopsis: Synopsis, seed: int, dtype: str, family: str = "tabulation", **parameters: int
+) -> SketchPlan:
     """The sketch of a planned synopsis: one family per attribute, given by the seed and the join class."""
-    families = tuple(make_family(FAMILY, derive_seed(seed, a.class_name)) for a in synopsis.attributes)
+    families = tuple(
+        make_family(family, derive_seed(seed, a.class_name), **parameters) for a in synopsis.attributes
+    )
+    if synopsis.method == LEVEL:
+        spec = LevelSpec(families[0].derive(LEVEL), synopsis.buckets, synopsis.rows)
+        return SketchPlan(spec, synopsis.sparse)
+    if synopsis.method == PAIRS:
+        sample = PairSampleSpec(families[0].derive(PAIRS), synopsis.rows, synopsis.buckets, LEVELS)
+        return SketchPlan(sample, synopsis.sparse)
     return SketchPlan(ConvolutionSpec(families, synopsis.rows, synopsis.buckets, dtype), synopsis.sparse)

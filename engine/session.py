@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import AccuracyNotReached, ParseError, UnsupportedQuery
+from ..errors import AccuracyNotReached, EnvironmentFault, ParseError, UnsupportedQuery
 from ..optimizer.plan import Plan
-from ..parser.join_graph import Query, TableSchema
+from ..parser.join_graph import Query
 from ..parser.resolve import resolve, resolve_rows
 from ..parser.statement import (
     ApproximateSelect,
@@ -24,21 +24,21 @@ from ..parser.statement import (
     split_statements,
 )
 from ..parser.syntax import CreateSketches, ExplainSketches
-from .answer import Answer, answer_plan, nothing_joins, with_target
+from .answer import Answer, answer_plan, nothing_joins, uncertified_answer, with_target
 from .catalog.catalog import Catalog
-from .catalog.form import Head
-from .catalog.manifest import KnownTable
-from .features import GROUPING, RUNS, is_grouped
+from .features import DISTINCT, GROUPING, RUNS, is_grouped
 from .jobs import ProgressListener
 from .joined import SketchJoin
 from .kept import KeptSketches, Supply
 from .keys import with_key_types
-from .making import Circumstances
+from .memory import Memory
 from .settings import METHODS, BadSetting, Settings
 from .tables import Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from .statistics import KeptStatistics
 
 
 class Session:
@@ -78,6 +78,7 @@ class Session:
         self.catalog = catalog if isinstance(catalog, Catalog) else Catalog(catalog)
         self._spark = spark
         self._tables: Tables | None = None
+        self._statistics: KeptStatistics | None = None
 
     @property
     def spark(self) -> SparkSession:
@@ -95,6 +96,20 @@ class Session:
             self._tables = Tables(lambda: self.spark, self.catalog)
         return self._tables
 
+    @property
+    def memory(self) -> Memory:
+        """What the catalog remembers of tables and of Spark's settings."""
+        return Memory(self.catalog, self.tables, lambda: self.spark, self._running)
+
+    @property
+    def statistics(self) -> KeptStatistics:
+        """What the session knows of the virtual relations of its queries."""
+        if self._statistics is None:
+            from .statistics import KeptStatistics
+
+            self._statistics = KeptStatistics()
+        return self._statistics
+
     def table(self, name: str, source: str | Path | DataFrame, **options: Any) -> None:
         """Register a file, folder, DataFrame or Spark table under `name`.
 
@@ -108,11 +123,13 @@ class Session:
         if self._running() is None and self.tables.is_remembered(name, source, options):
             return
         self.tables.register(name, source, options)
+        if self._statistics is not None:
+            self._statistics.drop(name)
         if self.catalog.lasting:
-            self.remember(name)
+            self.memory.remember(name)
         else:
             # Sketches of what had that name before answer nothing any more.
-            self._forget_sketches_of(name)
+            self.memory.forget_sketches_of(name)
 
     def sql(self, text: str) -> Answer | DataFrame | None:
         """Run one statement.
@@ -226,19 +243,50 @@ class Session:
         kept = KeptSketches(self).supply(select, typed, settings)
         if kept is None:
             sampled = self._sampled(select, typed, settings)
-            if sampled is not None:
-                return self._as_asked(select, settings, sampled)
-        supply = kept or self._built(typed, settings)
+            answer = sampled or self._answered(self._built(typed, settings), typed, settings)
+        else:
+            answer = self._answered(kept, typed, settings)
+            if self._misses_what_is_asked(select, answer):
+                answer = self._better_than_kept(select, typed, settings, answer)
+        return self._as_asked(select, settings, answer)
+
+    def _better_than_kept(
+        self, select: ApproximateSelect, query: Query, settings: Settings, answer: Answer
+    ) -> Answer:
+        """A sample taken now where kept sketches miss the error that the statement asks for; else their answer."""
+        try:
+            sampled = self._sampled(select, query, settings)
+        except EnvironmentFault as fault:
+            return replace(answer, notes=(*answer.notes, f"nothing better without Spark: {fault.message}"))
+        if sampled is None:
+            return answer
+        return replace(sampled, notes=("kept sketches miss the asked error", *sampled.notes))
+
+    def _misses_what_is_asked(self, select: ApproximateSelect, answer: Answer) -> bool:
+        """Whether the statement itself asks for an error that an answer misses, and not what to do then."""
+        asked = select.accuracy
+        return (
+            asked.relative_error is not None
+            and asked.behavior is None
+            and not with_target(answer, asked.relative_error)[0]
+        )
+
+    def _answered(self, supply: Supply, query: Query, settings: Settings) -> Answer:
+        """The answer from linear sketches."""
         started = time.perf_counter()
         answer = answer_plan(supply.plan, SketchJoin(supply.plan, supply.built), settings.confidence)
+        if supply.stale:
+            # The interval is one for the tables as they were.
+            answer = uncertified_answer(answer)
         seconds = {"build": supply.build_seconds, "answer": time.perf_counter() - started}
         notes = (*query.warnings, *supply.notes, *answer.notes)
-        answer = replace(answer, seconds=seconds, bounds=settings.bounds, notes=notes)
-        return self._as_asked(select, settings, answer)
+        return replace(answer, seconds=seconds, bounds=settings.bounds, notes=notes)
 
     def _sampled(self, select: ApproximateSelect, query: Query, settings: Settings) -> Answer | None:
         """The answer from a sample of the keys of large tables, where an error is asked and nothing else."""
         if settings.error is None or select.method or settings.size_bytes is not None:
+            return None
+        if query.counts_distinct:
             return None
         from .sample_run import SampleRun
 
@@ -250,35 +298,48 @@ class Session:
             lambda: self._exact(select.sql, select.select_sql),
             self.listener,
         )
-        sample = run.first()
-        if sample is None:
+        if not run.applies():
             return None
-        answer = run.answer(sample)
+        answer = run.answer()
         return replace(answer, bounds=settings.bounds, notes=(*query.warnings, *answer.notes))
 
     def _built(self, query: Query, settings: Settings) -> Supply:
         """The synopses of a query, built now."""
         from .choice import chosen
+        from .distinct import built_within
         from .maintain import build
 
-        plan = chosen(query, settings)
         started = time.perf_counter()
-        built = build(self.spark, plan, self.tables, self.listener)
+        plan, built, notes = built_within(
+            query,
+            lambda too_large: chosen(query, settings, too_large),
+            lambda plan, message_bytes: build(self.spark, plan, self.tables, self.listener, message_bytes),
+        )
         seconds = time.perf_counter() - started
         if settings.cache:
             KeptSketches(self).keep(plan, dict(enumerate(built)))
-        return Supply(plan, built, (), seconds)
+        return Supply(plan, built, notes, seconds)
 
     def _create_sketches(self, statement: CreateSketches) -> Answer:
         from .standing import selects_of
         from .workloads import Workloads
 
-        queries = [self._typed(self._resolved(select, RUNS - GROUPING)) for select in selects_of(statement)]
+        queries = [
+            self._typed(self._resolved(select, RUNS - GROUPING - DISTINCT))
+            for select in selects_of(statement)
+        ]
         return Workloads(self).create(statement, queries)
 
     def _typed(self, query: Query) -> Query:
-        """The query with all key types known."""
-        return with_key_types(query, self.tables, self._ansi(), KeptSketches(self).key_types())
+        """The query with the types of all keys, and of the values that it counts, known."""
+        keyed = query
+        if any(None in edge.key_types for edge in query.graph.edges):
+            keyed = with_key_types(query, self.tables, self._ansi(), KeptSketches(self).key_types())
+        if not query.counts_distinct:
+            return keyed
+        from .distinct import with_counted_types
+
+        return with_counted_types(keyed, self.tables)
 
     def _resolved(self, select: ApproximateSelect, known: frozenset[str] = RUNS) -> Query:
         return resolve(select, self.tables, ansi=self._ansi(), known=known)
@@ -386,43 +447,6 @@ class Session:
         except SPARK_FAULTS as fault:
             raise ParseError(first_line(fault), "SKIMQL_SPARK_REFUSES", sql) from fault
 
-    def circumstances(self) -> Circumstances:
-        """ANSI mode and time zone of the running Spark session; before Spark runs, those that the catalog remembers."""
-        state = self.catalog.manifest
-        if self._running() is None and state.ansi is not None and state.time_zone is not None:
-            return Circumstances(state.ansi, state.time_zone)
-        conf = self.spark.conf
-        ansi = str(conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
-        return Circumstances(ansi, str(conf.get("spark.sql.session.timeZone")))
-
-    def remember(self, table: str) -> None:
-        """Keep in the catalog what a table is, and under which settings it was seen."""
-        seen = self.circumstances()
-        self.catalog.remember({table: self.tables.known(table)}, seen.ansi, seen.time_zone)
-
-    def remember_imported(self, head: Head) -> None:
-        """Keep the schema that an imported sketch knows of its table, where nothing else is known of it."""
-        if self.catalog.table(head.table) is not None:
-            return
-        state = self.catalog.manifest
-        self.catalog.remember(
-            {head.table: KnownTable(TableSchema(head.table, head.columns), None, {})},
-            head.ansi if state.ansi is None else None,
-            head.time_zone if state.time_zone is None else None,
-        )
-
-    def reread(self, table: str) -> DataFrame:
-        """The DataFrame of a table, its files and schema looked at anew."""
-        known = self.tables.known(table)
-        if known.source is not None:
-            self.tables.register(known.schema.name, known.source, known.options)
-        return self.tables.frame(table)
-
-    def _forget_sketches_of(self, table: str) -> None:
-        heads = [h for h in self.catalog.heads() if h.table.lower() == table.lower()]
-        if heads:
-            self.catalog.put(forget=[h.group or h.name for h in heads])
-
     def _running(self) -> SparkSession | None:
         """The Spark session if there is one already."""
         if self._spark is None and "pyspark" in sys.modules:
@@ -432,7 +456,7 @@ class Session:
         return self._spark
 
     def _ansi(self) -> bool:
-        return self.circumstances().ansi
+        return self.memory.circumstances().ansi
 
 
 def is_approximate(text: str) -> bool:

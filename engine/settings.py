@@ -8,9 +8,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ..errors import SkimqlError
+from ..optimizer.route import ROUTES
 
 BEHAVIORS = ("do_nothing", "local_omit", "strict", "run_on_full_table", "partial_run_on_base_table")
-METHODS = ("hash", "convolution")
+METHODS = ("hash", "convolution", "distinct", "join_distinct")
 MOST_BUCKETS = 1 << 26
 MOST_GROUPS = 100_000
 
@@ -48,6 +49,9 @@ class Settings:
         Whether results carry the interval beside each value.
     max_groups : int
         Groups that a query with GROUP BY may have; each takes sketches of its own.
+    route : str
+        Where the sketches of a query are made: "arrow" (Python workers), "jvm" (Spark alone, or not at all), or
+        "auto": the cheaper way, which is in the JVM for counts by one key.
     cache : bool
         Whether the sketches that a query builds are kept in the catalog, so that the next one finds them.
     """
@@ -62,6 +66,7 @@ class Settings:
     behavior: str = "do_nothing"
     bounds: bool = True
     max_groups: int = 100
+    route: str = "auto"
     cache: bool = False
 
     def __post_init__(self) -> None:
@@ -71,6 +76,7 @@ class Settings:
         _require(0 < self.confidence < 1, "confidence", self.confidence, "between 0 and 1, such as 0.95")
         _require(self.error is None or self.error > 0, "error", self.error, "above 0, such as 0.05")
         _require(1 <= self.max_groups <= MOST_GROUPS, "max_groups", self.max_groups, f"1 to {MOST_GROUPS:,}")
+        _require(self.route in ROUTES, "route", self.route, "one of " + ", ".join(ROUTES))
         _require(self.behavior in BEHAVIORS, "behavior", self.behavior, "one of " + ", ".join(BEHAVIORS))
 
     def with_text(self, values: Mapping[str, str]) -> Settings:

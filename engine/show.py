@@ -45,7 +45,7 @@ def told(head: Head, seconds: float, *notes: str) -> Answer:
         (_row(head),),
         exact=True,
         bytes_used=head.nbytes,
-        seconds={"build": seconds, "exact": seconds},
+        seconds={"build": seconds},
         notes=notes,
     )
 
@@ -61,6 +61,8 @@ def describe_rows(catalog: Catalog, head: Head, extended: bool) -> Answer:
     rows += [("created", head.created), ("time zone", head.time_zone), ("ANSI mode", head.ansi)]
     if head.group:
         rows.append(("belongs to", head.group))
+    if head.cell:
+        rows.append(("part of each class", ", ".join(map(str, head.cell))))
     rows += [
         (
             "has read",

@@ -15,21 +15,23 @@ from ..optimizer.plan import Plan, PlannedAggregate, PlannedEdge, PlannedTerm, S
 from ..parser.join_graph import Query
 from ..parser.statement import ApproximateSelect, PassThrough, parse_statement
 from ..parser.syntax import CreateSketches, Part
-from ..sketches.convolution import ConvolutionSpec
-from ..sketches.sparse import SparseFirstSketch
 from .catalog.form import Head
-from .partial import Built
 
 if TYPE_CHECKING:
+    from ..optimizer.relation import RelationStatistics
     from ..optimizer.share import Metric
     from ..optimizer.standing import StandingQueries
-    from ..optimizer.workload import Figures
+    from ..optimizer.workload import Column, Statistics
 
 
-def workload_json(standing: StandingQueries) -> dict[str, Any]:
+def workload_json(
+    standing: StandingQueries, stages: str, statistics: Sequence[RelationStatistics]
+) -> dict[str, Any]:
     """What the catalog keeps of a workload's plans: the stages as text, and for each query how it is answered."""
+    times = [s.gathered_at for s in statistics if s.gathered_at is not None]
     return {
-        "stages": stages_text(standing),
+        "stages": stages,
+        "gathered_at": min(times, default=None),
         "queries": [
             {
                 "question": _question(plan.query),
@@ -64,7 +66,15 @@ def plan_from(workload: Any, query: Query, heads: Sequence[Head]) -> Plan | None
         return None
     synopses = tuple(
         Synopsis(
-            h.table, h.filter, h.attributes, h.weights[0], h.method, h.rows, h.buckets, h.limit_bytes > 0
+            h.table,
+            h.filter,
+            h.attributes,
+            h.weights[0],
+            h.method,
+            h.rows,
+            h.buckets,
+            h.limit_bytes > 0,
+            cell=h.cell,
         )
         for h in heads
     )
@@ -90,25 +100,8 @@ def selects_of(statement: CreateSketches) -> list[ApproximateSelect]:
     return [_select(statement, part) for part in statement.queries]
 
 
-def plan_workload_of(
-    statement: CreateSketches, queries: Sequence[Query], seed: int, sparse: bool
-) -> StandingQueries:
-    """Share and size the sketches of the statement's queries.
-
-    Raises
-    ------
-    UnsupportedQuery
-        For PARTITION INTO, which needs statistics that this version does not gather, and a query without a join.
-    BudgetExceeded
-        If the space is too small; the message says how much would do.
-    """
-    if statement.partitions > 1:
-        raise UnsupportedQuery(
-            "PARTITION INTO is not supported in this version",
-            "SKIMQL_UNSUPPORTED_CLAUSE",
-            statement.sql,
-            hint="leave it out",
-        )
+def check_joins(statement: CreateSketches, queries: Sequence[Query]) -> None:
+    """Raise UnsupportedQuery for a query without a join."""
     for query, part in zip(queries, statement.queries, strict=True):
         if not query.graph.edges:
             raise UnsupportedQuery(
@@ -118,47 +111,54 @@ def plan_workload_of(
                 (part.span.start, part.span.end),
                 "leave it out",
             )
+
+
+def histograms_of(queries: Sequence[Query], statistics: Sequence[Sequence[RelationStatistics]]) -> Statistics:
+    """The histograms of all join columns, as `plan_workload` reads them; columns without one are left out."""
+    from ..optimizer.messages import tree_of
+    from ..optimizer.share import Attribute, VirtualRelation
+    from ..optimizer.statistics import Histogram
+
+    found: dict[Column, Histogram] = {}
+    for query, relations in zip(queries, statistics, strict=True):
+        tree = tree_of(query.graph)
+        for number, joined in enumerate(tree.classes):
+            for edge in (query.graph.edges[e] for e in joined.edges):
+                for v in (edge.left, edge.right):
+                    vertex, known = query.graph.vertices[v], relations[v].attributes
+                    histogram = known[tree.position(v, number)].histogram if known else None
+                    if histogram is not None:
+                        column = Attribute(edge.keys_of(v), edge.key_types)
+                        found[VirtualRelation(vertex.table, vertex.filter), column] = histogram
+    return found
+
+
+def plan_workload_of(
+    statement: CreateSketches, queries: Sequence[Query], seed: int, sparse: bool, statistics: Statistics
+) -> StandingQueries:
+    """Share, size and partition the sketches of the statement's queries.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the space is too small; the message says how much would do.
+    """
     from ..optimizer.standing import plan_standing
 
     metric: Metric = "maximum" if statement.objective == "max" else "average"
     try:
-        return plan_standing(statement.name.text, queries, seed, statement.size_bytes, metric, sparse)
+        return plan_standing(
+            statement.name.text,
+            queries,
+            seed,
+            statement.size_bytes,
+            metric,
+            sparse,
+            statistics,
+            max(statement.partitions, 1),
+        )
     except ValueError as fault:
         raise BudgetExceeded(str(fault), sql=statement.sql, hint="a larger SIZE") from fault
-
-
-def read_by(plan: Plan, built: Sequence[Built]) -> tuple[Built, ...]:
-    """The sketches as one query reads them: the first rows that all of its vertices have.
-
-    Allocation gives vertices different numbers of rows; row r of every sketch comes from the same functions.
-    """
-    used = {i for a in plan.aggregates for term in (*a.total, *a.presence) for i in term.synopses}
-    rows = min(plan.synopses[i].rows for i in used)
-    return tuple(
-        replace(b, sketch=_first_rows(b.sketch, rows)) if i in used else b for i, b in enumerate(built)
-    )
-
-
-def stages_text(standing: StandingQueries) -> str:
-    """What each stage of the plan changed, before and after."""
-    stages = standing.workload.stages
-    lines = [
-        f"{s.name}: {_figures(s.before)} -> {_figures(s.after)}" for s in stages if s.name != "partition"
-    ]
-    for i, synopsis in enumerate(standing.plans[0].synopses):
-        users = sum(
-            any(i in t.synopses for a in plan.aggregates for t in (*a.total, *a.presence))
-            for plan in standing.plans
-        )
-        classes = ", ".join(a.class_name for a in synopsis.attributes)
-        size = f"{synopsis.rows} x {synopsis.buckets:,}"
-        where = f" where {synopsis.filter}" if synopsis.filter else ""
-        lines.append(f"  {i}: {synopsis.table}{where} by {classes}, {size}, read by {users} queries")
-    return "\n".join(lines)
-
-
-def _figures(figures: Figures) -> str:
-    return f"{figures.vertices} sketches, {figures.classes} xi classes, {8 * figures.words / 1024:,.0f} KB"
 
 
 def _select(statement: CreateSketches, part: Part) -> ApproximateSelect:
@@ -197,13 +197,3 @@ def _terms_json(terms: Sequence[PlannedTerm]) -> list[Any]:
 
 def _terms_from(terms: Sequence[Any]) -> tuple[PlannedTerm, ...]:
     return tuple(PlannedTerm(float(c), tuple(synopses)) for c, synopses in terms)
-
-
-def _first_rows(sketch: SparseFirstSketch[ConvolutionSpec], rows: int) -> SparseFirstSketch[ConvolutionSpec]:
-    if sketch.spec.rows == rows:
-        return sketch
-    spec = replace(sketch.spec, rows=rows)
-    state = sketch.state()
-    if "counters" in state:
-        state["counters"] = state["counters"][:rows]
-    return SparseFirstSketch.from_state(spec, state, sketch.limit_bytes)

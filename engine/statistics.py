@@ -22,6 +22,7 @@ from .column_statistics import Files, column_statistics, files_of
 from .jobs import ProgressListener, run_job
 from .pilot import PILOT_TUPLES, Rates, VirtualRelation, run_pilot
 from .pilot_figures import ENOUGH_TUPLES, most_tuples, relation_statistics
+from .spark import SPARK_FAULTS
 from .tables import Tables
 
 
@@ -141,11 +142,23 @@ class _Gathering:
         missing = [r for r in relations if r not in found]
         if missing:
             files = files_of(self.tables, table, frame, count=True)
-            found |= self._pilots(missing, files) if self.pilot else _assumed(missing, files)
+            found |= self._looked_at(missing, files)
         for relation, statistics in found.items():
             if statistics.source not in ("assumed", "row count"):
                 self.kept.put(relation, files.state, statistics)
         return found
+
+    def _looked_at(
+        self, relations: Sequence[VirtualRelation], files: Files
+    ) -> dict[VirtualRelation, RelationStatistics]:
+        """What a pilot tells, or what is known without."""
+        if self.pilot:
+            try:
+                return self._pilots(relations, files)
+            except SPARK_FAULTS:
+                # A value that a cast refuses, say: the scan that follows meets it too, and says where.
+                pass
+        return _assumed(relations, files)
 
     def _pilots(
         self, relations: Sequence[VirtualRelation], files: Files

@@ -138,17 +138,21 @@ class Keeper:
             updated=made,
         )
         frame = self.session.tables.frame(draft.table)
-        head = typed(draft, self.session.tables, self.session.circumstances(), statement.sql)
+        head = typed(draft, self.session.tables, self.session.memory.circumstances(), statement.sql)
         helping = eaten(self._source_of(draft.table), True, None, frame)
         started = time.perf_counter()
         built = self._built(statement.sql, head, head.table, head.filter, frame)
         sketch = stored(replace(head, eaten=(helping,)), built)
-        self.session.remember(head.table)
-        self.catalog.put(sketch, forget=(name,))
+        self.session.memory.remember(head.table)
+        if statement.or_replace:
+            self.catalog.put(sketch, forget=(name,))
+        else:
+            self.catalog.put(sketch, based_on={name: None})
         return told(sketch.head, time.perf_counter() - started)
 
     def _append(self, statement: AppendSketch) -> Answer:
-        old = self.catalog.load(find_head(self.catalog, statement.sql, statement.name).name)
+        head = find_head(self.catalog, statement.sql, statement.name)
+        old, before = self.catalog.load(head.name), self._file_of(head.name)
         head = old.head
         _refuse_member(head, statement.sql, statement.name)
         table, frame, condition = self._appended(statement)
@@ -162,15 +166,15 @@ class Keeper:
         new = self._built(statement.sql, head, table, both(head.filter, condition), frame)
         merged = _merged(old.built, new, head.name, statement.sql)
         sketch = stored(replace(head, eaten=(*head.eaten, helping), updated=now()), merged)
-        self.catalog.put(sketch)
+        self.catalog.put(sketch, based_on={head.name: before})
         added = f"{new[0].tally.tuples:,} tuples added"
         return told(sketch.head, time.perf_counter() - started, added)
 
     def _refresh(self, statement: RefreshSketch) -> Answer:
         head = find_head(self.catalog, statement.sql, statement.name)
         _refuse_member(head, statement.sql, statement.name)
-        sql, started = statement.sql, time.perf_counter()
-        frame = self.session.reread(head.table)
+        sql, started, before = statement.sql, time.perf_counter(), self._file_of(head.name)
+        frame = self.session.memory.reread(head.table)
         said = changes(head.columns, self.session.tables[head.table].columns)
         try:
             sketch = self._rebuilt(head, frame, sql)
@@ -184,15 +188,15 @@ class Keeper:
                 _place(statement.name),
                 f"CREATE OR REPLACE SKETCH {head.name} ON {head.table} (...)",
             ) from fault
-        self.session.remember(head.table)
-        self.catalog.put(sketch)
+        self.session.memory.remember(head.table)
+        self.catalog.put(sketch, based_on={head.name: before})
         return told(
             sketch.head, time.perf_counter() - started, *(f"{head.table} has changed: {s}" for s in said)
         )
 
     def _rebuilt(self, head: Head, frame: DataFrame, sql: str) -> StoredSketch:
         """The sketch built anew on its whole table, and on what was appended from elsewhere."""
-        fresh = typed(head, self.session.tables, self.session.circumstances(), sql)
+        fresh = typed(head, self.session.tables, self.session.memory.circumstances(), sql)
         helpings = [eaten(self._source_of(head.table), True, None, frame)]
         built = self._built(sql, fresh, head.table, fresh.filter, frame)
         for earlier in appended_elsewhere(head, helpings[0]):
@@ -204,17 +208,18 @@ class Keeper:
 
     def _drop(self, statement: DropSketch) -> Answer:
         name = statement.name.text
-        if not is_taken(self.catalog, name) and statement.if_exists:
+        if statement.if_exists and not is_taken(self.catalog, name):
             return Answer(("sketch",), (), exact=True, notes=(f"there is no sketch {name}",))
         if self.catalog.workload(name) is None:
-            _refuse_member(
-                find_head(self.catalog, statement.sql, statement.name), statement.sql, statement.name
-            )
+            head = find_head(self.catalog, statement.sql, statement.name)
+            _refuse_member(head, statement.sql, statement.name)
         self.catalog.put(forget=(name,))
         return Answer(("sketch",), ((name,),), exact=True, notes=("dropped",))
 
     def _export(self, statement: ExportSketch) -> Answer:
         head = find_head(self.catalog, statement.sql, statement.name)
+        if head.cell:
+            _refuse_member(head, statement.sql, statement.name)
         data = encode(self.catalog.load(head.name))
         write_new(statement.path.text, data, statement.sql, _place(statement.path))
         return Answer(("sketch", "path", "bytes"), ((head.name, statement.path.text, len(data)),), exact=True)
@@ -226,9 +231,13 @@ class Keeper:
         data = read_file(statement.path.text, statement.sql, _place(statement.path))
         sketch = decode(data, statement.path.text)
         sketch = replace(sketch, head=replace(sketch.head, name=name, group=""))
-        self.session.remember_imported(sketch.head)
-        self.catalog.put(sketch)
+        self.session.memory.remember_imported(sketch.head)
+        self.catalog.put(sketch, based_on={name: None})
         return told(sketch.head, time.perf_counter() - started)
+
+    def _file_of(self, name: str) -> str | None:
+        entry = self.catalog.entry(name)
+        return None if entry is None else entry.file
 
     def _built(
         self, sql: str, head: Head, table: str, condition: str | None, frame: DataFrame
@@ -242,7 +251,8 @@ class Keeper:
         tables = self.session.tables
         if statement.path is None:
             table, condition = resolve_append(statement, tables)
-            return table, tables.frame(table), condition
+            # Spark lists a table's files once: what has come since would be missed.
+            return table, self.session.memory.reread(table), condition
         frame = tables.read(_APPENDED, statement.path.text, {})
         named = replace(statement, table=(Part(_APPENDED, statement.path.span),))
         schema: dict[str, TableSchema] = {_APPENDED: schema_of(_APPENDED, frame)}
@@ -330,9 +340,9 @@ def _settings(statement: CreateSketch, session: Settings) -> Settings:
 
 def _merged(old: Sequence[Built], new: Sequence[Built], name: str, sql: str) -> tuple[Built, ...]:
     """The sketches of both together, as new values."""
-    merged = tuple(replace(b, sketch=b.sketch.copy(), tally=replace(b.tally)) for b in old)
+    merged = tuple(replace(b, sketch=b.linear.copy(), tally=replace(b.tally)) for b in old)
     for mine, theirs in zip(merged, new, strict=True):
-        if (mine.scale, mine.sketch.spec) != (theirs.scale, theirs.sketch.spec):
+        if (mine.scale, mine.linear.spec) != (theirs.scale, theirs.linear.spec):
             raise DataError(
                 f"the summed values are not of the type of those in sketch {name}",
                 "SKIMQL_OTHER_TYPE",
@@ -340,7 +350,7 @@ def _merged(old: Sequence[Built], new: Sequence[Built], name: str, sql: str) -> 
                 hint="a view that casts them",
             )
         try:
-            mine.sketch.merge(theirs.sketch)
+            mine.linear.merge(theirs.linear)
         except OverflowError as fault:
             raise DataError(f"a sum in sketch {name} leaves 64 bits", "SKIMQL_OVERFLOW", sql) from fault
         mine.tally.add(theirs.tally)

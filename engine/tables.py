@@ -130,6 +130,13 @@ class Tables(Mapping[str, TableSchema]):
             self.register(remembered.schema.name, remembered.source, remembered.options)
         return self._frames[name.lower()][1]
 
+    def refresh(self, name: str) -> None:
+        """Make Spark forget what it has cached of a table that it knows itself: lists of files, data."""
+        from .spark import SPARK_FAULTS
+
+        with contextlib.suppress(*SPARK_FAULTS):
+            self._spark.catalog.refreshTable(_quoted(name))
+
     def show_spark(self, text: str) -> None:
         """Make the tables that the catalog remembers known to Spark, those whose names occur in a statement."""
         low = text.lower()

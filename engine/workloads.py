@@ -18,7 +18,7 @@ from .catalog.manifest import StoredWorkload
 from .eaten import eaten
 from .making import now, refuse_unstable, stored, typed
 from .partial import Built, Tally
-from .standing import plan_workload_of, stages_text, workload_json
+from .standing import check_joins, histograms_of, plan_workload_of, workload_json
 from .stored import is_taken, taken_name
 
 if TYPE_CHECKING:
@@ -41,13 +41,20 @@ class Workloads:
         SkimqlError
             As `plan_workload_of` and `build`.
         """
+        from ..optimizer.describe_workload import describe_workload
         from .maintain import build
+        from .statistics import gather_all
 
         name, catalog = statement.name.text, self.session.catalog
         if is_taken(catalog, name) and not statement.or_replace:
             raise taken_name(statement.sql, statement.name, f"CREATE OR REPLACE SKETCHES {name} ...")
-        settings = self.session.settings
-        standing = plan_workload_of(statement, queries, settings.seed, settings.sparse)
+        check_joins(statement, queries)
+        session, settings = self.session, self.session.settings
+        known = gather_all(session.spark, session.tables, queries, session.statistics, session.listener)
+        histograms = histograms_of(queries, known)
+        standing = plan_workload_of(statement, queries, settings.seed, settings.sparse, histograms)
+        relations = list(dict.fromkeys(r for row in known for r in row))
+        stages = describe_workload(name, standing, relations)
         plan = standing.plans[0]
         for s in plan.synopses:
             keys = [k for a in s.attributes for k in a.keys]
@@ -59,13 +66,14 @@ class Workloads:
             for number, (synopsis, one) in enumerate(zip(plan.synopses, built, strict=True))
         ]
         for table in dict.fromkeys(s.table for s in plan.synopses):
-            self.session.remember(table)
+            self.session.memory.remember(table)
         names = tuple(s.head.name for s in sketches)
-        workload = StoredWorkload(name, names, workload_json(standing))
-        catalog.put(*sketches, forget=(name,), workload=workload)
+        workload = StoredWorkload(name, names, workload_json(standing, stages, relations))
+        based_on = {} if statement.or_replace else {name: None}
+        catalog.put(*sketches, forget=(name,), workload=workload, based_on=based_on)
         return Answer(
             ("plan",),
-            ((stages_text(standing),),),
+            ((stages,),),
             exact=True,
             bytes_used=sum(b.sketch.nbytes for b in built),
             seconds={"build": time.perf_counter() - started},
@@ -83,7 +91,10 @@ class Workloads:
                 span=(statement.name.span.start, statement.name.span.end),
                 hint=", ".join(known) or "CREATE SKETCHES ...",
             )
-        return Answer(("plan",), ((workload.plans["stages"],),), exact=True)
+        text, gathered = workload.plans["stages"], workload.plans.get("gathered_at")
+        if gathered is not None:
+            text += f"\nthe statistics are {max(time.time() - gathered, 0.0):,.0f} s old"
+        return Answer(("plan",), ((text,),), exact=True)
 
     def _stored(
         self, statement: CreateSketches, number: int, synopsis: Synopsis, seed: int, built: Built
@@ -110,8 +121,9 @@ class Workloads:
             created=made,
             updated=made,
             group=statement.name.text,
+            cell=synopsis.cell,
         )
-        head = typed(draft, tables, self.session.circumstances(), statement.sql, compared=True)
+        head = typed(draft, tables, self.session.memory.circumstances(), statement.sql, compared=True)
         source = tables.known(synopsis.table).source or synopsis.table
         helping = eaten(source, True, None, tables.frame(synopsis.table))
         return stored(replace(head, eaten=(helping,)), (built,))

@@ -7,11 +7,13 @@ share one synopsis. Vertices may be folded: replaced by an exact message into a 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from ..errors import BudgetExceeded
 from ..parser.join_graph import Query, Term
 from .candidate import Choice
+from .distinct import DistinctPlanner, check_method, set_tree
 from .fold import ResidualTree, residual_tree, weight_at
 from .messages import Residual
 from .plan import (
@@ -23,6 +25,7 @@ from .plan import (
     Sample,
     Scan,
     Synopsis,
+    most_bytes,
 )
 
 PLANNED = ("exact", "hash", "convolution", "sampled_messages")
@@ -47,6 +50,7 @@ def choose(
     sparse: bool = True,
     residual: Residual | None = None,
     sample: ClassSample | None = None,
+    too_large: Collection[int] = (),
 ) -> Plan:
     """The plan of one query at a given size.
 
@@ -61,14 +65,33 @@ def choose(
     sparse : bool
         Whether sketches start as exact maps.
     residual : Residual, optional
-        What remains beside exact messages; default: the whole tree.
+        What remains beside exact messages; default: what a COUNT(DISTINCT) leaves, if there is one, else the whole
+        tree.
     sample : ClassSample, optional
         The keys on which the residual tree is joined exactly; no sketch is built then.
+    too_large : collection of int
+        Vertices whose messages are too large for a COUNT(DISTINCT) to fold them.
+
+    Raises
+    ------
+    UnsupportedQuery
+        As `DistinctPlanner.plan`; also if the asked method cannot serve an aggregate.
     """
     graph = query.graph
-    tree = residual_tree(graph, residual)
-    attributes = {v: tree.attributes(v) for v in tree.vertices}
     numbers: dict[Synopsis, int] = {}
+    check_method(query)
+
+    def number(synopsis: Synopsis) -> int:
+        return numbers.setdefault(synopsis, len(numbers))
+
+    grouped = query.groups[0].vertex if query.groups else None
+    planner = DistinctPlanner(query, buckets, sparse, number, grouped, too_large)
+    counts = [planner.plan(a) if a.function == "count_distinct" else None for a in query.aggregates]
+    if sample is not None and any(counts):
+        raise ValueError("distinct values are not counted on a sample of join keys")
+    # What is sent for a COUNT(DISTINCT) serves the other aggregates too, and makes them exact.
+    tree = set_tree(query) if query.sets is not None else residual_tree(graph, residual or planner.folded)
+    attributes = {v: tree.attributes(v) for v in tree.vertices}
 
     def plan_term(term: Term) -> PlannedTerm:
         chosen = []
@@ -84,14 +107,14 @@ def choose(
                 sparse,
                 messages=tree.messages_into(v, term),
             )
-            chosen.append(numbers.setdefault(synopsis, len(numbers)))
+            chosen.append(number(synopsis))
         return PlannedTerm(term.coefficient, tuple(chosen))
 
     aggregates = tuple(
         PlannedAggregate(
-            a.function, a.name, tuple(map(plan_term, a.total)), tuple(map(plan_term, a.presence))
+            a.function, a.name, tuple(map(plan_term, a.total)), tuple(map(plan_term, a.presence)), count
         )
-        for a in query.aggregates
+        for a, count in zip(query.aggregates, counts, strict=True)
     )
     synopses = tuple(numbers)
     tables = dict.fromkeys(s.table for s in synopses)
@@ -160,7 +183,14 @@ def plan_of(query: Query, choice: Choice, seed: int, sparse: bool = True) -> Pla
     return choose(query, seed, rows, buckets, sparse, taken.residual, sample)
 
 
-def choose_within(query: Query, seed: int, rows: int, size_bytes: int, sparse: bool = True) -> Plan:
+def choose_within(
+    query: Query,
+    seed: int,
+    rows: int,
+    size_bytes: int,
+    sparse: bool = True,
+    too_large: Collection[int] = (),
+) -> Plan:
     """The plan of one query in `size_bytes` for all its sketches together, every sketch of the same size.
 
     Raises
@@ -168,11 +198,40 @@ def choose_within(query: Query, seed: int, rows: int, size_bytes: int, sparse: b
     BudgetExceeded
         If that leaves a row less than two buckets; the message says how many bytes would do.
     """
-    draft = choose(query, seed, rows, 2, sparse)
-    sketches = sum(1 for s in draft.synopses if s.attributes)
-    if not sketches:
-        return draft
-    return choose(query, seed, rows, buckets_within(sketches, rows, size_bytes, query.sql), sparse)
+
+    def sized(buckets: int) -> Plan:
+        return choose(query, seed, rows, buckets, sparse, too_large=too_large)
+
+    return plan_within(sized, rows, size_bytes, query.sql)
+
+
+def plan_within(sized: Callable[[int], Plan], rows: int, size_bytes: int, sql: str) -> Plan:
+    """The plan with the most buckets, as `sized` makes it, whose sketches take `size_bytes` together.
+
+    Raises
+    ------
+    BudgetExceeded
+        As `buckets_within`; for distinct values if the smallest synopses take more.
+    """
+    draft = sized(2)
+    counting = [s for s in draft.synopses if s.distinct]
+    sketches = sum(1 for s in draft.synopses if s.attributes and not s.distinct)
+    if not counting:
+        return sized(buckets_within(sketches, rows, size_bytes, sql)) if sketches else draft
+    least = sum(map(most_bytes, draft.synopses))
+    if least > size_bytes:
+        raise BudgetExceeded(
+            f"{size_bytes:,} bytes are too few for {len(counting)} synopses of distinct values",
+            sql=sql,
+            hint=f"SIZE {least} or more",
+        )
+    # Bytes grow with the buckets: the largest number of them by bisection.
+    fits, exceeds = 2, 1 << 26
+    while exceeds - fits > 1:
+        middle = (fits + exceeds) // 2
+        within = sum(map(most_bytes, sized(middle).synopses)) <= size_bytes
+        fits, exceeds = (middle, exceeds) if within else (fits, middle)
+    return sized(fits)
 
 
 def buckets_within(sketches: int, rows: int, size_bytes: int, sql: str) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .plan import BYTES_PER_COUNTER, Plan, Synopsis
+from .distinct_count import LEVEL, PAIRS
+from .plan import Attribute, Message, Plan, Synopsis, most_bytes
+from .route import sentence
 
 
 def describe(plan: Plan) -> str:
@@ -11,7 +13,9 @@ def describe(plan: Plan) -> str:
     for scan in plan.scans:
         lines.append(f"  scan {scan.table}")
         lines += [f"    {i}: {_synopsis(plan.synopses[i])}" for i in scan.synopses]
-    total = sum(_most_bytes(s) for s in plan.synopses)
+    if any(s.attributes for s in plan.synopses):
+        lines.append(f"  sketches {sentence(plan)}")
+    total = sum(most_bytes(s) for s in plan.synopses)
     lines.append(f"  at most {total / 1024:,.0f} KB of counters")
     return "\n".join(lines)
 
@@ -22,15 +26,26 @@ def _synopsis(synopsis: Synopsis) -> str:
     if weight.presence:
         measured = f"tuples where {measured} is not NULL"
     classes = ", ".join(a.class_name for a in synopsis.attributes)
-    if not synopsis.attributes:
+    if synopsis.method == LEVEL:
+        text = f"level sketch {synopsis.rows} x {synopsis.buckets:,} of distinct {_columns(synopsis.attributes[0])}"
+    elif synopsis.method == PAIRS:
+        sampled, partners = map(_columns, synopsis.attributes)
+        text = f"sample of {synopsis.rows:,} distinct {sampled} with all their {partners}"
+    elif not synopsis.attributes:
         text = f"total of {measured}"
     else:
         text = f"{synopsis.method} {synopsis.rows} x {synopsis.buckets:,} of {measured} by {classes}"
-        if synopsis.sparse:
-            text += ", exact map first"
-    return text + (f" where {synopsis.filter}" if synopsis.filter else "")
+    if synopsis.attributes and synopsis.sparse:
+        text += ", exact map first"
+    text += f" where {synopsis.filter}" if synopsis.filter else ""
+    return text + "".join(f", {_message(m)}" for m in synopsis.messages)
 
 
-def _most_bytes(synopsis: Synopsis) -> int:
-    counters = synopsis.rows * synopsis.buckets if synopsis.attributes else 1
-    return BYTES_PER_COUNTER * counters
+def _columns(attribute: Attribute) -> str:
+    return f"({', '.join(attribute.keys)})"
+
+
+def _message(message: Message) -> str:
+    where = f" where {message.filter}" if message.filter else ""
+    inner = "".join(f", {_message(m)}" for m in message.messages)
+    return f"with an exact message from {message.table} by {message.sender.class_name}{where}{inner}"

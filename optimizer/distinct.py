@@ -1,156 +1,374 @@
-"""How to answer COUNT(DISTINCT ...): level sketch, key sample of the join key, or the two-sided pair sampler.
+"""Plan COUNT(DISTINCT ...): which synopses of which vertices, and what is folded away as an exact message.
 
-The projections are those of `Aggregate.projection`. Distinct degrees are taken to be the numbers of tuples with a
-key, which they cannot exceed: repeated pairs make the real error smaller or larger with their skew, so the figures are
-assumptions, and said to be.
+Multiplicities do not matter, so a vertex without counted columns is only a filter: an exact message of its keys drops
+the tuples without a partner. With all else folded, the values of one vertex are counted by a level sketch. Values of
+two vertices, or of one beside another that cannot be folded, are counted from samples of both.
+
+References
+----------
+.. [1] S. Ganguly, M. Garofalakis, A. Kumar, R. Rastogi, "Join-Distinct Aggregate Estimation over Update Streams",
+   PODS 2005, Sections 2.1 and 5: the projections pi_{A,C}, pi_{A,B} and pi_{A,B,C}.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
 
-import numpy as np
-
-from ..sketches.count_signature import WORDS_PER_CELL
-from ..sketches.occupancy import TERNARY_INFORMATION
-from .candidate import EXACT, Candidate, Choice, EdgeChoice, NoMethod, checked, rank
-from .cost import Cost, exact_join, sample, scans, sketches
-from .figures import Contributions, Figures
-from .messages import JoinTree, whole
-from .objective import ENTRY_BYTES, Objective
-from .predict import Predicted, sample_variance
-from .relation import RelationStatistics, complete
-
-LEVELS = 32
-LEAST_BUCKETS = 16
-PAIR_BYTES = 96  # 1.5 cells of 32 bytes for a pair, on its level and, on average, once more below
-TWO_SIDED_LOSS = (
-    0.46  # error times sqrt(k) of the pair sampler at the sparsest join measured: 5.8 % at k = 64
+from ..errors import UnsupportedQuery
+from ..parser.join_graph import Aggregate, Query, SetLeaf, SetOperation, Term
+from ..sketches.level import LevelSpec
+from .distinct_count import (
+    LEVEL,
+    LEVELS,
+    PAIRS,
+    DistinctCount,
+    JoinedPairs,
+    KeySet,
+    KeySets,
+    PairsByKey,
+    Part,
 )
-DEGREES = "distinct degrees are the numbers of tuples of a key"
+from .fold import INTEGERS, ResidualTree, class_attribute, residual_tree
+from .messages import JoinTree, Residual, receiver_of, tree_of, whole
+from .plan import Attribute, Synopsis, Weight
+
+CODE = "SKIMQL_DISTINCT_JOIN"
+NOTHING = Attribute(("0",), ("int",), "no column")
+EXACT = "EXACT SELECT ..."
 
 
-def choose_distinct(
-    tree: JoinTree, statistics: Sequence[RelationStatistics], projection: str, objective: Objective
-) -> Choice:
-    """Choose how to answer a COUNT(DISTINCT ...) over one table or a join of two.
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A counted column: its type, and by vertex what stands for it there.
+
+    A join key is on every vertex of its class, where its type is that of the comparison and keeps its values apart;
+    `joined` is then the number of the class of values, else None.
+    """
+
+    type: str
+    at: dict[int, tuple[str, str]]
+    joined: int | None
+
+
+@dataclass
+class DistinctPlanner:
+    """Plans the COUNT(DISTINCT)s of one query.
 
     Parameters
     ----------
-    tree : JoinTree
-    statistics : sequence of RelationStatistics
-    projection : str
-        ``single``, ``one_sided``, ``two_sided`` or ``full``; for ``one_sided`` the first vertex has the columns.
-    objective : Objective
+    query : Query
+        With the types of all keys and counted columns known.
+    buckets : int
+        Size of every sketch; see `level_buckets` and `sample_size`.
+    sparse : bool
+        Whether synopses start as exact maps.
+    number : callable
+        Gives a synopsis its number in the plan.
+    grouped : int, optional
+        The vertex whose groups are told apart: it is not folded.
+    too_large : collection of int
+        Vertices whose messages are too large to be folded.
+
+    Attributes
+    ----------
+    folded : Residual or None
+        The tree with all but one vertex folded, if a count asked for it.
+    """
+
+    query: Query
+    buckets: int
+    sparse: bool
+    number: Callable[[Synopsis], int]
+    grouped: int | None = None
+    too_large: Collection[int] = ()
+    folded: Residual | None = field(default=None, init=False)
+
+    def plan(self, aggregate: Aggregate) -> DistinctCount:
+        """How one COUNT(DISTINCT) is counted.
+
+        Raises
+        ------
+        UnsupportedQuery
+            ``SKIMQL_DISTINCT_JOIN``, if no synopsis gives an honest interval; ``SKIMQL_UNKNOWN_METHOD``, if the asked
+            method cannot count these values.
+        """
+        count = self._planned(aggregate)
+        samples = isinstance(count, JoinedPairs | PairsByKey)
+        if self.query.method == "distinct" and samples:
+            raise method_fault(
+                self.query, aggregate, "level sketches cannot count these values", "join_distinct"
+            )
+        if self.query.method == "join_distinct" and not samples:
+            raise method_fault(
+                self.query, aggregate, "there is no join to sample from both sides", "distinct"
+            )
+        return count
+
+    def _planned(self, aggregate: Aggregate) -> DistinctCount:
+        if self.query.sets is not None:
+            return self._set(self.query.sets)
+        columns = self._columns(aggregate)
+        forced = self.query.method == "join_distinct"
+        by_keys = None if forced else self._of_keys(columns)
+        if by_keys is not None:
+            return by_keys
+        first = aggregate.distinct[0].vertex
+        vertices = range(len(self.query.graph.vertices))
+        alone = [v for v in vertices if all(v in c.at for c in columns)]
+        if alone:
+            owner = min(alone, key=lambda v: (v != self.grouped, v not in self.too_large, v != first))
+            return self._one_sided(aggregate, columns, owner, forced)
+        sides = next((p for p in combinations(vertices, 2) if all({*p} & {*c.at} for c in columns)), None)
+        if sides is None:
+            raise self._fault(aggregate, "values of more than two tables together cannot be counted")
+        return self._two_sided(aggregate, columns, *sides)
+
+    def _columns(self, aggregate: Aggregate) -> list[Counted]:
+        found = []
+        for factor, kind in zip(aggregate.distinct, aggregate.types, strict=True):
+            classes = self._keys_at(factor.vertex)
+            joined = next((c for c, (key, _) in classes.items() if key == factor.expression), None)
+            at = {factor.vertex: (factor.expression, kind)}
+            if joined is not None:
+                keys = {
+                    v: self._keys_at(v)[joined]
+                    for v in range(len(self.query.graph.vertices))
+                    if joined in self._keys_at(v)
+                }
+                if all(_keeps_apart(kind, compared) for _, compared in keys.values()):
+                    at = keys
+                else:
+                    joined = None
+            found.append(Counted(kind, at, joined))
+        return found
+
+    def _keys_at(self, vertex: int) -> dict[int, tuple[str, str]]:
+        """By number of a class of values: the key of a vertex, and the type in which it is compared."""
+        graph = self.query.graph
+        return {
+            joined: (key, str(kind))
+            for e in graph.edges_at(vertex)
+            for joined, key, kind in zip(
+                graph.edges[e].classes, graph.edges[e].keys_of(vertex), graph.edges[e].key_types, strict=True
+            )
+        }
+
+    def _set(self, sets: SetLeaf | SetOperation) -> KeySet:
+        if isinstance(sets, SetLeaf):
+            types = tuple("bigint" if t in INTEGERS else t for t in sets.types)
+            attribute = Attribute(sets.columns, types, "distinct")
+            return self._level(set_tree(self.query), sets.vertex, attribute)
+        return KeySets(sets.operator, self._set(sets.left), self._set(sets.right))
+
+    def _of_keys(self, columns: Sequence[Counted]) -> DistinctCount | None:
+        """Columns that are the key of a join class, no more and no less: the intersection of the sets of its keys."""
+        values = {c.joined for c in columns}
+        tree = tree_of(self.query.graph)
+        for number, joined in enumerate(tree.classes):
+            if values != set(self.query.graph.edges[joined.edges[0]].classes):
+                continue
+            residual = self._folded_but({*joined.vertices} | self._apart())
+            if set(residual.vertices) != set(joined.vertices):
+                return None
+            left = residual_tree(self.query.graph, residual)
+            leaves = [
+                self._level(left, v, class_attribute(self.query.graph, tree.classes[number], v))
+                for v in joined.vertices
+            ]
+            found: KeySet = leaves[0]
+            for leaf in leaves[1:]:
+                found = KeySets("intersect", found, leaf)
+            return found
+        return None
+
+    def _one_sided(
+        self, aggregate: Aggregate, columns: Sequence[Counted], owner: int, forced: bool
+    ) -> DistinctCount:
+        graph = self.query.graph
+        residual = self._folded_but({owner} | self._apart())
+        if forced and len(residual.vertices) == 1 and len(graph.vertices) > 1:
+            neighbour = next(f.sender for f in reversed(residual.folds) if f.receiver == owner)
+            residual = self._folded_but({owner, neighbour})
+        left = residual_tree(graph, residual)
+        if residual.vertices == (owner,):
+            if residual.folds:
+                self.folded = self.folded or residual
+            return self._level(left, owner, _attribute(columns, owner, "distinct"))
+        others = [v for v in residual.vertices if v != owner]
+        if len(others) > 1:
+            raise self._fault(
+                aggregate, f"{self._names(others)} cannot be folded into {self._names([owner])}"
+            )
+        (other,) = others
+        joined = left.edges[0].joined
+        if self._key_of(joined) <= {c.joined for c in columns}:
+            return self._by_key(left, columns, owner, other, full=False)
+        if other in self.too_large and not forced:
+            raise self._fault(
+                aggregate,
+                f"the keys of {self._names([other])} take more than an exact message may, and values of one side "
+                "cannot be counted without them",
+            )
+        return self._joined(left, columns, owner, other)
+
+    def _two_sided(
+        self, aggregate: Aggregate, columns: Sequence[Counted], one: int, other: int
+    ) -> DistinctCount:
+        residual = self._folded_but({one, other} | self._apart())
+        if set(residual.vertices) != {one, other}:
+            between = [v for v in residual.vertices if v not in (one, other)]
+            raise self._fault(
+                aggregate,
+                f"values of {self._names([one, other])} cannot be counted with {self._names(between)} between "
+                "or beside them",
+            )
+        left = residual_tree(self.query.graph, residual)
+        if self._key_of(left.edges[0].joined) <= {c.joined for c in columns}:
+            return self._by_key(left, columns, one, other, full=True)
+        return self._joined(left, columns, one, other)
+
+    def _joined(self, left: ResidualTree, columns: Sequence[Counted], one: int, other: int) -> DistinctCount:
+        mine = [c for c in columns if one in c.at]
+        theirs = [c for c in columns if one not in c.at]
+        a, c = _attribute(mine, one, "distinct left"), _attribute(theirs, other, "distinct right")
+        return JoinedPairs(
+            self._pairs(left, one, a, self._key(left, one)),
+            self._pairs(left, other, c, self._key(left, other)),
+            self._level(left, one, a),
+            self._level(left, other, c) if theirs else None,
+        )
+
+    def _by_key(
+        self, left: ResidualTree, columns: Sequence[Counted], one: int, other: int, full: bool
+    ) -> DistinctCount:
+        key = self._key_of(left.edges[0].joined)
+        beside = [c for c in columns if c.joined not in key]
+        mine = [c for c in beside if one in c.at]
+        theirs = [c for c in beside if one not in c.at]
+        return PairsByKey(
+            self._pairs(left, one, self._key(left, one), _attribute(mine, one, "distinct left")),
+            self._pairs(left, other, self._key(left, other), _attribute(theirs, other, "distinct right")),
+            full,
+            None if beside else 1,
+        )
+
+    def _key_of(self, joined: int) -> set[int]:
+        """The classes of values that a join class compares."""
+        edges = tree_of(self.query.graph).classes[joined].edges
+        return set(self.query.graph.edges[edges[0]].classes)
+
+    def _key(self, left: ResidualTree, vertex: int) -> Attribute:
+        return left.edges[0].attribute(vertex)
+
+    def _apart(self) -> set[int]:
+        """Vertices that must not be folded."""
+        return {*self.too_large} | ({self.grouped} if self.grouped is not None else set())
+
+    def _folded_but(self, kept: Collection[int]) -> Residual:
+        """The tree with every vertex folded that is not kept and not between two that are."""
+        residual = whole(tree_of(self.query.graph))
+        while len(residual.vertices) > 1:
+            leaf = next((v for v in residual.leaves if v not in kept), None)
+            if leaf is None:
+                break
+            near = [v for v in residual.members(residual.classes_of(leaf)[0]) if v in kept and v != leaf]
+            residual = residual.without(leaf, near[0] if near else receiver_of(residual, leaf))
+        return residual
+
+    def _level(self, left: ResidualTree, vertex: int, attribute: Attribute) -> Part:
+        return self._part(left, vertex, (attribute,), LEVEL, LEVELS, level_buckets(self.buckets))
+
+    def _pairs(self, left: ResidualTree, vertex: int, sampled: Attribute, partner: Attribute) -> Part:
+        values, pairs = sample_size(self.buckets)
+        return self._part(left, vertex, (sampled, partner), PAIRS, values, pairs)
+
+    def _part(
+        self,
+        left: ResidualTree,
+        vertex: int,
+        attributes: tuple[Attribute, ...],
+        method: str,
+        rows: int,
+        buckets: int,
+    ) -> Part:
+        relation = self.query.graph.vertices[vertex]
+        messages = left.messages_into(vertex, Term())
+        synopsis = Synopsis(
+            relation.table,
+            relation.filter,
+            attributes,
+            Weight(),
+            method,
+            rows,
+            buckets,
+            self.sparse,
+            messages=messages,
+        )
+        return Part(vertex, self.number(synopsis))
+
+    def _names(self, vertices: Sequence[int]) -> str:
+        return " and ".join(self.query.graph.vertices[v].alias for v in vertices)
+
+    def _fault(self, aggregate: Aggregate, why: str) -> UnsupportedQuery:
+        span = (aggregate.span.start, aggregate.span.end)
+        if self.grouped is not None:
+            why += f"; the groups of {self._names([self.grouped])} are told apart"
+        return UnsupportedQuery(why, CODE, self.query.sql, span, EXACT)
+
+
+def level_buckets(buckets: int) -> int:
+    """Buckets on each level of a level sketch, where other sketches have rows of `buckets` counters."""
+    return max(16, buckets // 4)
+
+
+def buckets_for(relative_error: float, confidence: float) -> int:
+    """The `buckets` for which a level sketch of many values stays below an error with the given confidence."""
+    return 4 * LevelSpec.for_error(min(relative_error, 0.99), confidence).buckets
+
+
+def sample_size(buckets: int) -> tuple[int, int]:
+    """Sampled values, and pairs that a level gives back, of a pair sample beside rows of `buckets` counters."""
+    return max(2, buckets // 64), max(16, buckets)
+
+
+def check_method(query: Query) -> None:
+    """Refuse a method that cannot serve every aggregate of the query.
 
     Raises
     ------
-    NoMethod
-        For more than two tables, or if nothing fits or meets the target.
+    UnsupportedQuery
+        ``SKIMQL_UNKNOWN_METHOD``, at the aggregate.
     """
-    relations = [complete(s, len(tree.classes_of(v))) for v, s in enumerate(statistics)]
-    figures = Figures(tree, relations)
-    residual = whole(tree)
-
-    def built(size: float) -> Candidate:
-        if projection == "single":
-            return _level(figures, size)
-        if len(relations) != 2:
-            raise ValueError("distinct tuples are counted over one table or a join of two")
-        if projection == "two_sided":
-            return _pairs(figures, size)
-        return _keys(figures, size, one_sided=projection == "one_sided")
-
-    found = []
-    try:
-        found.append(_least(built, objective))
-    except ValueError as fault:
-        method = "level_sketch" if projection == "single" else "join_distinct"
-        found.append(Candidate(method, residual, 0.0, EXACT, Cost(math.inf), refused=str(fault)))
-    if objective.size_bytes is None:
-        cost = scans(relations).plus(exact_join(relations))
-        found.append(Candidate("exact_run", residual, 0.0, EXACT, cost))
-    candidates = tuple(checked(c, objective) for c in found)
-    able = [c for c in candidates if not c.refused]
-    if not able:
-        raise NoMethod("; ".join(f"{c.name}: {c.refused}" for c in candidates), candidates)
-    taken = min(able, key=lambda c: rank(c, objective))
-    width = taken.half_width(objective.confidence)
-    edges = tuple(
-        EdgeChoice(e, taken.method.replace("_", " "), f"predicted +-{width:.2g}")
-        for joined in tree.classes
-        for e in joined.edges
-    )
-    return Choice(taken, candidates, edges, (DEGREES,), objective)
+    for aggregate in query.aggregates if query.method is not None else ():
+        counts = aggregate.function == "count_distinct"
+        if counts and query.method not in ("distinct", "join_distinct"):
+            raise method_fault(query, aggregate, "it does not tell distinct values apart", "distinct")
+        if not counts and query.method in ("distinct", "join_distinct"):
+            raise method_fault(query, aggregate, "it counts distinct values only", "another method")
 
 
-def _least(built, objective: Objective) -> Candidate:  # type: ignore[no-untyped-def]
-    """The candidate at the given size, or at the least that meets the target."""
-    best: Candidate = built(objective.most_bytes)
-    target = objective.relative_error
-    if objective.size_bytes is not None or target is None or best.half_width(objective.confidence) > target:
-        return best
-    low, high = 1024.0, float(objective.most_bytes)
-    while high > 1.1 * low:
-        middle = math.sqrt(low * high)
-        try:
-            tried: Candidate = built(middle)
-        except ValueError:
-            low = middle
-            continue
-        if tried.half_width(objective.confidence) <= target:
-            high, best = middle, tried
-        else:
-            low = middle
-    return best
+def method_fault(query: Query, aggregate: Aggregate, why: str, other: str) -> UnsupportedQuery:
+    """The refusal of the method that a query asks for."""
+    message = f"{query.method} does not estimate {aggregate.name}: {why}"
+    span = (aggregate.span.start, aggregate.span.end)
+    hint = f"USING {other}, or no USING"
+    return UnsupportedQuery(message, "SKIMQL_UNKNOWN_METHOD", query.sql, span, hint)
 
 
-def _level(figures: Figures, size: float) -> Candidate:
-    """A level sketch: 0.479 / sqrt(buckets)."""
-    buckets = int(size) // (8 * WORDS_PER_CELL * LEVELS)
-    least = 8 * WORDS_PER_CELL * LEVELS * LEAST_BUCKETS
-    if buckets < LEAST_BUCKETS:
-        raise ValueError(f"{size:,.0f} bytes hold no level sketch; {least:,} would")
-    (relation,) = figures.relations
-    distinct = relation.attributes[0].distinct if relation.attributes else relation.tuples
-    cost = scans([relation]).plus(sketches([relation], [1], "hash", 0))
-    predicted = Predicted(distinct, distinct**2 / (TERNARY_INFORMATION * buckets))
-    held = 8.0 * WORDS_PER_CELL * LEVELS * buckets
-    return Candidate("level_sketch", whole(figures.tree), held, predicted, cost, rows=1, buckets=buckets)
+def set_tree(query: Query) -> ResidualTree:
+    """The tree of a set expression, whose vertices are not joined."""
+    return ResidualTree(query.graph, Residual(JoinTree(1, ()), tuple(range(len(query.graph.vertices)))), ())
 
 
-def _keys(figures: Figures, size: float, *, one_sided: bool) -> Candidate:
-    """A sample of the join keys with distinct degrees: pi_{A,B} or pi_{A,B,C}."""
-    tables = len(figures.relations)
-    capacity = int(size) // tables // ENTRY_BYTES
-    if capacity < 1:
-        raise ValueError(f"{size:,.0f} bytes hold no sampled key")
-    cells = figures.cells(0)
-    weights, squares = cells.weights.copy(), cells.squares.copy()
-    if one_sided:
-        weights[1] = squares[1] = np.minimum(weights[1], 1.0)
-    own = replace(cells, weights=weights, squares=squares)
-    contributions = Contributions(own, weights.prod(axis=0), squares.prod(axis=0), (1.0,) * tables)
-    p = [min(1.0, capacity / max(figures.attribute(v, 0).distinct, 1.0)) for v in range(tables)]
-    certain = np.repeat(np.array(p)[:, np.newaxis] == 1.0, own.counts.size, axis=1)
-    variance, _ = sample_variance(contributions, certain, p, (False,) * tables)
-    cost = scans(figures.relations).plus(sample(figures.relations, min(p), 0))
-    held = float(ENTRY_BYTES * tables * capacity)
-    predicted = Predicted(contributions.total, variance)
-    return Candidate("join_distinct", whole(figures.tree), held, predicted, cost)
+def _attribute(columns: Sequence[Counted], vertex: int, name: str) -> Attribute:
+    if not columns:
+        return Attribute(NOTHING.keys, NOTHING.key_types, name)
+    keys, types = zip(*(c.at[vertex] for c in columns), strict=True)
+    return Attribute(tuple(keys), tuple(types), name)
 
 
-def _pairs(figures: Figures, size: float) -> Candidate:
-    """The two-sided pair sampler: k values of either side with all their join keys."""
-    relations = figures.relations
-    each = size / 2 / PAIR_BYTES
-    degree = max(r.tuples / max(r.attributes[0].distinct, 1.0) for r in relations)
-    values = each / max(degree, 1.0)
-    if values < 2:
-        raise ValueError(f"{size:,.0f} bytes hold fewer than two values of each side")
-    answer = figures.total
-    predicted = Predicted(answer, (answer * TWO_SIDED_LOSS) ** 2 / values)
-    cost = scans(relations).plus(sketches(relations, [2, 2], "convolution", 0))
-    return Candidate("join_distinct", whole(figures.tree), float(size), predicted, cost)
+def _keeps_apart(kind: str, compared: str) -> bool:
+    """Whether different values of a type are different in the type in which they are compared."""
+    return kind == compared or (kind in INTEGERS and compared in INTEGERS)

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 from ..parser.join_graph import Query
+from ..sketches.level import LevelSpec
+from ..sketches.pair_sample import PairSampleSpec
+from ..sketches.xi import Family, make_family
+from .distinct_count import DISTINCT_METHODS, LEVEL, LEVELS, PAIRS, DistinctCount
+from .partition import DomainPartition
 
 BYTES_PER_COUNTER = 8
 
@@ -57,7 +63,13 @@ class Synopsis:
 
     The virtual relation is a table with a filter and the exact `messages` joined into it. `sparse`: the sketch
     starts as an exact map of keys and turns into counters when that would take more bytes. `group`: it sees the
-    tuples of the group of that number only.
+    tuples of the group of that number only. `cell`: it sees those tuples only whose keys lie in these parts of the
+    domains, one part for each attribute (0 where the class is not partitioned; see `Plan.partitions`); empty where
+    none is.
+
+    `rows` and `buckets` are the size: of a ``level`` sketch its levels and the buckets of each; of ``pairs``, a sample
+    by the first of two attributes, its values and the pairs that a level gives back. These two methods know of a tuple
+    only that it is there: no weight, and of a message no more than who has a partner.
 
     Equal synopses are one: a self-join reads the same sketch twice.
     """
@@ -72,6 +84,12 @@ class Synopsis:
     sparse: bool = True
     group: int | None = None
     messages: tuple[Message, ...] = ()
+    cell: tuple[int, ...] = ()
+
+    @property
+    def distinct(self) -> bool:
+        """Whether it tells distinct values apart, and so needs no weights."""
+        return self.method in DISTINCT_METHODS
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +102,10 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTerm:
-    """A term of an aggregate: the synopsis that stands for each vertex of the residual join tree."""
+    """A term of an aggregate: the synopsis that stands for each vertex of the residual join tree.
+
+    Where domains are partitioned, a term for each combination of parts: they add up.
+    """
 
     coefficient: float
     synopses: tuple[int, ...]
@@ -92,12 +113,13 @@ class PlannedTerm:
 
 @dataclass(frozen=True, slots=True)
 class PlannedAggregate:
-    """An aggregate and its terms, numerator and presence count (see `Aggregate`)."""
+    """An aggregate and its terms, numerator and presence count (see `Aggregate`), or how its values are counted."""
 
     function: str
     name: str
     total: tuple[PlannedTerm, ...]
     presence: tuple[PlannedTerm, ...]
+    distinct: DistinctCount | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +174,9 @@ class Plan:
 
     `vertices` are the vertices of the query's join graph that remain beside the exact messages: the residual
     join tree, over which `edges` and terms count. With a `sample` the synopses are not sketches: the residual
-    tree is joined exactly on the sampled keys.
+    tree is joined exactly on the sampled keys. `partitions` are the parts of the domains of partitioned join
+    classes, by name. `family` names the hash family of all sketches, which also says where they are made, see
+    `route`.
     """
 
     query: Query
@@ -163,6 +187,8 @@ class Plan:
     aggregates: tuple[PlannedAggregate, ...]
     vertices: tuple[int, ...]
     sample: Sample | None = None
+    partitions: tuple[tuple[str, DomainPartition], ...] = ()
+    family: str = "tabulation"
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -178,3 +204,20 @@ class Plan:
             for message in synopsis.messages:
                 visit(message)
         return tuple(found)
+
+
+def most_bytes(synopsis: Synopsis) -> int:
+    """Bytes of a synopsis when it is no exact map any more."""
+    if not synopsis.attributes:
+        return BYTES_PER_COUNTER
+    if synopsis.method == LEVEL:
+        return BYTES_PER_COUNTER * LevelSpec(_any_family(), synopsis.buckets, synopsis.rows).words
+    if synopsis.method == PAIRS:
+        return PairSampleSpec(_any_family(), synopsis.rows, synopsis.buckets, LEVELS).most_bytes
+    return BYTES_PER_COUNTER * synopsis.rows * synopsis.buckets
+
+
+@cache
+def _any_family() -> Family:
+    """A family for sizes, which do not depend on it."""
+    return make_family()

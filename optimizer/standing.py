@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 
 from ..parser.join_graph import Query, Term
 from .plan import Attribute, Plan, PlannedAggregate, PlannedEdge, PlannedTerm, Scan, Synopsis, Weight
 from .share import Metric, SketchEdge, SketchVertex, estimated_terms
-from .workload import WorkloadPlan, plan_workload
+from .workload import Statistics, VertexPlan, WorkloadPlan, plan_workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,14 @@ class StandingQueries:
 
 
 def plan_standing(
-    name: str, queries: Sequence[Query], seed: int, size_bytes: int, metric: Metric, sparse: bool = True
+    name: str,
+    queries: Sequence[Query],
+    seed: int,
+    size_bytes: int,
+    metric: Metric,
+    sparse: bool = True,
+    statistics: Statistics | None = None,
+    most_parts: int = 1,
 ) -> StandingQueries:
     """Share and size the sketches of standing queries.
 
@@ -37,25 +45,31 @@ def plan_standing(
         Which squared error over the queries is minimised.
     sparse : bool
         Whether sketches start as exact maps.
+    statistics : mapping of (VirtualRelation, Attribute) to Histogram, optional
+    most_parts : int
+        Greatest number of domain parts in one query; see `plan_workload` for both.
 
     Raises
     ------
     ValueError
         If a query joins nothing or the space is too small; the message says how much would do.
     """
-    workload = plan_workload(queries, size_bytes // 8, metric)
+    workload = plan_workload(queries, size_bytes // 8, metric, statistics, most_parts)
     weights = _weights(queries)
-    synopses = tuple(
-        _synopsis(name, vertex, weights[vertex.relation.weight], own.classes, own.rows[0], workload, sparse)
-        for vertex, own in zip(workload.graph.vertices, workload.vertices, strict=True)
-    )
+    synopses: list[Synopsis] = []
+    # The first synopsis of each vertex; those of its cells follow in C order.
+    first: list[int] = []
+    for vertex, own in zip(workload.graph.vertices, workload.vertices, strict=True):
+        first.append(len(synopses))
+        weight = weights[vertex.relation.weight]
+        synopses += _synopses(name, vertex, weight, own, workload, sparse)
     tables = dict.fromkeys(s.table for s in synopses)
     scans = tuple(
         Scan(table, tuple(i for i, s in enumerate(synopses) if s.table == table)) for table in tables
     )
-    plans = tuple(
-        _plan(name, number, query, seed, synopses, scans, workload) for number, query in enumerate(queries)
-    )
+    partitions = tuple((_class_name(name, n), part.domain) for n, part in workload.partition.classes)
+    shell = Plan(queries[0], seed, tuple(synopses), scans, (), (), (), partitions=partitions)
+    plans = tuple(_plan(shell, number, query, first, workload) for number, query in enumerate(queries))
     return StandingQueries(workload, plans)
 
 
@@ -69,39 +83,45 @@ def _weights(queries: Sequence[Query]) -> dict[tuple[str, ...], Weight]:
     return found
 
 
-def _synopsis(
-    name: str,
-    vertex: SketchVertex,
-    weight: Weight,
-    classes: tuple[int, ...],
-    rows: int,
-    workload: WorkloadPlan,
-    sparse: bool,
-) -> Synopsis:
+def _class_name(name: str, number: int) -> str:
+    return f"{name}.{number}"
+
+
+def _synopses(
+    name: str, vertex: SketchVertex, weight: Weight, own: VertexPlan, workload: WorkloadPlan, sparse: bool
+) -> Iterator[Synopsis]:
+    """The sketches of a vertex: one for each of its cells."""
     attributes = tuple(
-        Attribute(a.keys, tuple(t or "" for t in a.types), f"{name}.{number}")
-        for a, number in zip(vertex.attributes, classes, strict=True)
+        Attribute(a.keys, tuple(t or "" for t in a.types), _class_name(name, number))
+        for a, number in zip(vertex.attributes, own.classes, strict=True)
     )
     method = "hash" if len(attributes) == 1 else "convolution"
-    relation = vertex.relation
-    return Synopsis(
-        relation.table, relation.filter, attributes, weight, method, rows, workload.buckets, sparse
-    )
+    relation, whole = vertex.relation, len(own.rows) == 1
+    cells = product(*(range(_parts(workload, number)) for number in own.classes))
+    for cell, rows in zip(cells, own.rows, strict=True):
+        yield Synopsis(
+            relation.table,
+            relation.filter,
+            attributes,
+            weight,
+            method,
+            rows,
+            workload.buckets,
+            sparse,
+            cell=() if whole else cell,
+        )
 
 
-def _plan(
-    name: str,
-    number: int,
-    query: Query,
-    seed: int,
-    synopses: tuple[Synopsis, ...],
-    scans: tuple[Scan, ...],
-    workload: WorkloadPlan,
-) -> Plan:
+def _parts(workload: WorkloadPlan, number: int) -> int:
+    found = dict(workload.partition.classes)
+    return found[number].domain.count if number in found else 1
+
+
+def _plan(shell: Plan, number: int, query: Query, first: Sequence[int], workload: WorkloadPlan) -> Plan:
+    """How one query reads the synopses; `first` is the first of each shared vertex."""
     terms = estimated_terms(query)
     edges_of = {term: _edges_of(workload, (number, k)) for k, term in enumerate(terms)}
-    vertex_of = {term: _vertices_of(query, edges) for term, edges in edges_of.items()}
-    first = terms[0]
+    cells_of = {term: _cells(query, edges, first, workload) for term, edges in edges_of.items()}
     graph = workload.graph
     edges = tuple(
         PlannedEdge(
@@ -111,18 +131,18 @@ def _plan(
             graph.vertices[shared.right].attributes.index(shared.right_attribute),
             edge.class_name,
         )
-        for edge, shared in zip(query.graph.edges, edges_of[first], strict=True)
+        for edge, shared in zip(query.graph.edges, edges_of[terms[0]], strict=True)
     )
 
-    def planned(term: Term) -> PlannedTerm:
-        bare = Term(tuple(sorted(term.factors, key=lambda f: f.vertex)))
-        return PlannedTerm(term.coefficient, vertex_of[bare])
+    def planned(of: Sequence[Term]) -> tuple[PlannedTerm, ...]:
+        bare = [(t.coefficient, Term(tuple(sorted(t.factors, key=lambda f: f.vertex)))) for t in of]
+        return tuple(PlannedTerm(c, synopses) for c, term in bare for synopses in cells_of[term])
 
     aggregates = tuple(
-        PlannedAggregate(a.function, a.name, tuple(map(planned, a.total)), tuple(map(planned, a.presence)))
-        for a in query.aggregates
+        PlannedAggregate(a.function, a.name, planned(a.total), planned(a.presence)) for a in query.aggregates
     )
-    return Plan(query, seed, synopses, scans, edges, aggregates, tuple(range(len(query.graph.vertices))))
+    vertices = tuple(range(len(query.graph.vertices)))
+    return replace(shell, query=query, edges=edges, aggregates=aggregates, vertices=vertices)
 
 
 def _edges_of(workload: WorkloadPlan, label: tuple[int, int]) -> list[SketchEdge]:
@@ -131,9 +151,23 @@ def _edges_of(workload: WorkloadPlan, label: tuple[int, int]) -> list[SketchEdge
     return [e for e in graph.edges if graph.queries[e.query] == label]
 
 
-def _vertices_of(query: Query, edges: Sequence[SketchEdge]) -> tuple[int, ...]:
-    """The shared vertex that stands for each vertex of the query."""
-    found: dict[int, int] = {}
-    for own, shared in zip(query.graph.edges, edges, strict=True):
-        found[own.left], found[own.right] = shared.left, shared.right
-    return tuple(found[v] for v in range(len(query.graph.vertices)))
+def _cells(
+    query: Query, edges: Sequence[SketchEdge], first: Sequence[int], workload: WorkloadPlan
+) -> list[tuple[int, ...]]:
+    """For every combination of parts of a term's classes, the synopsis that stands for each vertex of the query."""
+    shared: dict[int, int] = {}
+    for own, edge in zip(query.graph.edges, edges, strict=True):
+        shared[own.left], shared[own.right] = edge.left, edge.right
+    classes_of = {v: workload.vertices[vertex].classes for v, vertex in shared.items()}
+    classes = sorted({number for row in classes_of.values() for number in row})
+    found = []
+    for parts in product(*(range(_parts(workload, number)) for number in classes)):
+        part_of = dict(zip(classes, parts, strict=True))
+        row = []
+        for v in range(len(query.graph.vertices)):
+            cell = 0
+            for number in classes_of[v]:
+                cell = cell * _parts(workload, number) + part_of[number]
+            row.append(first[shared[v]] + cell)
+        found.append(tuple(row))
+    return found

@@ -17,6 +17,7 @@ from math import sqrt
 import numpy as np
 
 from ..parser.join_graph import Query
+from ..sketches.two_level_plan import MEDIAN_LOSS
 from .allocate import Demand, allocate, allocate_rows
 from .coalesce import coalesce
 from .partition_shared import SharedPartition, partition_shared
@@ -32,8 +33,8 @@ Statistics = Mapping[Column, Histogram]
 class Figures:
     """A workload at one stage: sketches, xi classes, and what the errors are predicted to be.
 
-    `relative_errors` are standard errors relative to the result, one for each estimated term in the order of
-    the graph's queries; None where nothing is known of the query's data.
+    `relative_errors` are standard errors of the median of the rows relative to the result, one for each estimated
+    term in the order of the graph's queries; None where nothing is known of the query's data.
     """
 
     vertices: int
@@ -131,9 +132,10 @@ def plan_workload(
     classes = shared.attribute_classes()
     rows = allocate_rows(final, words, metric, [partition.cell_shares(row) for row in classes])
     whole = tuple(1.0 for _ in gains)
-    unshared = _figures(apart, allocate(lone, words, metric).words, joins, weights, whole)
+    # What would be built without a stage, in whole rows as well.
+    unshared = _figures(apart, _row_words(lone, words, metric), joins, weights, whole)
     plain = _figures(shared, even, joins, weights, whole)
-    allocated = _figures(shared, sized, joins, weights, whole)
+    allocated = _figures(shared, _row_words(together, words, metric), joins, weights, whole)
     parted = _figures(shared, rows.words, joins, weights, gains, sum(map(len, rows.rows)))
     stages = (
         Stage("share", unshared, allocated),
@@ -167,6 +169,14 @@ def _weights(joins: Sequence[list[JoinStatistics] | None]) -> list[float]:
     return [usual if weight is None else weight for weight in own]
 
 
+def _row_words(demand: Demand, words: int, metric: Metric) -> tuple[int, ...]:
+    """Words of every vertex in whole rows; any number of words where the space is too small for those."""
+    try:
+        return allocate_rows(demand, words, metric).words
+    except ValueError:
+        return allocate(demand, words, metric).words
+
+
 def _even(graph: SharedGraph, words: int) -> tuple[int, ...]:
     return (words // len(graph.vertices),) * len(graph.vertices)
 
@@ -180,7 +190,7 @@ def _figures(
     cells: int | None = None,
 ) -> Figures:
     errors = tuple(
-        None if row is None else sqrt(weight / 8 / min(sizes[v] for v in used)) / gain
+        None if row is None else sqrt(MEDIAN_LOSS * weight / 8 / min(sizes[v] for v in used)) / gain
         for row, weight, used, gain in zip(joins, weights, graph.vertices_of(), gains, strict=True)
     )
     count = len(graph.vertices)

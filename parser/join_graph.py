@@ -178,7 +178,7 @@ class Aggregate:
     `presence` the terms that count the tuples whose argument is not NULL (the denominator of AVG, and what
     tells SUM's 0 from its NULL). COUNT(*) is one term without factors. COUNT(DISTINCT) has no terms but
     `distinct`, the counted columns, each with the vertex it is on; a tuple with a NULL among them is not
-    counted.
+    counted. `types` are their Spark types, once the engine has asked for them.
     """
 
     function: str
@@ -187,6 +187,7 @@ class Aggregate:
     presence: tuple[Term, ...]
     span: Span
     distinct: tuple[Factor, ...] = ()
+    types: tuple[str, ...] = ()
 
     def projection(self, graph: JoinGraph) -> str:
         """Which sides of the join a COUNT(DISTINCT) projects on.
@@ -251,10 +252,11 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class SetLeaf:
-    """A set of a set expression: the values of `columns` (Spark SQL) in one vertex."""
+    """A set of a set expression: the values of `columns` (Spark SQL) in one vertex; `types` once they are known."""
 
     vertex: int
     columns: tuple[str, ...]
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +330,11 @@ class Query:
     sets: SetLeaf | SetOperation | None = None
     empty: str = ""
     features: tuple[Feature, ...] = ()
+
+    @property
+    def counts_distinct(self) -> bool:
+        """Whether it has a COUNT(DISTINCT)."""
+        return any(a.function == "count_distinct" for a in self.aggregates)
 
     def refuse_beyond(self, known: Collection[str]) -> None:
         """Refuse the query if it uses a feature that is not among `known`.

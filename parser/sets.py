@@ -59,6 +59,8 @@ def read_set_expression(
         aggregate, counted = _counted(select, own)
         columns.append(counted)
     assert aggregate is not None
+    if _compares_rows(tree):
+        _check_whole_rows(select, names, scope)
     _same_types([o for _, o in leaves], scope, scope.span_of(subquery))
     return _with_columns(tree, columns), aggregate
 
@@ -97,6 +99,24 @@ def _counted(select: exp.Select, scope: Scope) -> tuple[Aggregate, tuple[str, ..
     name = item.alias if isinstance(item, exp.Alias) else default_name(inner, scope)
     counted = tuple(scope.fragment(c.unnest()).sql for c in distinct.expressions)
     return Aggregate("count_distinct", name, (), (), scope.span_of(inner)), counted
+
+
+def _compares_rows(tree: SetLeaf | SetOperation) -> bool:
+    """Whether INTERSECT or EXCEPT stands in it."""
+    if isinstance(tree, SetLeaf):
+        return False
+    return tree.operator != "union" or _compares_rows(tree.left) or _compares_rows(tree.right)
+
+
+def _check_whole_rows(select: exp.Select, names: list[str], scope: Scope) -> None:
+    """INTERSECT and EXCEPT compare rows: values computed from them, or some of the columns, are not compared alike."""
+    item = select.expressions[0]
+    count = (item.this if isinstance(item, exp.Alias) else item).unnest()
+    counted = [c.unnest() for c in count.this.expressions]
+    plain = {c.name.lower() for c in counted if isinstance(c, exp.Column)}
+    if not all(isinstance(c, exp.Column) for c in counted) or plain != {n.lower() for n in names}:
+        message = "INTERSECT and EXCEPT compare whole rows, so all of their columns are counted as they are"
+        raise scope.fault(message, "SKIMQL_SET_OPERATION", item, f"COUNT(DISTINCT {', '.join(names)})")
 
 
 def _same_types(leaves: list[tuple[Output, ...]], scope: Scope, span: Span) -> None:

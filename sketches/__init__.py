@@ -17,7 +17,8 @@ samples of keys              key_sample, sample_join, sample_regression, gamma_i
 dense keys exact, rest not   two_level, two_level_plan
 distinct counts              level, sparse_level, count_signature, occupancy, witness; fm, two_level_hash
 set expressions              set_expression
-distinct over joins          join_distinct, pair_sample, tuple_table; jd_sketch, linear_jd, composed (PODS 2005)
+distinct over joins          join_distinct, pair_sample, sparse_pairs, tuple_table
+                             of PODS 2005: jd_sketch, linear_jd, composed
 in the JVM                   folding
 ============================ ============================================================================
 """

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 
 def collision_free_rows(
-    counters: Sequence[NDArray[np.generic]], confidence: float
+    counters: Sequence[NDArray[np.generic]], confidence: float, shared_buckets: int | None = None
 ) -> NDArray[np.bool_] | None:
     """The rows in which no two keys share a bucket, where that can be known.
 
@@ -24,6 +24,8 @@ def collision_free_rows(
         All sketches that the estimate multiplies; one join attribute, the same hashes in all.
     confidence : float
         In (0, 1).
+    shared_buckets : int, optional
+        Of a folded family, its fine buckets: two keys in one of them share a bucket in every row.
 
     Returns
     -------
@@ -47,7 +49,13 @@ def collision_free_rows(
     buckets = filled.size // rows
     if most >= buckets:
         return None
-    free = float(np.prod(1 - np.arange(most + 1) / buckets))
-    if (1 - free) ** rows > 1 - confidence:
+    free = _chance_of_none(most + 1, buckets)
+    apart = 1.0 if shared_buckets is None else _chance_of_none(most + 1, shared_buckets)
+    if 1 - apart + (1 - free) ** rows > 1 - confidence:
         return None
     return np.asarray(occupied == most)
+
+
+def _chance_of_none(keys: int, buckets: int) -> float:
+    """Chance that no two of `keys` keys share one of `buckets` independent uniform buckets."""
+    return float(np.prod(1 - np.arange(keys) / buckets))

@@ -1,9 +1,10 @@
 """Convolution count sketches: one counter per row and update for any number of join attributes.
 
 A tuple with join values (a, b, ...) adds ``weight * xi1(a) * xi2(b) * ...`` to bucket
-``(h1(a) + h2(b) + ...) mod buckets`` of each row. With one attribute this is the hash sketch (Fast-AGMS,
-count sketch); without attributes it is an exact total. The size of any acyclic join is the cyclic
-cross-correlation of its vertices' sketches at lag zero, taken by FFT; see `join_rows`.
+``(h1(a) + h2(b) + ...) mod buckets`` of each row. (Families that Spark computes add buckets up by exclusive or;
+the transform is then that of Walsh and Hadamard.) With one attribute this is the hash sketch (Fast-AGMS, count
+sketch); without attributes it is an exact total. The size of any acyclic join is the cyclic cross-correlation
+of its vertices' sketches at lag zero, taken by FFT; see `join_rows`.
 
 References
 ----------
@@ -66,6 +67,8 @@ class ConvolutionSpec:
         if not 2 <= self.buckets <= MOST_BUCKETS:
             raise ValueError(f"a row has 2 to {MOST_BUCKETS} buckets, not {self.buckets}")
         check_families_and_dtype(self.families, self.dtype)
+        if len(self.families) > 1:
+            _check_group(self.families, self.buckets)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -115,9 +118,19 @@ class ConvolutionSpec:
             if not self.power_of_two:
                 for row, hashed in zip(slots, values, strict=True):  # row by row for the cache
                     row[:] = self.buckets_of(hashed) << 1 | (row & 1)
-            total = slots if total is None else _add_slots(total, slots, self.buckets, self.power_of_two)
+            if total is None:
+                total = slots
+            elif self.group == "xor":
+                total ^= slots
+            else:
+                total = _add_slots(total, slots, self.buckets, self.power_of_two)
         assert total is not None, "a sketch without attributes has no buckets"
         return total
+
+    @property
+    def group(self) -> str:
+        """In which the buckets of several attributes add up: "cyclic" (modulo `buckets`) or "xor"."""
+        return self.families[0].group if self.families else "cyclic"
 
     @property
     def power_of_two(self) -> bool:
@@ -187,7 +200,8 @@ def join_rows(sketches: Sequence[ConvolutionSketch], edges: Edges) -> NDArray[np
     -----
     Two vertices: a dot product of the counters in float64. More: with F_v the discrete Fourier transform of a
     row and the tree coloured white and black, ``sum_w prod_white F_v(w) prod_black conj(F_v(w)) / buckets``.
-    The colouring belongs to the query, not to the sketch. Time O(vertices * rows * buckets * log(buckets)).
+    The colouring belongs to the query, not to the sketch. Where buckets add up by exclusive or, the transform
+    is that of Walsh and Hadamard, and its own conjugate. Time O(vertices * rows * buckets * log(buckets)).
     """
     white = check_join([s.spec for s in sketches], edges)
     if not edges:
@@ -196,6 +210,8 @@ def join_rows(sketches: Sequence[ConvolutionSketch], edges: Edges) -> NDArray[np
     if len(sketches) == 2:
         left, right = (s.counters.astype(np.float64) for s in sketches)
         return np.asarray(np.einsum("rb,rb->r", left, right), dtype=np.float64)
+    if sketches[0].spec.group == "xor":
+        return _xor_rows(sketches)
     transforms: dict[int, NDArray[np.complex128]] = {}
     product = np.ones((rows, buckets // 2 + 1), dtype=np.complex128)
     for sketch, is_white in zip(sketches, white, strict=True):
@@ -214,6 +230,35 @@ def join_rows(sketches: Sequence[ConvolutionSketch], edges: Edges) -> NDArray[np
     return np.rint(estimates) if all(s.spec.dtype == "int64" for s in sketches) else estimates
 
 
+def _xor_rows(sketches: Sequence[ConvolutionSketch]) -> NDArray[np.float64]:
+    """`join_rows` where buckets add up by exclusive or."""
+    transforms: dict[int, NDArray[np.float64]] = {}
+    product = np.ones(sketches[0].spec.shape)
+    for sketch in sketches:
+        if id(sketch) not in transforms:
+            transforms[id(sketch)] = walsh_hadamard(sketch.counters.astype(np.float64))
+        product *= transforms[id(sketch)]
+    estimates = np.asarray(product.mean(axis=1), dtype=np.float64)
+    return np.rint(estimates) if all(s.spec.dtype == "int64" for s in sketches) else estimates
+
+
+def walsh_hadamard(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The Walsh-Hadamard transform of each row: entry w is the sum over b of ``(-1)^popcount(w & b) * row[b]``.
+
+    Parameters
+    ----------
+    rows : ndarray of float64, shape (rows, buckets)
+        `buckets` a power of two. Time O(rows * buckets * log(buckets)).
+    """
+    count, buckets = rows.shape
+    transformed, half = rows, 1
+    while half < buckets:
+        pairs = transformed.reshape(count, buckets // (2 * half), 2, half)
+        transformed = np.stack((pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]), axis=2)
+        half *= 2
+    return transformed.reshape(count, buckets)
+
+
 def check_families_and_dtype(families: tuple[Family, ...], dtype: str) -> None:
     """Raise ValueError unless the families of a spec are all different and its counters int64 or float64."""
     if dtype not in ("int64", "float64"):
@@ -223,6 +268,16 @@ def check_families_and_dtype(families: tuple[Family, ...], dtype: str) -> None:
         raise ValueError(
             f"two attributes of one sketch share a family: {names}; derive one for each attribute"
         )
+
+
+def _check_group(families: tuple[Family, ...], buckets: int) -> None:
+    """Raise ValueError unless the buckets of these families add up in one group that has `buckets` elements."""
+    kinds = {(f.group, *(f.parameters.items() if f.group == "xor" else ())) for f in families}
+    if len(kinds) > 1:
+        names = " and ".join(str(f) for f in families)
+        raise ValueError(f"buckets of different groups cannot be added up: {names}")
+    if families[0].group == "xor" and buckets & (buckets - 1):
+        raise ValueError(f"buckets that add up by exclusive or are a power of two in number, not {buckets}")
 
 
 def _add_slots(

@@ -25,6 +25,7 @@ from .interval import (
 )
 from .join_tree import Edges, check_join
 from .linear import LinearSketch
+from .spark_families import Folded
 from .sparse import SparseFirstSketch
 
 AnySketch = LinearSketch[Any] | SparseFirstSketch[Any]
@@ -79,7 +80,9 @@ def sum_estimate(
     Parameters
     ----------
     terms : sequence of JoinTerm
-        Vertices and families are the same in all; what differs are the weights.
+        Vertices and families are the same in all; what differs are the weights, or the parts of a partitioned
+        domain. Sketches of one term have equal sizes; those of another may have more rows, which are averaged
+        down to the fewest (see `in_rows`).
     edges : sequence of (u, v, i, j)
         Attribute i of vertex u equals attribute j of vertex v, see `join_tree.check_join`.
     confidence : float
@@ -98,8 +101,8 @@ def sum_estimate(
     known = known_sum(terms, edges)
     if known is not None:
         return exact(known)
-    rows, counters = _rows(terms, edges)
-    free = _free_rows(edges, counters, confidence)
+    rows, counters = _rows(terms, edges, _fewest_rows(terms))
+    free = _free_rows(terms, edges, counters, confidence)
     if free is not None and _agree(rows[free]):
         return Estimate(rows[free][0], rows[free][0], rows[free][0], confidence, True, "measured")
     estimate = median_interval(rows, confidence, _basis(terms))
@@ -143,10 +146,11 @@ def sum_ratio_estimate(
             part.value / bottom, ends[0], ends[1], confidence, part.certified, part.basis, part.notes
         )
         return clip(scaled, low_bound, high_bound)
-    rows, counters = _rows(numerators, edges)
-    bottom_rows, bottom_counters = _rows(denominators, edges)
+    most = min(_fewest_rows(numerators), _fewest_rows(denominators))
+    rows, counters = _rows(numerators, edges, most)
+    bottom_rows, bottom_counters = _rows(denominators, edges, most)
     counters += bottom_counters
-    free = _free_rows(edges, counters, confidence)
+    free = _free_rows(numerators, edges, counters, confidence)
     if free is not None and bottom_rows[free].all() and _agree(rows[free] / bottom_rows[free]):
         ratio = float(rows[free][0] / bottom_rows[free][0])
         return Estimate(ratio, ratio, ratio, confidence, True, "measured")
@@ -172,10 +176,15 @@ def known_sum(terms: Sequence[JoinTerm], edges: Edges) -> int | float | None:
 
 
 def _free_rows(
-    edges: Edges, counters: Sequence[NDArray[np.generic]], confidence: float
+    terms: Sequence[JoinTerm], edges: Edges, counters: Sequence[NDArray[np.generic]], confidence: float
 ) -> NDArray[np.bool_] | None:
     """Rows known to have no collisions; only a single join on one attribute lets that be seen."""
-    return collision_free_rows(counters, confidence) if len(edges) == 1 and counters else None
+    alike = len({array.shape for array in counters}) == 1
+    if len(edges) != 1 or not alike:
+        return None
+    family = terms[0].sketches[0].spec.families[0]
+    shared = 1 << family.fine_bits if isinstance(family, Folded) else None
+    return collision_free_rows(counters, confidence, shared)
 
 
 def _agree(values: NDArray[np.float64]) -> bool:
@@ -197,28 +206,48 @@ def _known(sketches: Sequence[AnySketch], edges: Edges) -> int | float | None:
     return exact_join(present, edges) if len(present) == len(maps) else None
 
 
-def _rows(terms: Sequence[JoinTerm], edges: Edges) -> tuple[NDArray[np.float64], list[NDArray[np.generic]]]:
-    """Estimates of the rows, and the counters they come from; each sparse sketch turned dense once.
+def _fewest_rows(terms: Sequence[JoinTerm]) -> int:
+    return min(int(term.sketches[0].spec.shape[0]) for term in terms)
 
-    Rows of several terms add, since row r of each is made by the same hashes.
+
+def in_rows(values: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
+    """Average row estimates down to `rows`: entry r is the mean of the rows r, r + `rows`, r + 2 `rows`, ...
+
+    Two sums that are brought to equal lengths this way use the same functions in entry r and none of them in any
+    other, however many rows each had: entries of their sum are independent.
+    """
+    if len(values) == rows:
+        return values
+    return np.array([values[r::rows].mean() for r in range(rows)])
+
+
+def _rows(
+    terms: Sequence[JoinTerm], edges: Edges, most: int
+) -> tuple[NDArray[np.float64], list[NDArray[np.generic]]]:
+    """Estimates in `most` rows, and the counters they come from; each sparse sketch turned dense once.
+
+    Rows of several terms add, since row r of each is made by the same hashes. Terms that are known exactly add
+    just that.
     """
     dense: dict[int, LinearSketch[Any]] = {}
-    for sketch in (s for term in terms for s in term.sketches):
-        if id(sketch) not in dense:
-            dense[id(sketch)] = sketch.dense() if isinstance(sketch, SparseFirstSketch) else sketch
-    kinds = {type(s) for s in dense.values()}
-    total: NDArray[np.float64] | None = None
+    total = np.zeros(most)
     for term in terms:
+        known = _known(term.sketches, edges)
+        if known is not None:
+            total = total + term.coefficient * known
+            continue
+        for sketch in term.sketches:
+            if id(sketch) not in dense:
+                dense[id(sketch)] = sketch.dense() if isinstance(sketch, SparseFirstSketch) else sketch
         ready = [dense[id(sketch)] for sketch in term.sketches]
+        kinds = {type(sketch) for sketch in ready}
         if kinds == {AgmsSketch}:
             rows = join_averages([s for s in ready if isinstance(s, AgmsSketch)], edges)
         elif AgmsSketch not in kinds:
             rows = join_rows([s for s in ready if isinstance(s, ConvolutionSketch)], edges)
         else:
             raise ValueError("convolution and AGMS sketches cannot be multiplied")
-        rows = term.coefficient * rows
-        total = rows if total is None else total + rows
-    assert total is not None, "a sum has terms"
+        total = total + term.coefficient * in_rows(rows, most)
     # Atomic sketches have no buckets that keys could collapse into.
     return total, [s.counters for s in dense.values() if not isinstance(s, AgmsSketch)]
 

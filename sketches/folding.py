@@ -2,8 +2,8 @@
 
 An engine that groups a table only once (``GROUP BY fine bucket``, one sum of signed weights for every row)
 cannot give every row its own buckets. It need not: with many more fine buckets than buckets, each row merges
-them by a random map of its own, afterwards and at no cost. The result equals, bit for bit, a hash sketch of
-the family `xi.Folded`.
+them by a map of its own, afterwards and at no cost. The result equals, bit for bit, a hash or convolution
+sketch of the family `Folded`. Signs are counted three to an integer, see `unpack`.
 
 Notes
 -----
@@ -14,19 +14,49 @@ rows at once; sharing one map among the rows instead is several times worse. Cov
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import xor
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .accumulate import as_weights, check_not_wrapped, integer_sums
 from .convolution import ConvolutionSketch, ConvolutionSpec
-from .xi import Folded, Keys, as_keys
+from .spark_families import FIELD_BITS, FIELDS, Folded
+from .xi import Keys, as_keys, spark_xxhash64
 
 FINE_PER_BUCKET = 16
+FIELD_END = 1 << FIELD_BITS  # fields count up to below it
 
 
 def fine_bits_for(buckets: int) -> int:
     """Bits of the fine buckets that rows of `buckets` ask for: 16 fine buckets each, rounded up."""
     return min(24, max(8, (FINE_PER_BUCKET * buckets - 1).bit_length()))
+
+
+def packed_sums(rows: int) -> int:
+    """Integers that the counts of `rows` signs and of the tuples take, three to an integer."""
+    return rows // FIELDS + 1
+
+
+def unpack(packed: NDArray[np.int64], rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sign sums and numbers of tuples from counts of negative signs, packed three to an integer.
+
+    Parameters
+    ----------
+    packed : ndarray of int64, shape (packed_sums(rows), n)
+        Field j of integer s, `FIELD_BITS` wide, counts the tuples whose sign ``3 s + j`` is negative; the
+        highest field of the last integer counts all tuples. Every count is below `FIELD_END`.
+
+    Returns
+    -------
+    sums : ndarray of int64, shape (rows, n)
+    tuples : ndarray of int64, shape (n,)
+    """
+    mask = np.int64(FIELD_END - 1)
+    tuples = packed[-1] >> np.int64((FIELDS - 1) * FIELD_BITS) & mask
+    negative = [packed[r // FIELDS] >> np.int64(r % FIELDS * FIELD_BITS) & mask for r in range(rows)]
+    return np.stack([tuples - 2 * counted for counted in negative]), tuples
 
 
 def fold(spec: ConvolutionSpec, fine_sums: ArrayLike) -> ConvolutionSketch:
@@ -35,10 +65,10 @@ def fold(spec: ConvolutionSpec, fine_sums: ArrayLike) -> ConvolutionSketch:
     Parameters
     ----------
     spec : ConvolutionSpec
-        Of one attribute whose family is `xi.Folded`.
+        Of attributes whose families are `Folded`, with equally many fine buckets.
     fine_sums : ndarray of int64 or float64, shape (rows, fine buckets)
         Entry [r, b] is the sum over the tuples in fine bucket b of weight times sign r, see
-        `Folded.sign_place`.
+        `Folded.sign_place`. With several attributes both come from the exclusive or of their words.
 
     Returns
     -------
@@ -59,10 +89,10 @@ def fold(spec: ConvolutionSpec, fine_sums: ArrayLike) -> ConvolutionSketch:
             f"sums of shape {sums.shape} do not belong to {spec}: one for each row and fine bucket"
         )
     sketch = spec.empty()
-    for row, map_bits in enumerate(family.maps(spec.rows)):
+    for row in range(spec.rows):
         weights = as_weights(sums[row], spec.dtype)
         assert weights is not None, "an array was given"
-        buckets = fold_map(spec, map_bits)
+        buckets = spec.buckets_of(family.bucket_bits(row, spec.slot_bits) << np.uint64(1))
         shadow = np.bincount(buckets, weights=weights, minlength=spec.buckets).astype(np.float64)
         if spec.dtype == "int64":
             counters = integer_sums(buckets, weights.astype(np.int64, copy=False), spec.buckets)
@@ -73,36 +103,36 @@ def fold(spec: ConvolutionSpec, fine_sums: ArrayLike) -> ConvolutionSketch:
     return ConvolutionSketch.from_state(spec, sketch.state())
 
 
-def fold_map(spec: ConvolutionSpec, map_bits: NDArray[np.uint32]) -> Keys:
-    """Bucket of every fine bucket in one row, from the row's random bits."""
-    return spec.buckets_of(
-        (map_bits.astype(np.uint64) << np.uint64(1)) & np.uint64((1 << spec.slot_bits) - 1)
-    )
-
-
-def fine_sums(spec: ConvolutionSpec, keys: ArrayLike, weights: ArrayLike | None = None) -> NDArray[np.int64]:
+def fine_sums(spec: ConvolutionSpec, *keys: ArrayLike, weights: ArrayLike | None = None) -> NDArray[np.int64]:
     """The sums that `fold` takes, in numpy: what an engine is to compute, for tests and for checking engines.
 
     Parameters
     ----------
     spec : ConvolutionSpec
-        Of int64 counters, of one attribute whose family is `xi.Folded`.
-    keys : ndarray of int64, shape (n,)
+        Of int64 counters, of attributes whose families are `Folded`.
+    *keys : ndarray of int64, shape (n,)
+        One array for each attribute.
     weights : ndarray of int64, shape (n,), optional
 
     Returns
     -------
     ndarray of int64, shape (rows, fine buckets)
     """
-    family, column = _folded_family(spec), as_keys(keys)
+    family, columns = _folded_family(spec), [as_keys(column) for column in keys]
     given = as_weights(weights, "int64")
-    ones = np.ones(len(column), dtype=np.int64) if given is None else given.astype(np.int64, copy=False)
-    fine, size = family.fine_buckets(column), 1 << family.fine_bits
-    signs = 1 - 2 * family.values(column, spec.rows, 1).view(np.int64)
-    return np.stack([integer_sums(fine, sign * ones, size) for sign in signs])
+    ones = np.ones(len(columns[0]), dtype=np.int64) if given is None else given.astype(np.int64, copy=False)
+    places = [family.sign_place(f) for f in range(spec.rows)]
+    words = []
+    for number in range(1 + max(word for word, _ in places)):
+        seeds = [f.word_seeds(number + 1)[number] for f in spec.families if isinstance(f, Folded)]
+        hashed = [spark_xxhash64(seed, column) for seed, column in zip(seeds, columns, strict=True)]
+        words.append(reduce(xor, hashed))
+    fine: Keys = (words[0] >> np.uint64(64 - family.fine_bits)).view(np.int64)
+    signs = [1 - 2 * (words[word] >> np.uint64(bit) & np.uint64(1)).view(np.int64) for word, bit in places]
+    return np.stack([integer_sums(fine, sign * ones, 1 << family.fine_bits) for sign in signs])
 
 
 def _folded_family(spec: ConvolutionSpec) -> Folded:
-    if len(spec.families) != 1 or not isinstance(spec.families[0], Folded):
-        raise ValueError(f"only sketches of one attribute of a folded family can be folded, not {spec}")
+    if not spec.families or not isinstance(spec.families[0], Folded):
+        raise ValueError(f"only sketches of folded families can be folded, not {spec}")
     return spec.families[0]

@@ -242,7 +242,7 @@ def collapse_notes(counters: Sequence[NDArray[np.generic]]) -> tuple[str, ...]:
 
 
 def _median(values: NDArray[np.float64]) -> float:
-    """The median; numpy's own function imports masked arrays, which takes longer than an answer."""
+    """The median; np.median, as np.unique, imports masked arrays, which takes longer than an answer."""
     ordered = np.sort(values)
     low, high = float(ordered[(len(ordered) - 1) // 2]), float(ordered[len(ordered) // 2])
     return low if low == high else (low + high) / 2
@@ -262,7 +262,8 @@ def _rank_and_notes(rows: int, confidence: float) -> tuple[int, tuple[str, ...]]
 def _unrejected(top: NDArray[np.float64], bottom: NDArray[np.float64], k: int) -> tuple[float, float]:
     """Hull of the mu with k <= #{r: top_r - mu * bottom_r > 0} <= R - k, which is known to be bounded."""
     usable = bottom != 0
-    breaks = np.unique(top[usable] / bottom[usable])
+    ratios = np.sort(top[usable] / bottom[usable])
+    breaks = ratios[np.append(True, ratios[1:] != ratios[:-1])]
     if len(breaks) == 1:
         return float(breaks[0]), float(breaks[0])
     # The count is constant between neighbouring breaks; look in the middle of each gap.

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from scipy.special import stdtrit
 from .count_signature import Ints
 from .gamma_interval import gamma_interval, poisson_sum
 from .interval import Estimate, clip, exact, uncertified
-from .pair_sample import Drawn, PairSample
+from .pair_sample import Drawn, PairSampleSpec
 
 Matrix = NDArray[np.bool_]
 Predicate = Callable[[Ints, Ints], NDArray[np.bool_]]
@@ -39,9 +40,20 @@ TOO_SMALL = "fewer than two values could be read from a sample: it needs more ca
 NO_BOUND = "nothing bounds the partners of values outside the sample"
 
 
+class ReadableSample(Protocol):
+    """A `PairSample` or `SparsePairSample`."""
+
+    @property
+    def spec(self) -> PairSampleSpec:
+        """Size and hash functions."""
+
+    def draw(self) -> Drawn:
+        """Read the sample."""
+
+
 def join_distinct(
-    r_by_a: PairSample,
-    s_by_c: PairSample,
+    r_by_a: ReadableSample,
+    s_by_c: ReadableSample,
     size_a: Estimate,
     size_c: Estimate,
     confidence: float = 0.95,
@@ -51,7 +63,7 @@ def join_distinct(
 
     Parameters
     ----------
-    r_by_a, s_by_c : PairSample
+    r_by_a, s_by_c : PairSample or SparsePairSample
         R sampled by a with its b as partners, S sampled by c with its b. Different families.
     size_a, size_c : Estimate
         Numbers of distinct a in R and c in S, say of a `LevelSketch`; ignored where a sample is complete.
@@ -104,8 +116,8 @@ def join_distinct(
 
 
 def join_distinct_with_key(
-    r_by_b: PairSample,
-    s_by_b: PairSample,
+    r_by_b: ReadableSample,
+    s_by_b: ReadableSample,
     confidence: float = 0.95,
     full: bool = False,
     largest_term: float | None = None,
@@ -114,7 +126,7 @@ def join_distinct_with_key(
 
     Parameters
     ----------
-    r_by_b, s_by_b : PairSample
+    r_by_b, s_by_b : PairSample or SparsePairSample
         R sampled by b with its a as partners, S sampled by b with its c, of the same spec.
     confidence : float
         In (0, 1).
@@ -233,7 +245,7 @@ def _most_without_hits(sampled: int, confidence: float) -> float:
     return float(1 - ((1 - confidence) / 2) ** (1 / sampled))
 
 
-def _check_families(one: PairSample, other: PairSample, same: bool) -> None:
+def _check_families(one: ReadableSample, other: ReadableSample, same: bool) -> None:
     if same and one.spec != other.spec:
         raise ValueError(
             f"both sides are sampled by the join key alike, not with {one.spec} and {other.spec}"

@@ -30,11 +30,12 @@ from scipy.special import ndtri
 from .accumulate import absolute_mass
 from .count_signature import CountSignatures, Ints
 from .level import integer_weights
-from .tuple_table import TupleTable
+from .tuple_table import ROWS, TupleTable
 from .xi import Family, as_keys, make_family
 
 HASH_BITS = 40
 MAX_LEVELS = HASH_BITS + 1
+WORDS_PER_PAIR_CELL = 4  # count, two key sums, print sum
 BLOCK = 1 << 15
 State = dict[str, NDArray[np.generic]]
 
@@ -103,6 +104,11 @@ class PairSampleSpec:
     def table(self) -> TupleTable:
         """Layout of the table of each level."""
         return TupleTable(self.family.derive("pairs"), self.capacity)
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes of the tables of all levels, which few relations need."""
+        return 8 * WORDS_PER_PAIR_CELL * ROWS * self.table.row_cells * self.levels
 
     def hashes(self, values: Ints) -> Ints:
         """What decides about each value, in [0, 2**40): the smallest are sampled."""
@@ -275,7 +281,7 @@ class PairSample:
             if level > min(self._levels) and len(np.unique(pairs[0])) > self.spec.size:
                 bound = 1 << (HASH_BITS - level)
                 break
-        return _arrange(pairs, self.spec.hashes(pairs[0]), bound)
+        return arrange(pairs, self.spec.hashes(pairs[0]), bound)
 
     def state(self) -> State:
         """The tables of the levels that hold anything, by ``level/array``; with `spec` the whole sketch."""
@@ -318,8 +324,8 @@ class PairSample:
             self._table(level, table.bound).combine(table, sign)
 
 
-def _arrange(pairs: Ints, hashes: Ints, bound: int) -> Drawn:
-    """Pairs, shape (2, n), by ascending hash of their value."""
+def arrange(pairs: Ints, hashes: Ints, bound: int) -> Drawn:
+    """Distinct pairs, int64 of shape (2, n), by ascending hash of their value, shape (n,)."""
     order = np.lexsort((pairs[1], pairs[0], hashes))
     values, partners, hashes = pairs[0][order], pairs[1][order], hashes[order]
     fresh = np.ones(len(values), bool)

@@ -92,3 +92,12 @@ def test_nothing_is_pickled_or_evaluated_by_name():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id not in {"eval", "exec"}, f"{path}:{node.lineno}"
+
+
+def test_the_engine_uses_the_dataframe_api_only():
+    """Spark Connect has neither a JVM to talk to nor RDDs. `jobs` asks for progress where there is a context."""
+    for path in sorted((ROOT / "engine").rglob("*.py")):
+        names = {n.attr for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Attribute)}
+        assert not names & {"_jvm", "_jdf", "_jsparkSession", "rdd"}, path
+        if path.name not in ("jobs.py", "spark.py"):
+            assert not names & {"_jsc", "sparkContext"}, path

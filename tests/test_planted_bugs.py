@@ -39,8 +39,8 @@ def test_other_xi_functions_on_the_two_sides_are_seen(session, monkeypatch):
 
     original = scan.sketch_plan
 
-    def other_on_e(synopsis, seed, dtype):
-        return original(synopsis, seed + (synopsis.table == "e"), dtype)
+    def other_on_e(synopsis, seed, *family, **parameters):
+        return original(synopsis, seed + (synopsis.table == "e"), *family, **parameters)
 
     monkeypatch.setattr(scan, "sketch_plan", other_on_e)
     # The library itself refuses to multiply them; take that guard away too.

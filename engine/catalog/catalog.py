@@ -6,7 +6,7 @@ A file that the manifest no longer names is deleted one change later: until then
 
 from __future__ import annotations
 
-import uuid
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -126,18 +126,30 @@ class Catalog:
         *sketches: StoredSketch,
         forget: Iterable[str] = (),
         workload: StoredWorkload | None = None,
+        based_on: Mapping[str, str | None] | None = None,
     ) -> None:
         """Keep sketches under their names, in place of what had them, in one step; `forget` other names.
 
-        The name of a workload among `forget` stands for all its sketches.
+        Parameters
+        ----------
+        *sketches : StoredSketch
+        forget : names
+            That of a workload stands for all its sketches.
+        workload : StoredWorkload, optional
+            What the sketches were planned for.
+        based_on : mapping of str to (str or None), optional
+            The file that a name stood for when the work began, None for a name that was free: a change by somebody
+            else in the meantime is not overwritten.
 
         Raises
         ------
         DataError
-            ``SKIMQL_CATALOG_NOT_WRITTEN`` if the store refuses: nothing has changed then.
+            ``SKIMQL_CATALOG_NOT_WRITTEN`` if the store refuses, ``SKIMQL_SKETCH_CHANGED`` if a name stands for
+            something else than it did. Nothing has changed then.
         """
 
         def change(state: Manifest) -> Mapping[str, Any]:
+            _refuse_changed(state, based_on or {}, self.where)
             gone = {f.lower() for f in forget}
             gone |= {s.lower() for n in gone if n in state.workloads for s in state.workloads[n].sketches}
             entries = {n: e for n, e in state.sketches.items() if n not in gone}
@@ -146,7 +158,7 @@ class Catalog:
                 workloads[workload.name.lower()] = workload
             for sketch in sketches:
                 data = encode(sketch)
-                file = uuid.uuid4().hex + SUFFIX
+                file = os.urandom(16).hex() + SUFFIX
                 self.folder.write(file, data)
                 entries[sketch.head.name.lower()] = entry(file, data, sketch.head)
             return {"sketches": entries, "workloads": workloads}
@@ -232,6 +244,17 @@ class Catalog:
             raise DataError(
                 f"{self.where} cannot be read: {_strerror(fault)}", "SKIMQL_CATALOG_UNREADABLE"
             ) from fault
+
+
+def _refuse_changed(state: Manifest, based_on: Mapping[str, str | None], where: str) -> None:
+    for name, file in based_on.items():
+        found = state.sketches.get(name.lower())
+        if (found.file if found else None) != file or (file is None and name.lower() in state.workloads):
+            raise DataError(
+                f"another writer has changed sketch {name} in {where} meanwhile; nothing was overwritten",
+                "SKIMQL_SKETCH_CHANGED",
+                hint="SHOW SKETCHES, then the statement again",
+            )
 
 
 def _verified(found: Entry, data: bytes, where: str) -> StoredSketch:

@@ -73,14 +73,18 @@ def encode(sketch: StoredSketch) -> bytes:
             doubles.append(row if array.dtype == np.float64 else None)
     columns = [pa.array(v, f.type) for v, f in zip((names, numbers, integers, doubles), _SCHEMA, strict=True)]
     sink = pa.BufferOutputStream()
-    pq.write_table(
-        pa.Table.from_arrays(columns, schema=_SCHEMA.with_metadata(metadata)),
+    writer = pq.ParquetWriter(
         sink,
+        _SCHEMA,
         compression="zstd",
         use_dictionary=False,
         write_statistics=False,
         write_page_checksum=True,
+        store_schema=False,
     )
+    with writer:
+        writer.write_table(pa.Table.from_arrays(columns, schema=_SCHEMA))
+        writer.add_key_value_metadata(metadata)
     return bytes(sink.getvalue())
 
 
@@ -107,7 +111,9 @@ def decode(data: bytes, where: str) -> StoredSketch:
     try:
         table = file.read()
     except (pa.ArrowException, OSError, ValueError) as fault:
-        raise CorruptSketch(f"{where} is damaged: a page checksum does not hold ({_said(fault)})") from fault
+        raise CorruptSketch(
+            f"{where} is damaged: a page of it is not as it was written ({_said(fault)})"
+        ) from fault
     arrays = _checked(_arrays_in(table, _parsed(listed, where), where), _parsed(listed, where), where)
     try:
         return StoredSketch(understood, _built(understood, arrays))
@@ -144,6 +150,10 @@ def _arrays_of(sketch: StoredSketch) -> Arrays:
 
 
 def _built(head: Head, arrays: Arrays) -> tuple[Built, ...]:
+    if not head.measures or {name.partition(".")[0] for name in arrays} != set(
+        map(str, range(len(head.measures)))
+    ):
+        raise ValueError(f"{len(head.measures)} sketches, arrays {', '.join(arrays)}")
     built = []
     for number, measure in enumerate(head.measures):
         spec = head.spec(measure)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from ...errors import DataError
 
 LOCK_SECONDS = 60.0
+STAMP_SECONDS = 1.0
 _LOCK = "catalog.lock"
 
 
@@ -105,6 +106,8 @@ class LocalFolder:
 
     def replace(self, name: str, data: bytes) -> None:
         """See `Folder`; atomic, and on the disk when it returns."""
+        import tempfile
+
         self.path.mkdir(parents=True, exist_ok=True)
         handle, partial = tempfile.mkstemp(dir=self.path, prefix=".", suffix=".partial")
         try:
@@ -167,13 +170,15 @@ class RemoteFolder:
 
     Notes
     -----
-    The lock holds for the writers of one machine. Writers on several machines must agree among themselves.
+    Another writer's change may be seen a second late: looking costs a round trip. The lock holds for the writers of one
+    machine. Writers on several machines must agree among themselves.
     """
 
     def __init__(self, file_system: Any, path: str, where: str = "") -> None:
         self.file_system = file_system
         self.path = path.rstrip("/")
         self._where = where or path
+        self._stamps: dict[str, tuple[float, object]] = {}
 
     @property
     def where(self) -> str:
@@ -187,6 +192,7 @@ class RemoteFolder:
 
     def write(self, name: str, data: bytes) -> None:
         """See `Folder`."""
+        self._stamps.pop(name, None)
         self.file_system.create_dir(self.path, recursive=True)
         with self.file_system.open_output_stream(f"{self.path}/{name}") as sink:
             sink.write(data)
@@ -197,6 +203,7 @@ class RemoteFolder:
         self.write(partial, data)
         try:
             self.file_system.move(f"{self.path}/{partial}", f"{self.path}/{name}")
+            self._stamps.pop(name, None)
         except (OSError, NotImplementedError):
             self.write(name, data)
             self.delete(partial)
@@ -214,11 +221,20 @@ class RemoteFolder:
         return [f.base_name for f in found if f.type == FileType.File]
 
     def stamp(self, name: str) -> object:
-        """See `Folder`."""
+        """See `Folder`; asked for at most once in `STAMP_SECONDS`."""
         from pyarrow.fs import FileType
 
+        at, known = self._stamps.get(name, (-STAMP_SECONDS, None))
+        if time.monotonic() - at < STAMP_SECONDS:
+            return known
         found = self.file_system.get_file_info(f"{self.path}/{name}")
-        return None if found.type == FileType.NotFound else (found.mtime_ns, found.size)
+        stamp: object = (found.mtime_ns, found.size)
+        if found.type == FileType.NotFound:
+            stamp = None
+        elif found.mtime_ns is None:
+            stamp = object()  # nothing tells: it counts as changed
+        self._stamps[name] = (time.monotonic(), stamp)
+        return stamp
 
     def lock(self) -> contextlib.AbstractContextManager[Any]:
         """See `Folder`."""

@@ -103,6 +103,9 @@ class Head:
         The last batch of a stream that it has.
     program : str
         What wrote it.
+    cell : tuple of int
+        The parts of its attributes' domains that its tuples lie in, as in `Synopsis`: only together with the other
+        cells of its workload does it stand for the virtual relation.
     """
 
     name: str
@@ -128,6 +131,7 @@ class Head:
     kept_by: str = "statement"
     last_batch_id: int | None = None
     program: str = ""
+    cell: tuple[int, ...] = ()
 
     @property
     def weights(self) -> tuple[Weight, ...]:
@@ -219,6 +223,7 @@ def to_json(head: Head) -> dict[str, Any]:
         "group": head.group,
         "kept_by": head.kept_by,
         "last_batch_id": head.last_batch_id,
+        **({"cell": list(head.cell)} if head.cell else {}),
     }
 
 
@@ -282,6 +287,7 @@ def _head(data: Mapping[str, Any]) -> Head:
         kept_by=_text(data["kept_by"]),
         last_batch_id=data["last_batch_id"],
         program=_text(data["program"]),
+        cell=tuple(int(part) for part in data.get("cell", ())),
     )
 
 

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from skimql.engine import statistics as gathering
+from skimql.engine.dense import with_exact_candidates
 from skimql.engine.keys import with_key_types
 from skimql.engine.pilot import PILOT_FAMILY
 from skimql.engine.sampled import HASH_BITS
@@ -186,3 +187,32 @@ def test_sparks_own_column_statistics_come_first(session, monkeypatch):
         spark.conf.unset("spark.sql.statistics.histogram.enabled")
         spark.conf.unset("spark.sql.statistics.histogram.numBins")
         spark.sql("DROP TABLE analysed")
+
+
+def test_candidates_are_counted_exactly_in_all_tables_of_a_class_and_others_are_bounded(star):
+    k, _g, v, no_k, no_g = columns()
+    query = query_of(star, TWO_JOINS)
+    rough = gather(star.spark, star.tables, query, pilot_tuples=6_000)
+    exact = with_exact_candidates(star.spark, star.tables, query, rough, most=20)
+    names = [vertex.table for vertex in query.graph.vertices]
+    facts, many = (exact[names.index(name)] for name in ("facts", "many"))
+    (on_many,), on_facts = many.attributes, facts.attributes[1]
+    assert np.array_equal(on_facts.heavy.keys, on_many.heavy.keys)
+    # 20 of facts, all of them small numbers, and 20 even ones of many.
+    assert 20 <= on_facts.heavy.keys.size <= 40
+    counts = np.bincount(k[(v < 30) & ~no_k & ~no_g], minlength=50_000)
+    assert np.array_equal(on_facts.heavy.weights, counts[on_facts.heavy.keys])
+    assert np.array_equal(on_many.heavy.weights, (on_many.heavy.keys % 2 == 0) & (on_many.heavy.keys < 500))
+    others = np.delete(counts, on_facts.heavy.keys)
+    # 16,384 hash values: 3,500 keys seldom share one, and no key is above its own.
+    assert others.max() <= on_facts.heavy.largest_other <= 1.5 * others.max()
+    assert on_many.heavy.largest_other == 1
+    coarse = with_exact_candidates(star.spark, star.tables, query, rough, most=20, fine_bits=4)
+    bound = coarse[names.index("facts")].attributes[1].heavy.largest_other
+    assert others.sum() / 16 <= bound <= others.sum()
+
+
+def test_what_spark_cannot_evaluate_is_left_to_the_scan_to_report(session):
+    session.table("t", session.spark.createDataFrame(pa.table({"s": ["1", "x"], "n": [1, 2]})))
+    query = query_of(session, "FROM t a JOIN t b ON a.n = CAST(b.s AS INT)")
+    assert [s.source for s in gather(session.spark, session.tables, query)] == ["assumed", "assumed"]

@@ -5,7 +5,7 @@ import pytest
 from support.statistics import counted, exact_relation, one_class
 
 from skimql.optimizer.candidates import NoMethod, Objective
-from skimql.optimizer.distinct import choose_distinct
+from skimql.optimizer.choose_distinct import choose_distinct
 from skimql.optimizer.messages import JoinTree
 
 ALONE = JoinTree(1, ())

@@ -54,12 +54,23 @@ def test_a_set_expression_is_a_tree_over_virtual_relations():
             "SET_OPERATION",
         ),
         ("COUNT(*) FROM x UNION SELECT COUNT(*) FROM y", "UNSUPPORTED_STATEMENT"),
+        ("COUNT(DISTINCT id) FROM (SELECT id, n FROM x INTERSECT SELECT id, m FROM y)", "SET_OPERATION"),
+        ("COUNT(DISTINCT id % 2) FROM (SELECT id FROM x EXCEPT SELECT id FROM y)", "SET_OPERATION"),
+        (
+            "COUNT(DISTINCT id) FROM (SELECT id, n FROM x UNION (SELECT id, n FROM x EXCEPT SELECT id, m FROM y))",
+            "SET_OPERATION",
+        ),
     ],
 )
 def test_set_expressions_that_are_refused(text, code):
     with pytest.raises(SkimqlError) as caught:
         query(text, XYZ)
     assert caught.value.code == f"SKIMQL_{code}", str(caught.value)
+
+
+def test_a_union_is_one_set_of_whatever_is_counted():
+    resolved = query("COUNT(DISTINCT n % 2) FROM (SELECT id, n FROM x UNION ALL SELECT id, m FROM y)", XYZ)
+    assert resolved.sets == SetOperation("union", SetLeaf(0, ("`n` % 2",)), SetLeaf(1, ("`m` % 2",)))
 
 
 def rows(text):

@@ -8,9 +8,16 @@ import pytest
 from support import streams, theory
 
 from skimql.sketches.agms import AgmsSketch, AgmsSpec
-from skimql.sketches.convolution import ConvolutionSketch, ConvolutionSpec
-from skimql.sketches.estimate import join_estimate, ratio_estimate
-from skimql.sketches.interval import TOO_FEW
+from skimql.sketches.convolution import ConvolutionSketch, ConvolutionSpec, join_rows
+from skimql.sketches.estimate import (
+    JoinTerm,
+    in_rows,
+    join_estimate,
+    ratio_estimate,
+    sum_estimate,
+    sum_ratio_estimate,
+)
+from skimql.sketches.interval import TOO_FEW, ratio_interval
 from skimql.sketches.sparse import SparseFirstSketch
 from skimql.sketches.xi import make_family
 
@@ -143,3 +150,31 @@ def test_kinds_do_not_mix():
     agms, hashed = AgmsSketch(spec), ConvolutionSketch(SPEC)
     with pytest.raises(ValueError, match="cannot be multiplied"):
         join_estimate([agms, hashed], ONE)
+
+
+def test_terms_of_unequal_rows_add_row_by_row_and_known_terms_add_just_themselves():
+    rng = np.random.default_rng(3)
+    long, short = (replace(SPEC, rows=rows, buckets=64) for rows in (23, 11))
+    pairs = []
+    for spec, low in ((long, 0), (short, 5_000)):
+        ends = [SparseFirstSketch(spec, 0) for _ in range(2)]
+        for end in ends:
+            end.update([low + rng.integers(0, 300, 900)])
+        pairs.append(tuple(ends))
+    rows = [join_rows([end.dense() for end in pair], ONE) for pair in pairs]
+    # Entry r of the longer: the mean of its rows r, r + 11 and (for r = 0) r + 22.
+    folded = np.array([np.mean([rows[0][i] for i in range(r, 23, 11)]) for r in range(11)])
+    assert np.allclose(in_rows(rows[0], 11), folded)
+    terms = [JoinTerm(pairs[0]), JoinTerm(pairs[1], -2.0)]
+    summed = np.sort(folded - 2 * rows[1])
+    estimate = sum_estimate(terms, ONE)
+    assert estimate.value == pytest.approx(summed[5])
+    assert (estimate.low, estimate.high) == pytest.approx((summed[1], summed[9]))
+    exact = JoinTerm((sparse(SPEC, [[1, 1, 2]]), sparse(SPEC, [[1, 2, 2]])))
+    assert sum_estimate([*terms, exact], ONE).value == pytest.approx(summed[5] + 4)
+    ratio = sum_ratio_estimate([terms[0], exact], [terms[1]], ONE)
+    assert ratio.value == pytest.approx(sum_ratio(folded + 4, -2 * rows[1]))
+
+
+def sum_ratio(top, bottom):
+    return ratio_interval(top, bottom, 0.95, "theorem").value

@@ -12,7 +12,7 @@ from support import theory
 from skimql.sketches import fields, xi
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
-ANY_KEY_FAMILIES = ["tabulation", "polynomial61", "xxhash64", "folded"]
+ANY_KEY_FAMILIES = ["tabulation", "polynomial61", "xxhash64", "folded", "countmin"]
 ALL = [xi.make_family(name, 5) for name in ANY_KEY_FAMILIES] + [xi.make_family("bch5", 5, domain_bits=6)]
 
 
@@ -74,7 +74,7 @@ def test_a_family_names_itself_with_seed_and_parameters():
 
 
 def test_unknown_families_parameters_and_seeds_are_refused():
-    with pytest.raises(ValueError, match="known: bch5, folded, polynomial61, tabulation, xxhash64"):
+    with pytest.raises(ValueError, match="known: bch5, countmin, folded, polynomial61, tabulation, xxhash64"):
         xi.make_family("murmur")
     with pytest.raises(ValueError, match="no parameter 'domain_bits'; known: none"):
         xi.make_family("tabulation", 1, domain_bits=3)
@@ -236,4 +236,4 @@ def xxh64_bytes(data, seed):
 
 def test_every_pair_of_names_and_seeds_is_its_own_family():
     families = {xi.make_family(name, seed) for name, seed in product(ANY_KEY_FAMILIES, range(10))}
-    assert len(families) == 40
+    assert len(families) == 50

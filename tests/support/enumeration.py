@@ -27,6 +27,7 @@ class Enumerated:
     name: ClassVar[str] = "enumerated"
     independence: ClassVar[int] = 99
     basis: ClassVar[str] = "theorem"
+    group: ClassVar[str] = "cyclic"
 
     @property
     def parameters(self):

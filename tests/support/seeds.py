@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from skimql.engine.answer import answer_plan
+from skimql.engine.joined import SketchJoin
 from skimql.engine.maintain import add_up
 from skimql.engine.messages import Messages
 from skimql.engine.partial import task
 from skimql.engine.scan import prepare, sketch_plan
+from skimql.optimizer.route import family_parameters
 
 
 class ManySeeds:
@@ -35,7 +37,13 @@ class ManySeeds:
         out = {}
         for prepared, batches in self.scans:
             sketches = {
-                i: sketch_plan(self.plan.synopses[i], seed, old.spec.dtype)
+                i: sketch_plan(
+                    self.plan.synopses[i],
+                    seed,
+                    getattr(old.spec, "dtype", "int64"),
+                    self.plan.family,
+                    **family_parameters(self.plan),
+                )
                 for i, old in prepared.sketches.items()
             }
             if sparse is not None:
@@ -47,4 +55,4 @@ class ManySeeds:
 
     def answer(self, seed, confidence=0.95, sparse=None):
         """The answer under another seed."""
-        return answer_plan(self.plan, self.built(seed, sparse), confidence)
+        return answer_plan(self.plan, SketchJoin(self.plan, self.built(seed, sparse)), confidence)

@@ -1,0 +1,58 @@
+"""W_Q of CREATE SKETCHES comes from the gathered statistics: the right columns, behind the right filters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from support.standing_seeds import planned
+
+pytestmark = pytest.mark.spark
+
+CREATE = "CREATE SKETCHES w FOR QUERIES ({}) SIZE 256 KB MINIMIZE AVERAGE ERROR"
+HARD = "SELECT COUNT(*) FROM p JOIN q ON p.a = q.a"
+EASY = "SELECT COUNT(*) FROM p JOIN q ON p.b = q.b"
+
+
+@pytest.fixture
+def tables(session):
+    """a: 40 keys on each side of which 2 match; b: 4 keys, all match; both NULL here and there."""
+    n = np.arange(2_000)
+    holes = pa.array(n % 40, mask=n % 11 == 0)
+    session.table("p", session.spark.createDataFrame(pa.table({"a": holes, "b": n % 4, "v": n % 5})))
+    session.table(
+        "q",
+        session.spark.createDataFrame(pa.table({"a": n % 40 + 38, "b": pa.array(n % 4, mask=n % 7 == 0)})),
+    )
+    return session
+
+
+def relative_variance(f, g):
+    """Var / E^2 of an atomic sketch, from frequencies."""
+    f, g = f.astype(float), g.astype(float)
+    join = f @ g
+    return ((f @ f) * (g @ g) + join**2 - 2 * ((f * g) @ (f * g))) / join**2
+
+
+def test_a_query_of_larger_variance_gets_more_space_and_the_error_is_as_computed(tables):
+    n = np.arange(2_000)
+    standing = planned(tables, CREATE.format(f"{HARD}; {EASY}"))
+    a = np.bincount((n % 40)[n % 11 != 0], minlength=80), np.bincount(n % 40 + 38, minlength=80)
+    b = np.bincount(n % 4, minlength=4), np.bincount((n % 4)[n % 7 != 0], minlength=4)
+    variances = np.array([relative_variance(*a), relative_variance(*b)])
+    assert variances[0] > 100 * variances[1]
+    final = standing.workload.stages[-1].after
+    words = [standing.workload.buckets * standing.workload.vertices[v].rows[0] for v in (0, 2)]
+    assert words[0] > 3 * words[1]
+    expected = np.sqrt(np.pi / 2 * variances / words)
+    assert np.allclose(final.relative_errors, expected, rtol=0.02)
+
+
+def test_a_filter_changes_the_weight_of_its_query(tables):
+    n = np.arange(2_000)
+    standing = planned(tables, CREATE.format(f"{EASY} WHERE p.v = 0 AND p.a < 2"))
+    kept = (n % 5 == 0) & (n % 40 < 2) & (n % 11 != 0)
+    f, g = np.bincount((n % 4)[kept], minlength=4), np.bincount((n % 4)[n % 7 != 0], minlength=4)
+    (error,) = standing.workload.stages[-1].after.relative_errors
+    words = standing.workload.buckets * standing.workload.vertices[0].rows[0]
+    assert np.isclose(error, np.sqrt(np.pi / 2 * relative_variance(f, g) / words), rtol=0.02)
