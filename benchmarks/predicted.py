@@ -120,7 +120,13 @@ def summary_lines(records: Sequence[Record]) -> list[Record]:
                         {
                             "method": name,
                             "statistics": kind,
-                            "queries": len({r["id"] for r in records if r["method"].startswith(method)}),
+                            "queries": len(
+                                {
+                                    r["id"]
+                                    for r in records
+                                    if r["method"] == name or r["method"].startswith(f"{name},")
+                                }
+                            ),
                             "cases": int(ratios.size),
                             "within_2": float(np.mean((ratios > 0.5) & (ratios < 2.0))),
                             "ratio_p5": float(low),
