@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from ..errors import BudgetExceeded
 from ..parser.join_graph import Query, Term
 from .candidate import Choice
-from .distinct import DistinctPlanner, check_method, set_tree
+from .distinct import DistinctPlanner, set_tree
 from .fold import ResidualTree, residual_tree, weight_at
+from .forced import check_method
 from .messages import Residual
 from .plan import (
     BYTES_PER_COUNTER,
