@@ -195,17 +195,19 @@ def main() -> None:
         "--pilot", action="store_true", help="free choice from a pilot's statistics, not exact ones"
     )
     parser.add_argument("--predicted", action="store_true", help="predicted against realised errors")
+    parser.add_argument("--methods", nargs="*", default=[], help="of --predicted: these methods only")
     chosen = parser.parse_args()
     queries = load(chosen.queries, chosen.data)[:: chosen.every]
     start = time.process_time()
     if chosen.predicted:
         from .predicted import compare, plot_predicted, summary_lines
 
-        records = list(compare(queries, chosen.seeds or 20))
+        records = list(compare(queries, chosen.seeds or 20, chosen.methods))
         lines = summary_lines(records)
         for line in lines:
             print(json.dumps(line))
-        plot_predicted(records, RESULTS / "predicted.png")
+        if not chosen.methods:
+            plot_predicted(records, RESULTS / "predicted.png")
     else:
         found = list(measure(queries, chosen.seeds or 5, pilot=chosen.pilot))
         lines = [*summary(found), *published(queries)]

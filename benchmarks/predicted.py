@@ -28,8 +28,10 @@ LEAST_ERROR = 1e-3
 SKETCHES = ("hash", "skimmed", "convolution")
 
 
-def compare(queries: Sequence[JoinQuery], seeds: int, size: int = SIZE) -> Iterable[Record]:
-    """One record for each query, candidate and kind of statistics.
+def compare(
+    queries: Sequence[JoinQuery], seeds: int, methods: Sequence[str] = (), size: int = SIZE
+) -> Iterable[Record]:
+    """One record for each query, candidate and kind of statistics; of the given methods, or of all.
 
     Yields
     ------
@@ -41,8 +43,11 @@ def compare(queries: Sequence[JoinQuery], seeds: int, size: int = SIZE) -> Itera
         realised: dict[str, float] = {}
         for kind, statistics in gathered.items():
             for name, candidate in applicable(query, statistics(query), size):
+                if methods and candidate.method not in methods:
+                    continue
                 # A sketch does not depend on the statistics, only its prediction does.
-                key = name if candidate.method in SKETCHES else f"{name} {kind}"
+                joined = "" if candidate.sample is None else candidate.sample.joined
+                key = name if candidate.method in SKETCHES else f"{name} {joined} {kind}"
                 if key not in realised:
                     realised[key] = root_mean_square(query, candidate, seeds, size)
                 yield {
@@ -115,6 +120,13 @@ def summary_lines(records: Sequence[Record]) -> list[Record]:
                         {
                             "method": name,
                             "statistics": kind,
+                            "queries": len(
+                                {
+                                    r["id"]
+                                    for r in records
+                                    if r["method"] == name or r["method"].startswith(f"{name},")
+                                }
+                            ),
                             "cases": int(ratios.size),
                             "within_2": float(np.mean((ratios > 0.5) & (ratios < 2.0))),
                             "ratio_p5": float(low),

@@ -182,7 +182,8 @@ class Figures:
         for heavy in named:
             own = np.full(keys.size, heavy.largest_other)
             own[np.searchsorted(keys, heavy.keys)] = np.abs(heavy.weights)
-            bounds = np.where((bounds == 0) | (own == 0), 0.0, bounds * np.where(bounds == 0, 1.0, own))
+            none = (bounds == 0) | (own == 0)
+            bounds = np.where(none, 0.0, np.where(none, 1.0, bounds) * np.where(none, 1.0, own))
         others = [factor, *(h.largest_other for h in named)]
         return keys, bounds, 0.0 if 0.0 in others else math.prod(others)
 

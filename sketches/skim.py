@@ -150,8 +150,8 @@ def skim(
         Distinct key tuples to test, one array for each attribute: the whole of a small domain, or what
         `dyadic.DyadicSketch.dense_candidates` found in a large one.
     threshold : float, optional
-        Estimates of at least this absolute size are dense. Default: `phantom_threshold` of what is left in
-        each round.
+        Estimates of at least this absolute size are dense. Default: above the `phantom_threshold` of what is
+        left in each round.
     rounds : int
         How often to read the residual again, at least 1.
 
@@ -174,7 +174,10 @@ def skim(
     residual = sketch.copy()
     if weights.size and (threshold is not None or can_skim(sketch)):
         for _ in range(rounds):
-            limit = phantom_threshold(residual, weights.size) if threshold is None else threshold
+            limit = threshold
+            if limit is None:
+                # Above the largest phantom: in a sparse sketch noise is a small integer, and ties are many.
+                limit = np.nextafter(phantom_threshold(residual, weights.size), np.inf)
             estimates = frequencies(residual, columns)
             taken = (weights != 0) | (np.abs(estimates) >= limit)
             change = np.where(taken, np.rint(estimates), 0.0).astype(np.int64)
