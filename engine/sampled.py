@@ -115,13 +115,23 @@ class Evaluation:
     def contributions(self, sample: Sample) -> JoinTerms:
         """What every known key adds to each term."""
         sent = [self._known(sample, number) for number in range(len(sample.members))]
-        known = join_terms([k for k, _ in sent])
+        known = self._bounded(sample, join_terms([k for k, _ in sent]))
         heavy = self._heavy(sample, sent, known)
         if not len(heavy):
             return known
         dense = replace(sample, dense=tuple(heavy.tolist()), rate=0.0, row_rates=())
         certain = join_terms([self._known(dense, number)[0] for number in range(len(sample.members))])
         return with_certain(known, certain, heavy)
+
+    def _bounded(self, sample: Sample, terms: JoinTerms) -> JoinTerms:
+        """What no unseen key can exceed, for the columns that count."""
+        if not sample.rate or not np.isfinite(sample.largest_product):
+            return terms
+        most = sample.largest_product / sample.rate
+        counts = [n for n, term in enumerate(self.terms) if all(self._counts(i) for i in term)]
+        unseen = terms.unseen.copy()
+        unseen[counts] = np.clip(unseen[counts], 0.0, most)
+        return replace(terms, unseen=unseen)
 
     def _known(self, sample: Sample, number: int) -> tuple[KnownKeys, Hits]:
         """What is known of one table of the class, with everything that hangs from it."""

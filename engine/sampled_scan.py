@@ -241,8 +241,9 @@ class _Sampled:
         kept = " OR ".join(parts) or "false"
         if not self.row_rate:
             return frame.where(kept)
-        # Every so many tuples one: a heavy key is met in proportion, whether the table is ordered by it or not.
-        drawn = f"monotonically_increasing_id() % {max(1, round(1 / self.row_rate))}L = 0L"
+        # By a hash of the tuple's number: every so many would miss a key that comes at the wrong beat.
+        below = max(1, round(self.row_rate * (1 << HASH_BITS)))
+        drawn = f"xxhash64(monotonically_increasing_id()) & {(1 << HASH_BITS) - 1}L < {below}L"
         frame = frame.withColumn(DRAWN, F.expr(drawn))
         why = f"CASE WHEN {kept} THEN {SAMPLED} WHEN `{DRAWN}` THEN {LOOKED_AT} END"
         return frame.withColumn(WHY, F.expr(why)).where(F.col(WHY).isNotNull())

@@ -7,6 +7,7 @@ share one synopsis. Vertices may be folded: replaced by an exact message into a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -41,6 +42,7 @@ class ClassSample:
     dense: tuple[int, ...] = ()
     largest_other: tuple[float, ...] = ()
     row_rates: tuple[float, ...] = ()
+    largest_product: float = math.inf
 
 
 def choose(
@@ -151,6 +153,7 @@ def _sample(tree: ResidualTree, sample: ClassSample) -> Sample:
         sample.dense,
         sample.largest_other,
         sample.row_rates,
+        sample.largest_product,
     )
 
 
@@ -183,7 +186,9 @@ def plan_of(query: Query, choice: Choice, seed: int, sparse: bool = True) -> Pla
     members = taken.residual.members(found.joined)
     # Sampled messages bound the keys of the table that is sampled first, not those of the others.
     largest = found.largest_other if len(found.largest_other) == len(members) else ()
-    sample = ClassSample(found.joined, found.probability, dense, largest)
+    sample = ClassSample(
+        found.joined, found.probability, dense, largest, largest_product=found.largest_product
+    )
     return choose(query, seed, rows, buckets, sparse, taken.residual, sample)
 
 

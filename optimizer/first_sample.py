@@ -91,7 +91,7 @@ def first_sample(graph: JoinGraph, sizes: Sequence[Size]) -> ClassSample | None:
     sampled = SAMPLED_NS * rate * sum(sizes[v].kept for v in members)
     if sampled > EXACT_JOIN_NS * sum(s.kept for s in sizes):
         return None
-    looked_at = tuple(1.0 / max(1, round(sizes[v].kept / LOOKED_AT)) for v in members)
+    looked_at = tuple(min(1.0, LOOKED_AT / max(sizes[v].kept, 1.0)) for v in members)
     return ClassSample(joined, rate, row_rates=looked_at)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -154,6 +155,8 @@ class Sample:
         64-bit keys that are kept in any case, ascending.
     largest_other : tuple of float
         For each member a bound on the absolute weight of any key that is not dense; infinite where none is known.
+    largest_product : float
+        Bound on what any key that is not dense adds to a COUNT; infinite where none is known.
     row_rates : tuple of float
         For each member the share of its tuples that the same scan looks at one by one, so that a heavy key which the
         hash leaves out is noticed; empty where the dense keys are known already.
@@ -166,6 +169,7 @@ class Sample:
     dense: tuple[int, ...] = ()
     largest_other: tuple[float, ...] = ()
     row_rates: tuple[float, ...] = ()
+    largest_product: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,9 +58,9 @@ def test_a_forced_method_within_a_size(tables, method):
         assert len(answer.plan.sample.dense) > 0
         assert holds(answer, exact(tables, select))
     else:
-        assert not any(c.certified for c in answer.rows[0]), (
-            "nothing is known of the keys that are not sampled"
-        )
+        # A heavy key outside a plain sample is not seen; what is certified holds all the same.
+        cells = zip(answer.rows[0], exact(tables, select), strict=True)
+        assert all(c.low <= v <= c.high for c, v in cells if c.certified)
 
 
 def test_a_size_that_holds_nothing_is_refused_with_reasons(tables):
