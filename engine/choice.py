@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ..errors import BudgetExceeded
 from ..optimizer.choose import choose, choose_within
 from ..optimizer.distinct import buckets_for
 from ..optimizer.groups import choose_groups, choose_groups_within
-from ..optimizer.plan import Plan
+from ..optimizer.plan import Plan, most_bytes
 from ..optimizer.route import routed
 from ..parser.join_graph import Query
 from ..sketches.interval import rows_for
@@ -25,7 +26,7 @@ def chosen(query: Query, settings: Settings, too_large: Collection[int] = ()) ->
     Raises
     ------
     BudgetExceeded
-        Where the asked size is too small.
+        Where the asked size is too small, or the plan may take more than `max_bytes`.
     UnsupportedQuery
         Where the asked route cannot be gone.
     """
@@ -36,7 +37,7 @@ def chosen(query: Query, settings: Settings, too_large: Collection[int] = ()) ->
     else:
         buckets = buckets_of(query, settings)
         plan = choose(query, settings.seed, rows, buckets, settings.sparse, too_large=too_large)
-    return routed(plan, _route(settings))
+    return routed(_within(plan, settings), _route(settings))
 
 
 def chosen_groups(
@@ -51,7 +52,22 @@ def chosen_groups(
     else:
         buckets = buckets_of(query, settings)
         plans = choose_groups(query, vertex, groups, seed, rows, buckets, sparse, too_large)
+    _within(plans[0], settings)
     return tuple(routed(plan, _route(settings)) for plan in plans)
+
+
+def _within(plan: Plan, settings: Settings) -> Plan:
+    """The plan, if what it may keep fits in `max_bytes`: on the driver, and in every task of a scan."""
+    needed = sum(most_bytes(s) for s in plan.synopses)
+    if needed > settings.max_bytes:
+        raise BudgetExceeded(
+            f"the synopses of this query may take {needed / (1 << 20):,.0f} MB, more than skimql.max_bytes = "
+            f"{settings.max_bytes / (1 << 20):,.0f} MB",
+            "SKIMQL_MAX_BYTES",
+            plan.query.sql,
+            hint="fewer buckets or groups, SIZE, or a larger skimql.max_bytes",
+        )
+    return plan
 
 
 def buckets_of(query: Query, settings: Settings) -> int:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import AccuracyNotReached, EnvironmentFault, ParseError, UnsupportedQuery
+from ..errors import ParseError, UnsupportedQuery
 from ..optimizer.plan import Plan
 from ..parser.join_graph import Query
 from ..parser.resolve import resolve, resolve_rows
@@ -25,23 +23,21 @@ from ..parser.statement import (
     split_statements,
 )
 from ..parser.syntax import CreateSketches, ExplainSketches
-from .answer import Answer, answer_plan, nothing_joins, uncertified_answer, with_target
+from .answer import Answer
 from .catalog.catalog import Catalog
-from .features import DISTINCT, GROUPING, RUNS, is_grouped
+from .features import DISTINCT, GROUPING, RUNS
 from .jobs import ProgressListener
-from .joined import SketchJoin
-from .kept import KeptSketches, Supply
+from .kept import KeptSketches
 from .keys import with_key_types
 from .memory import Memory
-from .settings import METHODS, PLANNED_METHODS, BadSetting, Settings
+from .select_run import SelectRun
+from .settings import Settings
 from .tables import Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from .guard import On
-    from .planned_run import PlannedRun
-    from .sample_run import SampleRun
     from .statistics import KeptStatistics
 
 
@@ -155,10 +151,10 @@ class Session:
         statement = parse_statement(text)
         match statement:
             case ApproximateSelect():
-                return self._approximate(statement, self._resolved(statement))
+                return SelectRun(self, statement, self._resolved(statement)).answer()
             case EstimateRows():
                 rows = resolve_rows(statement, self.tables, ansi=self._ansi())
-                return self._approximate(statement.select, rows)
+                return SelectRun(self, statement.select, rows).answer()
             case CreateSketches():
                 return self._create_sketches(statement)
             case ExplainSketches():
@@ -168,7 +164,7 @@ class Session:
             case Explain():
                 return Answer(("plan",), ((self._explained(statement),),), exact=True)
             case ExactSelect():
-                return self._exact(statement.sql, statement.select_sql)
+                return self.exact(statement.sql, statement.select_sql)
             case SetOption():
                 self.settings = self.settings.with_text(
                     {statement.name.removeprefix("skimql."): statement.value}
@@ -208,8 +204,8 @@ class Session:
                 text,
                 hint="SELECT APPROXIMATE ...",
             )
-        answer = self._approximate(statement, self._resolved(statement))
-        exact = self._exact(statement.sql, exact_sql or statement.select_sql)
+        answer = SelectRun(self, statement, self._resolved(statement)).answer()
+        exact = self.exact(statement.sql, exact_sql or statement.select_sql)
         from .compare import beside
 
         return beside(answer, exact)
@@ -225,135 +221,21 @@ class Session:
         statement = parse_statement(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery("only an approximate SELECT has a plan", "SKIMQL_NO_PLAN", text)
-        return self._plan(self._resolved(statement), self._settings_of(statement))
-
-    def _approximate(self, select: ApproximateSelect, query: Query) -> Answer:
-        settings = self._settings_of(select)
-        if select.method == "hash" and any(
-            len(query.graph.edges_at(v)) > 1 for v in range(len(query.graph.vertices))
-        ):
-            raise UnsupportedQuery(
-                "a hash sketch has one join attribute; a table of this query has several",
-                "SKIMQL_UNKNOWN_METHOD",
-                select.sql,
-                _span_of(select.clause_spans, "method"),
-                "USING convolution",
-            )
-        if is_grouped(query):
-            from .groups import GroupedRun
-
-            typed = self._typed(query)
-            run = GroupedRun(self.spark, self.tables, typed, settings, self.listener)
-            answer = run.answer()
-            answer = replace(answer, bounds=settings.bounds, notes=(*query.warnings, *answer.notes))
-            return self._as_asked(select, settings, answer)
-        if query.empty:
-            return replace(nothing_joins(query), bounds=settings.bounds)
-        typed = self._typed(query)
-        kept = KeptSketches(self).supply(select, typed, settings)
-        if kept is None:
-            sampled = self._sampled(select, typed, settings)
-            answer = sampled or self._answered(self._built(typed, settings), typed, settings)
-        else:
-            answer = self._answered(kept, typed, settings)
-            if self._misses_what_is_asked(select, answer):
-                answer = self._better_than_kept(select, typed, settings, answer)
-        return self._as_asked(select, settings, answer)
-
-    def _better_than_kept(
-        self, select: ApproximateSelect, query: Query, settings: Settings, answer: Answer
-    ) -> Answer:
-        """A sample taken now where kept sketches miss the error that the statement asks for; else their answer."""
-        try:
-            sampled = self._sampled(select, query, settings)
-        except EnvironmentFault as fault:
-            return replace(answer, notes=(*answer.notes, f"nothing better without Spark: {fault.message}"))
-        if sampled is None:
-            return answer
-        return replace(sampled, notes=("kept sketches miss the asked error", *sampled.notes))
-
-    def _misses_what_is_asked(self, select: ApproximateSelect, answer: Answer) -> bool:
-        """Whether the statement itself asks for an error that an answer misses, and not what to do then."""
-        asked = select.accuracy
-        return (
-            asked.relative_error is not None
-            and asked.behavior is None
-            and not with_target(answer, asked.relative_error)[0]
-        )
-
-    def _answered(self, supply: Supply, query: Query, settings: Settings) -> Answer:
-        """The answer from linear sketches."""
-        started = time.perf_counter()
-        answer = answer_plan(supply.plan, SketchJoin(supply.plan, supply.built), settings.confidence)
-        if supply.stale:
-            # The interval is one for the tables as they were.
-            answer = uncertified_answer(answer)
-        seconds = {"build": supply.build_seconds, "answer": time.perf_counter() - started}
-        notes = (*query.warnings, *supply.notes, *answer.notes)
-        return replace(answer, seconds=seconds, bounds=settings.bounds, notes=notes)
-
-    def _sampled(self, select: ApproximateSelect, query: Query, settings: Settings) -> Answer | None:
-        """The answer by a method of the planner's choice, where an error, a size or such a method is asked."""
-        if not self._is_planned(select, query, settings):
-            return None
-        if self._is_target_alone(select, settings):
-            run = self._sample_run(select, query, settings)
-            if run.applies():
-                answer = run.answer()
-                return replace(answer, bounds=settings.bounds, notes=(*query.warnings, *answer.notes))
-        answer = self._planned_run(select, query, settings).answer()
-        return replace(answer, bounds=settings.bounds, notes=(*query.warnings, *answer.notes))
-
-    def _is_planned(self, select: ApproximateSelect, query: Query, settings: Settings) -> bool:
-        if query.counts_distinct or not query.graph.edges or settings.cache:
-            return False
-        if select.method is not None:
-            return select.method in PLANNED_METHODS
-        return not settings.by_hand and (settings.error is not None or settings.size_bytes is not None)
-
-    def _is_target_alone(self, select: ApproximateSelect, settings: Settings) -> bool:
-        return settings.error is not None and select.method is None and settings.size_bytes is None
-
-    def _sample_run(self, select: ApproximateSelect, query: Query, settings: Settings) -> SampleRun:
-        from .sample_run import SampleRun
-
-        exact = partial(self._exact, select.sql, select.select_sql)
-        return SampleRun(self.spark, self.tables, query, settings, exact, self.listener)
-
-    def _planned_run(self, select: ApproximateSelect, query: Query, settings: Settings) -> PlannedRun:
-        from .planned_run import PlannedRun
-
-        exact = partial(self._exact, select.sql, select.select_sql)
-        return PlannedRun(self.spark, self.tables, query, settings, self.statistics, exact, self.listener)
-
-    def _built(self, query: Query, settings: Settings) -> Supply:
-        """The synopses of a query, built now."""
         from .choice import chosen
-        from .distinct import built_within
-        from .maintain import build
 
-        started = time.perf_counter()
-        plan, built, notes = built_within(
-            query,
-            lambda too_large: chosen(query, settings, too_large),
-            lambda plan, message_bytes: build(self.spark, plan, self.tables, self.listener, message_bytes),
-        )
-        seconds = time.perf_counter() - started
-        if settings.cache:
-            KeptSketches(self).keep(plan, dict(enumerate(built)))
-        return Supply(plan, built, notes, seconds)
+        run = SelectRun(self, statement, self._resolved(statement))
+        return chosen(run.typed, run.settings)
 
     def _create_sketches(self, statement: CreateSketches) -> Answer:
         from .standing import selects_of
         from .workloads import Workloads
 
         queries = [
-            self._typed(self._resolved(select, RUNS - GROUPING - DISTINCT))
-            for select in selects_of(statement)
+            self.typed(self._resolved(select, RUNS - GROUPING - DISTINCT)) for select in selects_of(statement)
         ]
         return Workloads(self).create(statement, queries)
 
-    def _typed(self, query: Query) -> Query:
+    def typed(self, query: Query) -> Query:
         """The query with the types of all keys, and of the values that it counts, known."""
         keyed = query
         if any(None in edge.key_types for edge in query.graph.edges):
@@ -366,11 +248,6 @@ class Session:
 
     def _resolved(self, select: ApproximateSelect, known: frozenset[str] = RUNS) -> Query:
         return resolve(select, self.tables, ansi=self._ansi(), known=known)
-
-    def _plan(self, query: Query, settings: Settings) -> Plan:
-        from .choice import chosen
-
-        return chosen(self._typed(query), settings)
 
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""
@@ -387,7 +264,7 @@ class Session:
         text = explain(query, statement.format)
         if statement.format != "text" or query.empty or any(f.name not in RUNS for f in query.features):
             return text
-        text += "\n" + self._plan_text(select, query)
+        text += "\n" + SelectRun(self, select, query).plan_text()
         if query.groups:
             table = query.graph.vertices[query.groups[0].vertex].table
             text += (
@@ -395,74 +272,8 @@ class Session:
             )
         return text
 
-    def _plan_text(self, select: ApproximateSelect, query: Query) -> str:
-        """The plan as text: from kept sketches where they answer the whole query, else what would be built."""
-        from ..optimizer.describe import describe
-
-        kept = None if is_grouped(query) else KeptSketches(self).plan(select, self._typed(query))
-        if kept is None or kept.missing:
-            settings, typed = self._settings_of(select), self._typed(query)
-            if not is_grouped(query) and self._is_planned(select, typed, settings):
-                if self._is_target_alone(select, settings):
-                    run = self._sample_run(select, typed, settings)
-                    if run.applies():
-                        return run.explained()
-                return self._planned_run(select, typed, settings).explained()
-            return describe(self._plan(query, settings))
-        return describe(kept.plan) + f"\n  from the kept sketches {', '.join(h.name for h in kept.heads)}"
-
-    def _settings_of(self, statement: ApproximateSelect) -> Settings:
-        """The session's settings, then OPTIONS, then the clauses."""
-        if statement.method is not None and statement.method not in METHODS:
-            raise UnsupportedQuery(
-                f"there is no method {statement.method} in this version",
-                "SKIMQL_UNKNOWN_METHOD",
-                statement.sql,
-                _span_of(statement.clause_spans, "method"),
-                "one of " + ", ".join(METHODS),
-            )
-        try:
-            settings = self.settings.with_text(statement.options)
-            asked = statement.accuracy
-            clauses: Mapping[str, Any] = {
-                "error": asked.relative_error,
-                "confidence": asked.confidence,
-                "behavior": asked.behavior,
-                "seed": statement.seed,
-                "size_bytes": statement.size_bytes,
-            }
-            return replace(settings, **{k: v for k, v in clauses.items() if v is not None})
-        except BadSetting as fault:
-            raise BadSetting(
-                fault.message,
-                fault.code,
-                statement.sql,
-                _span_of(statement.clause_spans, "options"),
-                fault.hint,
-            ) from fault
-
-    def _as_asked(self, statement: ApproximateSelect, settings: Settings, answer: Answer) -> Answer:
-        """The answer, or what the query's behaviour puts in its place where the asked error is missed."""
-        if settings.error is None:
-            return answer
-        met, noted = with_target(answer, settings.error)
-        if met:
-            return noted
-        if settings.behavior == "strict":
-            raise AccuracyNotReached(
-                noted.notes[len(answer.notes)],
-                sql=statement.sql,
-                span=_span_of(statement.clause_spans, "error"),
-                hint="more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'",
-            )
-        if settings.behavior in ("run_on_full_table", "partial_run_on_base_table"):
-            exact = self._exact(statement.sql, statement.select_sql)
-            return replace(exact, notes=(*noted.notes, "run exactly, since the asked error was missed"))
-        if settings.behavior == "local_omit":
-            return noted.omitting(settings.error)
-        return noted
-
-    def _exact(self, sql: str, select_sql: str) -> Answer:
+    def exact(self, sql: str, select_sql: str) -> Answer:
+        """The result of `select_sql` as Spark runs it; `sql` is the statement, for errors."""
         from .exact import run_exact
 
         self.tables.show_spark(select_sql)
@@ -492,8 +303,3 @@ class Session:
 def is_approximate(text: str) -> bool:
     """Whether a statement is a SELECT to be estimated; raises ParseError where it is malformed."""
     return isinstance(parse_statement(text), ApproximateSelect)
-
-
-def _span_of(spans: Mapping[str, Any], clause: str) -> tuple[int, int] | None:
-    span = spans.get(clause)
-    return (span.start, span.end) if span is not None else None

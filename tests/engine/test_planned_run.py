@@ -108,3 +108,8 @@ def test_large_tables_are_sampled_at_once_and_enlarged_until_the_error_is_met(ta
     assert precise.exact
     assert "run exactly" in precise.notes[-1]
     assert precise.rows[0] == pytest.approx(tuple(exact(tables, select)))
+
+
+def test_memory_is_bounded_before_anything_is_built(tables):
+    with pytest.raises(BudgetExceeded, match="may take 176 MB, more than"):
+        tables.sql(f"SELECT APPROXIMATE COUNT(*) {JOIN} OPTIONS (buckets = 1048576, max_bytes = '64 MB')")

@@ -20,9 +20,7 @@ from skimql.parser.statement import parse_statement
 def planned(session, sql):
     """The plan of a CREATE SKETCHES statement, nothing built."""
     statement = parse_statement(sql)
-    queries = [
-        session._typed(session._resolved(s, RUNS - GROUPING - DISTINCT)) for s in selects_of(statement)
-    ]
+    queries = [session.typed(session._resolved(s, RUNS - GROUPING - DISTINCT)) for s in selects_of(statement)]
     known = gather_all(session.spark, session.tables, queries, session.statistics)
     settings = session.settings
     return plan_workload_of(statement, queries, settings.seed, settings.sparse, histograms_of(queries, known))
