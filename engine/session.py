@@ -230,10 +230,12 @@ class Session:
                 "USING convolution",
             )
         if is_grouped(query):
+            from .choice import with_route
             from .groups import GroupedRun
 
             typed = self._typed(query)
-            run = GroupedRun(self.spark, self.tables, typed, settings, self.listener)
+            routed = with_route(typed, settings, self.tables)
+            run = GroupedRun(self.spark, self.tables, typed, routed, self.listener)
             answer = run.answer()
             answer = replace(answer, bounds=settings.bounds, notes=(*query.warnings, *answer.notes))
             return self._as_asked(select, settings, answer)
@@ -305,11 +307,12 @@ class Session:
 
     def _built(self, query: Query, settings: Settings) -> Supply:
         """The synopses of a query, built now."""
-        from .choice import chosen
+        from .choice import chosen, with_route
         from .distinct import built_within
         from .maintain import build
 
         started = time.perf_counter()
+        settings = with_route(query, settings, self.tables)
         plan, built, notes = built_within(
             query,
             lambda too_large: chosen(query, settings, too_large),
@@ -345,9 +348,9 @@ class Session:
         return resolve(select, self.tables, ansi=self._ansi(), known=known)
 
     def _plan(self, query: Query, settings: Settings) -> Plan:
-        from .choice import chosen
+        from .choice import chosen, with_route
 
-        return chosen(self._typed(query), settings)
+        return chosen(self._typed(query), with_route(query, settings, self.tables))
 
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""
