@@ -48,7 +48,13 @@ def foot_line(answer: Answer) -> str:
     if answer.exact or answer.plan is None:
         return f"exact, {seconds.get('exact', 0.0):.1f} s"
     plan = answer.plan
-    sizes = sorted({f"{s.method} {s.rows} x {s.buckets:,}" for s in plan.synopses if s.attributes})
+    sizes = sorted(
+        {
+            "keys sampled" if plan.sample else f"{s.method} {s.rows} x {s.buckets:,}"
+            for s in plan.synopses
+            if s.attributes
+        }
+    )
     cells = [c for row in answer.rows for c in row if isinstance(c, Estimate)]
     confidences = sorted({c.confidence for c in cells if not c.exact})
     parts = [

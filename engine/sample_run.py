@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from ..optimizer.choose import ClassSample, choose
-from ..optimizer.first_sample import Size, enlarged, first_sample, is_large
+from ..optimizer.first_sample import MOST_RATE, Size, enlarged, first_sample, is_large
 from ..optimizer.plan import Plan
 from ..parser.join_graph import Query
 from ..sketches.interval import Estimate
@@ -88,6 +88,23 @@ class SampleRun:
                 shares[row["v"]] = row["kept"] / max(row["n"], 1)
         return [Size(t or 0.0, share) for t, share in zip(self._tuples, shares, strict=True)]
 
+    def explained(self) -> str:
+        """What would be tried, as text, without a job."""
+        sizes = [Size(t or 0.0) for t in self._tuples]
+        sample = first_sample(self.query.graph, sizes)
+        if sample is None:
+            return "choice: run exactly, which looks cheaper than a sample"
+        kept = self.plan(sample).sample
+        assert kept is not None, "the plan has the sample that it was made of"
+        lines = [
+            f"choice: sample the keys {kept.class_name} of large tables, one in {1 / kept.rate:,.0f} at first",
+            "  more where a filter keeps little, which a glance at it tells when the query runs, and where the",
+            f"  interval misses the asked error; run exactly where one key in {1 / MOST_RATE:.0f} is not enough",
+        ]
+        for vertex, size in zip(self.query.graph.vertices, sizes, strict=True):
+            lines.append(f"  {vertex.alias}: {size.tuples:,.0f} tuples by its files")
+        return "\n".join(lines)
+
     def plan(self, sample: ClassSample) -> Plan:
         """The plan that a sample makes."""
         return choose(self.query, self.settings.seed, 0, 0, sample=sample)
@@ -103,7 +120,7 @@ class SampleRun:
                 break
             sample = replace(sample, rate=min(rate, 1.0))
             plan = self.plan(sample)
-            joined = run_sample(self.spark, plan, self.tables, self.listener)
+            joined = run_sample(self.spark, plan, self.tables, self.listener, self.settings.max_bytes)
             answer = answer_plan(plan, joined, self.settings.confidence)
             excess = self._excess(answer)
             said = f"one in {1 / sample.rate:,.0f} keys of {plan.sample.class_name if plan.sample else ''} sampled"

@@ -194,7 +194,7 @@ class SampleScans:
                 sql=self._plan.query.sql,
                 hint="a smaller SIZE, or a larger skimql.max_bytes",
             )
-        self._sent_bytes += sent.nbytes
+        self._sent_bytes += 8 * (len(names) + len(sums)) * sent.num_rows
         sampled = np.asarray(sent["why"]) == SAMPLED
         looked_at = sent.filter(pa.array(~sampled))
         sent = sent.filter(pa.array(sampled))

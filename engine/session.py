@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,12 +33,14 @@ from .joined import SketchJoin
 from .kept import KeptSketches, Supply
 from .keys import with_key_types
 from .memory import Memory
-from .settings import METHODS, BadSetting, Settings
+from .settings import METHODS, PLANNED_METHODS, BadSetting, Settings
 from .tables import Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from .planned_run import PlannedRun
+    from .sample_run import SampleRun
     from .statistics import KeptStatistics
 
 
@@ -285,25 +288,38 @@ class Session:
         return replace(answer, seconds=seconds, bounds=settings.bounds, notes=notes)
 
     def _sampled(self, select: ApproximateSelect, query: Query, settings: Settings) -> Answer | None:
-        """The answer from a sample of the keys of large tables, where an error is asked and nothing else."""
-        if settings.error is None or select.method or settings.size_bytes is not None:
+        """The answer by a method of the planner's choice, where an error, a size or such a method is asked."""
+        if not self._is_planned(select, query, settings):
             return None
-        if query.counts_distinct:
-            return None
+        if self._is_target_alone(select, settings):
+            run = self._sample_run(select, query, settings)
+            if run.applies():
+                answer = run.answer()
+                return replace(answer, bounds=settings.bounds, notes=(*query.warnings, *answer.notes))
+        answer = self._planned_run(select, query, settings).answer()
+        return replace(answer, bounds=settings.bounds, notes=(*query.warnings, *answer.notes))
+
+    def _is_planned(self, select: ApproximateSelect, query: Query, settings: Settings) -> bool:
+        if query.counts_distinct or not query.graph.edges or settings.cache:
+            return False
+        if select.method is not None:
+            return select.method in PLANNED_METHODS
+        return not settings.by_hand and (settings.error is not None or settings.size_bytes is not None)
+
+    def _is_target_alone(self, select: ApproximateSelect, settings: Settings) -> bool:
+        return settings.error is not None and select.method is None and settings.size_bytes is None
+
+    def _sample_run(self, select: ApproximateSelect, query: Query, settings: Settings) -> SampleRun:
         from .sample_run import SampleRun
 
-        run = SampleRun(
-            self.spark,
-            self.tables,
-            query,
-            settings,
-            lambda: self._exact(select.sql, select.select_sql),
-            self.listener,
-        )
-        if not run.applies():
-            return None
-        answer = run.answer()
-        return replace(answer, bounds=settings.bounds, notes=(*query.warnings, *answer.notes))
+        exact = partial(self._exact, select.sql, select.select_sql)
+        return SampleRun(self.spark, self.tables, query, settings, exact, self.listener)
+
+    def _planned_run(self, select: ApproximateSelect, query: Query, settings: Settings) -> PlannedRun:
+        from .planned_run import PlannedRun
+
+        exact = partial(self._exact, select.sql, select.select_sql)
+        return PlannedRun(self.spark, self.tables, query, settings, self.statistics, exact, self.listener)
 
     def _built(self, query: Query, settings: Settings) -> Supply:
         """The synopses of a query, built now."""
@@ -381,7 +397,14 @@ class Session:
 
         kept = None if is_grouped(query) else KeptSketches(self).plan(select, self._typed(query))
         if kept is None or kept.missing:
-            return describe(self._plan(query, self._settings_of(select)))
+            settings, typed = self._settings_of(select), self._typed(query)
+            if not is_grouped(query) and self._is_planned(select, typed, settings):
+                if self._is_target_alone(select, settings):
+                    run = self._sample_run(select, typed, settings)
+                    if run.applies():
+                        return run.explained()
+                return self._planned_run(select, typed, settings).explained()
+            return describe(self._plan(query, settings))
         return describe(kept.plan) + f"\n  from the kept sketches {', '.join(h.name for h in kept.heads)}"
 
     def _settings_of(self, statement: ApproximateSelect) -> Settings:

@@ -11,8 +11,11 @@ from ..errors import SkimqlError
 from ..optimizer.route import ROUTES
 
 BEHAVIORS = ("do_nothing", "local_omit", "strict", "run_on_full_table", "partial_run_on_base_table")
-METHODS = ("hash", "convolution", "distinct", "join_distinct")
+PLANNED_METHODS = ("key_sample", "two_level", "sampled_messages")
+METHODS = ("hash", "convolution", *PLANNED_METHODS, "distinct", "join_distinct")
+BYTE_UNITS = {"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
 MOST_BUCKETS = 1 << 26
+LEAST_BYTES = 1 << 10
 MOST_GROUPS = 100_000
 
 
@@ -52,6 +55,10 @@ class Settings:
     route : str
         Where the sketches of a query are made: "arrow" (Python workers), "jvm" (Spark alone, or not at all), or
         "auto": the cheaper way, which is in the JVM for counts by one key.
+    fold_bytes : int
+        Largest exact message: a table with so few keys is joined into another as a weight; 0 for none.
+    max_bytes : int
+        Most bytes of state that a query may take, on the driver and in each task.
     cache : bool
         Whether the sketches that a query builds are kept in the catalog, so that the next one finds them.
     """
@@ -67,6 +74,8 @@ class Settings:
     bounds: bool = True
     max_groups: int = 100
     route: str = "auto"
+    fold_bytes: int = 8 << 20
+    max_bytes: int = 256 << 20
     cache: bool = False
 
     def __post_init__(self) -> None:
@@ -77,7 +86,15 @@ class Settings:
         _require(self.error is None or self.error > 0, "error", self.error, "above 0, such as 0.05")
         _require(1 <= self.max_groups <= MOST_GROUPS, "max_groups", self.max_groups, f"1 to {MOST_GROUPS:,}")
         _require(self.route in ROUTES, "route", self.route, "one of " + ", ".join(ROUTES))
+        _require(self.fold_bytes >= 0, "fold_bytes", self.fold_bytes, "0 or more bytes")
+        _require(self.max_bytes >= LEAST_BYTES, "max_bytes", self.max_bytes, f"{LEAST_BYTES:,} bytes or more")
         _require(self.behavior in BEHAVIORS, "behavior", self.behavior, "one of " + ", ".join(BEHAVIORS))
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether rows, buckets or their form were set: sketches of that size are wanted, whatever is predicted."""
+        ours = Settings()
+        return (self.rows, self.buckets, self.sparse) != (ours.rows, ours.buckets, ours.sparse)
 
     def with_text(self, values: Mapping[str, str]) -> Settings:
         """These settings with some replaced by values as they stand in SQL or on a command line.
@@ -105,6 +122,8 @@ def _read(name: str, text: str) -> Any:
     try:
         if name in ("seed", "rows", "buckets", "size_bytes", "max_groups"):
             return int(stripped.replace(",", "").replace("_", ""))
+        if name in ("fold_bytes", "max_bytes"):
+            return _bytes(stripped)
         if name in ("confidence", "error"):
             if name == "error" and stripped.lower() in ("", "none"):
                 return None
@@ -115,6 +134,15 @@ def _read(name: str, text: str) -> Any:
         _require(stripped.lower() in ("all", "none", "true", "false"), name, text, "true or false")
         return stripped.lower() in ("all", "true")
     return stripped.lower()
+
+
+def _bytes(text: str) -> int:
+    """A number of bytes, as ``8388608`` or ``8 MB``; ValueError if it is none."""
+    digits = text.rstrip("bBkKmMgG ")
+    unit = text[len(digits) :].strip().lower()
+    if unit not in BYTE_UNITS:
+        raise ValueError(text)
+    return int(float(digits.replace(",", "").replace("_", "")) * BYTE_UNITS[unit])
 
 
 def _require(holds: bool, name: str, value: object, wanted: str) -> None:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from ..errors import BudgetExceeded
 from ..parser.join_graph import Query, Term
 from .candidate import Choice
-from .distinct import DistinctPlanner, check_method, set_tree
+from .distinct import DistinctPlanner, set_tree
 from .fold import ResidualTree, residual_tree, weight_at
+from .forced import check_method
 from .messages import Residual
 from .plan import (
     BYTES_PER_COUNTER,
@@ -28,7 +29,7 @@ from .plan import (
     most_bytes,
 )
 
-PLANNED = ("exact", "hash", "convolution", "sampled_messages")
+PLANNED = ("exact", "hash", "convolution", "key_sample", "two_level", "sampled_messages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,10 @@ def plan_of(query: Query, choice: Choice, seed: int, sparse: bool = True) -> Pla
     if found is None:
         return choose(query, seed, rows, buckets, sparse, taken.residual)
     dense = tuple(int(k) for k in found.dense_keys[0])
-    sample = ClassSample(found.joined, found.probability, dense, found.largest_other)
+    members = taken.residual.members(found.joined)
+    # Sampled messages bound the keys of the table that is sampled first, not those of the others.
+    largest = found.largest_other if len(found.largest_other) == len(members) else ()
+    sample = ClassSample(found.joined, found.probability, dense, largest)
     return choose(query, seed, rows, buckets, sparse, taken.residual, sample)
 
 

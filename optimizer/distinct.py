@@ -19,6 +19,7 @@ from itertools import combinations
 from ..errors import UnsupportedQuery
 from ..parser.join_graph import Aggregate, Query, SetLeaf, SetOperation, Term
 from ..sketches.level import LevelSpec
+from .counted import Counted, attribute_of, counted_columns, key_classes
 from .distinct_count import (
     LEVEL,
     LEVELS,
@@ -31,25 +32,12 @@ from .distinct_count import (
     Part,
 )
 from .fold import INTEGERS, ResidualTree, class_attribute, residual_tree
+from .forced import method_fault
 from .messages import JoinTree, Residual, receiver_of, tree_of, whole
 from .plan import Attribute, Synopsis, Weight
 
 CODE = "SKIMQL_DISTINCT_JOIN"
-NOTHING = Attribute(("0",), ("int",), "no column")
 EXACT = "EXACT SELECT ..."
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """A counted column: its type, and by vertex what stands for it there.
-
-    A join key is on every vertex of its class, where its type is that of the comparison and keeps its values apart;
-    `joined` is then the number of the class of values, else None.
-    """
-
-    type: str
-    at: dict[int, tuple[str, str]]
-    joined: int | None
 
 
 @dataclass
@@ -109,7 +97,7 @@ class DistinctPlanner:
     def _planned(self, aggregate: Aggregate) -> DistinctCount:
         if self.query.sets is not None:
             return self._set(self.query.sets)
-        columns = self._columns(aggregate)
+        columns = counted_columns(self.query, aggregate)
         forced = self.query.method == "join_distinct"
         by_keys = None if forced else self._of_keys(columns)
         if by_keys is not None:
@@ -124,36 +112,6 @@ class DistinctPlanner:
         if sides is None:
             raise self._fault(aggregate, "values of more than two tables together cannot be counted")
         return self._two_sided(aggregate, columns, *sides)
-
-    def _columns(self, aggregate: Aggregate) -> list[Counted]:
-        found = []
-        for factor, kind in zip(aggregate.distinct, aggregate.types, strict=True):
-            classes = self._keys_at(factor.vertex)
-            joined = next((c for c, (key, _) in classes.items() if key == factor.expression), None)
-            at = {factor.vertex: (factor.expression, kind)}
-            if joined is not None:
-                keys = {
-                    v: self._keys_at(v)[joined]
-                    for v in range(len(self.query.graph.vertices))
-                    if joined in self._keys_at(v)
-                }
-                if all(_keeps_apart(kind, compared) for _, compared in keys.values()):
-                    at = keys
-                else:
-                    joined = None
-            found.append(Counted(kind, at, joined))
-        return found
-
-    def _keys_at(self, vertex: int) -> dict[int, tuple[str, str]]:
-        """By number of a class of values: the key of a vertex, and the type in which it is compared."""
-        graph = self.query.graph
-        return {
-            joined: (key, str(kind))
-            for e in graph.edges_at(vertex)
-            for joined, key, kind in zip(
-                graph.edges[e].classes, graph.edges[e].keys_of(vertex), graph.edges[e].key_types, strict=True
-            )
-        }
 
     def _set(self, sets: SetLeaf | SetOperation) -> KeySet:
         if isinstance(sets, SetLeaf):
@@ -195,7 +153,7 @@ class DistinctPlanner:
         if residual.vertices == (owner,):
             if residual.folds:
                 self.folded = self.folded or residual
-            return self._level(left, owner, _attribute(columns, owner, "distinct"))
+            return self._level(left, owner, attribute_of(columns, owner, "distinct"))
         others = [v for v in residual.vertices if v != owner]
         if len(others) > 1:
             raise self._fault(
@@ -203,7 +161,7 @@ class DistinctPlanner:
             )
         (other,) = others
         joined = left.edges[0].joined
-        if self._key_of(joined) <= {c.joined for c in columns}:
+        if key_classes(self.query, joined) <= {c.joined for c in columns}:
             return self._by_key(left, columns, owner, other, full=False)
         if other in self.too_large and not forced:
             raise self._fault(
@@ -225,14 +183,14 @@ class DistinctPlanner:
                 "or beside them",
             )
         left = residual_tree(self.query.graph, residual)
-        if self._key_of(left.edges[0].joined) <= {c.joined for c in columns}:
+        if key_classes(self.query, left.edges[0].joined) <= {c.joined for c in columns}:
             return self._by_key(left, columns, one, other, full=True)
         return self._joined(left, columns, one, other)
 
     def _joined(self, left: ResidualTree, columns: Sequence[Counted], one: int, other: int) -> DistinctCount:
         mine = [c for c in columns if one in c.at]
         theirs = [c for c in columns if one not in c.at]
-        a, c = _attribute(mine, one, "distinct left"), _attribute(theirs, other, "distinct right")
+        a, c = attribute_of(mine, one, "distinct left"), attribute_of(theirs, other, "distinct right")
         return JoinedPairs(
             self._pairs(left, one, a, self._key(left, one)),
             self._pairs(left, other, c, self._key(left, other)),
@@ -243,21 +201,16 @@ class DistinctPlanner:
     def _by_key(
         self, left: ResidualTree, columns: Sequence[Counted], one: int, other: int, full: bool
     ) -> DistinctCount:
-        key = self._key_of(left.edges[0].joined)
+        key = key_classes(self.query, left.edges[0].joined)
         beside = [c for c in columns if c.joined not in key]
         mine = [c for c in beside if one in c.at]
         theirs = [c for c in beside if one not in c.at]
         return PairsByKey(
-            self._pairs(left, one, self._key(left, one), _attribute(mine, one, "distinct left")),
-            self._pairs(left, other, self._key(left, other), _attribute(theirs, other, "distinct right")),
+            self._pairs(left, one, self._key(left, one), attribute_of(mine, one, "distinct left")),
+            self._pairs(left, other, self._key(left, other), attribute_of(theirs, other, "distinct right")),
             full,
             None if beside else 1,
         )
-
-    def _key_of(self, joined: int) -> set[int]:
-        """The classes of values that a join class compares."""
-        edges = tree_of(self.query.graph).classes[joined].edges
-        return set(self.query.graph.edges[edges[0]].classes)
 
     def _key(self, left: ResidualTree, vertex: int) -> Attribute:
         return left.edges[0].attribute(vertex)
@@ -333,42 +286,6 @@ def sample_size(buckets: int) -> tuple[int, int]:
     return max(2, buckets // 64), max(16, buckets)
 
 
-def check_method(query: Query) -> None:
-    """Refuse a method that cannot serve every aggregate of the query.
-
-    Raises
-    ------
-    UnsupportedQuery
-        ``SKIMQL_UNKNOWN_METHOD``, at the aggregate.
-    """
-    for aggregate in query.aggregates if query.method is not None else ():
-        counts = aggregate.function == "count_distinct"
-        if counts and query.method not in ("distinct", "join_distinct"):
-            raise method_fault(query, aggregate, "it does not tell distinct values apart", "distinct")
-        if not counts and query.method in ("distinct", "join_distinct"):
-            raise method_fault(query, aggregate, "it counts distinct values only", "another method")
-
-
-def method_fault(query: Query, aggregate: Aggregate, why: str, other: str) -> UnsupportedQuery:
-    """The refusal of the method that a query asks for."""
-    message = f"{query.method} does not estimate {aggregate.name}: {why}"
-    span = (aggregate.span.start, aggregate.span.end)
-    hint = f"USING {other}, or no USING"
-    return UnsupportedQuery(message, "SKIMQL_UNKNOWN_METHOD", query.sql, span, hint)
-
-
 def set_tree(query: Query) -> ResidualTree:
     """The tree of a set expression, whose vertices are not joined."""
     return ResidualTree(query.graph, Residual(JoinTree(1, ()), tuple(range(len(query.graph.vertices)))), ())
-
-
-def _attribute(columns: Sequence[Counted], vertex: int, name: str) -> Attribute:
-    if not columns:
-        return Attribute(NOTHING.keys, NOTHING.key_types, name)
-    keys, types = zip(*(c.at[vertex] for c in columns), strict=True)
-    return Attribute(tuple(keys), tuple(types), name)
-
-
-def _keeps_apart(kind: str, compared: str) -> bool:
-    """Whether different values of a type are different in the type in which they are compared."""
-    return kind == compared or (kind in INTEGERS and compared in INTEGERS)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from skimql.engine.features import GROUPING, RUNS
+from skimql.engine.features import DISTINCT, GROUPING, RUNS
 from skimql.engine.joined import SketchJoin
 from skimql.engine.maintain import add_up
 from skimql.engine.messages import Messages
@@ -20,7 +20,7 @@ from skimql.parser.statement import parse_statement
 def planned(session, sql):
     """The plan of a CREATE SKETCHES statement, nothing built."""
     statement = parse_statement(sql)
-    queries = [session._typed(session._resolved(s, RUNS - GROUPING)) for s in selects_of(statement)]
+    queries = [session._typed(session._resolved(s, RUNS - GROUPING - DISTINCT)) for s in selects_of(statement)]
     known = gather_all(session.spark, session.tables, queries, session.statistics)
     settings = session.settings
     return plan_workload_of(statement, queries, settings.seed, settings.sparse, histograms_of(queries, known))
