@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AccuracyNotReached, EnvironmentFault, UnsupportedQuery
+from ..optimizer.plan import Plan
 from ..parser.join_graph import Query
 from ..parser.statement import ApproximateSelect
 from .answer import Answer, answer_plan, nothing_joins, uncertified_answer, with_target
@@ -57,7 +58,7 @@ class SelectRun:
             from .groups import GroupedRun
 
             session = self.session
-            run = GroupedRun(session.spark, session.tables, self.typed, self.settings, session.listener)
+            run = GroupedRun(session.spark, session.tables, self.typed, self._routed, session.listener)
             return self._as_asked(self._finished(run.answer()))
         if self.query.empty:
             return replace(nothing_joins(self.query), bounds=self.settings.bounds)
@@ -69,21 +70,33 @@ class SelectRun:
             answer = self._better_than_kept(answer)
         return self._as_asked(answer)
 
+    def sketch_plan(self) -> Plan:
+        """The sketches that would be built, of a grouped query for one group."""
+        from .choice import chosen
+
+        return chosen(self.typed, self._routed)
+
     def plan_text(self) -> str:
         """The plan as text: from kept sketches where they answer the whole query, else what would be done."""
         from ..optimizer.describe import describe
-        from .choice import chosen
 
         kept = None if is_grouped(self.query) else KeptSketches(self.session).plan(self.select, self.typed)
         if kept is not None and not kept.missing:
             return describe(kept.plan) + f"\n  from the kept sketches {', '.join(h.name for h in kept.heads)}"
         if is_grouped(self.query) or not self._is_planned:
-            return describe(chosen(self.typed, self.settings))
+            return describe(self.sketch_plan())
         if self._is_target_alone:
             run = self._sample_run()
             if run.applies():
                 return run.explained()
         return self._planned_run().explained()
+
+    @cached_property
+    def _routed(self) -> Settings:
+        """The settings, with the route by which sketches of these tables are made."""
+        from .choice import with_route
+
+        return with_route(self.typed, self.settings, self.session.tables)
 
     def exact(self) -> Answer:
         """The SELECT as Spark runs it."""
@@ -122,15 +135,15 @@ class SelectRun:
         from .distinct import built_within
         from .maintain import build
 
-        session, settings = self.session, self.settings
+        session = self.session
         started = time.perf_counter()
         plan, built, notes = built_within(
             self.typed,
-            lambda too_large: chosen(self.typed, settings, too_large),
+            lambda too_large: chosen(self.typed, self._routed, too_large),
             lambda plan, most: build(session.spark, plan, session.tables, session.listener, most),
         )
         seconds = time.perf_counter() - started
-        if settings.cache:
+        if self.settings.cache:
             KeptSketches(session).keep(plan, dict(enumerate(built)))
         return Supply(plan, built, notes, seconds)
 

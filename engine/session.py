@@ -221,10 +221,7 @@ class Session:
         statement = parse_statement(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery("only an approximate SELECT has a plan", "SKIMQL_NO_PLAN", text)
-        from .choice import chosen
-
-        run = SelectRun(self, statement, self._resolved(statement))
-        return chosen(run.typed, run.settings)
+        return SelectRun(self, statement, self._resolved(statement)).sketch_plan()
 
     def _create_sketches(self, statement: CreateSketches) -> Answer:
         from .standing import selects_of

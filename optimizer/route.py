@@ -3,10 +3,11 @@
 Sketches that are multiplied are of one family, so that a plan goes one way as a whole. In the JVM no Python worker is
 started and no tuple leaves it, but the hashes (bits of xxhash64) have no proof: the basis of intervals is *measured*.
 
-Left to itself a plan goes the cheaper way, as measured by `benchmarks.scale`: in the JVM where every sketch counts
-tuples by one key (about the cost of ``approx_count_distinct``, a fifth to a half of that over Arrow), over Arrow where
-there are weights or several keys, whose one grouping in the JVM costs as much as Arrow or more, and where frequent
-keys that share a fine bucket make estimates of very skewed keys worse.
+Left to itself a plan over large tables (the engine sees to that) goes the cheaper way, as measured by
+`benchmarks.scale`: in the JVM where every sketch counts tuples by one key (about the cost of ``approx_count_distinct``,
+half of that over Arrow or less), over Arrow where there are weights or several keys, whose one grouping in the JVM
+costs as much as Arrow or more, and where frequent keys that share a fine bucket make estimates of very skewed keys
+worse.
 """
 
 from __future__ import annotations

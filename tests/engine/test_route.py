@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from skimql import Session
+from skimql.engine import choice
 from skimql.engine.maintain import add_up, build
 from skimql.engine.messages import Messages
 from skimql.engine.partial import task
@@ -139,8 +140,7 @@ def test_a_route_that_is_asked_for_is_gone_or_refused(session, frame):
     session.table("d", frame)
     grouped = "SELECT APPROXIMATE a.v > 0 AS up, COUNT(*) FROM d a JOIN d b ON a.k = b.k GROUP BY a.v > 0"
     uneven = CHAIN + " OPTIONS (buckets = 1000)"
-    families = [session.plan(sql).family for sql in (COUNTS, TOTALS, SUMS, CHAIN)]
-    assert families == ["countmin", "folded", "tabulation", "tabulation"]
+    assert session.plan(COUNTS).family == "tabulation", "small tables go over Arrow"
     session.sql("SET skimql.route = jvm")
     with pytest.raises(UnsupportedQuery, match="no power of two"):
         session.plan(uneven)
@@ -150,6 +150,16 @@ def test_a_route_that_is_asked_for_is_gone_or_refused(session, frame):
     assert session.plan(COUNTS).family == "tabulation"
     answer = session.sql("EXPLAIN SELECT " + COUNTS.split(" ", 1)[1])
     assert "made by Python workers" in answer.value
-    session.sql("SET skimql.route = auto")
+    session.sql("SET skimql.route = jvm")
     answer = session.sql("EXPLAIN SELECT " + COUNTS.split(" ", 1)[1])
     assert "made in the JVM; hashes: countmin, intervals measured" in answer.value
+
+
+def test_auto_takes_the_jvm_for_counts_of_large_files(session, spark, frame, tmp_path, monkeypatch):
+    frame.drop("p").coalesce(1).write.parquet(str(tmp_path / "d"))
+    session.table("d", tmp_path / "d")
+    assert session.plan(COUNTS).family == "tabulation"
+    monkeypatch.setattr(choice, "LARGE_BYTES", 1000)
+    no_decimals = CHAIN.replace(", SUM(b.p)", "")
+    families = [session.plan(sql).family for sql in (COUNTS, TOTALS.replace("SUM(p), ", ""), no_decimals)]
+    assert families == ["countmin", "folded", "tabulation"]
