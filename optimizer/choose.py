@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..errors import BudgetExceeded
 from ..parser.join_graph import Query, Term
-from .candidate import Choice
 from .distinct import DistinctPlanner, set_tree
 from .fold import ResidualTree, residual_tree, weight_at
 from .forced import check_method
@@ -29,6 +29,9 @@ from .plan import (
     Synopsis,
     most_bytes,
 )
+
+if TYPE_CHECKING:
+    from .candidate import Choice
 
 PLANNED = ("exact", "hash", "convolution", "key_sample", "two_level", "sampled_messages")
 

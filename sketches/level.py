@@ -24,7 +24,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from .accumulate import absolute_mass, as_weights
 from .count_signature import (
@@ -84,6 +83,8 @@ class LevelSpec:
         ValueError
             If either argument is not strictly between 0 and 1.
         """
+        from scipy.special import ndtri  # slow to import, and seldom needed
+
         if not (0.0 < relative_error < 1.0 and 0.0 < confidence < 1.0):
             raise ValueError(f"error {relative_error} and confidence {confidence} must lie between 0 and 1")
         quantile = float(ndtri((1 + confidence) / 2))

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 Floats = NDArray[np.float64]
 
@@ -141,6 +140,8 @@ class Occupancy:
         low, high : float
             Never below `certain`; of zero width if `exact`; `high` is infinite if `saturated`.
         """
+        from scipy.special import ndtri  # slow to import, and seldom needed
+
         if not 0.0 < confidence < 1.0:
             raise ValueError(f"confidence must lie strictly between 0 and 1, not {confidence}")
         if self.exact:

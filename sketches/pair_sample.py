@@ -25,7 +25,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from .accumulate import absolute_mass
 from .count_signature import CountSignatures, Ints
@@ -94,6 +93,8 @@ class PairSampleSpec:
             Mean number of partners of a sampled value; the levels get room for twice the sample.
         family : Family, optional
         """
+        from scipy.special import ndtri  # slow to import, and seldom needed
+
         if not (0.0 < relative_error < 1.0 and 0.0 < confidence < 1.0):
             raise ValueError(f"error {relative_error} and confidence {confidence} must lie between 0 and 1")
         quantile = float(ndtri((1 + confidence) / 2))

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import betaincinv
-
 from .interval import Estimate, exact, uncertified
 from .occupancy import Occupancy
 
@@ -37,6 +35,8 @@ def share_interval(hits: int, sample: int, confidence: float) -> tuple[float, fl
     .. [1] C. J. Clopper, E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of
        the binomial", Biometrika 26 (1934).
     """
+    from scipy.special import betaincinv  # slow to import, and seldom needed
+
     tail = (1 - confidence) / 2
     low = float(betaincinv(hits, sample - hits + 1, tail)) if hits > 0 else 0.0
     high = float(betaincinv(hits + 1, sample - hits, 1 - tail)) if hits < sample else 1.0

@@ -209,9 +209,14 @@ def test_a_size_bounds_all_sketches_of_the_query_together(session):
     bytes_used = sum(8 * s.rows * s.buckets for s in synopses)
     assert 0.99 * 64 * 1024 < bytes_used <= 64 * 1024
     assert session.sql(f"{sql} SIZE 64KB SEED 2").plan.seed == 2
+    assert [c.value for c in session.sql(f"{sql} SIZE 100").rows[0]] == [2, 201], (
+        "an exact message is as small"
+    )
     with pytest.raises(SkimqlError, match="too few") as caught:
-        session.sql(f"{sql} SIZE 100")
+        session.sql(f"{sql} SIZE 10")
     assert caught.value.code == "SKIMQL_BUDGET_EXCEEDED"
+    with pytest.raises(SkimqlError, match="too few") as caught:
+        session.plan(f"{sql} SIZE 100")
     least = int(caught.value.hint.split()[1])
     assert session.plan(f"{sql} SIZE {least}").synopses[0].buckets == 2
 
