@@ -24,6 +24,8 @@ LARGE_BYTES = 64 << 20  # of files, from which the all-JVM route pays
 # A level sketch of this size takes 25 MB, its relative standard error is 0.27 %.
 MOST_FOR_ERROR = 1 << 17
 
+AGMS_BUCKETS = 128
+
 
 def chosen(query: Query, settings: Settings, too_large: Collection[int] = ()) -> Plan:
     """The plan of a query, its groups not told apart.
@@ -100,6 +102,9 @@ def _within(plan: Plan, settings: Settings) -> Plan:
 
 def buckets_of(query: Query, settings: Settings) -> int:
     """The buckets of a query's sketches: more than the session's where distinct values need them for an asked error."""
+    if query.method == "agms" and not settings.by_hand:
+        # Every tuple moves every counter of an AGMS sketch.
+        return AGMS_BUCKETS
     if settings.error is None or not query.counts_distinct:
         return settings.buckets
     return max(settings.buckets, min(buckets_for(settings.error, settings.confidence), MOST_FOR_ERROR))

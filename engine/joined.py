@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..optimizer.distinct_count import DistinctCount
 from ..optimizer.plan import Plan, PlannedTerm
@@ -102,7 +102,7 @@ class SketchJoin:
             found[cells] = min(found.get(cells, least), least)
         return found
 
-    def _first_rows(self, synopsis: int, rows: int) -> SparseFirstSketch[ConvolutionSpec]:
+    def _first_rows(self, synopsis: int, rows: int) -> SparseFirstSketch[Any]:
         """One sketch object for each size, so that a self-join is seen as one."""
         key = synopsis, rows
         if key not in self._cut:
@@ -110,7 +110,7 @@ class SketchJoin:
         return self._cut[key]
 
     @cached_property
-    def _cut(self) -> dict[tuple[int, int], SparseFirstSketch[ConvolutionSpec]]:
+    def _cut(self) -> dict[tuple[int, int], SparseFirstSketch[Any]]:
         return {}
 
     def _bounds(self, terms: Sequence[PlannedTerm]) -> tuple[float, float]:

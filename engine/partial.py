@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..optimizer.partition import DomainPartition
 from ..sketches.accumulate import Weights
+from ..sketches.agms import AgmsSpec
 from ..sketches.convolution import ConvolutionSpec
 from ..sketches.level import LevelSpec
 from ..sketches.pair_sample import PairSampleSpec
@@ -53,14 +54,14 @@ _ARROW_SCHEMA = pa.schema(
 )
 
 # A sketch of join keys; one of distinct values; one of pairs of values.
-Sketch = SparseFirstSketch[ConvolutionSpec] | SparseLevelSketch | SparsePairSample
+Sketch = SparseFirstSketch[Any] | SparseLevelSketch | SparsePairSample
 
 
 @dataclass(frozen=True, slots=True)
 class SketchPlan:
     """One sketch to build: its spec, and whether it may start as an exact map."""
 
-    spec: ConvolutionSpec | LevelSpec | PairSampleSpec
+    spec: ConvolutionSpec | AgmsSpec | LevelSpec | PairSampleSpec
     sparse: bool = True
 
     def empty(self) -> Sketch:
@@ -153,7 +154,7 @@ class Built:
     scale: float
 
     @property
-    def linear(self) -> SparseFirstSketch[ConvolutionSpec]:
+    def linear(self) -> SparseFirstSketch[Any]:
         """The sketch, which must be one of join keys."""
         assert isinstance(self.sketch, SparseFirstSketch), (
             "a sketch of distinct values has no join to estimate"

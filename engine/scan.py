@@ -16,6 +16,7 @@ from ..optimizer.distinct_count import LEVEL, LEVELS, PAIRS
 from ..optimizer.partition import DomainPartition
 from ..optimizer.plan import Attribute, Message, Plan, Scan, Synopsis
 from ..optimizer.route import family_parameters
+from ..sketches.agms import AgmsSpec
 from ..sketches.convolution import ConvolutionSpec
 from ..sketches.level import LevelSpec
 from ..sketches.pair_sample import PairSampleSpec
@@ -163,4 +164,6 @@ def sketch_plan(
     if synopsis.method == PAIRS:
         sample = PairSampleSpec(families[0].derive(PAIRS), synopsis.rows, synopsis.buckets, LEVELS)
         return SketchPlan(sample, synopsis.sparse)
+    if synopsis.method == "agms":
+        return SketchPlan(AgmsSpec(families, synopsis.buckets, synopsis.rows, dtype), synopsis.sparse)
     return SketchPlan(ConvolutionSpec(families, synopsis.rows, synopsis.buckets, dtype), synopsis.sparse)

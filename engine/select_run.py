@@ -115,6 +115,15 @@ class SelectRun:
                 "USING convolution",
             )
 
+        if self.select.method == "skimmed" and is_grouped(self.query):
+            raise UnsupportedQuery(
+                "the sketches of groups are not skimmed",
+                "SKIMQL_UNKNOWN_METHOD",
+                self.select.sql,
+                _span_of(self.select.clause_spans, "method"),
+                "USING hash, or no GROUP BY",
+            )
+
     def _finished(self, answer: Answer) -> Answer:
         notes = (*self.query.warnings, *answer.notes)
         return replace(answer, bounds=self.settings.bounds, notes=notes)
@@ -122,12 +131,22 @@ class SelectRun:
     def _by_sketches(self, supply: Supply) -> Answer:
         """The answer from linear sketches."""
         started = time.perf_counter()
-        answer = answer_plan(supply.plan, SketchJoin(supply.plan, supply.built), self.settings.confidence)
+        answer = answer_plan(supply.plan, self._joined(supply), self.settings.confidence)
         if supply.stale:
             # The interval is one for the tables as they were.
             answer = uncertified_answer(answer)
         seconds = {"build": supply.build_seconds, "answer": time.perf_counter() - started}
         return self._finished(replace(answer, seconds=seconds, notes=(*supply.notes, *answer.notes)))
+
+    def _joined(self, supply: Supply) -> SketchJoin:
+        if self.select.method != "skimmed":
+            return SketchJoin(supply.plan, supply.built)
+        from .skimmed import SkimmedJoin
+        from .statistics import gather, heaviest_keys
+
+        session = self.session
+        known = gather(session.spark, session.tables, self.typed, session.statistics, session.listener)
+        return SkimmedJoin(supply.plan, supply.built, heaviest_keys(known))
 
     def _built(self) -> Supply:
         """The synopses of the query, built now."""

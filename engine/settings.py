@@ -12,7 +12,7 @@ from ..optimizer.route import ROUTES
 
 BEHAVIORS = ("do_nothing", "local_omit", "strict", "run_on_full_table", "partial_run_on_base_table")
 PLANNED_METHODS = ("key_sample", "two_level")
-METHODS = ("hash", "convolution", *PLANNED_METHODS, "distinct", "join_distinct")
+METHODS = ("hash", "convolution", "agms", "skimmed", *PLANNED_METHODS, "distinct", "join_distinct")
 BYTE_UNITS = {"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
 MOST_BUCKETS = 1 << 26
 LEAST_BYTES = 1 << 10

@@ -12,6 +12,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+import numpy.typing as npt
 from pyspark.sql import SparkSession
 
 from ..optimizer.messages import tree_of
@@ -100,6 +102,12 @@ def gather_all(
     for table, own in by_table.items():
         found |= run.table(table, own)
     return [tuple(found[r] for r in row) for row in relations]
+
+
+def heaviest_keys(statistics: Sequence[RelationStatistics]) -> npt.NDArray[np.int64]:
+    """The heaviest keys that are known of any attribute of any relation: int64 (n,), ascending."""
+    heavy = [a.heavy.keys for s in statistics for a in s.attributes if a.heavy is not None]
+    return np.unique(np.concatenate([np.empty(0, np.int64), *heavy]))
 
 
 def relations_of(graph: JoinGraph) -> tuple[VirtualRelation, ...]:

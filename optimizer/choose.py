@@ -107,7 +107,7 @@ def choose(
                 graph.vertices[v].filter,
                 attributes[v],
                 weight_at(term, v),
-                _method(len(attributes[v]), sample),
+                _method(len(attributes[v]), sample, query.method),
                 rows,
                 buckets,
                 sparse,
@@ -265,7 +265,9 @@ def buckets_within(sketches: int, rows: int, size_bytes: int, sql: str) -> int:
     return buckets
 
 
-def _method(attributes: int, sample: ClassSample | None) -> str:
+def _method(attributes: int, sample: ClassSample | None, forced: str | None) -> str:
     if sample is not None:
         return "sample"
+    if forced == "agms" and attributes:
+        return forced
     return ("total", "hash")[attributes] if attributes < 2 else "convolution"

@@ -84,6 +84,8 @@ def obstacle(plan: Plan) -> str | None:
         return "a domain is partitioned"
     if any(s.method in DISTINCT_METHODS for s in plan.synopses):
         return "distinct values are counted"
+    if any(s.method == "agms" for s in plan.synopses):
+        return "AGMS sketches are asked for"
     keyed = [s for s in plan.synopses if s.attributes]
     if not keyed or _counts_only(plan):
         return None

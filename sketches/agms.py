@@ -55,6 +55,11 @@ class AgmsSpec:
         check_families_and_dtype(self.families, self.dtype)
 
     @property
+    def rows(self) -> int:
+        """Independent estimates of which the median is taken."""
+        return self.s2
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Shape of the counters, (s2, s1): a single one if there is no attribute."""
         return (self.s2, self.s1) if self.families else (1, 1)
