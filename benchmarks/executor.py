@@ -245,7 +245,7 @@ def run(query: JoinQuery, candidate: Candidate, seed: int, budget_bytes: int) ->
     if candidate.method == "skimmed":
         return run_skimmed(relations, seed, rows, buckets), nbytes
     if candidate.method == "agms":
-        raise NotImplementedError("the benchmark does not run AGMS sketches")
+        raise ValueError("the benchmark does not run AGMS sketches")
     edges = [
         (residual.vertices.index(u), residual.vertices.index(v), j) for u, v, j in tree_edges(query, residual)
     ]
