@@ -30,6 +30,9 @@ LEAST_HITS = 4
 MATTERS = 0.01
 MOST_HEAVY = 4096
 
+# So many keys are sent to the next scan, which then reads no others.
+MOST_WANTED = 1 << 20
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
@@ -114,14 +117,31 @@ class Evaluation:
 
     def contributions(self, sample: Sample) -> JoinTerms:
         """What every known key adds to each term."""
-        sent = [self._known(sample, number) for number in range(len(sample.members))]
+        sent = self._sent(sample)
         known = self._bounded(sample, join_terms([k for k, _ in sent]))
         heavy = self._heavy(sample, sent, known)
         if not len(heavy):
             return known
         dense = replace(sample, dense=tuple(heavy.tolist()), rate=0.0, row_rates=())
-        certain = join_terms([self._known(dense, number)[0] for number in range(len(sample.members))])
+        certain = join_terms([known for known, _ in self._sent(dense)])
         return with_certain(known, certain, heavy)
+
+    def _sent(self, sample: Sample) -> list[tuple[KnownKeys, Hits]]:
+        """What is known of each table of the class, in the order of the members.
+
+        The smallest table is read first, by the share of it that is looked at; of the next ones only the keys that it
+        has are wanted.
+        """
+        order = list(range(len(sample.members)))
+        if sample.row_rates:
+            order.sort(key=lambda n: -sample.row_rates[n])
+        found: dict[int, tuple[KnownKeys, Hits]] = {}
+        among: Ints | None = None
+        for number in order:
+            found[number] = self._known(sample, number, among)
+            keys = found[number][0].keys
+            among = keys if sample.rate < 1.0 and len(keys) <= MOST_WANTED else None
+        return [found[number] for number in range(len(sample.members))]
 
     def _bounded(self, sample: Sample, terms: JoinTerms) -> JoinTerms:
         """What no unseen key can exceed, for the columns that count."""
@@ -133,9 +153,9 @@ class Evaluation:
         unseen[counts] = np.clip(unseen[counts], 0.0, most)
         return replace(terms, unseen=unseen)
 
-    def _known(self, sample: Sample, number: int) -> tuple[KnownKeys, Hits]:
+    def _known(self, sample: Sample, number: int, among: Ints | None) -> tuple[KnownKeys, Hits]:
         """What is known of one table of the class, with everything that hangs from it."""
-        grouped, hits = self.scans.member(sample, number)
+        grouped, hits = self.scans.member(sample, number, among)
         certain = np.full(len(grouped.keys), sample.rate in (0.0, 1.0))
         certain |= np.isin(grouped.keys, np.array(sample.dense, np.int64))
         hashes = sample_family(self.plan.seed, sample.class_name).values(grouped.keys, 1, HASH_BITS)[0]

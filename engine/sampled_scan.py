@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ HASH_BITS = 40
 KEY = "`skimql key 0`"
 WHY = "skimql why"
 DRAWN = "skimql drawn"
+WANTED = "skimql wanted"
 
 # Why a tuple was read: its key is in the sample, or it was looked at by itself.
 SAMPLED, LOOKED_AT = 0, 1
@@ -78,6 +80,21 @@ class _Rows:
     hits: Hits
 
 
+class _Kept(Protocol):
+    """Which tuples of a scan are read."""
+
+    @property
+    def why(self) -> Column:
+        """`SAMPLED` or `LOOKED_AT`, of a tuple that is read."""
+
+    @property
+    def hits(self) -> Column:
+        """The aggregate that counts the tuples looked at by themselves."""
+
+    def where(self, frame: DataFrame) -> DataFrame:
+        """The tuples that are read."""
+
+
 class SampleScans:
     """The scans of one plan, with one sample or, after another, with its dense keys alone.
 
@@ -111,8 +128,16 @@ class SampleScans:
         """Bytes of all that was sent, exact messages too."""
         return self._sent_bytes + self._messages.nbytes
 
-    def member(self, sample: Sample, number: int) -> tuple[Grouped, Hits]:
+    def member(self, sample: Sample, number: int, among: Ints | None = None) -> tuple[Grouped, Hits]:
         """One table of the sampled class by the class's key, with everything that hangs from it.
+
+        Parameters
+        ----------
+        sample : Sample
+        number : int
+            Which of its members.
+        among : ndarray of int64, shape (n,), optional
+            The only keys that are wanted: those that the members before have.
 
         Raises
         ------
@@ -120,7 +145,10 @@ class SampleScans:
             If a table sends more than the limit.
         """
         vertex, position = sample.members[number]
-        kept = _Sampled.of(sample, number, self._plan.seed)
+        sampled = _Sampled.of(sample, number, self._plan.seed)
+        kept: _Kept = sampled
+        if among is not None:
+            kept = _SampledAmong(sampled, _Among(self._spark, among))
         return self._grouped(vertex, position, kept, sample.edges)
 
     def edges(self, vertex: int) -> list[tuple[int, int, tuple[int, int]]]:
@@ -133,14 +161,14 @@ class SampleScans:
                 found.append((number, e.right_position, (e.left, e.left_position)))
         return found
 
-    def _grouped(
-        self, vertex: int, position: int, kept: _Sampled | _Among, above: Sequence[int]
-    ) -> tuple[Grouped, Hits]:
+    def _grouped(self, vertex: int, position: int, kept: _Kept, above: Sequence[int]) -> tuple[Grouped, Hits]:
         """The subtree of a vertex, away from the edges `above`, as weights by one of its attributes."""
         below = [(e, own, other) for e, own, other in self.edges(vertex) if e not in above]
         positions = (position, *(own for _, own, _ in below))
-        # A self-join reads one sample twice.
-        asked = (positions, tuple(t[vertex] for t in self._terms), kept)
+        # A self-join reads one sample twice, the second time with keys that are not wanted.
+        own = tuple(t[vertex] for t in self._terms)
+        whole = (positions, own, kept.sampled if isinstance(kept, _SampledAmong) else kept)
+        asked = whole if whole in self._scanned else (positions, own, kept)
         if asked not in self._scanned:
             self._scanned[asked] = self._scan(vertex, positions, kept)
         rows = self._scanned[asked]
@@ -159,7 +187,7 @@ class SampleScans:
             distinct, np.array(sums, np.float64).reshape(len(self._terms), len(distinct))
         ), rows.hits
 
-    def _scan(self, vertex: int, positions: Sequence[int], kept: _Sampled | _Among) -> _Rows:
+    def _scan(self, vertex: int, positions: Sequence[int], kept: _Kept) -> _Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         relation = own[0]
         frame = self._tables.frame(relation.table)
@@ -249,6 +277,29 @@ class _Sampled:
         return frame.withColumn(WHY, F.expr(why)).where(F.col(WHY).isNotNull())
 
 
+@dataclass(frozen=True)
+class _SampledAmong:
+    """The sampled tuples with one of the wanted keys; those looked at by themselves in any case."""
+
+    sampled: _Sampled
+    among: _Among
+
+    @property
+    def why(self) -> Column:
+        return self.sampled.why
+
+    @property
+    def hits(self) -> Column:
+        return self.sampled.hits
+
+    def where(self, frame: DataFrame) -> DataFrame:
+        frame = self.sampled.where(frame)
+        if not self.sampled.row_rate or self.sampled.rate == 1.0:
+            return self.among.where(frame)
+        frame = frame.join(F.broadcast(self.among.frame), F.col("skimql key 0") == F.col(WANTED), "left")
+        return frame.where((F.col(WHY) == LOOKED_AT) | F.col(WANTED).isNotNull())
+
+
 @dataclass(frozen=True, eq=False)
 class _Among:
     """The tuples whose key is one of these, int64 (n,)."""
@@ -264,9 +315,12 @@ class _Among:
     def hits(self) -> Column:
         return F.lit(0)
 
+    @property
+    def frame(self) -> DataFrame:
+        return self.spark.createDataFrame(pa.table({WANTED: self.keys}))
+
     def where(self, frame: DataFrame) -> DataFrame:
-        wanted = self.spark.createDataFrame(pa.table({"skimql wanted": self.keys}))
-        return frame.join(F.broadcast(wanted), F.col("skimql key 0") == F.col("skimql wanted"), "left_semi")
+        return frame.join(F.broadcast(self.frame), F.col("skimql key 0") == F.col(WANTED), "left_semi")
 
 
 def _hits(keys: Ints, counts: Ints) -> Hits:

@@ -142,10 +142,11 @@ class FakeScans:
     def edges(self, vertex):
         return [(0, 0, (1 - vertex, 0))]
 
-    def member(self, sample, number):
+    def member(self, sample, number, among=None):
         keys, counts = np.unique(self.tables[number], return_counts=True)
         hashes = sample_family(self.seed, sample.class_name).values(keys, 1, HASH_BITS)[0]
         kept = (hashes < round(sample.rate * 2**HASH_BITS)) | np.isin(keys, sample.dense)
+        kept &= np.isin(keys, among) if among is not None else True
         step = round(1 / sample.row_rates[number]) if sample.row_rates else 0
         start = np.random.default_rng(self.seed).integers(step) if step else 0
         met = (
