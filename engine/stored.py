@@ -41,7 +41,7 @@ from .making import (
     weights_for,
 )
 from .partial import Built, Tally
-from .settings import METHODS, Settings
+from .settings import Settings
 from .show import describe_rows, show_rows, told
 from .tables import schema_of
 from .transfer import read_file, write_new
@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from .session import Session
+
+# Sketches of any tables that two statements make can be multiplied.
+METHODS = ("hash", "convolution")
 
 # How APPEND FROM 'path' names its source to the parser.
 _APPENDED = "appended"
