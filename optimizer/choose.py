@@ -176,7 +176,7 @@ def plan_of(query: Query, choice: Choice, seed: int, sparse: bool = True) -> Pla
     Raises
     ------
     ValueError
-        For a choice by another method: an exact run has no plan, skimmed and AGMS sketches no synopsis here.
+        For a choice by another method: an exact run has no plan, and skimmed and AGMS sketches are not chosen here.
     """
     taken = choice.taken
     if taken.method not in PLANNED:
