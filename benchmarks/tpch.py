@@ -201,15 +201,20 @@ class Engines:
             self.spark.sql(f"SELECT {most} FROM {table} WHERE {condition}").collect()
 
 
-def run(scale: str, folder: Path, seeds: int, rounds: int, names: Sequence[str]) -> list[Figures]:
-    """Records of every query: `rounds` of each engine in turn, then SkimQL alone for the other seeds."""
+def run(
+    scale: str, folder: Path, seeds: int, rounds: int, warm_up: int, names: Sequence[str]
+) -> list[Figures]:
+    """Records of every query: `rounds` of each engine in turn, then SkimQL alone for the other seeds.
+
+    Before them `warm_up` rounds that do not count: the JVM compiles a query's code for some seconds.
+    """
     engines = Engines(data(scale, folder))
     records = []
     for name in names:
         case = CASES[name]
         truth = engines.exact_duckdb(case.sql)
-        for number in range(-1, max(rounds, seeds)):  # the first round warms up
-            jobs: dict[str, Callable[[], Any]] = {"skimql": partial(engines.skimql, case.sql, number + 2)}
+        for number in range(-warm_up, max(rounds, seeds)):
+            jobs: dict[str, Callable[[], Any]] = {"skimql": partial(engines.skimql, case.sql, number + warm_up + 1)}
             if number < rounds:
                 jobs["scan"] = partial(engines.scan, case)
                 jobs["spark"] = partial(engines.exact_spark, case.sql)
@@ -286,10 +291,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path.home() / ".cache" / "skimql" / "tpch")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--warm-up", type=int, default=4, help="rounds before those that count")
     parser.add_argument("--query", action="append", choices=list(CASES))
     parser.add_argument("--json", type=Path, default=RESULTS / "tpch.json")
     chosen = parser.parse_args()
-    records = run(chosen.sf, chosen.data, chosen.seeds, chosen.rounds, chosen.query or list(CASES))
+    records = run(chosen.sf, chosen.data, chosen.seeds, chosen.rounds, chosen.warm_up, chosen.query or list(CASES))
     for line in summary(records):
         cpu = ", ".join(f"{engine} {seconds:.2f}" for engine, seconds in line["cpu"].items())
         print(

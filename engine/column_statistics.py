@@ -83,10 +83,9 @@ def files_of(tables: Tables, name: str, frame: DataFrame, *, count: bool) -> Fil
     kind, _ = tables.origin(name)
     if kind == "frame":
         return Files(id(frame), None)
-    paths = [_local(uri) for uri in frame.inputFiles()]
-    if any(path is None for path in paths):
+    local = local_files(frame)
+    if local is None:
         return Files(tuple(frame.inputFiles()), None)
-    local = [path for path in paths if path is not None]
     try:
         stats = [os.stat(path) for path in local]
     except OSError:
@@ -95,6 +94,13 @@ def files_of(tables: Tables, name: str, frame: DataFrame, *, count: bool) -> Fil
     if not count or not local or len(local) > MOST_FOOTERS:
         return Files(state, None)
     return Files(state, _footers(local))
+
+
+def local_files(frame: DataFrame) -> list[str] | None:
+    """The paths of the files that a frame reads, None where one is not on this machine."""
+    paths = [_local(uri) for uri in frame.inputFiles()]
+    local = [path for path in paths if path is not None]
+    return local if len(local) == len(paths) else None
 
 
 def _footers(paths: Sequence[str]) -> float | None:

@@ -24,17 +24,20 @@ if TYPE_CHECKING:
 INTEGER_TYPES = ("tinyint", "smallint", "int", "bigint")
 
 
+def key_text(attribute: Attribute) -> str:
+    """The 64-bit integer of a join attribute as SQL, BIGINT, NULL where any part is NULL."""
+    parts = [f"CAST({k} AS {t})" for k, t in zip(attribute.keys, attribute.key_types, strict=True)]
+    if len(parts) == 1 and attribute.key_types[0] in INTEGER_TYPES:
+        return f"CAST({parts[0]} AS BIGINT)"
+    known = " AND ".join(f"{part} IS NOT NULL" for part in parts)
+    return f"CASE WHEN {known} THEN xxhash64({', '.join(parts)}) END"
+
+
 def key_column(attribute: Attribute) -> Column:
-    """The 64-bit integer of a join attribute as a Spark column, BIGINT, NULL where any part is NULL."""
+    """The 64-bit integer of a join attribute as a Spark column, see `key_text`."""
     from pyspark.sql import functions as F
 
-    if len(attribute.keys) == 1 and attribute.key_types[0] in INTEGER_TYPES:
-        return F.expr(attribute.keys[0]).cast(attribute.key_types[0]).cast("bigint")
-    parts = [F.expr(k).cast(t) for k, t in zip(attribute.keys, attribute.key_types, strict=True)]
-    known = parts[0].isNotNull()
-    for part in parts[1:]:
-        known = known & part.isNotNull()
-    return F.when(known, F.xxhash64(*parts))
+    return F.expr(key_text(attribute))
 
 
 # Types of key expressions that are known without Spark, by lower-cased table and expression.

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from ..errors import BudgetExceeded
 from ..optimizer.plan import Message, Plan
 from .jobs import ProgressListener, run_job
-from .keys import key_column
+from .keys import key_column, key_text
 from .tables import Frames
 from .weights import WeightColumn, product, total, weight_column
 
@@ -30,6 +30,17 @@ class Sent:
     rows: pa.Table | None
     frame: DataFrame
     weights: dict[Message, WeightColumn]
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A message as a join: its frame, its key, the condition as SQL, and its kind, inner or left."""
+
+    relation: Message
+    frame: DataFrame
+    key: str
+    condition: str
+    kind: str
 
 
 class Messages:
@@ -82,18 +93,24 @@ class Messages:
         BudgetExceeded
             If a message takes more bytes than the limit.
         """
-        relations = [{m.relation for m in messages} for messages in receivers]
         present: dict[Message, Column] = {}
+        for join in self.joins(receivers):
+            frame = frame.join(join.frame, F.expr(join.condition), join.kind)
+            if join.kind == "left":
+                present[join.relation] = F.col(join.key).isNotNull()
+        return frame, present
+
+    def joins(self, receivers: Sequence[tuple[Message, ...]]) -> list[Join]:
+        """The joins of `joined`; raises as it does."""
+        relations = [{m.relation for m in messages} for messages in receivers]
+        found = []
         for relation in dict.fromkeys(m.relation for messages in receivers for m in messages):
             sent = self._receive(relation)
-            key = self._name(relation, "key")
-            to_all = all(relation in r for r in relations)
-            condition = key_column(relation.receiver) == F.col(key)
-            rows = sent.frame if sent.rows is None else F.broadcast(sent.frame)
-            frame = frame.join(rows, condition, "inner" if to_all else "left")
-            if not to_all:
-                present[relation] = F.col(key).isNotNull()
-        return frame, present
+            key = f"`{self._name(relation, 'key')}`"
+            kind = "inner" if all(relation in r for r in relations) else "left"
+            frame = sent.frame if sent.rows is None else F.broadcast(sent.frame)
+            found.append(Join(relation, frame, key, f"{key_text(relation.receiver)} = {key}", kind))
+        return found
 
     def weights(self, messages: Iterable[Message]) -> list[WeightColumn]:
         """The weight that each message adds to a tuple of the joined frame; 0 without a partner."""
@@ -120,10 +137,10 @@ class Messages:
         columns = [product([own[v.weight], *self.weights(v.messages)]) for v in variants]
         names = [self._name(relation, f"weight {n}") for n in range(len(variants))]
         grouped = frame.groupBy(key_column(relation.sender).alias(key)).agg(
-            *(total(c).alias(n) for c, n in zip(columns, names, strict=True))
+            *(F.expr(total(c)).alias(n) for c, n in zip(columns, names, strict=True))
         )
         weights = {
-            v: WeightColumn(F.coalesce(F.col(n), F.lit(0).cast(_TYPES[c.dtype])), c.dtype, c.scale)
+            v: WeightColumn(f"coalesce(`{n}`, {_ZEROS[c.dtype]})", c.dtype, c.scale)
             for v, c, n in zip(variants, columns, names, strict=True)
         }
         if self._limit is None:
@@ -156,4 +173,4 @@ class MessageTooLarge(BudgetExceeded):
         self.relation = relation
 
 
-_TYPES = {"int64": "bigint", "float64": "double"}
+_ZEROS = {"int64": "0L", "float64": "0D"}

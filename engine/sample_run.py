@@ -6,10 +6,8 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import TYPE_CHECKING
-
-from pyspark.sql import functions as F
 
 from ..optimizer.choose import ClassSample, choose
 from ..optimizer.first_sample import MOST_RATE, Size, enlarged, first_sample, is_large
@@ -18,16 +16,14 @@ from ..parser.join_graph import Query
 from ..sketches.interval import Estimate
 from .answer import Answer, answer_plan, half_width
 from .column_statistics import files_of
-from .jobs import ProgressListener, run_job
+from .glance import kept_share
+from .jobs import ProgressListener
 from .sampled import run_sample
 from .settings import Settings
 from .tables import Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-# Tuples of a table on which its filter is tried.
-GLANCE = 20_000
 
 # Samples of one query, the first among them.
 MOST_TRIES = 3
@@ -60,7 +56,7 @@ class SampleRun:
 
     def first(self) -> ClassSample | None:
         """The sample to begin with, or None where the exact run looks cheaper."""
-        return first_sample(self.query.graph, self._sizes())
+        return first_sample(self.query.graph, self._sizes)
 
     @cached_property
     def _tuples(self) -> list[float | None]:
@@ -70,23 +66,15 @@ class SampleRun:
             for v in self.query.graph.vertices
         ]
 
+    @cached_property
     def _sizes(self) -> list[Size]:
-        """Tuples of each vertex, and what its filter keeps of the first ones: one small job."""
-        vertices = self.query.graph.vertices
-        glances = []
-        for number, vertex in enumerate(vertices):
-            if vertex.filter is not None:
-                first = self.tables.frame(vertex.table).limit(GLANCE)
-                kept = F.count(F.when(F.expr(vertex.filter), 1))
-                glances.append(
-                    first.agg(F.lit(number).alias("v"), kept.alias("kept"), F.count(F.lit(1)).alias("n"))
-                )
-        shares = [1.0] * len(vertices)
-        if glances:
-            seen = reduce(lambda a, b: a.union(b), glances)
-            for row in run_job(self.spark, "a glance at the filters", seen.collect, self.listener):
-                shares[row["v"]] = row["kept"] / max(row["n"], 1)
-        return [Size(t or 0.0, share) for t, share in zip(self._tuples, shares, strict=True)]
+        """Tuples of each vertex, and what its filter keeps of some of them."""
+        sizes = []
+        for vertex, tuples in zip(self.query.graph.vertices, self._tuples, strict=True):
+            frame = self.tables.frame(vertex.table)
+            share = 1.0 if vertex.filter is None else kept_share(self.spark, frame, vertex.filter)
+            sizes.append(Size(tuples or 0.0, share))
+        return sizes
 
     def explained(self) -> str:
         """What would be tried, as text, without a job."""
@@ -115,12 +103,15 @@ class SampleRun:
         notes: tuple[str, ...] = ()
         sample = self.first()
         rate = None if sample is None else sample.rate
+        expected = {v: size.kept for v, size in enumerate(self._sizes)}
         for _ in range(MOST_TRIES):
             if sample is None or rate is None:
                 break
             sample = replace(sample, rate=min(rate, 1.0))
             plan = self.plan(sample)
-            joined = run_sample(self.spark, plan, self.tables, self.listener, self.settings.max_bytes)
+            joined = run_sample(
+                self.spark, plan, self.tables, self.listener, self.settings.max_bytes, expected
+            )
             answer = answer_plan(plan, joined, self.settings.confidence)
             excess = self._excess(answer)
             said = f"one in {1 / sample.rate:,.0f} keys of {plan.sample.class_name if plan.sample else ''} sampled"

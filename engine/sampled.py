@@ -6,7 +6,8 @@ noticed in the same scans, among tuples looked at one by one, and then evaluated
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -86,10 +87,12 @@ def run_sample(
     tables: Frames,
     listener: ProgressListener | None = None,
     limit_bytes: int = DEFAULT_LIMIT_BYTES,
+    expected: Mapping[int, float] | None = None,
 ) -> SampleJoin:
     """Evaluate a plan with a sample: one scan for each vertex of its residual tree.
 
-    A second scan of each follows where keys turn up that are too heavy to be left to chance.
+    A second scan of each follows where keys turn up that are too heavy to be left to chance. `expected` are the
+    tuples of the vertices of the query's join graph behind their filters, as far as they are known.
 
     Raises
     ------
@@ -102,7 +105,8 @@ def run_sample(
     assert sample is not None, "a plan without a sample is built from sketches"
     planned = (t for a in plan.aggregates for t in (*a.total, *a.presence))
     terms = tuple(dict.fromkeys(t.synopses for t in planned))
-    scans = SampleScans(spark, plan, terms, tables, listener, limit_bytes)
+    tuples = [(expected or {}).get(v, math.inf) for v in plan.vertices]
+    scans = SampleScans(spark, plan, terms, tables, listener, limit_bytes, tuples)
     found = Evaluation(plan, terms, scans).contributions(sample)
     return SampleJoin(terms, found, scans.nbytes)
 

@@ -1,40 +1,57 @@
 """The scans of a sampled plan: the tables of the sampled class, and what hangs from them in the join tree.
 
-Spark filters a table of the class by the hash of the key before anything else, and groups what is left by the keys to
-which more tables are joined. Each table beyond is then scanned once, filtered by the keys that got that far.
+Spark filters a table of the class by the hash of the key before anything else, and sends the few tuples that are left:
+grouping them in the JVM would cost more. Where a heavy key makes them many, Spark groups them after all. Each table
+beyond is then scanned once, for the keys that got that far. A scan is one SQL text: one analysis, few calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..errors import BudgetExceeded
-from ..optimizer.plan import Plan, Sample
+from ..optimizer.first_sample import SAMPLED_NS
+from ..optimizer.plan import Plan, Sample, Synopsis
 from ..sketches.xi import XxHash64, derive_seed
 from .jobs import ProgressListener, run_job
-from .keys import key_column
+from .keys import key_text
 from .messages import Messages
+from .spark import SPARK_FAULTS
 from .tables import Frames
-from .weights import product, total, weight_column
+from .weights import WeightColumn, product, total, weight_column
 
 HASH_BITS = 40
 
-# The key of the sampled class, among the columns of the user's table.
-KEY = "`skimql key 0`"
-WHY = "skimql why"
-DRAWN = "skimql drawn"
-WANTED = "skimql wanted"
+# Columns of a scan, beside those of the user's table.
+KEY = "`skimql key {}`"
+WHY = "`skimql why`"
+DRAWN = "`skimql drawn`"
+READ = "`skimql read`"
+WANTED = "`skimql wanted`"
+NUMBER = "`skimql number`"
 
-# Why a tuple was read: its key is in the sample, or it was looked at by itself.
-SAMPLED, LOOKED_AT = 0, 1
+# Why a tuple is read: its key is in the sample, or it is looked at by itself, or both.
+SAMPLED, LOOKED_AT, BOTH = 0, 1, 2
+
+# Tuples of one partition that may be sent without being grouped, at least.
+LEAST_OF_PARTITION = 131_072
+
+# Bytes of a partition, as Spark cuts files, and the partitions of a table of unknown size.
+PARTITION_BYTES = 128 << 20
+PARTITIONS = 32
+
+# CPU nanoseconds of sending keys to a scan that reads no others: for all of them, and for each. Measured on TPC-H.
+WANTED_NS = 100e6
+WANTED_KEY_NS = 1000.0
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -73,26 +90,124 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What a scan sent: keys at several positions, int64 (positions, n), weights float64 (terms, n), and hits."""
+    """What a scan sent: keys int64 (positions, n), distinct as columns; weights float64 (terms, n); hits."""
 
     keys: Ints
     weights: Floats
     hits: Hits
 
 
-class _Kept(Protocol):
-    """Which tuples of a scan are read."""
+def _below(word: str, rate: float) -> str:
+    """Whether a hash is one of a share of all, as SQL."""
+    return f"{word} & {(1 << HASH_BITS) - 1}L < {max(1, round(rate * (1 << HASH_BITS)))}L"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Which tuples of a scan are read.
+
+    Attributes
+    ----------
+    sampled : str
+        Whether a tuple is read for its key, as SQL over the columns `KEY`.
+    drawn : str
+        Whether it is looked at by itself, as SQL over the table.
+    heavy : bool
+        Whether heavy keys are among those that are read.
+    """
+
+    sampled: str = "true"
+    drawn: str = "false"
+    heavy: bool = False
 
     @property
-    def why(self) -> Column:
-        """`SAMPLED` or `LOOKED_AT`, of a tuple that is read."""
+    def why(self) -> str:
+        """`SAMPLED`, `LOOKED_AT` or `BOTH`, or NULL for a tuple that is not read, as SQL."""
+        if self.drawn == "false":
+            return f"CASE WHEN {self.sampled} THEN {SAMPLED} END"
+        both = f"CASE WHEN {DRAWN} THEN {BOTH} ELSE {SAMPLED} END"
+        return f"CASE WHEN {self.sampled} THEN {both} WHEN {DRAWN} THEN {LOOKED_AT} END"
+
+    @classmethod
+    def of(cls, sample: Sample, number: int, seed: int) -> _Kept:
+        """The tuples of one member of a sampled class."""
+        if sample.rate == 1.0:
+            return cls()
+        parts = []
+        if sample.rate:
+            family = sample_family(seed, sample.class_name)
+            parts.append(_below(f"xxhash64('{seed_text(family)}', {KEY.format(0)})", sample.rate))
+        if sample.dense:
+            parts.append(f"{KEY.format(0)} IN ({', '.join(f'{k}L' for k in sample.dense)})")
+        sampled = " OR ".join(parts) or "false"
+        if not sample.row_rates or not sample.row_rates[number]:
+            return cls(sampled, heavy=bool(sample.dense))
+        # By a hash of the tuple's number: every so many would miss a key that comes at the wrong beat.
+        return cls(sampled, _below("xxhash64(monotonically_increasing_id())", sample.row_rates[number]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """The tuples that are read, as SQL over some frames; the columns with their keys; and the weight of a synopsis."""
+
+    text: str
+    frames: Mapping[str, DataFrame]
+    keys: tuple[str, ...]
+    weights: Mapping[Synopsis, WeightColumn]
 
     @property
-    def hits(self) -> Column:
-        """The aggregate that counts the tuples looked at by themselves."""
+    def each(self) -> str:
+        """Every tuple, with its number in its partition."""
+        values = [*self.keys[1:], *(w.text for w in self._weighing)]
+        names = [*self.keys[1:], *(f"s{n}" for n in range(len(self._weighing)))]
+        # Of a tuple looked at by itself only the first key is asked.
+        asked = [
+            f"CASE WHEN {WHY} <> {LOOKED_AT} THEN {v} END AS {n}" for v, n in zip(values, names, strict=True)
+        ]
+        number = f"monotonically_increasing_id() & {(1 << 33) - 1}L AS {NUMBER}"
+        return f"SELECT {', '.join([WHY, self.keys[0], *asked, number])} FROM ({self.text})"
 
-    def where(self, frame: DataFrame) -> DataFrame:
-        """The tuples that are read."""
+    @property
+    def grouped(self) -> str:
+        """Total weights by keys."""
+        why = f"CASE WHEN {WHY} = {LOOKED_AT} THEN {LOOKED_AT} ELSE {SAMPLED} END"
+        keys = [self.keys[0], *(f"CASE WHEN {WHY} <> {LOOKED_AT} THEN {k} END" for k in self.keys[1:])]
+        named = [f"{k} AS {n}" for k, n in zip(keys, self.keys, strict=True)]
+        sums = [f"{total(w)} AS s{n}" for n, w in enumerate(self._weighing)]
+        counts = [f"count(1) AS tuples, count_if({WHY} <> {SAMPLED}) AS hits"]
+        selected = ", ".join([f"{why} AS {WHY}", *named, *counts, *sums])
+        return f"SELECT {selected} FROM ({self.text}) GROUP BY {', '.join([why, *keys])}"
+
+    @property
+    def _weighing(self) -> list[WeightColumn]:
+        return [w for w in self.weights.values() if w.text is not None]
+
+    def rows(self, sent: pa.Table, own: Sequence[Synopsis]) -> _Rows:
+        """What was sent, either way."""
+        first = KEY.format(0).strip("`")
+        why = sent[WHY.strip("`")].to_numpy()
+        tuples = sent["tuples"].to_numpy() if "tuples" in sent.column_names else np.ones(len(why), np.int64)
+        counts = sent["hits"].to_numpy() if "hits" in sent.column_names else (why != SAMPLED).astype(np.int64)
+        met = counts > 0
+        keys, which = np.unique(sent[first].to_numpy()[met], return_inverse=True)
+        hits = Hits(keys, np.bincount(which, counts[met], len(keys)).astype(np.int64))
+        sampled = why != LOOKED_AT
+        arrays: dict[str, npt.NDArray[np.generic]] = {
+            f"k{n}": sent[k.strip("`")].filter(pa.array(sampled)).to_numpy() for n, k in enumerate(self.keys)
+        }
+        numbers = iter(range(len(self._weighing)))
+        for n, weight in enumerate(self.weights.values()):
+            values = tuples if weight.text is None else sent[f"s{next(numbers)}"].to_numpy()
+            arrays[f"w{n}"] = values[sampled].astype(np.float64) / weight.scale
+        names = [n for n in arrays if n.startswith("w")]
+        by_keys = pa.table(arrays).group_by([n for n in arrays if n.startswith("k")], use_threads=False)
+        grouped = by_keys.aggregate([(n, "sum") for n in names])
+        weights = dict(zip(self.weights, (grouped[f"{n}_sum"].to_numpy() for n in names), strict=True))
+        return _Rows(
+            np.array([grouped[f"k{n}"].to_numpy() for n in range(len(self.keys))], np.int64),
+            np.array([weights[s] for s in own], np.float64),
+            hits,
+        )
 
 
 class SampleScans:
@@ -106,6 +221,8 @@ class SampleScans:
         The synopses of each term of the plan.
     limit_bytes : int
         Bytes that what one table sends may take.
+    expected : sequence of float
+        Tuples of each vertex behind its filter; infinite where that is not known.
     """
 
     def __init__(
@@ -116,11 +233,12 @@ class SampleScans:
         tables: Frames,
         listener: ProgressListener | None,
         limit_bytes: int,
+        expected: Sequence[float],
     ) -> None:
         self._spark, self._plan, self._terms, self._tables = spark, plan, terms, tables
-        self._listener, self._limit = listener, limit_bytes
+        self._listener, self._limit, self._expected = listener, limit_bytes, expected
         self._messages = Messages(spark, plan, tables, listener)
-        self._scanned: dict[object, _Rows] = {}
+        self._whole: dict[object, _Rows] = {}
         self._sent_bytes = 0
 
     @property
@@ -137,7 +255,7 @@ class SampleScans:
         number : int
             Which of its members.
         among : ndarray of int64, shape (n,), optional
-            The only keys that are wanted: those that the members before have.
+            The only keys that are wanted: those that the members before have. Others may come along.
 
         Raises
         ------
@@ -145,11 +263,8 @@ class SampleScans:
             If a table sends more than the limit.
         """
         vertex, position = sample.members[number]
-        sampled = _Sampled.of(sample, number, self._plan.seed)
-        kept: _Kept = sampled
-        if among is not None:
-            kept = _SampledAmong(sampled, _Among(self._spark, among))
-        return self._grouped(vertex, position, kept, sample.edges)
+        kept = _Kept.of(sample, number, self._plan.seed)
+        return self._grouped(vertex, position, kept, sample.rate, among, sample.edges)
 
     def edges(self, vertex: int) -> list[tuple[int, int, tuple[int, int]]]:
         """The edges at a vertex: number, own position, and vertex and position at the other end."""
@@ -161,21 +276,32 @@ class SampleScans:
                 found.append((number, e.right_position, (e.left, e.left_position)))
         return found
 
-    def _grouped(self, vertex: int, position: int, kept: _Kept, above: Sequence[int]) -> tuple[Grouped, Hits]:
+    def _grouped(
+        self,
+        vertex: int,
+        position: int,
+        kept: _Kept,
+        rate: float,
+        among: Ints | None,
+        above: Sequence[int],
+    ) -> tuple[Grouped, Hits]:
         """The subtree of a vertex, away from the edges `above`, as weights by one of its attributes."""
         below = [(e, own, other) for e, own, other in self.edges(vertex) if e not in above]
         positions = (position, *(own for _, own, _ in below))
-        # A self-join reads one sample twice, the second time with keys that are not wanted.
         own = tuple(t[vertex] for t in self._terms)
-        whole = (positions, own, kept.sampled if isinstance(kept, _SampledAmong) else kept)
-        asked = whole if whole in self._scanned else (positions, own, kept)
-        if asked not in self._scanned:
-            self._scanned[asked] = self._scan(vertex, positions, kept)
-        rows = self._scanned[asked]
+        # A self-join reads one sample twice, the second time with keys that are not wanted.
+        whole = (positions, own, kept)
+        if among is not None and (
+            whole in self._whole or not self._pays(rate * self._expected[vertex], among)
+        ):
+            among = None
+        rows = self._whole.get(whole) or self._scan(vertex, positions, kept, among)
+        if among is None:
+            self._whole[whole] = rows
         keys, weights = rows.keys, rows.weights
         for column, (edge, _, (other, at)) in enumerate(below, 1):
             wanted, where = np.unique(keys[column], return_inverse=True)
-            sent, _ = self._grouped(other, at, _Among(self._spark, wanted), [edge])
+            sent, _ = self._grouped(other, at, _Kept(), 1.0, wanted, [edge])
             found = np.isin(wanted, sent.keys)
             every = np.zeros((len(self._terms), len(wanted)))
             every[:, found] = sent.weights[:, np.searchsorted(sent.keys, wanted[found])]
@@ -187,142 +313,90 @@ class SampleScans:
             distinct, np.array(sums, np.float64).reshape(len(self._terms), len(distinct))
         ), rows.hits
 
-    def _scan(self, vertex: int, positions: Sequence[int], kept: _Kept) -> _Rows:
+    def _pays(self, tuples: float, among: Ints) -> bool:
+        """Whether asking for some keys alone costs less than what so many tuples cost."""
+        return SAMPLED_NS * tuples > WANTED_NS + WANTED_KEY_NS * len(among)
+
+    def _scan(self, vertex: int, positions: Sequence[int], kept: _Kept, among: Ints | None) -> _Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
-        relation = own[0]
+        table = own[0].table
+        scan = self._prepared(own, positions, kept, among)
+        most = self._limit // (8 * (2 + len(scan.keys) + len(scan.weights)))
+        sent = None if kept.heavy else self._each(table, scan, most)
+        if sent is None:
+            sent = self._sent(table, f"{scan.grouped} LIMIT {most + 1}", scan)
+            if sent.num_rows > most:
+                raise BudgetExceeded(
+                    f"the sampled keys of {table} take more than {self._limit:,} bytes",
+                    sql=self._plan.query.sql,
+                    hint="a smaller SIZE, or a larger skimql.max_bytes",
+                )
+        rows = scan.rows(sent, own)
+        self._sent_bytes += rows.keys.nbytes + 8 * len(scan.weights) * rows.keys.shape[1]
+        return rows
+
+    def _each(self, table: str, scan: _Scan, most: int) -> pa.Table | None:
+        """Every tuple that is read; None where a partition has so many that a heavy key must be among them."""
+        each = min(most, max(LEAST_OF_PARTITION, most // self._partitions(table)))
+        sent = self._sent(table, f"SELECT * FROM ({scan.each}) WHERE {NUMBER} <= {each}L", scan)
+        numbers = sent[NUMBER.strip("`")].to_numpy()
+        return None if sent.num_rows > most or (len(numbers) and int(numbers.max()) == each) else sent
+
+    def _sent(self, table: str, text: str, scan: _Scan) -> pa.Table:
+        try:
+            for name, frame in scan.frames.items():
+                frame.createOrReplaceTempView(name)
+            found = self._spark.sql(text)
+        finally:
+            for name in scan.frames:
+                self._spark.catalog.dropTempView(name)
+        return run_job(self._spark, f"sample of {table}", found.toArrow, self._listener)
+
+    def _prepared(
+        self, own: Sequence[Synopsis], positions: Sequence[int], kept: _Kept, among: Ints | None
+    ) -> _Scan:
+        relation, suffix = own[0], uuid.uuid4().hex
         frame = self._tables.frame(relation.table)
-        if relation.filter is not None:
-            frame = frame.where(relation.filter)
-        # The sample first: neither weights nor messages are looked at for what it leaves out.
-        names = [f"skimql key {n}" for n in range(len(positions))]
-        frame = frame.withColumns(
-            {name: key_column(relation.attributes[p]) for name, p in zip(names, positions, strict=True)}
-        )
-        frame = kept.where(frame)
-        for name in names:
-            frame = frame.where(F.col(name).isNotNull())
-        frame, _ = self._messages.joined(frame, [s.messages for s in own])
+        frames = {f"skimql_tuples_{suffix}": frame}
         weights = {
-            s: product(
-                [weight_column(frame, s.weight, self._plan.query.sql), *self._messages.weights(s.messages)]
-            )
-            for s in dict.fromkeys(own)
+            w: weight_column(frame, w, self._plan.query.sql) for w in dict.fromkeys(s.weight for s in own)
         }
-        why = kept.why
-        # Of a tuple looked at by itself only the first key is asked.
-        groups = [F.col(n) if n == names[0] else F.when(why == SAMPLED, F.col(n)).alias(n) for n in names]
-        sums = [total(w).alias(f"s{n}") for n, w in enumerate(weights.values())]
-        most = self._limit // (8 * (1 + len(names) + len(sums)))
-        grouped = frame.groupBy(why.alias("why"), *groups).agg(kept.hits.alias("hits"), *sums).limit(most + 1)
-        sent = run_job(self._spark, f"sample of {relation.table}", grouped.toArrow, self._listener)
-        if sent.num_rows > most:
-            raise BudgetExceeded(
-                f"the sampled keys of {relation.table} take more than {self._limit:,} bytes",
-                sql=self._plan.query.sql,
-                hint="a smaller SIZE, or a larger skimql.max_bytes",
+        names = tuple(KEY.format(n) for n in range(len(positions)))
+        keys = [f"{key_text(relation.attributes[p])} AS {n}" for p, n in zip(positions, names, strict=True)]
+        filtered = "" if relation.filter is None else f" WHERE {relation.filter}"
+        text = f"SELECT *, {', '.join(keys)}, {kept.drawn} AS {DRAWN} FROM skimql_tuples_{suffix}{filtered}"
+        # The sample first: neither weights nor messages are looked at for what it leaves out.
+        text = f"SELECT *, {kept.why} AS {WHY if among is None else READ} FROM ({text})"
+        known = " AND ".join(f"{n} IS NOT NULL" for n in (WHY if among is None else READ, *names))
+        text = f"SELECT * FROM ({text}) WHERE {known}"
+        if among is not None:
+            wanted = self._spark.createDataFrame(pa.table({WANTED.strip("`"): among}))
+            frames[f"skimql_wanted_{suffix}"] = F.broadcast(wanted)
+            text = f"SELECT * FROM ({text}) LEFT JOIN skimql_wanted_{suffix} ON {names[0]} = {WANTED}"
+            why = (
+                f"CASE WHEN {WANTED} IS NOT NULL OR {READ} = {LOOKED_AT} THEN {READ} "
+                f"WHEN {READ} = {BOTH} THEN {LOOKED_AT} END"
             )
-        self._sent_bytes += 8 * (len(names) + len(sums)) * sent.num_rows
-        sampled = np.asarray(sent["why"]) == SAMPLED
-        hits = _hits(np.asarray(sent["skimql key 0"], np.int64), np.asarray(sent["hits"], np.int64))
-        sent = sent.filter(pa.array(sampled))
-        at = {s: n for n, s in enumerate(weights)}
-        arrays = [np.asarray(sent[f"s{n}"]) / w.scale for n, w in enumerate(weights.values())]
-        return _Rows(
-            np.array([np.asarray(sent[n]) for n in names], np.int64).reshape(len(names), -1),
-            np.array([arrays[at[s]] for s in own], np.float64).reshape(len(own), -1),
-            hits,
+            text = f"SELECT * FROM (SELECT *, {why} AS {WHY} FROM ({text})) WHERE {WHY} IS NOT NULL"
+        for number, join in enumerate(self._messages.joins([s.messages for s in own])):
+            view = f"skimql_message{number}_{suffix}"
+            frames[view] = join.frame
+            text = f"SELECT * FROM ({text}) {join.kind} JOIN {view} ON {join.condition}"
+        return _Scan(
+            text,
+            frames,
+            names,
+            {
+                s: product([weights[s.weight], *self._messages.weights(s.messages)])
+                for s in dict.fromkeys(own)
+            },
         )
 
-
-@dataclass(frozen=True, slots=True)
-class _Sampled:
-    """The tuples of a table of the sampled class: by hash, dense keys, and some looked at one by one."""
-
-    family: XxHash64
-    rate: float
-    dense: tuple[int, ...]
-    row_rate: float
-
-    @classmethod
-    def of(cls, sample: Sample, number: int, seed: int) -> _Sampled:
-        row_rate = sample.row_rates[number] if sample.row_rates else 0.0
-        return cls(sample_family(seed, sample.class_name), sample.rate, sample.dense, row_rate)
-
-    @property
-    def why(self) -> Column:
-        return F.col(WHY) if self.row_rate and self.rate < 1.0 else F.lit(SAMPLED)
-
-    @property
-    def hits(self) -> Column:
-        return F.count_if(F.col(DRAWN)) if self.row_rate and self.rate < 1.0 else F.lit(0)
-
-    def where(self, frame: DataFrame) -> DataFrame:
-        if self.rate == 1.0:
-            return frame
-        parts = []
-        if self.rate:
-            below = max(1, round(self.rate * (1 << HASH_BITS)))
-            hashed = f"xxhash64('{seed_text(self.family)}', {KEY}) & {(1 << HASH_BITS) - 1}L"
-            parts.append(f"({hashed}) < {below}L")
-        if self.dense:
-            parts.append(f"{KEY} IN ({', '.join(f'{k}L' for k in self.dense)})")
-        kept = " OR ".join(parts) or "false"
-        if not self.row_rate:
-            return frame.where(kept)
-        # By a hash of the tuple's number: every so many would miss a key that comes at the wrong beat.
-        below = max(1, round(self.row_rate * (1 << HASH_BITS)))
-        drawn = f"xxhash64(monotonically_increasing_id()) & {(1 << HASH_BITS) - 1}L < {below}L"
-        frame = frame.withColumn(DRAWN, F.expr(drawn))
-        why = f"CASE WHEN {kept} THEN {SAMPLED} WHEN `{DRAWN}` THEN {LOOKED_AT} END"
-        return frame.withColumn(WHY, F.expr(why)).where(F.col(WHY).isNotNull())
-
-
-@dataclass(frozen=True)
-class _SampledAmong:
-    """The sampled tuples with one of the wanted keys; those looked at by themselves in any case."""
-
-    sampled: _Sampled
-    among: _Among
-
-    @property
-    def why(self) -> Column:
-        return self.sampled.why
-
-    @property
-    def hits(self) -> Column:
-        return self.sampled.hits
-
-    def where(self, frame: DataFrame) -> DataFrame:
-        frame = self.sampled.where(frame)
-        if not self.sampled.row_rate or self.sampled.rate == 1.0:
-            return self.among.where(frame)
-        frame = frame.join(F.broadcast(self.among.frame), F.col("skimql key 0") == F.col(WANTED), "left")
-        return frame.where((F.col(WHY) == LOOKED_AT) | F.col(WANTED).isNotNull())
-
-
-@dataclass(frozen=True, eq=False)
-class _Among:
-    """The tuples whose key is one of these, int64 (n,)."""
-
-    spark: SparkSession
-    keys: Ints
-
-    @property
-    def why(self) -> Column:
-        return F.lit(SAMPLED)
-
-    @property
-    def hits(self) -> Column:
-        return F.lit(0)
-
-    @property
-    def frame(self) -> DataFrame:
-        return self.spark.createDataFrame(pa.table({WANTED: self.keys}))
-
-    def where(self, frame: DataFrame) -> DataFrame:
-        return frame.join(F.broadcast(self.frame), F.col("skimql key 0") == F.col(WANTED), "left_semi")
-
-
-def _hits(keys: Ints, counts: Ints) -> Hits:
-    distinct, which = np.unique(keys[counts > 0], return_inverse=True)
-    return Hits(distinct, np.bincount(which, counts[counts > 0], len(distinct)).astype(np.int64))
+    def _partitions(self, table: str) -> int:
+        """At least how many partitions the tuples of a table come in, by its size; a guess on Spark Connect."""
+        try:
+            stats = self._tables.frame(table)._jdf.queryExecution().optimizedPlan().stats()
+            size = int(str(stats.sizeInBytes()))
+            return math.ceil(size / PARTITION_BYTES) + self._spark.sparkContext.defaultParallelism
+        except (AttributeError, *SPARK_FAULTS):
+            return PARTITIONS

@@ -22,7 +22,7 @@ from ..parser.statement import (
     parse_statement,
     split_statements,
 )
-from ..parser.syntax import CreateSketches, ExplainSketches
+from ..parser.syntax import CreateSketches, ExplainSketches, Statement
 from .answer import Answer
 from .catalog.catalog import Catalog
 from .features import DISTINCT, GROUPING, RUNS
@@ -149,6 +149,12 @@ class Session:
             With line, caret, reason and way out; see `errors`.
         """
         statement = parse_statement(text)
+        if isinstance(statement, (ApproximateSelect, EstimateRows, Explain)):
+            with self.tables.looked_up_once():
+                return self._run(statement)
+        return self._run(statement)
+
+    def _run(self, statement: Statement) -> Answer | DataFrame | None:
         match statement:
             case ApproximateSelect():
                 return SelectRun(self, statement, self._resolved(statement)).answer()

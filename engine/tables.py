@@ -9,6 +9,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
@@ -29,6 +30,10 @@ FORMATS = {
     ".ndjson": "json",
 }
 COMPRESSIONS = {".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate"}
+
+
+# Spark's tables by mapping and name, as the running query has found them; see `Tables.looked_up_once`.
+_LOOKED_UP: ContextVar[dict[tuple[int, str], DataFrame] | None] = ContextVar("tables looked up", default=None)
 
 
 class Frames(Protocol):
@@ -130,10 +135,21 @@ class Tables(Mapping[str, TableSchema]):
             self.register(remembered.schema.name, remembered.source, remembered.options)
         return self._frames[name.lower()][1]
 
+    @staticmethod
+    @contextlib.contextmanager
+    def looked_up_once() -> Iterator[None]:
+        """Within one query every table of Spark's is looked up once."""
+        token = _LOOKED_UP.set({})
+        try:
+            yield
+        finally:
+            _LOOKED_UP.reset(token)
+
     def refresh(self, name: str) -> None:
         """Make Spark forget what it has cached of a table that it knows itself: lists of files, data."""
         from .spark import SPARK_FAULTS
 
+        (_LOOKED_UP.get() or {}).pop((id(self), name), None)
         with contextlib.suppress(*SPARK_FAULTS):
             self._spark.catalog.refreshTable(_quoted(name))
 
@@ -187,10 +203,16 @@ class Tables(Mapping[str, TableSchema]):
     def _from_catalog(self, name: str) -> DataFrame:
         from .spark import SPARK_FAULTS
 
+        seen = _LOOKED_UP.get()
+        if seen is not None and (id(self), name) in seen:
+            return seen[id(self), name]
         try:
-            return self._spark.table(name)
+            found = self._spark.table(name)
         except SPARK_FAULTS as fault:
             raise KeyError(name) from fault
+        if seen is not None:
+            seen[id(self), name] = found
+        return found
 
     def read(self, name: str, path: str, given: Mapping[str, Any]) -> DataFrame:
         """The DataFrame of a file, folder or Spark table, as `register` reads it; `name` is for messages."""
