@@ -62,7 +62,7 @@ def with_route(query: Query, settings: Settings, tables: Tables) -> Settings:
 
 def _is_large(table: str, tables: Tables) -> bool:
     """Whether a table's files are many bytes, or elsewhere; a DataFrame's size is not known."""
-    from .column_statistics import files_of
+    from .files import files_of
 
     state = files_of(tables, table, tables.frame(table), count=False).state
     if not isinstance(state, tuple) or not state:

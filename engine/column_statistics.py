@@ -1,17 +1,11 @@
-"""What Spark itself knows of a table: `ANALYZE TABLE … COMPUTE STATISTICS FOR COLUMNS`, and Parquet footers."""
+"""What Spark itself knows of a table: `ANALYZE TABLE … COMPUTE STATISTICS FOR COLUMNS`, no job."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from urllib.parse import unquote, urlparse
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from ..optimizer.relation import AttributeStatistics, RelationStatistics
 from ..optimizer.statistics import from_bins
@@ -19,9 +13,6 @@ from .keys import INTEGER_TYPES
 from .pilot import VirtualRelation
 from .spark import SPARK_FAULTS
 from .tables import Tables
-
-# With more files than this Spark counts the tuples.
-MOST_FOOTERS = 2000
 
 _NAME = re.compile(r"`((?:[^`]|``)+)`|(\w+)")
 _TUPLES = re.compile(r"([\d,]+) rows")
@@ -68,54 +59,6 @@ def column_statistics(
     return RelationStatistics(
         tuples=min(known), attributes=tuple(attributes), scanned=tuples, source="spark column statistics"
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """The files of a table: a state that changes when they do, and their tuples where footers tell."""
-
-    state: object
-    tuples: float | None
-
-
-def files_of(tables: Tables, name: str, frame: DataFrame, *, count: bool) -> Files:
-    """What the files behind a table tell without a job; `count` asks for the number of tuples as well."""
-    kind, _ = tables.origin(name)
-    if kind == "frame":
-        return Files(id(frame), None)
-    local = local_files(frame)
-    if local is None:
-        return Files(tuple(frame.inputFiles()), None)
-    try:
-        stats = [os.stat(path) for path in local]
-    except OSError:
-        return Files(tuple(local), None)
-    state = tuple((path, s.st_mtime_ns, s.st_size) for path, s in zip(local, stats, strict=True))
-    if not count or not local or len(local) > MOST_FOOTERS:
-        return Files(state, None)
-    return Files(state, _footers(local))
-
-
-def local_files(frame: DataFrame) -> list[str] | None:
-    """The paths of the files that a frame reads, None where one is not on this machine."""
-    paths = [_local(uri) for uri in frame.inputFiles()]
-    local = [path for path in paths if path is not None]
-    return local if len(local) == len(paths) else None
-
-
-def _footers(paths: Sequence[str]) -> float | None:
-    """Tuples in Parquet files; None where one is no Parquet."""
-    try:
-        return float(sum(pq.read_metadata(path).num_rows for path in paths))
-    except (pa.ArrowException, OSError):
-        return None
-
-
-def _local(uri: str) -> str | None:
-    parsed = urlparse(uri)
-    if parsed.scheme not in ("", "file") or parsed.netloc:
-        return None
-    return unquote(parsed.path)
 
 
 def _tuples(spark: SparkSession, name: str) -> float | None:

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from .column_statistics import local_files
+from .files import local_files
 from .spark import SPARK_FAULTS
 
 GLANCE = 16_384  # tuples
@@ -38,7 +38,7 @@ def kept_share(spark: SparkSession, frame: DataFrame, condition: str) -> float:
         schema = _used(frame.schema, condition)
         seen = _some_tuples(local_files(frame) or [], schema.names)
         kept = len(spark.createDataFrame(seen, schema).where(condition).selectExpr("1L").collect())
-    except (pa.ArrowException, OSError, SqlglotError, KeyError, StopIteration, *SPARK_FAULTS):
+    except (pa.ArrowException, OSError, SqlglotError, LookupError, StopIteration, *SPARK_FAULTS):
         return 1.0
     return kept / max(int(seen.num_rows), 1)
 
@@ -51,14 +51,16 @@ def _used(schema: StructType, condition: str) -> StructType:
 
 
 def _some_tuples(paths: Sequence[str], columns: Sequence[str]) -> pa.Table:
-    """`GLANCE` tuples, the first ones of row groups at equal distances; KeyError if a file lacks a column."""
+    """`GLANCE` tuples, the first ones of row groups at equal distances; LookupError without such a column or file."""
     groups = [(path, n) for path in paths for n in range(pq.read_metadata(path).num_row_groups)]
+    if not groups:
+        raise LookupError("no tuples")
     chosen = groups[:: max(1, len(groups) // PLACES)][:PLACES]
     batches = []
     for path, number in chosen:
         with pq.ParquetFile(path) as file:
             if not set(columns) <= set(file.schema_arrow.names):
-                raise KeyError(path)
+                raise LookupError(path)
             read = file.iter_batches(GLANCE // len(chosen), row_groups=[number], columns=list(columns))
             batches.append(next(read))
     return pa.Table.from_batches(batches)

@@ -7,6 +7,7 @@ partitions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,17 +16,21 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from ..errors import DataError, EnvironmentFault, SkimqlError
-from ..optimizer.plan import Plan, Scan
+from ..optimizer.plan import Plan, Scan, most_bytes
 from ..optimizer.route import TABULATION
+from .files import partitions
 from .jobs import ProgressListener, run_job
 from .jvm import JvmScan
 from .messages import DEFAULT_LIMIT_BYTES, Messages
-from .partial import PARTIAL_SCHEMA, Built, Partial, received, task
+from .partial import PARTIAL_SCHEMA, Built, Partial, merging, received, task
 from .scan import PreparedScan, prepare
 from .shipping import ship
 from .spark import SPARK_FAULTS, first_line
 from .tables import Frames
 from .weights import LEAVES_64_BITS
+
+# Bytes of partial sketches that may reach the driver from one scan; more are added up by workers before.
+MOST_SENT_BYTES = 64 << 20
 
 
 def build(
@@ -51,7 +56,10 @@ def build(
         with _explained(plan, scan):
             prepared = prepare(plan, scan, tables.frame(scan.table), messages)
             if plan.family == TABULATION:
-                built.update(_by_workers(spark, scan, prepared, listener))
+                state = sum(most_bytes(plan.synopses[i]) for i in scan.synopses)
+                sent = partitions(tables.frame(scan.table))
+                groups = math.isqrt(sent) if state * sent > MOST_SENT_BYTES else None
+                built.update(_by_workers(spark, scan, prepared, listener, groups))
             else:
                 run = _runner(spark, scan, listener)
                 passes.append((scan, JvmScan.first(plan, prepared, run)))
@@ -66,11 +74,17 @@ def build(
 
 
 def _by_workers(
-    spark: SparkSession, scan: Scan, prepared: PreparedScan, listener: ProgressListener | None
+    spark: SparkSession,
+    scan: Scan,
+    prepared: PreparedScan,
+    listener: ProgressListener | None,
+    groups: int | None,
 ) -> dict[int, Built]:
-    """The sketches of a scan from Python workers that Spark sends Arrow batches to."""
+    """The sketches of a scan from Python workers that Spark sends Arrow batches to; `groups` of them add up first."""
     ship(spark)
     partials = prepared.columns.mapInArrow(task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA)
+    if groups is not None:
+        partials = partials.repartition(groups).mapInArrow(merging(prepared.sketches), PARTIAL_SCHEMA)
     sent = run_job(spark, f"scan {scan.table}", partials.toArrow, listener)
     return add_up(prepared, sent.to_pylist())
 

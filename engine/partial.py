@@ -180,6 +180,22 @@ def task(
     return partials
 
 
+def merging(
+    plans: Mapping[int, SketchPlan],
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function for `mapInArrow` over what tasks sent: one row for each synopsis, its partial sketches added up."""
+
+    def merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        wholes: dict[int, Partial] = {}
+        for row in (row for batch in batches for row in batch.to_pylist()):
+            i = row["synopsis"]
+            wholes.setdefault(i, Partial.empty(plans[i])).merge(received(row, plans[i]))
+        for i, whole in wholes.items():
+            yield _row(i, whole)
+
+    return merged
+
+
 def received(row: Mapping[str, Any], plan: SketchPlan) -> Partial:
     """The partial sketch in one row of what a task sent."""
     state = {a["name"]: _array(a["data"], a["dtype"]).reshape(a["shape"]) for a in row["arrays"]}

@@ -15,7 +15,7 @@ from ..optimizer.plan import Plan
 from ..parser.join_graph import Query
 from ..sketches.interval import Estimate
 from .answer import Answer, answer_plan, half_width
-from .column_statistics import files_of
+from .files import files_of
 from .glance import kept_share
 from .jobs import ProgressListener
 from .sampled import run_sample

@@ -7,7 +7,6 @@ beyond is then scanned once, for the keys that got that far. A scan is one SQL t
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +21,10 @@ from ..errors import BudgetExceeded
 from ..optimizer.first_sample import SAMPLED_NS
 from ..optimizer.plan import Plan, Sample, Synopsis
 from ..sketches.xi import XxHash64, derive_seed
+from .files import partitions
 from .jobs import ProgressListener, run_job
 from .keys import key_text
 from .messages import Messages
-from .spark import SPARK_FAULTS
 from .tables import Frames
 from .weights import WeightColumn, product, total, weight_column
 
@@ -44,10 +43,6 @@ SAMPLED, LOOKED_AT, BOTH = 0, 1, 2
 
 # Tuples of one partition that may be sent without being grouped, at least.
 LEAST_OF_PARTITION = 131_072
-
-# Bytes of a partition, as Spark cuts files, and the partitions of a table of unknown size.
-PARTITION_BYTES = 128 << 20
-PARTITIONS = 32
 
 # CPU nanoseconds of sending keys to a scan that reads no others: for all of them, and for each. Measured on TPC-H.
 WANTED_NS = 100e6
@@ -337,7 +332,7 @@ class SampleScans:
 
     def _each(self, table: str, scan: _Scan, most: int) -> pa.Table | None:
         """Every tuple that is read; None where a partition has so many that a heavy key must be among them."""
-        each = min(most, max(LEAST_OF_PARTITION, most // self._partitions(table)))
+        each = min(most, max(LEAST_OF_PARTITION, most // partitions(self._tables.frame(table))))
         sent = self._sent(table, f"SELECT * FROM ({scan.each}) WHERE {NUMBER} <= {each}L", scan)
         numbers = sent[NUMBER.strip("`")].to_numpy()
         return None if sent.num_rows > most or (len(numbers) and int(numbers.max()) == each) else sent
@@ -391,12 +386,3 @@ class SampleScans:
                 for s in dict.fromkeys(own)
             },
         )
-
-    def _partitions(self, table: str) -> int:
-        """At least how many partitions the tuples of a table come in, by its size; a guess on Spark Connect."""
-        try:
-            stats = self._tables.frame(table)._jdf.queryExecution().optimizedPlan().stats()
-            size = int(str(stats.sizeInBytes()))
-            return math.ceil(size / PARTITION_BYTES) + self._spark.sparkContext.defaultParallelism
-        except (AttributeError, *SPARK_FAULTS):
-            return PARTITIONS

@@ -20,7 +20,8 @@ from ..optimizer.messages import tree_of
 from ..optimizer.plan import Attribute
 from ..optimizer.relation import AttributeStatistics, RelationStatistics
 from ..parser.join_graph import JoinGraph, Query
-from .column_statistics import Files, column_statistics, files_of
+from .column_statistics import column_statistics
+from .files import Files, files_of
 from .jobs import ProgressListener, run_job
 from .pilot import PILOT_TUPLES, Rates, VirtualRelation, run_pilot
 from .pilot_figures import ENOUGH_TUPLES, most_tuples, relation_statistics

@@ -9,7 +9,9 @@ import sys
 import pytest
 
 from skimql import Session
+from skimql.engine import maintain
 from skimql.engine.maintain import build
+from skimql.engine.partial import merging
 
 TABLE = "SELECT id % 997 AS k, concat('t', id % 101) AS t, id AS v FROM range(20000)"
 SQL = "SELECT APPROXIMATE COUNT(*), SUM(a.v) FROM d a JOIN d b ON a.k = b.k JOIN d c ON b.t = c.t"
@@ -31,6 +33,17 @@ def test_partitions_and_order_leave_no_trace_in_the_counters(session, spark_part
     one = counters(session.spark, frame.coalesce(1))
     shuffled = frame.orderBy("t", "v").repartition(spark_partitions)
     assert counters(session.spark, shuffled) == one
+
+
+@pytest.mark.spark
+def test_partial_sketches_that_workers_add_up_give_the_same_counters(session, monkeypatch):
+    frame = session.spark.sql(TABLE).repartition(9)
+    plain = counters(session.spark, frame)
+    merged = []
+    monkeypatch.setattr(maintain, "MOST_SENT_BYTES", 0)
+    monkeypatch.setattr(maintain, "merging", lambda plans: merged.append(len(plans)) or merging(plans))
+    assert counters(session.spark, frame) == plain
+    assert merged, "the workers have added up"
 
 
 @pytest.mark.spark

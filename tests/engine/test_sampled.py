@@ -10,6 +10,7 @@ import pytest
 from support.tables import folded, register
 
 from skimql import BudgetExceeded
+from skimql.engine import sampled_scan
 from skimql.engine.answer import answer_plan
 from skimql.engine.keys import with_key_types
 from skimql.engine.sampled import Evaluation, run_sample
@@ -129,6 +130,34 @@ def test_a_hot_key_outside_the_sample_is_noticed_and_counted_exactly(session):
     n, s = answer_plan(plan, joined, 0.95).rows[0]
     assert n.low < 4000 < n.high
     assert s.low < sum(v for _, v in rows) < s.high
+
+
+@pytest.mark.parametrize("among", [False, True])
+def test_too_many_tuples_of_a_key_are_grouped_by_spark(session, monkeypatch, among):
+    """A sampled key with half of all tuples: one partition would send too many, so that Spark groups them instead."""
+    rows = [(7 if i % 2 else i, i) for i in range(4000)]
+    register(session, hot=("k INT, v INT", rows), keys=("k INT", [(i,) for i in range(4000)]))
+    select = "COUNT(*) AS n, SUM(hot.v) AS s FROM hot JOIN keys ON hot.k = keys.k"
+    plan = planned(session, select, 0.999, row_rates=(0.02, 0.02))
+    if not among:
+        plan = replace(plan, sample=replace(plan.sample, rate=1.0, row_rates=()))
+    found = {}
+    for least, limit in ((1 << 17, 1 << 28), (10, 40 * 4100)):
+        monkeypatch.setattr(sampled_scan, "LEAST_OF_PARTITION", least)
+        joined = run_sample(session.spark, plan, session.tables, limit_bytes=limit)
+        found[least] = joined.contributions
+    assert found[10].keys.tolist() == found[1 << 17].keys.tolist()
+    assert found[10].terms.tolist() == found[1 << 17].terms.tolist()
+    assert found[10].terms[0].sum() == pytest.approx(4000, abs=0 if not among else 40)
+
+
+def test_names_of_user_columns_may_hold_braces_and_quotes(session):
+    register(session, d=("`k{}` INT, `s'` STRING", [(i % 7, "{x}" if i % 2 else "y") for i in range(100)]))
+    select = "COUNT(*) AS n FROM d a JOIN d b ON a.`k{}` = b.`k{}` WHERE a.`s'` = '{x}'"
+    exact = session.sql(f"EXACT SELECT {select}").rows[0][0]
+    plan = planned(session, select, 1.0)
+    answer = answer_plan(plan, run_sample(session.spark, plan, session.tables), 0.95)
+    assert answer.value == exact
 
 
 class FakeScans:

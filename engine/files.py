@@ -1,0 +1,85 @@
+"""What the files behind a table tell without a Spark job: their state, their tuples, about how many partitions."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+from .tables import Tables
+
+# With more files than this Spark counts the tuples.
+MOST_FOOTERS = 2000
+
+# Bytes of a partition, as Spark cuts files, and the partitions of a table without.
+PARTITION_BYTES = 128 << 20
+PARTITIONS = 32
+
+# More cuts that keep all cores busy with a small table.
+CUTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files of a table: a state that changes when they do, and their tuples where footers tell."""
+
+    state: object
+    tuples: float | None
+
+
+def files_of(tables: Tables, name: str, frame: DataFrame, *, count: bool) -> Files:
+    """What the files behind a table tell without a job; `count` asks for the number of tuples as well."""
+    kind, _ = tables.origin(name)
+    if kind == "frame":
+        return Files(id(frame), None)
+    local = local_files(frame)
+    if local is None:
+        return Files(tuple(frame.inputFiles()), None)
+    try:
+        stats = [os.stat(path) for path in local]
+    except OSError:
+        return Files(tuple(local), None)
+    state = tuple((path, s.st_mtime_ns, s.st_size) for path, s in zip(local, stats, strict=True))
+    if not count or not local or len(local) > MOST_FOOTERS:
+        return Files(state, None)
+    return Files(state, _footers(local))
+
+
+def local_files(frame: DataFrame) -> list[str] | None:
+    """The paths of the files that a frame reads, None where one is not on this machine."""
+    paths = [_local(uri) for uri in frame.inputFiles()]
+    local = [path for path in paths if path is not None]
+    return local if len(local) == len(paths) else None
+
+
+def partitions(frame: DataFrame) -> int:
+    """About how many partitions the tuples of a frame come in, rather more: by its files, a guess without."""
+    files = frame.inputFiles()
+    try:
+        sizes = [os.stat(path).st_size for path in local_files(frame) or ()]
+    except OSError:
+        sizes = []
+    if not sizes:
+        return max(PARTITIONS, len(files))
+    return max(math.ceil(sum(sizes) / PARTITION_BYTES), len(files)) + CUTS
+
+
+def _footers(paths: Sequence[str]) -> float | None:
+    """Tuples in Parquet files; None where one is no Parquet."""
+    try:
+        return float(sum(pq.read_metadata(path).num_rows for path in paths))
+    except (pa.ArrowException, OSError):
+        return None
+
+
+def _local(uri: str) -> str | None:
+    parsed = urlparse(uri)
+    if parsed.scheme not in ("", "file") or parsed.netloc:
+        return None
+    return unquote(parsed.path)
