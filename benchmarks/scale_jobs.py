@@ -12,9 +12,10 @@ from pyspark.sql import functions as F
 
 from skimql import Session
 from skimql.engine.maintain import build
+from skimql.engine.sampled import run_sample
+from skimql.optimizer.choose import ClassSample, choose
 from skimql.optimizer.plan import Attribute, Plan, Scan, Weight
 from skimql.optimizer.route import routed
-from skimql.sketches.xi import XxHash64
 
 from .data.keys import KEYS, key_files
 
@@ -83,10 +84,10 @@ class Bench:
         return F.col(column) if TYPES[column] == "bigint" else F.xxhash64(column)
 
     def key_sample(self, column: str) -> object:
-        """The keys of one hash value in 256, and their numbers of tuples."""
-        word = F.xxhash64(F.lit(XxHash64(SEED).word_seeds(1)[0]).cast("bigint"), F.col(column))
-        kept = self.left.where(F.shiftrightunsigned(word, 56) == 0)
-        return kept.groupBy(column).count().toArrow()
+        """One key in 256 and its tuples, as the engine samples a self-join, which takes one scan."""
+        asked = self.session.plan(f"SELECT APPROXIMATE COUNT(*) FROM d a JOIN d b ON a.{column} = b.{column}")
+        sampled = choose(asked.query, SEED, 0, 0, sample=ClassSample(0, 1 / SAMPLE_SHARE))
+        return run_sample(self.spark, sampled, self.session.tables)
 
     def sketches(
         self, route: str, rows: int, buckets: int, *keys: str, weight: str | None = None

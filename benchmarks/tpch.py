@@ -28,6 +28,7 @@ from skimql import Answer, Session
 from skimql.engine.spark import start_spark
 
 from .report import RESULTS
+from .tpch_plot import plot
 
 TARGET = 0.05
 TABLES = ("lineitem", "orders", "customer", "partsupp", "supplier", "nation", "region")
@@ -299,17 +300,21 @@ def main() -> None:
     parser.add_argument("--warm-up", type=int, default=4, help="rounds before those that count")
     parser.add_argument("--query", action="append", choices=list(CASES))
     parser.add_argument("--json", type=Path, default=RESULTS / "tpch.json")
+    parser.add_argument("--plot", type=Path, help="file for a plot of CPU seconds")
     chosen = parser.parse_args()
     records = run(
         chosen.sf, chosen.data, chosen.seeds, chosen.rounds, chosen.warm_up, chosen.query or list(CASES)
     )
-    for line in summary(records):
+    lines = summary(records)
+    for line in lines:
         cpu = ", ".join(f"{engine} {seconds:.2f}" for engine, seconds in line["cpu"].items())
         print(
             f"{line['query']:25} CPU s: {cpu}; {line['over_scan']:.2f} x scan, {line['over_spark']:.2f} x exact; "
             f"{line['within_target']} of {line['seeds']} within {TARGET:.0%} (worst {line['largest_error']:.1%}), "
             f"{line['covered']} covered, {line['run_exactly']} run exactly, {line['megabytes']:.1f} MB"
         )
+    if chosen.plot:
+        plot(lines, chosen.sf, RESULTS / chosen.plot if chosen.plot.parent == Path() else chosen.plot)
     chosen.json.parent.mkdir(parents=True, exist_ok=True)
     chosen.json.write_text(json.dumps(records, indent=1) + "\n")
 

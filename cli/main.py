@@ -60,6 +60,8 @@ def run() -> None:
         code = INTERRUPTED
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
     _leave(code)
 
 

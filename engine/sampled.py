@@ -15,6 +15,7 @@ import numpy.typing as npt
 from pyspark.sql import SparkSession
 
 from ..optimizer.distinct_count import DistinctCount
+from ..optimizer.first_sample import MOST_WANTED
 from ..optimizer.plan import Plan, PlannedTerm, Sample
 from ..sketches.interval import Estimate
 from ..sketches.known_keys import JoinTerms, KnownKeys, combined, join_terms, with_certain
@@ -30,9 +31,6 @@ DEFAULT_LIMIT_BYTES = 256 << 20
 LEAST_HITS = 4
 MATTERS = 0.01
 MOST_HEAVY = 4096
-
-# So many keys are sent to the next scan, which then reads no others.
-MOST_WANTED = 1 << 20
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -21,8 +21,9 @@ LARGE = 1e6
 # Joined tuples that a first sample aims at: enough for a few per cent, with a reserve for what is not independent.
 WANTED = 65_536.0
 
-# Most tuples that a sample takes of a table.
+# Most joined tuples that a sample takes, and most keys of the smallest table, which the next tables are asked for.
 MOST = 4e6
+MOST_WANTED = 1 << 20
 
 # Tuples looked at one by one for keys too heavy to be left to chance.
 LOOKED_AT = 16_384.0
@@ -95,14 +96,13 @@ def first_sample(graph: JoinGraph, sizes: Sequence[Size]) -> ClassSample | None:
     members = tree.classes[joined].vertices
     largest = max(sizes[v].tuples for v in members)
     left = largest * math.prod(max(s.share, LEAST_SHARE) for s in sizes)
-    kept = max(sizes[v].kept for v in members)
     first = min(sizes[v].kept for v in members)
     each = SAMPLED_NS * (first + left) + PROBED_NS * (sum(sizes[v].kept for v in members) - first)
     rate = WANTED / max(left, 1.0)
     if sum(s.share < 1.0 for s in sizes) > 1:
         affordable = RESERVED * SCANNED_NS * sum(s.tuples for s in sizes) / max(each, 1.0)
         rate = max(rate, min(MOST_RESERVED * rate, affordable))
-    rate = min(MOST_RATE, rate, MOST / max(kept, 1.0))
+    rate = min(MOST_RATE, rate, MOST / max(left, 1.0), MOST_WANTED / max(first, 1.0))
     sampled = rate * each
     if sampled > EXACT_JOIN_NS * sum(s.kept for s in sizes):
         return None

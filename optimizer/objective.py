@@ -14,8 +14,6 @@ METHODS = (
     "key_sample",
     "two_level",
     "sampled_messages",
-    "level_sketch",
-    "join_distinct",
     "exact_run",
 )
 SKETCHES = ("hash", "skimmed", "convolution", "agms")
