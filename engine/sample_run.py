@@ -56,7 +56,7 @@ class SampleRun:
 
     def first(self) -> ClassSample | None:
         """The sample to begin with, or None where the exact run looks cheaper."""
-        return first_sample(self.query.graph, self._sizes)
+        return first_sample(self.query.graph, self._sizes, self._target)
 
     @cached_property
     def _tuples(self) -> list[float | None]:
@@ -76,10 +76,15 @@ class SampleRun:
             sizes.append(Size(tuples or 0.0, share))
         return sizes
 
+    @property
+    def _target(self) -> float:
+        assert self.settings.error is not None, "a sample is taken for an asked error"
+        return self.settings.error
+
     def explained(self) -> str:
         """What would be tried, as text, without a job."""
         sizes = [Size(t or 0.0) for t in self._tuples]
-        sample = first_sample(self.query.graph, sizes)
+        sample = first_sample(self.query.graph, sizes, self._target)
         if sample is None:
             return "choice: run exactly, which looks cheaper than a sample"
         kept = self.plan(sample).sample
@@ -125,11 +130,9 @@ class SampleRun:
 
     def _excess(self, answer: Answer) -> float:
         """How many times wider than asked the widest interval is; infinite where a value is not known at all."""
-        target = self.settings.error
-        assert target is not None, "a sample is taken for an asked error"
         wide = [0.0]
         for cell in answer.rows[0]:
             if isinstance(cell, Estimate) and not cell.exact:
                 known = cell.value and math.isfinite(cell.value)
-                wide.append(half_width(cell) / (target * abs(cell.value)) if known else math.inf)
+                wide.append(half_width(cell) / (self._target * abs(cell.value)) if known else math.inf)
         return max(wide)

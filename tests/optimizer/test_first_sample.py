@@ -24,9 +24,9 @@ TUPLES = (1.5e6, 15e6, 60e6)
 LARGEST = TUPLES[-1]
 
 
-def sample(c=1.0, o=1.0, scale=1.0):
+def sample(c=1.0, o=1.0, scale=1.0, error=0.05):
     shares = (c, o, 1.0)
-    return first_sample(GRAPH, [Size(t * scale, s) for t, s in zip(TUPLES, shares, strict=True)])
+    return first_sample(GRAPH, [Size(t * scale, s) for t, s in zip(TUPLES, shares, strict=True)], error)
 
 
 def test_the_class_of_the_two_largest_tables_is_sampled_for_so_many_joined_tuples():
@@ -34,6 +34,11 @@ def test_the_class_of_the_two_largest_tables_is_sampled_for_so_many_joined_tuple
     assert found.joined == 1
     assert found.rate * LARGEST == pytest.approx(WANTED)
     assert len(found.row_rates) == 2
+
+
+def test_half_the_error_takes_four_times_the_sample_until_the_exact_run_is_cheaper():
+    assert sample(error=0.025).rate == pytest.approx(4 * sample().rate)
+    assert sample(error=0.0001) is None
 
 
 def test_one_filter_makes_the_rate_higher_by_what_it_keeps():
@@ -51,8 +56,9 @@ def test_a_reserve_is_for_large_tables_only():
     assert small.rate == pytest.approx(WANTED / (0.02 * LARGEST * 0.25))
 
 
-def test_filters_that_leave_next_to_nothing_get_the_highest_rate():
-    assert sample(c=0.001, o=0.01).rate == MOST_RATE
+def test_filters_that_leave_little_get_the_highest_rate_and_those_that_leave_nothing_the_exact_run():
+    assert sample(c=0.05, o=0.01).rate == MOST_RATE
+    assert sample(c=0.002, o=0.01) is None
 
 
 @pytest.mark.parametrize(
