@@ -25,6 +25,7 @@ from .files import partitions
 from .jobs import ProgressListener, run_job
 from .keys import key_text
 from .messages import Messages
+from .spark import SPARK_FAULTS
 from .tables import Frames
 from .weights import WeightColumn, product, total, weight_column
 
@@ -43,6 +44,9 @@ SAMPLED, LOOKED_AT, BOTH = 0, 1, 2
 
 # Tuples of one partition that may be sent without being grouped, at least.
 LEAST_OF_PARTITION = 131_072
+
+# Spark's bound on what a job sends to the driver, by the name of its setting.
+MOST_RESULT = "spark.driver.maxResultSize"
 
 # CPU nanoseconds of sending keys to a scan that reads no others: for all of them, and for each. Measured on TPC-H.
 WANTED_NS = 100e6
@@ -333,7 +337,12 @@ class SampleScans:
     def _each(self, table: str, scan: _Scan, most: int) -> pa.Table | None:
         """Every tuple that is read; None where a partition has so many that a heavy key must be among them."""
         each = min(most, max(LEAST_OF_PARTITION, most // partitions(self._tables.frame(table))))
-        sent = self._sent(table, f"SELECT * FROM ({scan.each}) WHERE {NUMBER} <= {each}L", scan)
+        try:
+            sent = self._sent(table, f"SELECT * FROM ({scan.each}) WHERE {NUMBER} <= {each}L", scan)
+        except SPARK_FAULTS as fault:
+            if MOST_RESULT in str(fault):
+                return None
+            raise
         numbers = sent[NUMBER.strip("`")].to_numpy()
         return None if sent.num_rows > most or (len(numbers) and int(numbers.max()) == each) else sent
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pyspark.errors import PySparkException
 from support.tables import folded, register
 
 from skimql import BudgetExceeded
@@ -14,7 +15,7 @@ from skimql.engine import sampled_scan
 from skimql.engine.answer import answer_plan
 from skimql.engine.keys import with_key_types
 from skimql.engine.sampled import Evaluation, run_sample
-from skimql.engine.sampled_scan import HASH_BITS, Grouped, Hits, sample_family
+from skimql.engine.sampled_scan import HASH_BITS, Grouped, Hits, SampleScans, sample_family
 from skimql.optimizer.choose import ClassSample, choose
 from skimql.parser.statement import parse_statement
 
@@ -149,6 +150,26 @@ def test_too_many_tuples_of_a_key_are_grouped_by_spark(session, monkeypatch, amo
     assert found[10].keys.tolist() == found[1 << 17].keys.tolist()
     assert found[10].terms.tolist() == found[1 << 17].terms.tolist()
     assert found[10].terms[0].sum() == pytest.approx(4000, abs=0 if not among else 40)
+
+
+def test_more_than_spark_sends_to_the_driver_is_grouped_by_spark(session, monkeypatch):
+    """Spark's own refusal, as it words it, from the first of two runs of a scan."""
+    register(session, d=("k INT", [(i % 7,) for i in range(100)]))
+    plan = planned(session, "COUNT(*) AS n FROM d a JOIN d b ON a.k = b.k", 1.0)
+    texts = []
+
+    def sent(self, table, text, scan):
+        texts.append(text)
+        if len(texts) == 1:
+            raise PySparkException("… is bigger than spark.driver.maxResultSize (1024.0 MiB)")
+        return whole(self, table, text, scan)
+
+    whole = SampleScans._sent
+    monkeypatch.setattr(SampleScans, "_sent", sent)
+    answer = answer_plan(plan, run_sample(session.spark, plan, session.tables), 0.95)
+    assert answer.value == session.sql("EXACT SELECT COUNT(*) FROM d a JOIN d b ON a.k = b.k").rows[0][0]
+    assert "GROUP BY" not in texts[0]
+    assert "GROUP BY" in texts[1]
 
 
 def test_names_of_user_columns_may_hold_braces_and_quotes(session):
