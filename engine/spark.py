@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import importlib.util
 import logging
 import os
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
@@ -109,7 +110,11 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     with log.open("wb") as sink:
         try:
             # The JVM and its Python workers inherit these two streams for life: nothing of theirs reaches ours.
-            gateway = launch_gateway(conf, {"stdout": sink, "stderr": sink})  # type: ignore[no-untyped-call]
+            with _interrupted_later() as interrupted:
+                gateway = launch_gateway(conf, {"stdout": sink, "stderr": sink})  # type: ignore[no-untyped-call]
+            if interrupted:
+                gateway.proc.kill()
+                raise KeyboardInterrupt
             context = SparkContext(gateway=gateway, conf=conf)
         except (PySparkRuntimeError, OSError) as fault:
             tail = "\n  ".join(log.read_text(errors="replace").strip().splitlines()[-8:])
@@ -125,6 +130,20 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     logging.getLogger("SQLQueryContextLogger").disabled = True
     atexit.register(context.stop)
     return SparkSession(context)
+
+
+@contextlib.contextmanager
+def _interrupted_later() -> Iterator[list[int]]:
+    """Ctrl-C is noted in the list, not raised: a JVM that nobody waits for any more while it starts stays for ever."""
+    noted: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+    before = signal.signal(signal.SIGINT, lambda number, _: noted.append(number))
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _set_java_home() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -104,8 +105,15 @@ def test_ctrl_c_while_spark_starts_says_interrupted_and_no_more(folder):
         stderr=subprocess.PIPE,
         text=True,
         cwd=folder,
+        start_new_session=True,
     )
     time.sleep(2.5)
     process.send_signal(signal.SIGINT)
     shown, told = process.communicate(timeout=60)
     assert (process.returncode, shown, told) == (130, "", "interrupted\n")
+    with contextlib.suppress(ProcessLookupError):
+        for _ in range(100):
+            os.killpg(process.pid, 0)
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGKILL)
+        pytest.fail("a JVM is left behind")
