@@ -17,6 +17,9 @@ from .tables import Tables
 # With more files than this Spark counts the tuples.
 MOST_FOOTERS = 2000
 
+# And with more than this nothing is looked up in their footers but that.
+MOST_RANGED = 200
+
 # Bytes of a partition, as Spark cuts files, and the partitions of a table without.
 PARTITION_BYTES = 128 << 20
 PARTITIONS = 32
@@ -56,6 +59,29 @@ def local_files(frame: DataFrame) -> list[str] | None:
     paths = [_local(uri) for uri in frame.inputFiles()]
     local = [path for path in paths if path is not None]
     return local if len(local) == len(paths) else None
+
+
+def values_between(frame: DataFrame, column: str) -> float:
+    """Integers from the least to the greatest value of a column, by the footers of Parquet files.
+
+    Infinite where they do not tell: many files, none of Parquet, another type, no statistics.
+    """
+    low, high = math.inf, -math.inf
+    paths = local_files(frame) or []
+    if not 0 < len(paths) <= MOST_RANGED:
+        return math.inf
+    try:
+        for path in paths:
+            footer = pq.read_metadata(path)
+            number = [name.lower() for name in footer.schema.names].index(column.lower())
+            for group in range(footer.num_row_groups):
+                told = footer.row_group(group).column(number).statistics
+                if told is None or not told.has_min_max or not isinstance(told.min, int):
+                    return math.inf
+                low, high = min(low, told.min), max(high, told.max)
+    except (pa.ArrowException, OSError, ValueError):
+        return math.inf
+    return max(high - low + 1, 1.0)
 
 
 def partitions(frame: DataFrame) -> int:

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ..errors import DataError, EnvironmentFault, SkimqlError
 from ..optimizer.plan import Plan, Scan, most_bytes
 from ..optimizer.route import TABULATION
+from .arrow_batches import large_batches
 from .files import partitions
 from .jobs import ProgressListener, run_job
 from .jvm import JvmScan
@@ -85,7 +86,8 @@ def _by_workers(
     partials = prepared.columns.mapInArrow(task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA)
     if groups is not None:
         partials = partials.repartition(groups).mapInArrow(merging(prepared.sketches), PARTIAL_SCHEMA)
-    sent = run_job(spark, f"scan {scan.table}", partials.toArrow, listener)
+    with large_batches(spark):
+        sent = run_job(spark, f"scan {scan.table}", partials.toArrow, listener)
     return add_up(prepared, sent.to_pylist())
 
 

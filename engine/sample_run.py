@@ -10,12 +10,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..optimizer.choose import ClassSample, choose
-from ..optimizer.first_sample import MOST_RATE, Size, enlarged, first_sample, is_large
+from ..optimizer.first_sample import MOST_RATE, Size, enlarged, first_sample, is_large, sampled_class
+from ..optimizer.messages import tree_of
 from ..optimizer.plan import Plan
 from ..parser.join_graph import Query
 from ..sketches.interval import Estimate
 from .answer import Answer, answer_plan, half_width
-from .files import files_of
+from .files import files_of, values_between
 from .glance import kept_share
 from .jobs import ProgressListener
 from .sampled import run_sample
@@ -23,7 +24,7 @@ from .settings import Settings
 from .tables import Tables
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 # Samples of one query, the first among them.
 MOST_TRIES = 3
@@ -56,7 +57,7 @@ class SampleRun:
 
     def first(self) -> ClassSample | None:
         """The sample to begin with, or None where the exact run looks cheaper."""
-        return first_sample(self.query.graph, self._sizes, self._target)
+        return first_sample(self.query.graph, self._sizes, self._target, self._values)
 
     @cached_property
     def _tuples(self) -> list[float | None]:
@@ -76,6 +77,21 @@ class SampleRun:
             sizes.append(Size(tuples or 0.0, share))
         return sizes
 
+    @cached_property
+    def _values(self) -> float:
+        """Most distinct keys that the sampled class can have, as far as files tell."""
+        graph = self.query.graph
+        joined = tree_of(graph).classes[sampled_class(graph, [t or 0.0 for t in self._tuples])]
+        edges = [graph.edges[e] for e in joined.edges]
+        keys = {(e.left, e.left_keys) for e in edges} | {(e.right, e.right_keys) for e in edges}
+        return min(
+            math.prod(values_between(self._frame(vertex), key.strip("`")) for key in own)
+            for vertex, own in keys
+        )
+
+    def _frame(self, vertex: int) -> DataFrame:
+        return self.tables.frame(self.query.graph.vertices[vertex].table)
+
     @property
     def _target(self) -> float:
         assert self.settings.error is not None, "a sample is taken for an asked error"
@@ -84,7 +100,7 @@ class SampleRun:
     def explained(self) -> str:
         """What would be tried, as text, without a job."""
         sizes = [Size(t or 0.0) for t in self._tuples]
-        sample = first_sample(self.query.graph, sizes, self._target)
+        sample = first_sample(self.query.graph, sizes, self._target, self._values)
         if sample is None:
             return "choice: run exactly, which looks cheaper than a sample"
         kept = self.plan(sample).sample

@@ -18,7 +18,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..errors import BudgetExceeded
-from ..optimizer.first_sample import SAMPLED_NS
 from ..optimizer.plan import Plan, Sample, Synopsis
 from ..sketches.xi import XxHash64, derive_seed
 from .files import partitions
@@ -48,9 +47,11 @@ LEAST_OF_PARTITION = 131_072
 # Spark's bound on what a job sends to the driver, by the name of its setting.
 MOST_RESULT = "spark.driver.maxResultSize"
 
-# CPU nanoseconds of sending keys to a scan that reads no others: for all of them, and for each. Measured on TPC-H.
+# CPU nanoseconds of sending keys to a scan that reads no others: for all of them, and for each; and of each tuple that is
+# sent because no keys were. Measured on TPC-H.
 WANTED_NS = 100e6
 WANTED_KEY_NS = 1000.0
+SENT_NS = 400.0
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -314,7 +315,7 @@ class SampleScans:
 
     def _pays(self, tuples: float, among: Ints) -> bool:
         """Whether asking for some keys alone costs less than what so many tuples cost."""
-        return SAMPLED_NS * tuples > WANTED_NS + WANTED_KEY_NS * len(among)
+        return SENT_NS * tuples > WANTED_NS + WANTED_KEY_NS * len(among)
 
     def _scan(self, vertex: int, positions: Sequence[int], kept: _Kept, among: Ints | None) -> _Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]

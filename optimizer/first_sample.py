@@ -18,13 +18,19 @@ from .messages import tree_of
 # Below this many tuples in the largest table statistics are cheaper than a sample that was wrong.
 LARGE = 1e6
 
-# Joined tuples that a first sample aims at for an error of 5 %, with a reserve for what is not independent. Half the
-# error takes four times as many.
-WANTED = 65_536.0
-WANTED_ERROR = 0.05
+# Keys with partners that make an interval of the asked width where what a key adds varies as much as its mean (1.96^2
+# (1 + 1) / 0.05^2) and the error is this one. Half the error takes four times as many.
+NEEDED = 3074.0
+NEEDED_ERROR = 0.05
 
-# With so many times fewer than that no sample is enough.
-HOPELESS = 16.0
+# How many times fewer there may be than estimated, what they add vary more: with no filter, for each further one on
+# tables that meet in the sampled key, and for each on tables beyond. All factors in between are as likely.
+UNSURE = 2.0
+UNSURE_FILTER = 5.0
+UNSURE_BEYOND = 2.0
+
+# With so many times fewer than needed at the highest rate no sample is enough.
+HOPELESS = 4.0
 
 # Most joined tuples that a sample takes, and most keys of the smallest table, which the next tables are asked for.
 MOST = 4e6
@@ -39,17 +45,14 @@ RESERVE = 1.4
 # With a larger share of the keys the exact run is cheaper.
 MOST_RATE = 0.25
 
-# CPU of a tuple that a sample keeps, nanoseconds: computed, sent, grouped in the driver. Measured on TPC-H.
-SAMPLED_NS = 400.0
+# CPU of a tuple that a sample keeps, nanoseconds for each table of the join: computed, sent, grouped in the driver, its
+# partners asked for. Measured on TPC-H at scale factor 10.
+SAMPLED_NS = 700.0
 
-# That of one that only asks whether its key is wanted, and of one that is scanned.
+# That of one that only asks whether its key is wanted, and of one that is scanned; and of the scan of a table at all.
 PROBED_NS = 60.0
 SCANNED_NS = 60.0
-
-# Where several filters make the size of the join a guess, a first sample is so many times larger as long as it costs
-# less than this share of the scans: asking again costs all of them.
-RESERVED = 0.1
-MOST_RESERVED = 4.0
+SCAN_NS = 250e6
 
 # A share that a glance has not met at all.
 LEAST_SHARE = 0.002
@@ -73,7 +76,15 @@ def is_large(tuples: Sequence[float | None]) -> bool:
     return None not in tuples and max((t for t in tuples if t is not None), default=0.0) >= LARGE
 
 
-def first_sample(graph: JoinGraph, sizes: Sequence[Size], error: float) -> ClassSample | None:
+def sampled_class(graph: JoinGraph, tuples: Sequence[float]) -> int:
+    """The join class whose keys a first sample takes, where the second largest table is largest; `tuples` by vertex."""
+    classes = tree_of(graph).classes
+    return max(range(len(classes)), key=lambda c: (sorted(tuples[v] for v in classes[c].vertices)[-2], -c))
+
+
+def first_sample(
+    graph: JoinGraph, sizes: Sequence[Size], error: float, values: float = math.inf
+) -> ClassSample | None:
     """The sample that is tried before anything else is known.
 
     Parameters
@@ -83,6 +94,8 @@ def first_sample(graph: JoinGraph, sizes: Sequence[Size], error: float) -> Class
         One for each vertex.
     error : float
         The asked relative error.
+    values : float
+        Most distinct keys that the sampled class can have.
 
     Returns
     -------
@@ -92,29 +105,27 @@ def first_sample(graph: JoinGraph, sizes: Sequence[Size], error: float) -> Class
     Notes
     -----
     Filters are taken to be independent, and every tuple of the largest table to find partners: what is left of the
-    join is then its tuples times the shares of all filters.
+    join is then its tuples times the shares of all filters, spread over the keys at random. The rate is the one of
+    the least expected cost: what is sampled, and for a sample that turns out too small all of the scans once more.
     """
-    tree = tree_of(graph)
-    # The class whose second largest table is largest: where most work is saved.
-    joined = max(
-        range(len(tree.classes)),
-        key=lambda c: (sorted(sizes[v].tuples for v in tree.classes[c].vertices)[-2], -c),
-    )
-    members = tree.classes[joined].vertices
-    largest = max(sizes[v].tuples for v in members)
-    left = largest * math.prod(max(s.share, LEAST_SHARE) for s in sizes)
+    joined = sampled_class(graph, [s.tuples for s in sizes])
+    members = tree_of(graph).classes[joined].vertices
+    left = max(sizes[v].tuples for v in members) * math.prod(max(s.share, LEAST_SHARE) for s in sizes)
     first = min(sizes[v].kept for v in members)
-    each = SAMPLED_NS * (first + left) + PROBED_NS * (sum(sizes[v].kept for v in members) - first)
-    rate = WANTED * (WANTED_ERROR / error) ** 2 / max(left, 1.0)
-    if sum(s.share < 1.0 for s in sizes) > 1:
-        affordable = RESERVED * SCANNED_NS * sum(s.tuples for s in sizes) / max(each, 1.0)
-        rate = max(rate, min(MOST_RESERVED * rate, affordable))
+    most_keys = min(first, values)
+    keys = most_keys * -math.expm1(-left / most_keys)
+    needed = NEEDED * (NEEDED_ERROR / error) ** 2 / keys
     most = min(MOST_RATE, MOST / max(left, 1.0), MOST_WANTED / max(first, 1.0))
-    if rate > HOPELESS * most:
+    if needed > HOPELESS * most:
         return None
-    rate = min(rate, most)
-    sampled = rate * each
-    if sampled > EXACT_JOIN_NS * sum(s.kept for s in sizes):
+    each = SAMPLED_NS * len(sizes) * (first + left) + PROBED_NS * sum(sizes[v].kept for v in members)
+    filters = sum(sizes[v].share < 1.0 for v in members)
+    beyond = sum(s.share < 1.0 for s in sizes) - filters
+    unsure = UNSURE * UNSURE_FILTER ** max(filters - 1, 0) * UNSURE_BEYOND**beyond
+    again = SCANNED_NS * sum(s.tuples for s in sizes) + SCAN_NS * len(sizes) + unsure * needed * each
+    # The expected cost of a rate r is r each + (1 - log(r / needed) / log(unsure)) again.
+    rate = min(max(needed, again / (math.log(unsure) * each)), unsure * needed, most)
+    if rate * each > EXACT_JOIN_NS * sum(s.kept for s in sizes):
         return None
     looked_at = tuple(min(1.0, LOOKED_AT / max(sizes[v].kept, 1.0)) for v in members)
     return ClassSample(joined, rate, row_rates=looked_at)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
+from skimql.engine.files import values_between
 from skimql.engine.glance import GLANCE, kept_share
 
 pytestmark = pytest.mark.spark
@@ -64,3 +67,15 @@ def test_an_empty_file(session, tmp_path):
     path = str(tmp_path / "empty.parquet")
     pq.write_table(pa.table({"a": pa.array([], pa.int64())}), path)
     assert kept_share(session.spark, session.spark.read.parquet(path), "a < 3") == 1.0
+
+
+def test_values_between_is_told_by_footers_of_integers(session, file, tmp_path):
+    frame = session.spark.read.parquet(file)
+    assert values_between(frame, "id") == 100_000
+    assert values_between(frame, "day") == 1000
+    assert values_between(frame, "s") == math.inf
+    assert values_between(frame, "no such column") == math.inf
+    csv = tmp_path / "t.csv"
+    csv.write_text("k\n1\n5\n")
+    assert values_between(session.spark.read.csv(str(csv), header=True), "k") == math.inf
+    assert values_between(session.spark.range(5), "id") == math.inf

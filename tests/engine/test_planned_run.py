@@ -97,7 +97,7 @@ def test_explain_shows_every_candidate_and_starts_no_job(tables):
 
 def test_large_tables_are_sampled_at_once_and_enlarged_until_the_error_is_met(tables, monkeypatch):
     monkeypatch.setattr(first_sample, "LARGE", 1000.0)
-    monkeypatch.setattr(first_sample, "WANTED", 2000.0)
+    monkeypatch.setattr(first_sample, "NEEDED", 500.0)
     select = f"COUNT(*), SUM(big.v) {JOIN} WHERE other.u < 8"
     told = tables.sql(f"EXPLAIN SELECT APPROXIMATE {select} ERROR WITHIN 30%").value
     assert "choice: sample the keys k" in told

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from support.questions import query
 from support.schemas import schema, table
 
 from skimql.optimizer.first_sample import (
     MOST_RATE,
-    MOST_RESERVED,
-    WANTED,
+    NEEDED,
+    UNSURE,
+    UNSURE_BEYOND,
+    UNSURE_FILTER,
     Size,
     enlarged,
     first_sample,
@@ -21,18 +25,19 @@ SCHEMA = schema(
 )
 GRAPH = query("SELECT APPROXIMATE COUNT(*) FROM c JOIN o ON c.ck = o.ck JOIN l ON o.ok = l.ok", SCHEMA).graph
 TUPLES = (1.5e6, 15e6, 60e6)
-LARGEST = TUPLES[-1]
+KEYS = 15e6 * (1 - math.exp(-4))  # that 60M joined tuples have, of 15M
 
 
-def sample(c=1.0, o=1.0, scale=1.0, error=0.05):
-    shares = (c, o, 1.0)
-    return first_sample(GRAPH, [Size(t * scale, s) for t, s in zip(TUPLES, shares, strict=True)], error)
+def sample(c=1.0, o=1.0, last=1.0, scale=1.0, error=0.05, values=math.inf):
+    shares = (c, o, last)
+    sizes = [Size(t * scale, s) for t, s in zip(TUPLES, shares, strict=True)]
+    return first_sample(GRAPH, sizes, error, values)
 
 
-def test_the_class_of_the_two_largest_tables_is_sampled_for_so_many_joined_tuples():
+def test_the_class_of_the_two_largest_tables_is_sampled_for_the_keys_that_are_needed_and_a_reserve():
     found = sample()
     assert found.joined == 1
-    assert found.rate * LARGEST == pytest.approx(WANTED)
+    assert found.rate * KEYS == pytest.approx(UNSURE * NEEDED)
     assert len(found.row_rates) == 2
 
 
@@ -41,19 +46,30 @@ def test_half_the_error_takes_four_times_the_sample_until_the_exact_run_is_cheap
     assert sample(error=0.0001) is None
 
 
-def test_one_filter_makes_the_rate_higher_by_what_it_keeps():
-    assert sample(o=0.5).rate == pytest.approx(2 * sample().rate)
+def test_what_a_filter_keeps_makes_the_rate_higher():
+    left = 15e6 * 0.5
+    keys = left * (1 - math.exp(-4))
+    assert sample(o=0.5).rate * keys == pytest.approx(UNSURE * NEEDED)
+
+
+def test_fewer_distinct_keys_than_tuples_make_the_rate_higher():
+    assert sample(values=1e6).rate * 1e6 == pytest.approx(UNSURE * NEEDED)
+    assert sample(values=1e9).rate == sample().rate
 
 
 def test_several_filters_may_be_correlated_so_that_the_first_sample_is_larger():
-    alone = WANTED / (LARGEST * 0.2 * 0.5)
-    assert alone < sample(c=0.2, o=0.5).rate <= MOST_RESERVED * alone
+    one, two = sample(o=0.5), sample(o=0.5, last=0.5)
+    keys = [7.5e6 * (1 - math.exp(-n)) for n in (4, 2)]
+    assert two.rate * keys[1] == pytest.approx(UNSURE_FILTER * one.rate * keys[0])
+    beyond = sample(o=0.5, c=0.5)
+    assert beyond.rate * keys[1] == pytest.approx(UNSURE_BEYOND * one.rate * keys[0])
 
 
-def test_a_reserve_is_for_large_tables_only():
-    """Of small ones it would cost more than a tenth of the scans."""
-    small = sample(c=0.5, o=0.5, scale=0.02)
-    assert small.rate == pytest.approx(WANTED / (0.02 * LARGEST * 0.25))
+def test_the_reserve_ends_where_it_costs_more_than_the_chance_that_it_is_needed():
+    """Three correlated filters would ask for twenty times the keys: more than scanning once more is worth."""
+    found = sample(c=0.9, o=0.9, last=0.9, error=0.01)
+    keys = 13.5e6 * (1 - math.exp(-4 * 0.9**2))
+    assert 25 * NEEDED < found.rate * keys < 0.9 * 25 * NEEDED * UNSURE * UNSURE_FILTER * UNSURE_BEYOND
 
 
 def test_filters_that_leave_little_get_the_highest_rate_and_those_that_leave_nothing_the_exact_run():

@@ -1,0 +1,52 @@
+"""Large Arrow batches: set while a job runs, and a session's own settings back afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from skimql.engine.arrow_batches import BATCHES, large_batches
+
+pytestmark = pytest.mark.spark
+
+
+def settings(spark):
+    return {name: spark.conf.get(name) for name in BATCHES}
+
+
+def test_a_job_has_large_batches_and_the_session_its_own_settings_afterwards(spark):
+    own = settings(spark)
+    with large_batches(spark):
+        assert settings(spark) == BATCHES
+    assert settings(spark) == own
+
+
+def test_own_settings_come_back_when_the_last_of_several_jobs_ends(spark):
+    own = settings(spark)
+    with contextlib.ExitStack() as first, contextlib.ExitStack() as second:
+        first.enter_context(large_batches(spark))
+        second.enter_context(large_batches(spark))
+        first.close()
+        assert settings(spark) != own
+        second.close()
+        assert settings(spark) == own
+
+
+def test_own_settings_come_back_after_a_fault(spark):
+    own = settings(spark)
+    with pytest.raises(KeyboardInterrupt), large_batches(spark):
+        raise KeyboardInterrupt
+    assert settings(spark) == own
+
+
+def test_a_setting_of_the_user_comes_back(spark):
+    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "777")
+    try:
+        with large_batches(spark):
+            assert spark.conf.get(name) != "777"
+        assert spark.conf.get(name) == "777"
+    finally:
+        spark.conf.set(name, before)
