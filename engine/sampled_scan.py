@@ -47,8 +47,8 @@ LEAST_OF_PARTITION = 131_072
 # Spark's bound on what a job sends to the driver, by the name of its setting.
 MOST_RESULT = "spark.driver.maxResultSize"
 
-# CPU nanoseconds of sending keys to a scan that reads no others: for all of them, and for each; and of each tuple that is
-# sent because no keys were. Measured on TPC-H.
+# CPU nanoseconds of sending keys to a scan that reads no others, for all of them and for each, and of a tuple that is
+# read because none were sent. Measured on TPC-H.
 WANTED_NS = 100e6
 WANTED_KEY_NS = 1000.0
 SENT_NS = 400.0
