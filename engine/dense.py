@@ -19,6 +19,7 @@ from ..optimizer.messages import tree_of
 from ..optimizer.relation import RelationStatistics
 from ..parser.join_graph import Query
 from ..sketches.two_level_plan import Candidates
+from .filters import kept_by
 from .jobs import ProgressListener, run_job
 from .keys import key_column
 from .pilot import PILOT_FAMILY, VirtualRelation
@@ -111,9 +112,7 @@ def _counted(
     listener: ProgressListener | None,
 ) -> Candidates:
     """Count the candidates, and the tuples of every hash value of the other keys."""
-    frame = tables.frame(relation.table)
-    if relation.filter is not None:
-        frame = frame.where(relation.filter)
+    frame = kept_by(tables.frame(relation.table), [relation.filter])
     columns = [key_column(a).alias(f"k{n}") for n, a in enumerate(relation.attributes)]
     frame = frame.select(*columns)
     for n in range(len(columns)):

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from ..parser.join_graph import Aggregate, Factor, Query, Term
 from ..sketches.interval import Estimate, exact
+from .filters import kept_by
 from .scan import GROUP_COLUMN
 from .tables import Frames
 
@@ -107,9 +108,7 @@ def _vertex(
 ) -> DataFrame:
     """The tuples of one vertex: its keys as they are compared, its factors, and the group number where grouped."""
     relation = query.graph.vertices[vertex]
-    frame = frames.frame(relation.table)
-    if relation.filter is not None:
-        frame = frame.where(F.expr(relation.filter))
+    frame = kept_by(frames.frame(relation.table), [relation.filter])
     columns: list[Column] = []
     if vertex == query.groups[0].vertex:
         frame = frame.where(F.col(f"`{GROUP_COLUMN}`").isin(list(numbers)))

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from ..errors import BudgetExceeded, DataError, UnsupportedQuery
 from ..parser.join_graph import Query
+from .filters import kept_by
 from .jobs import ProgressListener, run_job
 from .scan import GROUP_COLUMN
 from .spark import SPARK_FAULTS, first_line
@@ -76,9 +77,7 @@ def listed(
         If Spark fails.
     """
     vertex = query.graph.vertices[query.groups[0].vertex]
-    frame = tables.frame(vertex.table)
-    if vertex.filter is not None:
-        frame = frame.where(F.expr(vertex.filter))
+    frame = kept_by(tables.frame(vertex.table), [vertex.filter])
     expressions = tuple(g.expression for g in query.groups)
     columns = [_value_column(i) for i in range(len(expressions))]
     try:

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from ..errors import BudgetExceeded
 from ..optimizer.plan import Message, Plan
+from .filters import kept_by
 from .jobs import ProgressListener, run_job
 from .keys import key_column, key_text
 from .tables import Frames
@@ -127,9 +128,7 @@ class Messages:
         return self._sent[relation]
 
     def _send(self, relation: Message, variants: Sequence[Message]) -> Sent:
-        frame = self._tables.frame(relation.table)
-        if relation.filter is not None:
-            frame = frame.where(relation.filter)
+        frame = kept_by(self._tables.frame(relation.table), [relation.filter])
         key = self._name(relation, "key")
         frame = frame.where(key_column(relation.sender).isNotNull())
         own = {w: weight_column(frame, w, self._sql) for w in dict.fromkeys(v.weight for v in variants)}

@@ -22,6 +22,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..optimizer.plan import Attribute
+from .filters import kept_by
 from .jobs import ProgressListener, run_job
 from .keys import key_column
 from .sampled_scan import HASH_BITS, sample_family
@@ -144,8 +145,7 @@ def _slots(relations: Sequence[VirtualRelation]) -> list[range]:
 def _grouped(frame: DataFrame, relations: Sequence[VirtualRelation], rates: Rates) -> DataFrame:
     """(slot, kind, key, n): how many tuples of a relation have the key, in either sample."""
     filters = list(dict.fromkeys(r.filter for r in relations))
-    if None not in filters:
-        frame = frame.where(reduce(lambda a, b: a | b, (F.expr(f) for f in filters if f is not None)))
+    frame = kept_by(frame, filters)
     attributes = list(dict.fromkeys(a for r in relations for a in r.attributes))
     columns = [key_column(a).alias(f"k{n}") for n, a in enumerate(attributes)]
     # With one filter for all it has been applied.

@@ -21,6 +21,7 @@ from ..errors import BudgetExceeded
 from ..optimizer.plan import Plan, Sample, Synopsis
 from ..sketches.xi import XxHash64, derive_seed
 from .files import partitions
+from .filters import cheap_first
 from .jobs import ProgressListener, run_job
 from .keys import key_text
 from .messages import Messages
@@ -368,7 +369,7 @@ class SampleScans:
         }
         names = tuple(KEY.format(n) for n in range(len(positions)))
         keys = [f"{key_text(relation.attributes[p])} AS {n}" for p, n in zip(positions, names, strict=True)]
-        filtered = "" if relation.filter is None else f" WHERE {relation.filter}"
+        filtered = "" if relation.filter is None else f" WHERE {cheap_first(relation.filter, frame.schema)}"
         text = f"SELECT *, {', '.join(keys)}, {kept.drawn} AS {DRAWN} FROM skimql_tuples_{suffix}{filtered}"
         # The sample first: neither weights nor messages are looked at for what it leaves out.
         text = f"SELECT *, {kept.why} AS {WHY if among is None else READ} FROM ({text})"

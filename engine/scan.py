@@ -21,6 +21,7 @@ from ..sketches.convolution import ConvolutionSpec
 from ..sketches.level import LevelSpec
 from ..sketches.pair_sample import PairSampleSpec
 from ..sketches.xi import derive_seed, make_family
+from .filters import kept_by
 from .keys import key_column
 from .messages import Messages
 from .partial import Feed, SketchPlan
@@ -68,9 +69,7 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
     }
     relations = {i: _Relation.of(s) for i, s in synopses.items()}
     filters = dict.fromkeys(r.filter for r in relations.values())
-    if None not in filters:
-        frame = frame.where(reduce(lambda a, b: a | b, (F.expr(f) for f in filters if f is not None)))
-    frame, present = messages.joined(frame, [s.messages for s in synopses.values()])
+    frame, present = messages.joined(kept_by(frame, filters), [s.messages for s in synopses.values()])
     weights = {i: product([own[s.weight], *messages.weights(s.messages)]) for i, s in synopses.items()}
     # With one relation for all, Spark filters; with several, a tuple travels if any keeps it, with a mask for each.
     masks = {r: r.mask(len(filters) > 1, present) for r in dict.fromkeys(relations.values())}
