@@ -148,7 +148,8 @@ class PlannedRun:
 
     def _run(self, plan: Plan) -> Joined:
         if plan.sample is not None:
-            return run_sample(self.spark, plan, self.tables, self.listener, self.settings.max_bytes)
+            tuples = {v: s.tuples for v, s in enumerate(self.statistics) if s.tuples is not None}
+            return run_sample(self.spark, plan, self.tables, self.listener, self.settings.max_bytes, tuples)
         message_bytes = self.settings.fold_bytes or None
         return SketchJoin(plan, build(self.spark, plan, self.tables, self.listener, message_bytes))
 

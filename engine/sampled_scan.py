@@ -7,6 +7,7 @@ beyond is then scanned once, for the keys that got that far. A scan is one SQL t
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -292,11 +293,10 @@ class SampleScans:
         own = tuple(t[vertex] for t in self._terms)
         # A self-join reads one sample twice, the second time with keys that are not wanted.
         whole = (positions, own, kept)
-        if among is not None and (
-            whole in self._whole or not self._pays(rate * self._expected[vertex], among)
-        ):
+        tuples = rate * self._expected[vertex]
+        if among is not None and (whole in self._whole or not self._pays(tuples, among)):
             among = None
-        rows = self._whole.get(whole) or self._scan(vertex, positions, kept, among)
+        rows = self._whole.get(whole) or self._scan(vertex, positions, kept, among, tuples)
         if among is None:
             self._whole[whole] = rows
         keys, weights = rows.keys, rows.weights
@@ -318,12 +318,16 @@ class SampleScans:
         """Whether asking for some keys alone costs less than what so many tuples cost."""
         return SENT_NS * tuples > WANTED_NS + WANTED_KEY_NS * len(among)
 
-    def _scan(self, vertex: int, positions: Sequence[int], kept: _Kept, among: Ints | None) -> _Rows:
+    def _scan(
+        self, vertex: int, positions: Sequence[int], kept: _Kept, among: Ints | None, tuples: float
+    ) -> _Rows:
+        """What one scan sends; about so many tuples are read, of those that keys are wanted of fewer."""
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         table = own[0].table
         scan = self._prepared(own, positions, kept, among)
         most = self._limit // (8 * (2 + len(scan.keys) + len(scan.weights)))
-        sent = None if kept.heavy else self._each(table, scan, most)
+        many = among is None and most < tuples < math.inf
+        sent = None if kept.heavy or many else self._each(table, scan, most)
         if sent is None:
             sent = self._sent(table, f"{scan.grouped} LIMIT {most + 1}", scan)
             if sent.num_rows > most:

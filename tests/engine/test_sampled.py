@@ -172,6 +172,26 @@ def test_more_than_spark_sends_to_the_driver_is_grouped_by_spark(session, monkey
     assert "GROUP BY" in texts[1]
 
 
+def test_more_tuples_than_the_limit_are_grouped_by_spark_at_once_where_that_is_known(session, monkeypatch):
+    register(session, d=("k INT", [(i % 7,) for i in range(100)]))
+    plan = planned(session, "COUNT(*) AS n FROM d a JOIN d b ON a.k = b.k", 1.0)
+    texts = []
+
+    def sent(self, table, text, scan):
+        texts.append(text)
+        return whole(self, table, text, scan)
+
+    whole = SampleScans._sent
+    monkeypatch.setattr(SampleScans, "_sent", sent)
+    found = {}
+    for expected in ({}, {0: 100.0, 1: 100.0}):
+        texts.clear()
+        joined = run_sample(session.spark, plan, session.tables, limit_bytes=8 * 4 * 50, expected=expected)
+        found[bool(expected)] = ["GROUP BY" in text for text in texts], joined.contributions.terms.tolist()
+    assert found[False][0] == [False, True]
+    assert found[True] == ([True], found[False][1])
+
+
 def test_names_of_user_columns_may_hold_braces_and_quotes(session):
     register(session, d=("`k{}` INT, `s'` STRING", [(i % 7, "{x}" if i % 2 else "y") for i in range(100)]))
     select = "COUNT(*) AS n FROM d a JOIN d b ON a.`k{}` = b.`k{}` WHERE a.`s'` = '{x}'"
