@@ -64,7 +64,7 @@ def cheap_first(condition: str, schema: StructType) -> str:
     conjuncts = list(parsed.flatten(unnest=False)) if isinstance(parsed, exp.And) else [parsed]
     cheap = {f.name.lower() for f in schema.fields if isinstance(f.dataType, CHEAP)}
 
-    def turn(conjunct: exp.Expression) -> int:
+    def turn(conjunct: exp.Expr) -> int:
         if not _is_cheap(conjunct, cheap):
             return 2
         return 0 if conjunct.find(exp.Literal) else 1
@@ -73,7 +73,7 @@ def cheap_first(condition: str, schema: StructType) -> str:
     return condition if ordered == conjuncts else " AND ".join(c.sql(dialect="spark") for c in ordered)
 
 
-def _is_cheap(conjunct: exp.Expression, cheap: set[str]) -> bool:
+def _is_cheap(conjunct: exp.Expr, cheap: set[str]) -> bool:
     return all(
         isinstance(node, _COMPARES) or (isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal))
         for node in conjunct.walk()
