@@ -12,7 +12,7 @@ pytestmark = pytest.mark.spark
 
 
 def settings(spark):
-    return {name: spark.conf.get(name) for name in BATCHES}
+    return {name: spark.conf.get(name, None) for name in BATCHES}
 
 
 def test_a_job_has_large_batches_and_the_session_its_own_settings_afterwards(spark):

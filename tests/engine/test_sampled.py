@@ -152,42 +152,53 @@ def test_too_many_tuples_of_a_key_are_grouped_by_spark(session, monkeypatch, amo
     assert found[10].terms[0].sum() == pytest.approx(4000, abs=0 if not among else 40)
 
 
-def test_more_than_spark_sends_to_the_driver_is_grouped_by_spark(session, monkeypatch):
+@pytest.fixture
+def texts(monkeypatch):
+    """The SQL of every scan, in turn; what is put among `faults` is raised by the first ones."""
+    found, whole = Texts(), SampleScans._sent
+
+    def sent(self, table, text, scan):
+        found.append(text)
+        if found.faults:
+            raise found.faults.pop(0)
+        return whole(self, table, text, scan)
+
+    monkeypatch.setattr(SampleScans, "_sent", sent)
+    return found
+
+
+class Texts(list):
+    def __init__(self):
+        super().__init__()
+        self.faults = []
+
+    @property
+    def grouped(self):
+        return ["GROUP BY" in text for text in self]
+
+
+@pytest.fixture
+def self_join(session):
+    register(session, d=("k INT", [(i % 7,) for i in range(100)]))
+    return planned(session, "COUNT(*) AS n FROM d a JOIN d b ON a.k = b.k", 1.0)
+
+
+def test_more_than_spark_sends_to_the_driver_is_grouped_by_spark(session, self_join, texts):
     """Spark's own refusal, as it words it, from the first of two runs of a scan."""
-    register(session, d=("k INT", [(i % 7,) for i in range(100)]))
-    plan = planned(session, "COUNT(*) AS n FROM d a JOIN d b ON a.k = b.k", 1.0)
-    texts = []
-
-    def sent(self, table, text, scan):
-        texts.append(text)
-        if len(texts) == 1:
-            raise PySparkException("… is bigger than spark.driver.maxResultSize (1024.0 MiB)")
-        return whole(self, table, text, scan)
-
-    whole = SampleScans._sent
-    monkeypatch.setattr(SampleScans, "_sent", sent)
-    answer = answer_plan(plan, run_sample(session.spark, plan, session.tables), 0.95)
+    texts.faults.append(PySparkException("… is bigger than spark.driver.maxResultSize (1024.0 MiB)"))
+    answer = answer_plan(self_join, run_sample(session.spark, self_join, session.tables), 0.95)
     assert answer.value == session.sql("EXACT SELECT COUNT(*) FROM d a JOIN d b ON a.k = b.k").rows[0][0]
-    assert "GROUP BY" not in texts[0]
-    assert "GROUP BY" in texts[1]
+    assert texts.grouped == [False, True]
 
 
-def test_more_tuples_than_the_limit_are_grouped_by_spark_at_once_where_that_is_known(session, monkeypatch):
-    register(session, d=("k INT", [(i % 7,) for i in range(100)]))
-    plan = planned(session, "COUNT(*) AS n FROM d a JOIN d b ON a.k = b.k", 1.0)
-    texts = []
-
-    def sent(self, table, text, scan):
-        texts.append(text)
-        return whole(self, table, text, scan)
-
-    whole = SampleScans._sent
-    monkeypatch.setattr(SampleScans, "_sent", sent)
+def test_more_tuples_than_the_limit_are_grouped_at_once_where_that_is_known(session, self_join, texts):
     found = {}
     for expected in ({}, {0: 100.0, 1: 100.0}):
         texts.clear()
-        joined = run_sample(session.spark, plan, session.tables, limit_bytes=8 * 4 * 50, expected=expected)
-        found[bool(expected)] = ["GROUP BY" in text for text in texts], joined.contributions.terms.tolist()
+        joined = run_sample(
+            session.spark, self_join, session.tables, limit_bytes=8 * 4 * 50, expected=expected
+        )
+        found[bool(expected)] = texts.grouped, joined.contributions.terms.tolist()
     assert found[False][0] == [False, True]
     assert found[True] == ([True], found[False][1])
 
