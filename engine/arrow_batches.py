@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
+
+from .spark import SPARK_FAULTS
 
 BATCHES = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),  # at this value Spark does not measure
@@ -38,9 +41,9 @@ def large_batches(spark: SparkSession) -> Iterator[None]:
         changed = _changed.get(id(spark))
         if changed is None:
             changed = _Changed({name: spark.conf.get(name, None) for name in BATCHES})
-            _changed[id(spark)] = changed
             for name, value in BATCHES.items():
                 spark.conf.set(name, value)
+            _changed[id(spark)] = changed
         changed.jobs += 1
     try:
         yield
@@ -49,8 +52,14 @@ def large_batches(spark: SparkSession) -> Iterator[None]:
             changed.jobs -= 1
             if not changed.jobs:
                 del _changed[id(spark)]
-                for name, own in changed.own.items():
-                    if own is None:
-                        spark.conf.unset(name)
-                    else:
-                        spark.conf.set(name, own)
+                # Where Spark is gone so are its settings, and the fault of the job is the one to tell.
+                with contextlib.suppress(*SPARK_FAULTS, Py4JError, OSError):
+                    _restore(spark, changed.own)
+
+
+def _restore(spark: SparkSession, own: Mapping[str, str | None]) -> None:
+    for name, value in own.items():
+        if value is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, value)

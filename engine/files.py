@@ -73,7 +73,9 @@ def values_between(frame: DataFrame, column: str) -> float:
     try:
         for path in paths:
             footer = pq.read_metadata(path)
-            number = [name.lower() for name in footer.schema.names].index(column.lower())
+            # By whole paths: a field of a struct may have the same name.
+            paths_of_columns = [footer.schema.column(n).path.lower() for n in range(footer.num_columns)]
+            number = paths_of_columns.index(column.lower())
             for group in range(footer.num_row_groups):
                 told = footer.row_group(group).column(number).statistics
                 if told is None or not told.has_min_max or not isinstance(told.min, int):

@@ -321,7 +321,7 @@ class SampleScans:
     def _scan(
         self, vertex: int, positions: Sequence[int], kept: _Kept, among: Ints | None, tuples: float
     ) -> _Rows:
-        """What one scan sends; about so many tuples are read, of those that keys are wanted of fewer."""
+        """What one scan sends: of about `tuples` tuples, or of fewer where only some keys are wanted."""
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         table = own[0].table
         scan = self._prepared(own, positions, kept, among)

@@ -23,8 +23,9 @@ LARGE = 1e6
 NEEDED = 3074.0
 NEEDED_ERROR = 0.05
 
-# How many times fewer there may be than estimated, what they add vary more: with no filter, for each further one on
-# tables that meet in the sampled key, and for each on tables beyond. All factors in between are as likely.
+# How many times too few keys may be expected to be enough, since fewer contribute or what they add varies more: with at
+# most one filter, for each further one on tables that meet in the sampled key, and for each on tables beyond. All
+# factors in between are as likely.
 UNSURE = 2.0
 UNSURE_FILTER = 5.0
 UNSURE_BEYOND = 2.0
@@ -112,8 +113,8 @@ def first_sample(
     members = tree_of(graph).classes[joined].vertices
     left = max(sizes[v].tuples for v in members) * math.prod(max(s.share, LEAST_SHARE) for s in sizes)
     first = min(sizes[v].kept for v in members)
-    most_keys = min(first, values)
-    keys = most_keys * -math.expm1(-left / most_keys)
+    most_keys = max(min(first, values), 1.0)
+    keys = max(most_keys * -math.expm1(-left / most_keys), 1.0)
     needed = NEEDED * (NEEDED_ERROR / error) ** 2 / keys
     most = min(MOST_RATE, MOST / max(left, 1.0), MOST_WANTED / max(first, 1.0))
     if needed > HOPELESS * most:

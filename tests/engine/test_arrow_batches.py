@@ -40,6 +40,25 @@ def test_own_settings_come_back_after_a_fault(spark):
     assert settings(spark) == own
 
 
+def test_the_fault_of_a_job_is_told_where_spark_is_gone():
+    class Gone:
+        """A session whose settings can be read and set once more, then never again."""
+
+        def __init__(self):
+            self.conf, self.left = self, len(BATCHES)
+
+        def get(self, name, default):
+            return "1"
+
+        def set(self, name, value):
+            self.left -= 1
+            if self.left < 0:
+                raise ConnectionRefusedError(name)
+
+    with pytest.raises(RuntimeError, match="the job's own"), large_batches(Gone()):
+        raise RuntimeError("the job's own")
+
+
 def test_a_setting_of_the_user_comes_back(spark):
     name = "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = spark.conf.get(name)

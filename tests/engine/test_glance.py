@@ -75,6 +75,9 @@ def test_values_between_is_told_by_footers_of_integers(session, file, tmp_path):
     assert values_between(frame, "day") == 1000
     assert values_between(frame, "s") == math.inf
     assert values_between(frame, "no such column") == math.inf
+    nested = str(tmp_path / "nested.parquet")
+    session.spark.sql("SELECT struct(id * 1000 AS id) AS s, id FROM range(7)").write.parquet(nested)
+    assert values_between(session.spark.read.parquet(nested), "id") == 7
     csv = tmp_path / "t.csv"
     csv.write_text("k\n1\n5\n")
     assert values_between(session.spark.read.csv(str(csv), header=True), "k") == math.inf

@@ -110,6 +110,17 @@ def test_large_tables_are_sampled_at_once_and_enlarged_until_the_error_is_met(ta
     assert precise.rows[0] == pytest.approx(tuple(exact(tables, select)))
 
 
+def test_a_large_table_joined_with_an_empty_one_is_answered(session, tmp_path, monkeypatch):
+    monkeypatch.setattr(first_sample, "LARGE", 1000.0)
+    for name, tuples in (("many", 5000), ("none", 0)):
+        path = str(tmp_path / name)
+        session.spark.range(tuples).withColumnRenamed("id", "k").write.parquet(path)
+        session.table(name, path)
+    answer = session.sql("SELECT APPROXIMATE COUNT(*) FROM many JOIN none ON many.k = none.k ERROR WITHIN 5%")
+    assert answer.exact
+    assert answer.value == 0
+
+
 def test_memory_is_bounded_before_anything_is_built(tables):
     with pytest.raises(BudgetExceeded, match="may take 176 MB, more than"):
         tables.sql(f"SELECT APPROXIMATE COUNT(*) {JOIN} OPTIONS (buckets = 1048576, max_bytes = '64 MB')")

@@ -41,6 +41,17 @@ def test_the_class_of_the_two_largest_tables_is_sampled_for_the_keys_that_are_ne
     assert len(found.row_rates) == 2
 
 
+@pytest.mark.parametrize("tuples", [(0.0, 15e6, 60e6), (1.5e6, 0.0, 60e6), (0.0, 0.0, 1e6)])
+def test_an_empty_table_asks_for_no_sample_or_a_whole_one(tuples):
+    found = first_sample(GRAPH, [Size(t) for t in tuples], 0.05)
+    assert found is None or 0.0 < found.rate <= MOST_RATE
+
+
+def test_a_join_of_next_to_nothing_is_run_exactly():
+    assert first_sample(GRAPH, [Size(t, 0.0) for t in TUPLES], 0.05) is None
+    assert sample(values=1.0) is None
+
+
 def test_half_the_error_takes_four_times_the_sample_until_the_exact_run_is_cheaper():
     assert sample(error=0.025).rate == pytest.approx(4 * sample().rate)
     assert sample(error=0.0001) is None
