@@ -1,0 +1,1 @@
+"""Attempts to break SkimQL, counted: python -m benchmarks.faults."""
