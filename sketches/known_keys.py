@@ -137,7 +137,7 @@ def with_certain(sampled: JoinTerms, certain: JoinTerms, keys: Ints) -> JoinTerm
     """
     rest = ~np.isin(sampled.keys, keys)
     merged = np.concatenate([sampled.keys[rest], certain.keys])
-    order = np.argsort(merged)
+    order = np.argsort(merged, kind="stable")
     return JoinTerms(
         merged[order],
         np.concatenate([sampled.terms[:, rest], certain.terms], axis=1)[:, order],
