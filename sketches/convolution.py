@@ -225,7 +225,7 @@ def join_rows(sketches: Sequence[ConvolutionSketch], edges: Edges) -> NDArray[np
     twice[0] = 1.0
     if buckets % 2 == 0:
         twice[-1] = 1.0
-    estimates = np.asarray(product.real @ twice / buckets, dtype=np.float64)
+    estimates = np.asarray(np.sum(product.real * twice, axis=1) / buckets, dtype=np.float64)
     # Integer counters make integer rows; what the transform leaves behind the point is rounding.
     return np.rint(estimates) if all(s.spec.dtype == "int64" for s in sketches) else estimates
 

@@ -122,7 +122,7 @@ def combined(terms: JoinTerms, coefficients: Sequence[Floats]) -> JoinTerms:
     low, high = terms.unseen.T
     ends = [_times(weights, np.broadcast_to(end, weights.shape)) for end in (low, high)]
     unseen = np.stack([np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)], axis=1)
-    return replace(terms, terms=weights @ terms.terms, unseen=unseen)
+    return replace(terms, terms=np.einsum("nc,ck->nk", weights, terms.terms), unseen=unseen)
 
 
 def with_certain(sampled: JoinTerms, certain: JoinTerms, keys: Ints) -> JoinTerms:
