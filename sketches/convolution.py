@@ -82,8 +82,8 @@ class ConvolutionSpec:
 
     @property
     def layout(self) -> tuple[object, ...]:
-        """Equal for specs that hash alike."""
-        return self.families, self.rows, self.buckets
+        """Equal for specs that hash alike: row r of all of them has the same buckets and signs."""
+        return self.families, self.buckets
 
     @property
     def basis(self) -> str:
@@ -164,8 +164,8 @@ class ConvolutionSpec:
             slots = self.slots([column[block] for column in columns])
             for target, column in zip(targets, weights, strict=True):
                 piece = None if column is None else column[block]
-                for row in range(self.rows):
-                    add_signed(target[row], slots[row], piece)
+                for counters, own in zip(target, slots, strict=False):
+                    add_signed(counters, own, piece)
 
 
 class ConvolutionSketch(LinearSketch[ConvolutionSpec]):
