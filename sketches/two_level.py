@@ -237,8 +237,8 @@ def subjoin_rows(left: TwoLevel, right: TwoLevel) -> tuple[float, list[npt.NDArr
     both, mine, theirs = np.intersect1d(
         left.dense_keys, right.dense_keys, assume_unique=True, return_indices=True
     )
-    certain = left.dense_weights[0, mine].astype(np.float64) @ right.dense_weights[0, theirs]
-    return float(certain), [
+    certain = float(np.sum(left.dense_weights[0, mine].astype(np.float64) * right.dense_weights[0, theirs]))
+    return certain, [
         join_size_rows(left.sketch, right.sketch),
         _against_sketch(left, both, right.sketch),
         _against_sketch(right, both, left.sketch),
@@ -249,4 +249,4 @@ def _against_sketch(table: TwoLevel, known: Ints, sketch: ConvolutionSketch) -> 
     """Row estimates of the join of a table's dense keys, but the known ones, with another's sketch."""
     alone = ~np.isin(table.dense_keys, known, assume_unique=True)
     rows = frequency_rows(sketch, table.dense_keys[alone])
-    return np.asarray(rows @ table.dense_weights[0, alone].astype(np.float64))
+    return np.asarray(np.sum(rows * table.dense_weights[0, alone].astype(np.float64), axis=1))
