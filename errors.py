@@ -15,6 +15,9 @@ from __future__ import annotations
 import unicodedata
 
 TAB_WIDTH = 4
+# Control characters, halves of characters, line separators; and what turns the direction of the text around.
+_UNPRINTABLE = frozenset(("Cc", "Cs", "Zl", "Zp"))
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class SkimqlError(Exception):
@@ -44,6 +47,7 @@ class SkimqlError(Exception):
         span: tuple[int, int] | None = None,
         hint: str = "",
     ) -> None:
+        message, hint = printable(message), printable(hint)
         super().__init__(message, code, sql, span, hint)
         self.message = message
         self.code = code or self.default_code
@@ -127,6 +131,24 @@ class EnvironmentFault(SkimqlError):
     default_code = "SKIMQL_ENVIRONMENT_FAULT"
 
 
+def printable(text: str) -> str:
+    """Text without characters that act on a terminal, each as its escape; line ends and tabs stay.
+
+    For whatever stands in a file, be it a name, a path or what a library says of it, before anybody is shown it.
+    """
+    if text.isprintable():
+        return text  # most are
+    return "".join(_escaped(c) if _acts(c) else c for c in text)
+
+
+def _acts(c: str) -> bool:
+    return c in _TURNING or (c not in "\n\t" and unicodedata.category(c) in _UNPRINTABLE)
+
+
+def _escaped(c: str) -> str:
+    return f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}"
+
+
 def _caret_lines(sql: str, span: tuple[int, int]) -> list[str]:
     """The offending line with carets under the part of `span` that lies on it."""
     start = min(span[0], len(sql))
@@ -138,6 +160,7 @@ def _caret_lines(sql: str, span: tuple[int, int]) -> list[str]:
     before = sql[line_start:start].expandtabs(TAB_WIDTH)
     through = sql[line_start : min(end, line_end)].expandtabs(TAB_WIDTH)
     shown = sql[line_start:line_end].expandtabs(TAB_WIDTH).rstrip()
+    before, through, shown = (printable(part) for part in (before, through, shown))
     prefix = f"  line {line_number}:  "
     pad = " " * (len(prefix) + _columns(before))
     return [prefix + shown, pad + "^" * max(1, _columns(through) - _columns(before))]

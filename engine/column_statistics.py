@@ -15,6 +15,7 @@ from .spark import SPARK_FAULTS
 from .tables import Tables
 
 _NAME = re.compile(r"`((?:[^`]|``)+)`|(\w+)")
+_PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 _TUPLES = re.compile(r"([\d,]+) rows")
 _BIN = re.compile(r"lower_bound: (\S+), upper_bound: (\S+), distinct_count: (\d+)")
 
@@ -61,15 +62,21 @@ def column_statistics(
     )
 
 
+def _quoted(name: str) -> str:
+    """A table's name, in parts, so that none of it is read as anything else than a name."""
+    parts = ["".join(found) for found in _PART.findall(name)]
+    return ".".join("`" + part.replace("``", "`").replace("`", "``") + "`" for part in parts)
+
+
 def _tuples(spark: SparkSession, name: str) -> float | None:
-    described = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
+    described = spark.sql(f"DESCRIBE TABLE EXTENDED {_quoted(name)}").collect()
     said = [_TUPLES.search(row["data_type"] or "") for row in described if row["col_name"] == "Statistics"]
     return float(said[0][1].replace(",", "")) if said and said[0] else None
 
 
 def _column(spark: SparkSession, table: str, column: str, tuples: float) -> AttributeStatistics | None:
     """A column's statistics; None without an equi-height histogram of integers."""
-    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {table} `{column.replace('`', '``')}`").collect()
+    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {_quoted(table)} `{column.replace('`', '``')}`").collect()
     told = {row["info_name"]: row["info_value"] for row in rows}
     if told.get("data_type") not in INTEGER_TYPES:
         return None

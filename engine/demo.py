@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import io
-import os
-import tempfile
 import zipfile
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from ..errors import DataError
+from .catalog.disk import create
 
 TABLES = ("flights", "planes", "weather", "airports", "airlines")
 
@@ -55,9 +55,9 @@ def _converted(source: Path, cache: Path, name: str) -> Path:
         io.BytesIO(text),
         convert_options=pyarrow.csv.ConvertOptions(null_values=_NULLS, strings_can_be_null=True),
     )
-    handle, partial = tempfile.mkstemp(dir=cache, suffix=".partial")
-    os.close(handle)
+    sink = io.BytesIO()
     # Spark reads no nanoseconds.
-    pyarrow.parquet.write_table(table, partial, coerce_timestamps="us", row_group_size=65_536)
-    os.replace(partial, target)
+    pyarrow.parquet.write_table(table, sink, coerce_timestamps="us", row_group_size=65_536)
+    with contextlib.suppress(FileExistsError):  # another process has made it meanwhile
+        create(target, sink.getvalue())
     return target

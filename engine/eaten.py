@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
 from ..errors import DataError, SkimqlError, UnsupportedQuery
 from .catalog.form import Eaten, EatenFile, Head
+from .catalog.secrets import redacted
 from .making import both, now
 
 if TYPE_CHECKING:
@@ -21,8 +23,9 @@ def eaten(source: str, is_table: bool, condition: str | None, frame: DataFrame) 
     Sizes and times of change are those of local files, and of remote ones where pyarrow can ask for them.
     """
     paths = _input_files(frame) if condition is None else _matching_files(frame, condition)
-    files = tuple(sorted((file_now(p) for p in paths), key=lambda f: f.path))
-    return Eaten(source, is_table, condition, files, None if files else _plan_hash(frame), now())
+    found = (replace(f, path=redacted(f.path)) for f in map(file_now, paths))
+    files = tuple(sorted(found, key=lambda f: f.path))
+    return Eaten(redacted(source), is_table, condition, files, None if files else _plan_hash(frame), now())
 
 
 def file_now(path: str) -> EatenFile:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..errors import UnsupportedQuery
+from ..errors import UnsupportedQuery, printable
 from ..optimizer.plan import Plan, Synopsis, Weight
 from ..parser.join_graph import Query
 from ..parser.statement import ApproximateSelect
@@ -94,7 +94,7 @@ class KeptSketches:
             if settings.cache:
                 self.keep(found.plan, dict(zip(found.missing, new, strict=True)))
         seconds = time.perf_counter() - started if found.missing else 0.0
-        built = found.all_built(self.catalog.load, new)
+        built = found.all_built(lambda name: self.catalog.load(name, settings.max_bytes), new)
         stale = self._stale(found.heads)
         notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)
         return Supply(found.plan, built, notes, seconds, bool(stale))
@@ -174,12 +174,13 @@ class KeptSketches:
             return None
         if not self.catalog.manifest.workloads:
             return None
-        from .standing import plan_from
+        from .standing import asked_in, plan_from
 
         for workload in self.catalog.manifest.workloads.values():
-            entries = [self.catalog.entry(name) for name in workload.sketches]
-            heads = [e.head for e in entries if e is not None and e.head is not None]
-            plan = plan_from(workload.plans, query, heads) if len(heads) == len(entries) else None
+            if not asked_in(workload.plans, query):
+                continue
+            heads = self.catalog.members(workload)
+            plan = plan_from(workload.plans, query, heads)
             if plan is None:
                 continue
             circumstances = self.session.memory.circumstances()
@@ -190,8 +191,8 @@ class KeptSketches:
                 for h in heads
             )
             if usable and not _too_large(heads, settings):
-                built = tuple(self.catalog.load(h.name).built[0] for h in heads)
-                told = f"from the sketches {workload.name}, as of {heads[0].updated}"
+                built = tuple(self.catalog.load(h.name, settings.max_bytes).built[0] for h in heads)
+                told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
                 stale = self._stale(heads)
                 return Supply(plan, built, (told, *stale), stale=bool(stale))
         return None
@@ -199,7 +200,7 @@ class KeptSketches:
     def _stale(self, heads: Iterable[Head]) -> tuple[str, ...]:
         """What has changed since the sketches were made, one sentence for each that is out of date."""
         notes = (stale_note(head, self.session.tables) for head in heads)
-        return tuple(n for n in notes if n)
+        return tuple(printable(n) for n in notes if n)
 
 
 def _notes(heads: Sequence[Head], missing: Sequence[Synopsis]) -> tuple[str, ...]:
@@ -208,7 +209,7 @@ def _notes(heads: Sequence[Head], missing: Sequence[Synopsis]) -> tuple[str, ...
     new = dict.fromkeys(f"{s.table} by {', '.join(a.class_name for a in s.attributes)}" for s in missing)
     if new:
         notes.append(f"built for this query: {'; '.join(new)}")
-    return tuple(notes)
+    return tuple(map(printable, notes))
 
 
 def _too_large(heads: Sequence[Head], settings: Settings) -> bool:

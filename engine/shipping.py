@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import io
-import shutil
-import tempfile
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -14,6 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from ..errors import EnvironmentFault
+from .scratch import scratch_folder
 from .spark import SPARK_FAULTS, first_line
 
 PACKAGE = __package__.split(".", maxsplit=1)[0]
@@ -59,8 +57,7 @@ def archive() -> Path:
             packed.writestr(entry, file.read_bytes(), zipfile.ZIP_DEFLATED)
     digest = hashlib.sha256(buffer.getvalue()).hexdigest()[:12]
     # Not in Spark's own scratch folder: the session that started it may not be ours.
-    folder = Path(tempfile.mkdtemp(prefix="skimql-ship-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = scratch_folder("skimql-ship-")
     path = folder / f"{PACKAGE}-{digest}.zip"
     path.write_bytes(buffer.getvalue())
     return path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import printable
 from ..optimizer.plan import Weight
 from .answer import Answer
 from .catalog.catalog import Catalog
@@ -35,18 +36,18 @@ def show_rows(catalog: Catalog) -> Answer:
         else:
             version = f"format version {entry.metadata['format_version']}, newer than this SkimQL"
             rows.append((entry.name, version, *(None for _ in COLUMNS[2:])))
-    return Answer(COLUMNS, tuple(rows), exact=True)
+    return Answer(COLUMNS, tuple(map(_safe, rows)), exact=True)
 
 
 def told(head: Head, seconds: float, *notes: str) -> Answer:
     """One sketch as SHOW SKETCHES shows it, with what a statement has done to it."""
     return Answer(
         COLUMNS,
-        (_row(head),),
+        (_safe(_row(head)),),
         exact=True,
         bytes_used=head.nbytes,
         seconds={"build": seconds},
-        notes=notes,
+        notes=tuple(map(printable, notes)),
     )
 
 
@@ -75,7 +76,7 @@ def describe_rows(catalog: Catalog, head: Head, extended: bool) -> Answer:
     ]
     if extended:
         rows += _extended(catalog, head)
-    return Answer(("property", "value"), tuple((p, str(v)) for p, v in rows), exact=True)
+    return Answer(("property", "value"), tuple(_safe((p, str(v))) for p, v in rows), exact=True)
 
 
 def _extended(catalog: Catalog, head: Head) -> list[tuple[str, Any]]:
@@ -94,6 +95,11 @@ def _extended(catalog: Catalog, head: Head) -> list[tuple[str, Any]]:
         rows += [("file", f"{catalog.where}/{entry.file}"), ("SHA-256", f"{entry.sha256}, verified")]
     rows.append(("written by", head.program))
     return rows
+
+
+def _safe(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row to be shown: what a file says acts on no terminal."""
+    return tuple(printable(v) if isinstance(v, str) else v for v in row)
 
 
 def _row(head: Head) -> tuple[Any, ...]:

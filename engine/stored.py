@@ -27,6 +27,7 @@ from .answer import Answer
 from .catalog.catalog import Catalog
 from .catalog.file import StoredSketch, decode, encode
 from .catalog.form import Eaten, Head, Measure
+from .catalog.secrets import redacted
 from .eaten import appended_elsewhere, eaten, refuse_twice
 from .making import (
     OneFrame,
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from .session import Session
+
+# Bytes that a file may have beside its arrays.
+MOST_HEAD = 64 << 20
 
 # Sketches of any tables that two statements make can be multiplied.
 METHODS = ("hash", "convolution")
@@ -103,6 +107,9 @@ class Keeper:
 
     def _create(self, statement: CreateSketch) -> Answer:
         name = statement.name.text
+        refuse_member(self.catalog, statement.sql, statement.name)
+        if statement.or_replace and self.catalog.workload(name) is not None:
+            raise taken_name(statement.sql, statement.name, f"DROP SKETCH {name}, or another name")
         if is_taken(self.catalog, name):
             if statement.if_not_exists:
                 return Answer(
@@ -155,9 +162,10 @@ class Keeper:
 
     def _append(self, statement: AppendSketch) -> Answer:
         head = find_head(self.catalog, statement.sql, statement.name)
-        old, before = self.catalog.load(head.name), self._file_of(head.name)
+        refuse_member(self.catalog, statement.sql, statement.name)
+        _refuse_untrusted(head, statement.sql, statement.name)
+        old, before = self._loaded(head.name), self._file_of(head.name)
         head = old.head
-        _refuse_member(head, statement.sql, statement.name)
         table, frame, condition = self._appended(statement)
         refuse_unstable(statement.sql, (condition,))
         place = _place(statement.path or statement.table[-1])
@@ -175,7 +183,8 @@ class Keeper:
 
     def _refresh(self, statement: RefreshSketch) -> Answer:
         head = find_head(self.catalog, statement.sql, statement.name)
-        _refuse_member(head, statement.sql, statement.name)
+        refuse_member(self.catalog, statement.sql, statement.name)
+        _refuse_untrusted(head, statement.sql, statement.name)
         sql, started, before = statement.sql, time.perf_counter(), self._file_of(head.name)
         frame = self.session.memory.reread(head.table)
         said = changes(head.columns, self.session.tables[head.table].columns)
@@ -214,16 +223,16 @@ class Keeper:
         if statement.if_exists and not is_taken(self.catalog, name):
             return Answer(("sketch",), (), exact=True, notes=(f"there is no sketch {name}",))
         if self.catalog.workload(name) is None:
-            head = find_head(self.catalog, statement.sql, statement.name)
-            _refuse_member(head, statement.sql, statement.name)
+            find_head(self.catalog, statement.sql, statement.name)
+            refuse_member(self.catalog, statement.sql, statement.name)
         self.catalog.put(forget=(name,))
         return Answer(("sketch",), ((name,),), exact=True, notes=("dropped",))
 
     def _export(self, statement: ExportSketch) -> Answer:
         head = find_head(self.catalog, statement.sql, statement.name)
         if head.cell:
-            _refuse_member(head, statement.sql, statement.name)
-        data = encode(self.catalog.load(head.name))
+            refuse_member(self.catalog, statement.sql, statement.name)
+        data = encode(self._loaded(head.name))
         write_new(statement.path.text, data, statement.sql, _place(statement.path))
         return Answer(("sketch", "path", "bytes"), ((head.name, statement.path.text, len(data)),), exact=True)
 
@@ -231,12 +240,18 @@ class Keeper:
         name, started = statement.name.text, time.perf_counter()
         if is_taken(self.catalog, name):
             raise taken_name(statement.sql, statement.name, f"DROP SKETCH {name}, or another name")
-        data = read_file(statement.path.text, statement.sql, _place(statement.path))
-        sketch = decode(data, statement.path.text)
-        sketch = replace(sketch, head=replace(sketch.head, name=name, group=""))
+        path, place = statement.path.text, _place(statement.path)
+        most = self.session.settings.max_bytes
+        sketch = decode(read_file(path, most + MOST_HEAD, statement.sql, place), redacted(path), most)
+        _refuse_foreign_expressions(sketch.head, path, statement.sql, place)
+        untrusted = "" if statement.trusted else redacted(path)
+        sketch = replace(sketch, head=replace(sketch.head, name=name, group="", imported_from=untrusted))
         self.session.memory.remember_imported(sketch.head)
         self.catalog.put(sketch, based_on={name: None})
-        return told(sketch.head, time.perf_counter() - started)
+        return told(sketch.head, time.perf_counter() - started, *_named_sources(sketch.head))
+
+    def _loaded(self, name: str) -> StoredSketch:
+        return self.catalog.load(name, self.session.settings.max_bytes)
 
     def _file_of(self, name: str) -> str | None:
         entry = self.catalog.entry(name)
@@ -295,16 +310,68 @@ def taken_name(sql: str, name: Part, hint: str) -> UnsupportedQuery:
     )
 
 
-def _refuse_member(head: Head, sql: str, name: Part) -> None:
+def refuse_member(catalog: Catalog, sql: str, name: Part) -> None:
     """Refuse to change one of the sketches that were planned and built together."""
-    if head.group:
+    low = name.text.lower()
+    entry = catalog.entry(low)
+    groups = [w.name for w in catalog.manifest.workloads.values() if low in {s.lower() for s in w.sketches}]
+    if entry is not None and entry.head is not None and entry.head.group:
+        groups.append(entry.head.group)
+    if groups:
         raise UnsupportedQuery(
-            f"sketch {head.name} is one of the sketches {head.group}, which are kept together",
+            f"sketch {name.text} is one of the sketches {groups[0]}, which are kept together",
             "SKIMQL_SKETCH_OF_GROUP",
             sql,
             _place(name),
-            f"CREATE OR REPLACE SKETCHES {head.group} ..., DROP SKETCH {head.group}",
+            f"CREATE OR REPLACE SKETCHES {groups[0]} ..., DROP SKETCH {groups[0]}",
         )
+
+
+def _refuse_untrusted(head: Head, sql: str, name: Part) -> None:
+    """Refuse to read what somebody else's file names, or to compute what it says, before the user has said so."""
+    if head.imported_from:
+        read = ", ".join(dict.fromkeys(e.source for e in head.eaten)) or head.table
+        quoted = head.imported_from.replace("'", "''")
+        raise UnsupportedQuery(
+            f"sketch {head.name} was imported from {head.imported_from} without TRUSTED; it says that it is made of"
+            f" {read}",
+            "SKIMQL_NOT_TRUSTED",
+            sql,
+            _place(name),
+            f"DROP SKETCH {name.text}; IMPORT SKETCH {name.text} FROM '{quoted}' TRUSTED",
+        )
+
+
+def _refuse_foreign_expressions(head: Head, path: str, sql: str, place: tuple[int, int]) -> None:
+    """Refuse a sketch whose expressions do more than compute."""
+    from ..parser.foreign import refuse_foreign, refuse_foreign_type
+
+    expressions = [
+        head.filter,
+        *(k for a in head.attributes for k in a.keys),
+        *(w.expression for w in head.weights),
+        *(e.condition for e in head.eaten),
+    ]
+    try:
+        for text in dict.fromkeys(expressions):
+            if text is not None:
+                refuse_foreign(text)
+        for name in dict.fromkeys(t for a in head.attributes for t in a.key_types):
+            refuse_foreign_type(name)
+        refuse_unstable("", expressions)
+    except UnsupportedQuery as fault:
+        raise UnsupportedQuery(
+            f"{path}: {fault.message}", fault.code, sql, place, "a sketch made here"
+        ) from fault
+
+
+def _named_sources(head: Head) -> tuple[str, ...]:
+    """What an imported sketch says that it has read, as a note."""
+    sources = [f"{'table' if e.is_table else 'path'} {e.source}" for e in head.eaten]
+    if not sources:
+        return ()
+    read = "" if not head.imported_from else "; none of it is read before IMPORT ... TRUSTED"
+    return (f"it says that it is made of {', '.join(dict.fromkeys(sources))}{read}",)
 
 
 def _settings(statement: CreateSketch, session: Settings) -> Settings:

@@ -109,6 +109,7 @@ class Tables(Mapping[str, TableSchema]):
             known is None
             or known.source is None
             or known.stamp is None
+            or known.withheld
             or not isinstance(source, (str, Path))
         ):
             return False
@@ -126,10 +127,13 @@ class Tables(Mapping[str, TableSchema]):
         Raises
         ------
         DataError
-            If the catalog remembers a table that cannot be read any more.
+            If the catalog remembers a table that cannot be read any more; ``SKIMQL_OPTIONS_WITHHELD`` if that is
+            because it does not keep all options.
         """
         if name.lower() not in self._frames:
             remembered = self._catalog.table(name)
+            if remembered is not None and remembered.withheld:
+                raise _withheld(remembered)
             if remembered is None or remembered.source is None:
                 return self._spark_table(name, remembered)
             self.register(remembered.schema.name, remembered.source, remembered.options)
@@ -252,6 +256,17 @@ class Tables(Mapping[str, TableSchema]):
 def schema_of(name: str, frame: DataFrame) -> TableSchema:
     """The schema of a DataFrame as the parser sees it."""
     return TableSchema(name, tuple(Column(f.name, f.dataType.simpleString()) for f in frame.schema.fields))
+
+
+def _withheld(table: KnownTable) -> DataError:
+    names = ", ".join(table.withheld)
+    options = ", ".join(f"{name}=..." for name in table.withheld if name != "path")
+    source = table.source or "..."
+    return DataError(
+        f"table {table.schema.name} was registered with {names}, which the catalog does not keep",
+        "SKIMQL_OPTIONS_WITHHELD",
+        hint=f'register it again: session.table("{table.schema.name}", "{source}"{", " if options else ""}{options})',
+    )
 
 
 def _absolute(path: str) -> str:

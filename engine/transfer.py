@@ -5,43 +5,60 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import DataError
+from .catalog import disk
 from .catalog.folder import Folder, LocalFolder, open_folder
+from .catalog.secrets import redacted
 
 
 def write_new(path: str, data: bytes, sql: str, place: tuple[int, int]) -> None:
     """Write a file that must not be there yet, whole or not at all.
+
+    On this machine nothing is looked at first: the file gets its name in one step that fails where the name is taken.
 
     Raises
     ------
     DataError
         ``SKIMQL_FILE_EXISTS``, or ``SKIMQL_NOT_EXPORTED`` where the store refuses.
     """
-    folder, name = _split(path)
     try:
-        if folder.stamp(name) is not None:
-            raise DataError(
-                f"there is a file {path} already", "SKIMQL_FILE_EXISTS", sql, place, "another path"
-            )
-        if isinstance(folder, LocalFolder) and not folder.path.is_dir():
-            raise FileNotFoundError(2, "no such folder", str(folder.path))
-        folder.write(name, data)
-    except OSError as fault:
+        folder, name = _split(path)
+        if isinstance(folder, LocalFolder):
+            disk.create(folder.path / name, data)
+        elif folder.stamp(name) is not None:
+            raise FileExistsError(path)
+        else:
+            folder.write(name, data)
+    except FileExistsError as fault:
         raise DataError(
-            f"{path} cannot be written: {fault.strerror or fault}", "SKIMQL_NOT_EXPORTED", sql, place
+            f"there is a file {redacted(path)} already", "SKIMQL_FILE_EXISTS", sql, place, "another path"
+        ) from fault
+    except (OSError, ValueError, RuntimeError) as fault:
+        raise DataError(
+            f"{redacted(path)} cannot be written: {_said(fault)}", "SKIMQL_NOT_EXPORTED", sql, place
         ) from fault
 
 
-def read_file(path: str, sql: str, place: tuple[int, int]) -> bytes:
-    """The bytes of a file; DataError ``SKIMQL_NO_SUCH_FILE`` or ``SKIMQL_UNREADABLE_FILE`` if there are none."""
-    folder, name = _split(path)
+def read_file(path: str, most: int, sql: str, place: tuple[int, int]) -> bytes:
+    """The bytes of a regular file of up to `most` bytes.
+
+    Raises
+    ------
+    DataError
+        ``SKIMQL_NO_SUCH_FILE``, or ``SKIMQL_UNREADABLE_FILE`` for what is no file, too large or cannot be read.
+    """
     try:
-        return folder.read(name)
+        folder, name = _split(path)
+        return folder.read(name, most)
     except FileNotFoundError as fault:
-        raise DataError(f"there is no file {path}", "SKIMQL_NO_SUCH_FILE", sql, place) from fault
-    except OSError as fault:
+        raise DataError(f"there is no file {redacted(path)}", "SKIMQL_NO_SUCH_FILE", sql, place) from fault
+    except (OSError, ValueError, RuntimeError) as fault:
         raise DataError(
-            f"{path} cannot be read: {fault.strerror or fault}", "SKIMQL_UNREADABLE_FILE", sql, place
+            f"{redacted(path)} cannot be read: {_said(fault)}", "SKIMQL_UNREADABLE_FILE", sql, place
         ) from fault
+
+
+def _said(fault: Exception) -> str:
+    return getattr(fault, "strerror", None) or (str(fault).splitlines() or [type(fault).__name__])[0]
 
 
 def _split(path: str) -> tuple[Folder, str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..errors import UnknownName
+from ..errors import UnknownName, UnsupportedQuery, printable
 from ..optimizer.plan import Synopsis
 from ..parser.join_graph import Query
 from ..parser.syntax import CreateSketches, ExplainSketches
@@ -48,6 +48,9 @@ class Workloads:
         name, catalog = statement.name.text, self.session.catalog
         if is_taken(catalog, name) and not statement.or_replace:
             raise taken_name(statement.sql, statement.name, f"CREATE OR REPLACE SKETCHES {name} ...")
+        if statement.or_replace and catalog.entry(name) is not None:
+            raise taken_name(statement.sql, statement.name, f"DROP SKETCH {name}, or another name")
+        self._refuse_overwriting(statement)
         check_joins(statement, queries)
         session, settings = self.session, self.session.settings
         known = gather_all(session.spark, session.tables, queries, session.statistics, session.listener)
@@ -94,7 +97,23 @@ class Workloads:
         text, gathered = workload.plans["stages"], workload.plans.get("gathered_at")
         if gathered is not None:
             text += f"\nthe statistics are {max(time.time() - gathered, 0.0):,.0f} s old"
-        return Answer(("plan",), ((text,),), exact=True)
+        return Answer(("plan",), ((printable(text),),), exact=True)
+
+    def _refuse_overwriting(self, statement: CreateSketches) -> None:
+        """Refuse a name whose sketches would take those of others; how many there will be is not known yet."""
+        name, catalog = statement.name.text.lower(), self.session.catalog
+        own = catalog.workload(name)
+        members = {s.lower() for s in own.sketches} if own is not None else set()
+        for entry in catalog.manifest.sketches.values():
+            base, dot, number = entry.name.lower().rpartition(".")
+            if dot and base == name and number.isdecimal() and entry.name.lower() not in members:
+                raise UnsupportedQuery(
+                    f"there is a sketch {entry.name} already, and sketches {statement.name.text} are numbered so",
+                    "SKIMQL_SKETCHES_EXIST",
+                    statement.sql,
+                    (statement.name.span.start, statement.name.span.end),
+                    f"DROP SKETCH `{entry.name}`, or another name",
+                )
 
     def _stored(
         self, statement: CreateSketches, number: int, synopsis: Synopsis, seed: int, built: Built

@@ -304,7 +304,7 @@ _READERS: dict[str, Callable[[_Reader], Command]] = {
     "describe_sketch": lambda r: DescribeSketch(r.text, r.name(), r.has("EXTENDED")),
     "drop_sketch": lambda r: DropSketch(r.text, r.name(), r.has("if_exists")),
     "export_sketch": lambda r: ExportSketch(r.text, r.name(), r.path()),
-    "import_sketch": lambda r: ImportSketch(r.text, r.name(), r.path()),
+    "import_sketch": lambda r: ImportSketch(r.text, r.name(), r.path(), r.has("TRUSTED")),
     "explain_sketches": lambda r: ExplainSketches(r.text, r.name()),
     "create_stream": _create_stream,
     "create_view": _create_view,

@@ -193,11 +193,12 @@ class ExportSketch:
 
 @dataclass(frozen=True, slots=True)
 class ImportSketch:
-    """``IMPORT SKETCH name FROM 'path'``."""
+    """``IMPORT SKETCH name FROM 'path' [TRUSTED]``; trusted, REFRESH and APPEND may read what the file names."""
 
     sql: str = field(compare=False)
     name: Part
     path: Part
+    trusted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,7 +199,8 @@ def _(statement: ExportSketch) -> str:
 
 @unparse.register
 def _(statement: ImportSketch) -> str:
-    return f"IMPORT SKETCH {quoted_name(statement.name)} FROM {quoted_text(statement.path.text)}"
+    trusted = " TRUSTED" if statement.trusted else ""
+    return f"IMPORT SKETCH {quoted_name(statement.name)} FROM {quoted_text(statement.path.text)}{trusted}"
 
 
 @unparse.register

@@ -1,19 +1,21 @@
 """A catalog: sketches and tables by name, in a folder, for many readers and one writer at a time.
 
-A change writes new files first and the manifest last, so that a reader sees the state before or the state after.
-A file that the manifest no longer names is deleted one change later: until then a reader may be on its way to it.
+A change writes new files first and the manifest last, so that a reader sees the state before or the state after;
+`changes` does so.
 """
 
 from __future__ import annotations
 
-import os
+import errno
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...errors import CorruptSketch, DataError, IncompatibleSketches, SkimqlError, UnknownName
-from .file import StoredSketch, decode, digest, encode, metadata_digest
+from ...errors import CorruptSketch, DataError, IncompatibleSketches, UnknownName, UnsupportedQuery
+from .changes import Change, begin, refuse_foreign
+from .file import MOST_BYTES, StoredSketch, decode, digest, encode, metadata_digest
 from .folder import Folder, MemoryFolder, open_folder
 from .form import FORMAT_VERSION, Head
 from .manifest import (
@@ -23,12 +25,11 @@ from .manifest import (
     Manifest,
     StoredWorkload,
     entry,
-    numbered,
     read_manifest,
-    write_manifest,
+    without_secrets,
 )
+from .planned import made_of
 
-SUFFIX = ".parquet"
 _RETRIES = 3
 
 
@@ -49,7 +50,7 @@ class Catalog:
         else:
             self.folder = folder
         self._seen: tuple[object, Manifest] | None = None
-        self._loaded: dict[str, StoredSketch] = {}
+        self._loaded: dict[tuple[str, str], StoredSketch] = {}
 
     @property
     def where(self) -> str:
@@ -89,7 +90,33 @@ class Catalog:
         """The workload of a name, or None."""
         return self.manifest.workloads.get(name.lower())
 
-    def load(self, name: str) -> StoredSketch:
+    def members(self, workload: StoredWorkload) -> tuple[Head, ...]:
+        """The sketches of a workload, if they are those that its plans were made for.
+
+        Raises
+        ------
+        CorruptSketch
+            If one of them is another by now. (Of a workload that an older SkimQL kept their names and groups tell.)
+        IncompatibleSketches
+            If a newer SkimQL wrote one.
+        """
+        entries = [self.manifest.sketches.get(name.lower()) for name in workload.sketches]
+        found = [e for e in entries if e is not None]
+        heads = tuple(e.head or self.load(e.name).head for e in found)
+        whole = len(found) == len(entries) > 0 and len({h.seed for h in heads}) == 1
+        same = workload.made_of in (None, made_of(e.sha256 for e in found))
+        if (
+            not whole
+            or not same
+            or any(h.group.lower() != workload.name.lower() or len(h.measures) != 1 for h in heads)
+        ):
+            raise CorruptSketch(
+                f"the sketches {workload.name} in {self.where} are not those that they were planned as",
+                hint=f"CREATE OR REPLACE SKETCHES {workload.name} ...",
+            )
+        return heads
+
+    def load(self, name: str, most_bytes: int = MOST_BYTES) -> StoredSketch:
         """A sketch with its arrays, verified.
 
         Raises
@@ -100,25 +127,28 @@ class Catalog:
             If a checksum does not hold; the message names file and checksum.
         IncompatibleSketches
             If a newer SkimQL wrote it.
+        BudgetExceeded
+            ``SKIMQL_MAX_BYTES`` if it takes more than `most_bytes`.
         """
         for _ in range(_RETRIES):
             found = self.entry(name)
             if found is None:
                 raise UnknownName(f"there is no sketch {name}")
-            if found.file in self._loaded:
-                return self._loaded[found.file]
+            key = (found.file, found.sha256)
+            if key in self._loaded:
+                return self._loaded[key]
             where = f"{self.where}/{found.file}"
             try:
                 with self._reading():
-                    data = self.folder.read(found.file)
+                    data = _read(self.folder, found, where)
             except FileNotFoundError as fault:
                 # A writer may have replaced it since the manifest was read.
-                before, self._seen = self.manifest.generation, None
-                if self.manifest.generation == before:
+                self._seen = None
+                if self.entry(name) == found:
                     raise CorruptSketch(f"{where}, the file of sketch {found.name}, is gone") from fault
                 continue
-            self._loaded[found.file] = _verified(found, data, where)
-            return self._loaded[found.file]
+            self._loaded[key] = _verified(found, data, where, most_bytes)
+            return self._loaded[key]
         raise CorruptSketch(f"sketch {name} changes faster than it can be read")
 
     def put(
@@ -148,19 +178,21 @@ class Catalog:
             something else than it did. Nothing has changed then.
         """
 
-        def change(state: Manifest) -> Mapping[str, Any]:
+        def change(state: Manifest, files: Change) -> Mapping[str, Any]:
             _refuse_changed(state, based_on or {}, self.where)
             gone = {f.lower() for f in forget}
             gone |= {s.lower() for n in gone if n in state.workloads for s in state.workloads[n].sketches}
             entries = {n: e for n, e in state.sketches.items() if n not in gone}
             workloads = {n: w for n, w in state.workloads.items() if n not in gone}
+            _refuse_members(workloads, [*gone, *(s.head.name.lower() for s in sketches)], self.where)
             if workload is not None:
-                workloads[workload.name.lower()] = workload
+                _refuse_overwritten(entries, sketches, self.where)
             for sketch in sketches:
                 data = encode(sketch)
-                file = os.urandom(16).hex() + SUFFIX
-                self.folder.write(file, data)
-                entries[sketch.head.name.lower()] = entry(file, data, sketch.head)
+                entries[sketch.head.name.lower()] = entry(files.keep(data), data, sketch.head)
+            if workload is not None:
+                checksums = [entries[n.lower()].sha256 for n in workload.sketches]
+                workloads[workload.name.lower()] = replace(workload, made_of=made_of(checksums))
             return {"sketches": entries, "workloads": workloads}
 
         self._change(change)
@@ -170,69 +202,46 @@ class Catalog:
     ) -> None:
         """Keep what tables are, and the settings of the Spark session that saw them; nothing is written if known."""
         state = self.manifest
-        known = {**state.tables, **{name.lower(): t for name, t in tables.items()}}
+        new = {name.lower(): without_secrets(t) for name, t in tables.items()}
+        known = {**state.tables, **new}
         settings = {
             "ansi": state.ansi if ansi is None else ansi,
             "time_zone": state.time_zone if time_zone is None else time_zone,
         }
         if known == state.tables and settings == {"ansi": state.ansi, "time_zone": state.time_zone}:
             return
-        self._change(
-            lambda now: {"tables": {**now.tables, **{n.lower(): t for n, t in tables.items()}}, **settings}
-        )
+        self._change(lambda now, _: {"tables": {**now.tables, **new}, **settings})
 
     def table(self, name: str) -> KnownTable | None:
         """What is known of a table, or None."""
         return self.manifest.tables.get(name.lower())
 
-    def _change(self, change: Callable[[Manifest], Mapping[str, Any]]) -> None:
-        before = set(self.folder.names()) if self.lasting else set()
+    def _change(self, change: Callable[[Manifest, Change], Mapping[str, Any]]) -> None:
         try:
+            if not self.manifest.digest:
+                refuse_foreign(self.folder)  # before a lock appears there
             with self.folder.lock():
                 self._seen = None
+                if not self.manifest.digest:
+                    begin(self.folder)
+                    self._seen = None
                 state = self.manifest
+                files = Change(self.folder, state)
                 try:
-                    after = state.next(**change(state))
-                    write_manifest(self.folder, after)
+                    files.publish(state.next(**change(state, files)))
                 except BaseException:
-                    self._discard(before, state)
+                    files.undo()
                     raise
-                self._seen = None
-                self._collect(state, after)
+                finally:
+                    self._seen = None
+                named = {(e.file, e.sha256) for e in self.manifest.sketches.values()}
+                self._loaded = {key: s for key, s in self._loaded.items() if key in named}
         except OSError as fault:
             raise DataError(
                 f"{self.where} cannot be written: {_strerror(fault)}; nothing has changed",
                 "SKIMQL_CATALOG_NOT_WRITTEN",
                 hint="a folder with space where you may write",
             ) from fault
-
-    def _collect(self, before: Manifest, after: Manifest) -> None:
-        """Delete files that neither this state nor the one before names."""
-        named = {e.file for state in (before, after) for e in state.sketches.values()}
-        self._loaded = {f: s for f, s in self._loaded.items() if f in named}
-        for name in self.folder.names():
-            if name.endswith((SUFFIX, ".partial")) and name not in named:
-                self._delete(name)
-
-    def _discard(self, before: set[str], state: Manifest) -> None:
-        """Delete what a change that failed has left behind, if the store lets us and the state is the old one."""
-        named = {e.file for e in state.sketches.values()}
-        try:
-            now = self.folder.names()
-            if read_manifest(self.folder).generation != state.generation:
-                return
-        except (OSError, SkimqlError):
-            return
-        self._delete(numbered(state.generation + 1))
-        for name in now:
-            if name.endswith(SUFFIX) and name not in before and name not in named:
-                self._delete(name)
-
-    def _delete(self, name: str) -> None:
-        try:
-            self.folder.delete(name)
-        except OSError:
-            return
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -257,7 +266,47 @@ def _refuse_changed(state: Manifest, based_on: Mapping[str, str | None], where: 
             )
 
 
-def _verified(found: Entry, data: bytes, where: str) -> StoredSketch:
+def _read(folder: Folder, found: Entry, where: str) -> bytes:
+    try:
+        return folder.read(found.file, found.size)
+    except OSError as fault:
+        if fault.errno == errno.EFBIG:
+            raise _damaged(found, where) from fault
+        raise
+
+
+def _damaged(found: Entry, where: str) -> CorruptSketch:
+    return CorruptSketch(
+        f"{where}, the file of sketch {found.name}, is damaged: its SHA-256 is not {found.sha256[:16]}…",
+        hint=f"CREATE OR REPLACE SKETCH {found.name} ..., or a copy of the file",
+    )
+
+
+def _refuse_members(workloads: Mapping[str, StoredWorkload], names: Iterable[str], where: str) -> None:
+    """Refuse to change one of the sketches that were planned together, unless all of them go."""
+    members = {s.lower(): w.name for w in workloads.values() for s in w.sketches}
+    for name in names:
+        if name in members or name in workloads:
+            whole = members.get(name, name)
+            raise UnsupportedQuery(
+                f"sketch {name} in {where} is one of the sketches {whole}, which are kept together",
+                "SKIMQL_SKETCH_OF_GROUP",
+                hint=f"CREATE OR REPLACE SKETCHES {whole} ..., DROP SKETCH {whole}",
+            )
+
+
+def _refuse_overwritten(entries: Mapping[str, Entry], sketches: Iterable[StoredSketch], where: str) -> None:
+    """Refuse sketches planned together under the name of one that was not planned with them."""
+    for sketch in sketches:
+        if sketch.head.name.lower() in entries:
+            raise UnsupportedQuery(
+                f"there is a sketch {sketch.head.name} in {where} already",
+                "SKIMQL_SKETCHES_EXIST",
+                hint=f"DROP SKETCH `{sketch.head.name}`, or another name for the new ones",
+            )
+
+
+def _verified(found: Entry, data: bytes, where: str, most_bytes: int) -> StoredSketch:
     """The sketch in the bytes of its file, if they are those that the manifest names."""
     if found.head is None:
         version = found.metadata["format_version"]
@@ -267,11 +316,8 @@ def _verified(found: Entry, data: bytes, where: str) -> StoredSketch:
             hint="a newer SkimQL",
         )
     if digest(data) != found.sha256:
-        raise CorruptSketch(
-            f"{where}, the file of sketch {found.name}, is damaged: its SHA-256 is not {found.sha256[:16]}…",
-            hint=f"CREATE OR REPLACE SKETCH {found.name} ..., or a copy of the file",
-        )
-    sketch = decode(data, where)
+        raise _damaged(found, where)
+    sketch = decode(data, where, most_bytes)
     if metadata_digest(sketch.head) != metadata_digest(found.head):
         raise CorruptSketch(f"{where} is not the file of sketch {found.name}: its metadata are others")
     return sketch

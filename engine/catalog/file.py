@@ -19,9 +19,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ...errors import CorruptSketch
+from ...errors import BudgetExceeded, CorruptSketch
 from ...sketches.sparse import SparseFirstSketch
 from ..partial import Built
+from . import checks
+from .arrays import Declared, check_footer, check_schema, declared_arrays
+from .footer import read_footer
 from .form import Head, from_json, to_json
 
 Arrays = dict[str, NDArray[Any]]
@@ -34,6 +37,8 @@ _SCHEMA = pa.schema(
         ("doubles", pa.list_(pa.float64())),
     ]
 )
+# Of one sketch, as it is and as counters, where nobody says otherwise.
+MOST_BYTES = 1 << 32
 _HEAD, _ARRAYS, _CHECKSUM = b"skimql", b"skimql.arrays", b"skimql.sha256"
 
 
@@ -88,8 +93,11 @@ def encode(sketch: StoredSketch) -> bytes:
     return bytes(sink.getvalue())
 
 
-def decode(data: bytes, where: str) -> StoredSketch:
+def decode(data: bytes, where: str, most_bytes: int = MOST_BYTES) -> StoredSketch:
     """The sketch in the bytes of a file.
+
+    Nothing is decompressed before its declared size is known to fit: that of the head, of the list of arrays and of the
+    Parquet footer.
 
     Raises
     ------
@@ -97,27 +105,33 @@ def decode(data: bytes, where: str) -> StoredSketch:
         If a checksum does not hold or the file is no sketch; `where` names the file.
     IncompatibleSketches
         If a newer SkimQL wrote it.
+    BudgetExceeded
+        ``SKIMQL_MAX_BYTES`` if it takes more than `most_bytes`, as it is or as counters.
     """
     try:
-        file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
-        metadata = file.metadata.metadata or {}
-        head, listed = metadata[_HEAD], metadata[_ARRAYS]
-        checksum = metadata[_CHECKSUM].decode()
-    except (pa.ArrowException, OSError, KeyError, ValueError) as fault:
+        footer = read_footer(data, len(_SCHEMA))
+        head, listed = footer.metadata[_HEAD], footer.metadata[_ARRAYS]
+        checksum = footer.metadata[_CHECKSUM].decode()
+    except (KeyError, ValueError) as fault:
         raise CorruptSketch(f"{where} is no stored sketch, or damaged: {_said(fault)}") from fault
     if digest(head + listed) != checksum:
         raise CorruptSketch(f"{where} is damaged: the SHA-256 of its metadata is not {checksum[:16]}…")
     understood = from_json(_parsed(head, where), where)
     try:
-        table = file.read()
-    except (pa.ArrowException, OSError, ValueError) as fault:
+        declared = declared_arrays(understood, _parsed(listed, where))
+        _refuse_large(understood, declared, most_bytes, where)
+        check_footer(footer, declared)
+        file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+        check_schema(file.schema_arrow)
+        table = file.read(use_threads=False)
+    except (pa.ArrowException, OSError, KeyError, ValueError) as fault:
         raise CorruptSketch(
             f"{where} is damaged: a page of it is not as it was written ({_said(fault)})"
         ) from fault
-    arrays = _checked(_arrays_in(table, _parsed(listed, where), where), _parsed(listed, where), where)
+    arrays = _checked(_arrays_in(table, declared, where), declared, where)
     try:
         return StoredSketch(understood, _built(understood, arrays))
-    except (KeyError, ValueError) as fault:
+    except (KeyError, ValueError, OverflowError) as fault:
         raise CorruptSketch(f"{where}: its arrays are none of its kind ({fault})") from fault
 
 
@@ -128,9 +142,21 @@ def metadata_digest(head: Head) -> str:
 
 def _parsed(text: bytes, where: str) -> Any:
     try:
-        return json.loads(text)
+        return checks.parse_json(text)
     except ValueError as fault:
         raise CorruptSketch(f"{where}: its metadata are no JSON ({fault})") from fault
+
+
+def _refuse_large(head: Head, declared: Mapping[str, Declared], most_bytes: int, where: str) -> None:
+    size = 8 * sum(d.size for d in declared.values())
+    dense = sum(head.spec(m).nbytes for m in head.measures)
+    if max(size, dense) > most_bytes:
+        as_counters = "" if size > most_bytes else ", made counters,"
+        raise BudgetExceeded(
+            f"the sketch in {where}{as_counters} takes {max(size, dense):,} bytes, and {most_bytes:,} are allowed",
+            "SKIMQL_MAX_BYTES",
+            hint="a larger skimql.max_bytes",
+        )
 
 
 def _said(fault: BaseException) -> str:
@@ -150,10 +176,6 @@ def _arrays_of(sketch: StoredSketch) -> Arrays:
 
 
 def _built(head: Head, arrays: Arrays) -> tuple[Built, ...]:
-    if not head.measures or {name.partition(".")[0] for name in arrays} != set(
-        map(str, range(len(head.measures)))
-    ):
-        raise ValueError(f"{len(head.measures)} sketches, arrays {', '.join(arrays)}")
     built = []
     for number, measure in enumerate(head.measures):
         spec = head.spec(measure)
@@ -180,18 +202,18 @@ def _little_endian(array: NDArray[Any]) -> bytes:
     return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
-def _arrays_in(table: pa.Table, listed: Mapping[str, Any], where: str) -> Arrays:
-    rows: dict[str, list[tuple[int, NDArray[Any]]]] = {name: [] for name in listed}
+def _arrays_in(table: pa.Table, declared: Mapping[str, Declared], where: str) -> Arrays:
+    rows: dict[str, list[tuple[int, NDArray[Any]]]] = {name: [] for name in declared}
     try:
         for name, number, at in zip(
             table["array"].to_pylist(), table["row"].to_pylist(), range(table.num_rows), strict=True
         ):
-            kind = listed[name]["dtype"]
+            kind = declared[name].dtype
             values = table["integers" if kind == "int64" else "doubles"][at].values
             rows[name].append((number, _as_numpy(values, kind)))
         return {
             name: np.concatenate([r for _, r in sorted(parts, key=lambda p: p[0])]).reshape(
-                listed[name]["shape"]
+                declared[name].shape
             )
             for name, parts in rows.items()
         }
@@ -208,9 +230,11 @@ def _as_numpy(values: pa.Array, kind: str) -> NDArray[Any]:
     return np.frombuffer(values.buffers()[1], dtype=kind, count=len(values), offset=8 * values.offset)
 
 
-def _checked(arrays: Arrays, listed: Mapping[str, Any], where: str) -> Arrays:
+def _checked(arrays: Arrays, declared: Mapping[str, Declared], where: str) -> Arrays:
     for name, array in arrays.items():
-        wanted = listed[name]["sha256"]
+        wanted = declared[name].sha256
         if digest(_little_endian(array)) != wanted:
             raise CorruptSketch(f"{where} is damaged: the SHA-256 of array {name} is not {wanted[:16]}…")
+        if array.dtype == np.float64 and not np.isfinite(array).all():
+            raise CorruptSketch(f"{where}: array {name} has what is no finite number")
     return arrays

@@ -1,7 +1,7 @@
 """Where the files of a catalog lie: a local folder, any file system that pyarrow or fsspec knows, or memory.
 
 Files with names of their own are written once and never overwritten. The one name that is written again, that of the
-manifest, is replaced in one step where the store can do so.
+manifest, is replaced in one step where the store can do so. What may be deleted or replaced is for `changes` to say.
 """
 
 from __future__ import annotations
@@ -9,16 +9,23 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 from ...errors import DataError
+from . import disk
+from .secrets import redacted
 
 LOCK_SECONDS = 60.0
 STAMP_SECONDS = 1.0
-_LOCK = "catalog.lock"
+LOCK = "catalog.lock"
+# Object stores, where writing a file in place is one step, and renaming is not.
+_OBJECT_STORES = ("s3", "gcs", "abfs")
+# Object stores tell times in seconds: what changes twice in one looks the same.
+_SETTLED_SECONDS = 3.0
 
 
 class Folder(Protocol):
@@ -28,20 +35,20 @@ class Folder(Protocol):
     def where(self) -> str:
         """The folder as a user would write it, for messages."""
 
-    def read(self, name: str) -> bytes:
-        """The bytes of a file; FileNotFoundError if there is none."""
+    def read(self, name: str, most: int | None = None) -> bytes:
+        """The bytes of a file; FileNotFoundError if there is none, OSError if it is none or has more than `most`."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file that is not there yet."""
+        """Write a file that is not there yet; FileExistsError where the store can tell that it is."""
 
-    def replace(self, name: str, data: bytes) -> None:
-        """Write a file or put it in the place of another."""
+    def replace(self, name: str, data: bytes, by: str) -> None:
+        """Write a file or put it in the place of another, through the new name `by` where the store needs one."""
 
     def delete(self, name: str) -> None:
         """Delete a file if it is there."""
 
     def names(self) -> list[str]:
-        """Names of all files; none if there is no folder."""
+        """Names of all that is there, files or not; none if there is no folder."""
 
     def stamp(self, name: str) -> object:
         """Something that changes when the file does; None if there is no file."""
@@ -66,7 +73,7 @@ def open_folder(location: str | Path) -> Folder:
 
     if isinstance(file_system, LocalFileSystem):
         return LocalFolder(Path(path))
-    return RemoteFolder(file_system, path, text)
+    return RemoteFolder(file_system, path, redacted(text))
 
 
 def resolve_uri(uri: str) -> tuple[Any, str]:
@@ -79,10 +86,10 @@ def resolve_uri(uri: str) -> tuple[Any, str]:
         try:
             file_system, path = FileSystem.from_uri(text)
         except (pa.ArrowException, OSError, ImportError, ValueError) as fault:
-            faults.append(str(fault).splitlines()[0])
+            faults.append(redacted((str(fault).splitlines() or [type(fault).__name__])[0]))
         else:
             return file_system, path
-    raise DataError(f"{uri}: {faults[0]}", "SKIMQL_CATALOG_UNREADABLE", hint="pip install fsspec")
+    raise DataError(f"{redacted(uri)}: {faults[0]}", "SKIMQL_CATALOG_UNREADABLE", hint="pip install fsspec")
 
 
 class LocalFolder:
@@ -96,32 +103,17 @@ class LocalFolder:
         """See `Folder`."""
         return str(self.path)
 
-    def read(self, name: str) -> bytes:
+    def read(self, name: str, most: int | None = None) -> bytes:
         """See `Folder`."""
-        return (self.path / name).read_bytes()
+        return disk.read(self.path / name, most)
 
     def write(self, name: str, data: bytes) -> None:
-        """See `Folder`."""
-        self.replace(name, data)
+        """See `Folder`; on the disk when it returns."""
+        disk.create(self.path / name, data, _mode(name))
 
-    def replace(self, name: str, data: bytes) -> None:
+    def replace(self, name: str, data: bytes, by: str) -> None:
         """See `Folder`; atomic, and on the disk when it returns."""
-        import tempfile
-
-        self.path.mkdir(parents=True, exist_ok=True)
-        handle, partial = tempfile.mkstemp(dir=self.path, prefix=".", suffix=".partial")
-        try:
-            with os.fdopen(handle, "wb") as sink:
-                sink.write(data)
-                sink.flush()
-                os.fsync(sink.fileno())
-            os.chmod(partial, 0o666 & ~_umask())
-            os.replace(partial, self.path / name)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(partial)
-            raise
-        self._sync()
+        disk.replace(self.path / name, data, self.path / by, _mode(name))
 
     def delete(self, name: str) -> None:
         """See `Folder`."""
@@ -130,7 +122,7 @@ class LocalFolder:
     def names(self) -> list[str]:
         """See `Folder`."""
         try:
-            return [entry.name for entry in os.scandir(self.path) if entry.is_file()]
+            return sorted(os.listdir(self.path))
         except FileNotFoundError:
             return []
 
@@ -145,16 +137,7 @@ class LocalFolder:
     def lock(self) -> contextlib.AbstractContextManager[Any]:
         """See `Folder`."""
         self.path.mkdir(parents=True, exist_ok=True)
-        return _file_lock(self.path / _LOCK)
-
-    def _sync(self) -> None:
-        """Make the new name durable; some file systems cannot sync a folder."""
-        with contextlib.suppress(OSError):
-            handle = os.open(self.path, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+        return _file_lock(self.path / LOCK)
 
 
 class RemoteFolder:
@@ -185,10 +168,13 @@ class RemoteFolder:
         """See `Folder`."""
         return self._where
 
-    def read(self, name: str) -> bytes:
+    def read(self, name: str, most: int | None = None) -> bytes:
         """See `Folder`."""
         with self.file_system.open_input_stream(f"{self.path}/{name}") as source:
-            return bytes(source.read())
+            data = bytes(source.read() if most is None else source.read(most + 1))
+        if most is not None and len(data) > most:
+            raise disk.too_large(len(data), most)
+        return data
 
     def write(self, name: str, data: bytes) -> None:
         """See `Folder`."""
@@ -197,16 +183,18 @@ class RemoteFolder:
         with self.file_system.open_output_stream(f"{self.path}/{name}") as sink:
             sink.write(data)
 
-    def replace(self, name: str, data: bytes) -> None:
-        """See `Folder`; where the store refuses to rename, the file is written in place."""
-        partial = f"{name}.{os.urandom(6).hex()}.partial"
-        self.write(partial, data)
+    def replace(self, name: str, data: bytes, by: str) -> None:
+        """See `Folder`; where the store refuses to rename, or need not, the file is written in place."""
+        if self.file_system.type_name in _OBJECT_STORES:
+            self.write(name, data)
+            return
+        self.write(by, data)
         try:
-            self.file_system.move(f"{self.path}/{partial}", f"{self.path}/{name}")
+            self.file_system.move(f"{self.path}/{by}", f"{self.path}/{name}")
             self._stamps.pop(name, None)
         except (OSError, NotImplementedError):
             self.write(name, data)
-            self.delete(partial)
+            self.delete(by)
 
     def delete(self, name: str) -> None:
         """See `Folder`."""
@@ -215,10 +203,10 @@ class RemoteFolder:
 
     def names(self) -> list[str]:
         """See `Folder`."""
-        from pyarrow.fs import FileSelector, FileType
+        from pyarrow.fs import FileSelector
 
         found = self.file_system.get_file_info(FileSelector(self.path, allow_not_found=True))
-        return [f.base_name for f in found if f.type == FileType.File]
+        return sorted(f.base_name for f in found)
 
     def stamp(self, name: str) -> object:
         """See `Folder`; asked for at most once in `STAMP_SECONDS`."""
@@ -231,8 +219,8 @@ class RemoteFolder:
         stamp: object = (found.mtime_ns, found.size)
         if found.type == FileType.NotFound:
             stamp = None
-        elif found.mtime_ns is None:
-            stamp = object()  # nothing tells: it counts as changed
+        elif found.mtime_ns is None or time.time() - found.mtime_ns / 1e9 < _SETTLED_SECONDS:
+            stamp = object()  # nothing tells yet: it counts as changed
         self._stamps[name] = (time.monotonic(), stamp)
         return stamp
 
@@ -254,7 +242,7 @@ class MemoryFolder:
         self._files: dict[str, tuple[int, bytes]] = {}
         self._writes = 0
 
-    def read(self, name: str) -> bytes:
+    def read(self, name: str, most: int | None = None) -> bytes:
         """See `Folder`."""
         if name not in self._files:
             raise FileNotFoundError(name)
@@ -262,12 +250,14 @@ class MemoryFolder:
 
     def write(self, name: str, data: bytes) -> None:
         """See `Folder`."""
+        if name in self._files:
+            raise FileExistsError(name)
+        self.replace(name, data, "")
+
+    def replace(self, name: str, data: bytes, by: str) -> None:
+        """See `Folder`."""
         self._writes += 1
         self._files[name] = (self._writes, data)
-
-    def replace(self, name: str, data: bytes) -> None:
-        """See `Folder`."""
-        self.write(name, data)
 
     def delete(self, name: str) -> None:
         """See `Folder`."""
@@ -286,10 +276,16 @@ class MemoryFolder:
         return contextlib.nullcontext()
 
 
+def _mode(name: str) -> int:
+    """Manifests hold options of readers; sketches do not. Either way the umask takes away more."""
+    return disk.PRIVATE if name.endswith(".json") else disk.SHARED
+
+
 @contextlib.contextmanager
 def _file_lock(path: Path) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
+    _refuse_other_lock(path)
     try:
         held = FileLock(path, timeout=LOCK_SECONDS)
         held.acquire()
@@ -305,8 +301,15 @@ def _file_lock(path: Path) -> Iterator[None]:
         held.release()
 
 
-def _umask() -> int:
-    # There is no way to read it without setting it.
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _refuse_other_lock(path: Path) -> None:
+    """A lock is an empty file; locking would empty any other."""
+    try:
+        state = os.lstat(path)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(state.st_mode) or state.st_size:
+        raise DataError(
+            f"{path} is not empty or no file, so it is no lock of SkimQL's",
+            "SKIMQL_CATALOG_LOCKED",
+            hint="move it away",
+        )

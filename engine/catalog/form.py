@@ -7,9 +7,11 @@ them may be combined stands in the metadata.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from ...errors import CorruptSketch, IncompatibleSketches
 from ...optimizer.plan import Attribute, Weight
@@ -17,10 +19,17 @@ from ...parser.join_graph import Column
 from ...sketches.convolution import ConvolutionSpec
 from ...sketches.xi import Family, make_family
 from ..partial import Tally
+from . import checks
 
 # Raised by one whenever a reader of the version before would misread a file; older ones stay readable.
 FORMAT_VERSION = 1
 KIND = "skimql sketch"
+METHODS = ("hash", "convolution", "total")
+# Those of which every key is one, whatever it is.
+FAMILIES = ("tabulation", "polynomial61", "xxhash64", "folded", "countmin")
+_PARAMETERS = {"fine_bits": (8, 18)}
+MOST_ATTRIBUTES, MOST_MEASURES = 64, 64
+MOST_ROWS, MOST_BUCKETS = 1 << 16, 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +115,8 @@ class Head:
     cell : tuple of int
         The parts of its attributes' domains that its tuples lie in, as in `Synopsis`: only together with the other
         cells of its workload does it stand for the virtual relation.
+    imported_from : str
+        The file that it was imported from by somebody who has not said that it is to be trusted; else empty.
     """
 
     name: str
@@ -132,6 +143,7 @@ class Head:
     last_batch_id: int | None = None
     program: str = ""
     cell: tuple[int, ...] = ()
+    imported_from: str = ""
 
     @property
     def weights(self) -> tuple[Weight, ...]:
@@ -224,10 +236,11 @@ def to_json(head: Head) -> dict[str, Any]:
         "kept_by": head.kept_by,
         "last_batch_id": head.last_batch_id,
         **({"cell": list(head.cell)} if head.cell else {}),
+        **({"imported_from": head.imported_from} if head.imported_from else {}),
     }
 
 
-def from_json(data: Mapping[str, Any], where: str) -> Head:
+def from_json(data: Any, where: str) -> Head:
     """The head that `to_json` wrote, in this format version or an older one.
 
     Raises
@@ -238,15 +251,16 @@ def from_json(data: Mapping[str, Any], where: str) -> Head:
         If it is none; `where` names the file.
     """
     try:
+        data = checks.mapping(data, "the head")
         refuse_newer(data["format_version"], where)
         return _head(data)
-    except (KeyError, TypeError, ValueError, AttributeError) as fault:
+    except (KeyError, TypeError, ValueError) as fault:
         raise CorruptSketch(f"{where}: its metadata describe no sketch ({fault})") from fault
 
 
-def refuse_newer(version: int, where: str) -> None:
-    """Raise IncompatibleSketches if `version` is one that this program does not know."""
-    if version > FORMAT_VERSION:
+def refuse_newer(version: Any, where: str) -> None:
+    """Raise IncompatibleSketches if `version` is one that this program does not know; ValueError if it is none."""
+    if checks.integer(version, 1, 1 << 31, "format_version") > FORMAT_VERSION:
         raise IncompatibleSketches(
             f"{where} has format version {version}; this SkimQL reads versions up to {FORMAT_VERSION}",
             "SKIMQL_NEWER_FORMAT",
@@ -256,65 +270,117 @@ def refuse_newer(version: int, where: str) -> None:
 
 def _head(data: Mapping[str, Any]) -> Head:
     if data["kind"] != KIND:
-        raise ValueError(f"kind {data['kind']!r}")
-    attributes = data["attributes"]
-    return Head(
-        name=_text(data["name"]),
-        table=_text(data["table"]),
-        filter=None if data["filter"] is None else _text(data["filter"]),
-        attributes=tuple(
-            Attribute(_texts(a["keys"]), _texts(a["comparison_types"]), _text(a["class"])) for a in attributes
+        raise ValueError("it is of another kind")
+    attributes = [_attribute(a) for a in checks.items(data["attributes"], "attributes", MOST_ATTRIBUTES)]
+    head = Head(
+        name=checks.text(data["name"], "name"),
+        table=checks.text(data["table"], "table"),
+        filter=checks.optional(data["filter"], lambda v: checks.text(v, "filter")),
+        attributes=tuple(attribute for attribute, _, _ in attributes),
+        key_types=tuple(types for _, types, _ in attributes),
+        families=tuple(family for _, _, family in attributes),
+        method=checks.one_of(data["method"], METHODS, "method"),
+        seed=checks.integer(data["seed"], 0, checks.INT64 - 1, "seed"),
+        rows=checks.integer(data["rows"], 1, MOST_ROWS, "rows"),
+        buckets=checks.integer(data["buckets"], 2, MOST_BUCKETS, "buckets"),
+        limit_bytes=checks.integer(data["limit_bytes"], 0, checks.INT64 - 1, "limit_bytes"),
+        measures=tuple(_measure(m) for m in checks.items(data["measures"], "measures", MOST_MEASURES)),
+        columns=tuple(_column(c) for c in checks.items(data["columns"], "columns")),
+        ansi=checks.boolean(data["ansi"], "ansi"),
+        time_zone=checks.text(data["time_zone"], "time_zone", 256),
+        zoned=checks.boolean(data["zoned"], "zoned"),
+        eaten=tuple(_eaten(e) for e in checks.items(data["eaten"], "eaten")),
+        created=checks.text(data["created"], "created", 64),
+        updated=checks.text(data["updated"], "updated", 64),
+        group=checks.text(data["group"], "group"),
+        kept_by=checks.text(data["kept_by"], "kept_by", 64),
+        last_batch_id=checks.optional(
+            data["last_batch_id"], lambda v: checks.integer(v, 0, checks.INT64, "last_batch_id")
         ),
-        key_types=tuple(_texts(a["types"]) for a in attributes),
-        families=tuple(
-            make_family(a["family"]["name"], a["family"]["seed"], **a["family"]["parameters"])
-            for a in attributes
-        ),
-        method=_text(data["method"]),
-        seed=int(data["seed"]),
-        rows=int(data["rows"]),
-        buckets=int(data["buckets"]),
-        limit_bytes=int(data["limit_bytes"]),
-        measures=tuple(_measure(m) for m in data["measures"]),
-        columns=tuple(Column(_text(n), _text(t)) for n, t in data["columns"]),
-        ansi=bool(data["ansi"]),
-        time_zone=_text(data["time_zone"]),
-        zoned=bool(data["zoned"]),
-        eaten=tuple(_eaten(e) for e in data["eaten"]),
-        created=_text(data["created"]),
-        updated=_text(data["updated"]),
-        group=_text(data["group"]),
-        kept_by=_text(data["kept_by"]),
-        last_batch_id=data["last_batch_id"],
-        program=_text(data["program"]),
-        cell=tuple(int(part) for part in data.get("cell", ())),
+        program=checks.text(data["program"], "program", 256),
+        cell=tuple(checks.integer(p, 0, 1 << 32, "cell") for p in checks.items(data.get("cell", []), "cell")),
+        imported_from=checks.text(data.get("imported_from", ""), "imported_from"),
     )
+    _check_together(head)
+    return head
 
 
-def _measure(data: Mapping[str, Any]) -> Measure:
-    tally = data["tally"]
+def _check_together(head: Head) -> None:
+    """Raise ValueError unless the parts of a head fit one another, and its hashes can be computed."""
+    if {"hash": 1, "total": 0}.get(head.method, len(head.attributes)) != len(head.attributes):
+        raise ValueError(f"method {head.method} has not {len(head.attributes)} attributes")
+    if not head.measures or len(set(head.weights)) < len(head.measures):
+        raise ValueError("its measures are none, or two are the same")
+    if len(head.cell) not in (0, len(head.attributes)):
+        raise ValueError("its cell has not one part for each attribute")
+    if head.families:
+        # What bits a family has for so many buckets, it says when it hashes.
+        spec = ConvolutionSpec(head.families, 1, head.buckets)
+        spec.slots([np.zeros(1, dtype=np.int64)] * len(spec.families))
+
+
+def _attribute(value: Any) -> tuple[Attribute, tuple[str, ...], Family]:
+    data = checks.mapping(value, "an attribute")
+    keys, types = checks.texts(data["keys"], "keys"), checks.texts(data["types"], "types")
+    compared = checks.texts(data["comparison_types"], "comparison_types")
+    if not keys or len(keys) != len(types) or len(keys) != len(compared):
+        raise ValueError("an attribute has not a type for each key")
+    named = checks.mapping(data["family"], "family")
+    parameters = checks.mapping(named["parameters"], "parameters")
+    for name, parameter in parameters.items():
+        checks.integer(parameter, *_PARAMETERS.get(name, (0, 0)), f"parameter {name[:20]!r}")
+    family = make_family(
+        checks.one_of(named["name"], FAMILIES, "hash family"),
+        checks.integer(named["seed"], 0, checks.INT64 - 1, "seed"),
+        **parameters,
+    )
+    return Attribute(keys, compared, checks.text(data["class"], "class")), types, family
+
+
+def _measure(value: Any) -> Measure:
+    data = checks.mapping(value, "a measure")
+    tally = checks.mapping(data["tally"], "tally")
+    tuples = checks.integer(tally["tuples"], 0, checks.INT64, "tuples")
+    presence = checks.boolean(data["presence"], "presence")
+    expression = checks.optional(data["weight"], lambda v: checks.text(v, "weight"))
+    scale = checks.number(data["scale"], 0, "scale")
+    if scale == 0 or (presence and expression is None):
+        raise ValueError("a scale is 0" if scale == 0 else "presence is of nothing")
     return Measure(
-        Weight(data["weight"], bool(data["presence"])),
-        _text(data["dtype"]),
-        float(data["scale"]),
-        Tally(int(tally["tuples"]), float(tally["mass"]), int(tally["negative"])),
-        bool(data["exact"]),
-        int(data["nbytes"]),
+        Weight(expression, presence),
+        checks.one_of(data["dtype"], ("int64", "float64"), "dtype"),
+        scale,
+        Tally(
+            tuples,
+            checks.number(tally["mass"], 0, "mass"),
+            checks.integer(tally["negative"], 0, tuples, "negative"),
+        ),
+        checks.boolean(data["exact"], "exact"),
+        checks.integer(data["nbytes"], 0, checks.INT64, "nbytes"),
     )
 
 
-def _eaten(data: Mapping[str, Any]) -> Eaten:
-    files = tuple(EatenFile(_text(p), size, modified) for p, size, modified in data["files"])
+def _column(value: Any) -> Column:
+    name, kind = checks.row(value, 2, "a column")
+    return Column(checks.text(name, "a column"), checks.text(kind, "a type"))
+
+
+def _eaten(value: Any) -> Eaten:
+    data = checks.mapping(value, "what was read")
     return Eaten(
-        _text(data["source"]), bool(data["is_table"]), data["condition"], files, data["snapshot"], data["at"]
+        checks.text(data["source"], "source"),
+        checks.boolean(data["is_table"], "is_table"),
+        checks.optional(data["condition"], lambda v: checks.text(v, "condition")),
+        tuple(_file(f) for f in checks.items(data["files"], "files")),
+        checks.optional(data["snapshot"], lambda v: checks.text(v, "snapshot")),
+        checks.text(data["at"], "at", 64),
     )
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    return value
-
-
-def _texts(values: Iterable[Any]) -> tuple[str, ...]:
-    return tuple(_text(v) for v in values)
+def _file(value: Any) -> EatenFile:
+    path, size, modified = checks.row(value, 3, "a file")
+    return EatenFile(
+        checks.text(path, "a path"),
+        checks.optional(size, lambda v: checks.integer(v, 0, checks.INT64, "a size")),
+        checks.optional(modified, lambda v: checks.integer(v, -checks.INT64, checks.INT64, "a time")),
+    )

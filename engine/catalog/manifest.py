@@ -1,26 +1,32 @@
 """The manifest of a catalog: which files are its sketches, what tables it knows, and under which settings.
 
 It is written last, under a number of its own (``catalog-00000007.json``, never overwritten) and then as
-``catalog.json``. A reader takes ``catalog.json``; where that is damaged, as a store without atomic writes may leave
-it, the newest numbered one.
+``catalog.json``; see `changes`. A reader takes ``catalog.json``; where that is damaged, as a store without atomic
+writes may leave it, the newest numbered one.
 """
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...errors import CorruptSketch
+from ...errors import CorruptSketch, DataError, SkimqlError
 from ...parser.join_graph import Column, TableSchema
+from . import checks
 from .file import canonical, digest
 from .folder import Folder
 from .form import FORMAT_VERSION, Head, from_json, refuse_newer, to_json
+from .planned import check_plans
+from .secrets import has_secret, split_options
 
 MANIFEST = "catalog.json"
 KIND = "skimql catalog"
-_KEPT = 2  # numbered manifests: this one, and the one that a reader may have just read
+MOST_BYTES = 1 << 28
+_DATA_FILE = re.compile(r"[0-9a-f]{32}\.parquet")
+_NUMBERED = re.compile(r"catalog-\d{8,18}\.json")
+_GARBAGE = re.compile(rf"{_DATA_FILE.pattern}|[0-9a-f]{{32}}\.partial|{_NUMBERED.pattern}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +53,29 @@ class KnownTable:
     """A registered table: its schema, and where it comes from.
 
     `source` is a path or URI, or None where only Spark or a DataFrame knows; `options` are those of Spark's reader;
-    `stamp` is the size and time of change of a local path when it was read, None of others.
+    `stamp` is the size and time of change of a local path when it was read, None of others; `withheld` are the names
+    of options that are too secret to be kept: the table can be read again only by who gives them again.
     """
 
     schema: TableSchema
     source: str | None
     options: Mapping[str, Any]
     stamp: tuple[int, int] | None = None
+    withheld: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class StoredWorkload:
     """The plans of `CREATE SKETCHES`: which of its sketches answers which query, as `standing` writes it.
 
-    `sketches` are the names of its sketches, in the order in which the plans number them.
+    `sketches` are the names of its sketches, in the order in which the plans number them; `made_of` is the checksum of
+    their files, None where an older SkimQL wrote it.
     """
 
     name: str
     sketches: tuple[str, ...]
     plans: Any
+    made_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,13 @@ class Manifest:
         By lower-cased name.
     ansi, time_zone : bool, str or None
         Of the last Spark session that wrote here; None before the first.
+    garbage : tuple of str or None
+        Files that the next change deletes: what the state before named and this one does not. None where an older
+        SkimQL wrote it.
+    id : str
+        Drawn when the catalog was begun; empty where an older SkimQL began it.
+    digest : str
+        Its own checksum, as it was read; empty where it was not.
     """
 
     generation: int = 0
@@ -88,10 +105,13 @@ class Manifest:
     workloads: Mapping[str, StoredWorkload] = field(default_factory=dict)
     ansi: bool | None = None
     time_zone: str | None = None
+    garbage: tuple[str, ...] | None = ()
+    id: str = ""
+    digest: str = field(default="", compare=False)
 
     def next(self, **changes: Any) -> Manifest:
         """The following state."""
-        return replace(self, generation=self.generation + 1, **changes)
+        return replace(self, generation=self.generation + 1, digest="", **changes)
 
 
 def numbered(generation: int) -> str:
@@ -106,29 +126,43 @@ def read_manifest(folder: Folder) -> Manifest:
     ------
     CorruptSketch
         If neither ``catalog.json`` nor the newest numbered manifest is whole.
+    DataError
+        ``SKIMQL_CATALOG_LOST`` if there are sketches and no manifest.
     IncompatibleSketches
         If a newer SkimQL wrote it.
     """
     try:
-        return decode(folder.read(MANIFEST), f"{folder.where}/{MANIFEST}")
+        return _decoded(folder, MANIFEST)
     except FileNotFoundError:
-        found = _numbered_in(folder)
+        found = numbered_in(folder)
         if not found:
+            _refuse_lost(folder)
             return Manifest()
     except CorruptSketch:
-        found = _numbered_in(folder)
+        found = numbered_in(folder)
         if not found:
             raise
-    return decode(folder.read(found[-1]), f"{folder.where}/{found[-1]}")
+    return _decoded(folder, found[-1])
 
 
-def write_manifest(folder: Folder, manifest: Manifest) -> None:
-    """Make `manifest` the present state, and forget manifests that nobody can be reading."""
-    data = encode(manifest)
-    folder.write(numbered(manifest.generation), data)
-    folder.replace(MANIFEST, data)
-    for name in _numbered_in(folder)[:-_KEPT]:
-        folder.delete(name)
+def _decoded(folder: Folder, name: str) -> Manifest:
+    return decode(folder.read(name, MOST_BYTES), f"{folder.where}/{name}")
+
+
+def _refuse_lost(folder: Folder) -> None:
+    sketches = [n for n in folder.names() if _DATA_FILE.fullmatch(n)]
+    if not sketches:
+        return
+    try:
+        _decoded(folder, MANIFEST)  # begun while this reader looked
+    except (OSError, SkimqlError) as fault:
+        raise DataError(
+            f"{folder.where} has no {MANIFEST} any more, and {len(sketches):,} files that look like sketches;"
+            " nothing has changed",
+            "SKIMQL_CATALOG_LOST",
+            hint=f"put {MANIFEST} back, or keep them in another catalog:"
+            f" IMPORT SKETCH name FROM '{folder.where}/{sketches[0]}'",
+        ) from fault
 
 
 def encode(manifest: Manifest) -> bytes:
@@ -139,6 +173,8 @@ def encode(manifest: Manifest) -> bytes:
         "generation": manifest.generation,
         "ansi": manifest.ansi,
         "time_zone": manifest.time_zone,
+        "garbage": list(manifest.garbage or ()),
+        **({"id": manifest.id} if manifest.id else {}),
         "sketches": {
             name: {
                 "file": e.file,
@@ -157,11 +193,17 @@ def encode(manifest: Manifest) -> bytes:
                 "source": t.source,
                 "options": dict(t.options),
                 "stamp": t.stamp,
+                **({"withheld": list(t.withheld)} if t.withheld else {}),
             }
-            for name, t in manifest.tables.items()
+            for name, t in ((n, without_secrets(t)) for n, t in manifest.tables.items())
         },
         "workloads": {
-            name: {"name": w.name, "sketches": list(w.sketches), "plans": w.plans}
+            name: {
+                "name": w.name,
+                "sketches": list(w.sketches),
+                "plans": w.plans,
+                **({"made_of": w.made_of} if w.made_of else {}),
+            }
             for name, w in manifest.workloads.items()
         },
     }
@@ -171,18 +213,19 @@ def encode(manifest: Manifest) -> bytes:
 def decode(data: bytes, where: str) -> Manifest:
     """The manifest in the bytes of a file; raises as `read_manifest`."""
     try:
-        whole = json.loads(data)
-        content, checksum = whole["catalog"], whole["sha256"]
-    except (ValueError, KeyError, TypeError) as fault:
+        whole = checks.mapping(checks.parse_json(data), "a manifest")
+        content, checksum = whole["catalog"], checks.text(whole["sha256"], "its SHA-256", 64)
+        found = digest(canonical(content))
+    except (ValueError, KeyError, RecursionError) as fault:
         raise CorruptSketch(f"{where} is damaged: {fault}", hint="a copy of the folder") from fault
-    if digest(canonical(content)) != checksum:
+    if found != checksum:
         raise CorruptSketch(
-            f"{where} is damaged: its SHA-256 is not {str(checksum)[:16]}…", hint="a copy of the folder"
+            f"{where} is damaged: its SHA-256 is not {checksum[:16]}…", hint="a copy of the folder"
         )
     try:
         refuse_newer(content["format_version"], where)
-        return _manifest(content, where)
-    except (KeyError, TypeError, ValueError, AttributeError) as fault:
+        return replace(_manifest(content, where), digest=found)
+    except (KeyError, ValueError, TypeError) as fault:
         raise CorruptSketch(f"{where} is no manifest of a catalog ({fault})") from fault
 
 
@@ -193,39 +236,96 @@ def entry(file: str, data: bytes, head: Head) -> Entry:
 
 def _manifest(content: Mapping[str, Any], where: str) -> Manifest:
     if content["kind"] != KIND:
-        raise ValueError(f"kind {content['kind']!r}")
+        raise ValueError("it is of another kind")
+    sketches = {n: _entry(e, where) for n, e in checks.mapping(content["sketches"], "sketches").items()}
     return Manifest(
-        int(content["generation"]),
-        {name: _entry(e, where) for name, e in content["sketches"].items()},
-        {name: _table(t) for name, t in content["tables"].items()},
-        {
-            name: StoredWorkload(w["name"], tuple(w["sketches"]), w["plans"])
-            for name, w in content["workloads"].items()
-        },
-        content["ansi"],
-        content["time_zone"],
+        checks.integer(content["generation"], 0, 10**18 - 1, "generation"),
+        _by_name(sketches, "sketches"),
+        _by_name({n: _table(t) for n, t in checks.mapping(content["tables"], "tables").items()}, "tables"),
+        _by_name(
+            {n: _workload(w) for n, w in checks.mapping(content["workloads"], "workloads").items()},
+            "workloads",
+        ),
+        checks.optional(content["ansi"], lambda v: checks.boolean(v, "ansi")),
+        checks.optional(content["time_zone"], lambda v: checks.text(v, "time_zone", 256)),
+        _garbage(content["garbage"], sketches) if "garbage" in content else None,
+        checks.text(content.get("id", ""), "id", 64),
     )
 
 
-def _entry(data: Mapping[str, Any], where: str) -> Entry:
-    metadata, file = data["metadata"], data["file"]
-    if "/" in file or "\\" in file or file.startswith("."):
-        raise ValueError(f"{file!r} is no name of a file")
-    newer = metadata["format_version"] > FORMAT_VERSION
-    head = None if newer else from_json(metadata, f"{where}: {metadata['name']}")
-    return Entry(file, data["sha256"], data["bytes"], metadata, head)
+def _by_name(found: Mapping[str, Any], what: str) -> Mapping[str, Any]:
+    for name, value in found.items():
+        own = value.schema.name if isinstance(value, KnownTable) else value.name
+        if name != own.lower():
+            raise ValueError(f"{what} has {own!r} under another name")
+    return found
 
 
-def _table(data: Mapping[str, Any]) -> KnownTable:
-    columns = tuple(Column(str(n), str(t)) for n, t in data["columns"])
-    stamp = None if data["stamp"] is None else (int(data["stamp"][0]), int(data["stamp"][1]))
-    schema = TableSchema(data["name"], columns, data["view"])
-    return KnownTable(schema, data["source"], data["options"], stamp)
+def _garbage(value: Any, sketches: Mapping[str, Entry]) -> tuple[str, ...]:
+    """Names that may be deleted: of a form that only SkimQL gives, and none that a sketch lies in."""
+    garbage = checks.texts(value, "garbage")
+    if not all(map(_GARBAGE.fullmatch, garbage)) or {e.file for e in sketches.values()} & set(garbage):
+        raise ValueError("garbage has what is none")
+    return garbage
 
 
-def _numbered_in(folder: Folder) -> list[str]:
-    return sorted(
-        n
-        for n in folder.names()
-        if n.startswith("catalog-") and n.endswith(".json") and n[len("catalog-") : -len(".json")].isdigit()
+def without_secrets(table: KnownTable) -> KnownTable:
+    """A table as a catalog keeps it: without passwords and the like, but with their names."""
+    options, withheld = split_options(table.options)
+    hidden = table.source is not None and has_secret(table.source)
+    names = {*table.withheld, *withheld, *(["path"] if hidden else [])}
+    source = None if hidden else table.source
+    return replace(table, source=source, options=options, withheld=tuple(sorted(names)))
+
+
+def _entry(data: Any, where: str) -> Entry:
+    data = checks.mapping(data, "a sketch")
+    metadata, file = checks.mapping(data["metadata"], "metadata"), checks.text(data["file"], "file", 100)
+    if not _DATA_FILE.fullmatch(file):
+        raise ValueError(f"{file!r} is no name of a file of ours")
+    version = checks.integer(metadata["format_version"], 1, 1 << 31, "format_version")
+    name = checks.text(metadata["name"], "name")
+    head = None if version > FORMAT_VERSION else from_json(metadata, f"{where}: {name}")
+    size = checks.integer(data["bytes"], 0, 1 << 32, "bytes")
+    return Entry(file, checks.text(data["sha256"], "sha256", 64), size, metadata, head)
+
+
+def _table(data: Any) -> KnownTable:
+    data = checks.mapping(data, "a table")
+    pairs = (checks.row(pair, 2, "a column") for pair in checks.items(data["columns"], "columns"))
+    columns = tuple(Column(checks.text(n, "a column"), checks.text(t, "a type")) for n, t in pairs)
+    schema = TableSchema(
+        checks.text(data["name"], "a table"),
+        columns,
+        checks.optional(data["view"], lambda v: checks.text(v, "view")),
     )
+    options = checks.mapping(data["options"], "options")
+    if not all(isinstance(v, (bool, int, float, str)) or v is None for v in options.values()):
+        raise ValueError("an option is no plain value")
+    return KnownTable(
+        schema,
+        checks.optional(data["source"], lambda v: checks.text(v, "source")),
+        options,
+        checks.optional(data["stamp"], _stamp),
+        checks.texts(data.get("withheld", []), "withheld"),
+    )
+
+
+def _stamp(value: Any) -> tuple[int, int]:
+    size, changed = checks.row(value, 2, "stamp")
+    most = checks.INT64
+    return checks.integer(size, 0, most, "a size"), checks.integer(changed, -most, most, "a time")
+
+
+def _workload(data: Any) -> StoredWorkload:
+    data = checks.mapping(data, "a workload")
+    sketches = checks.texts(data["sketches"], "the sketches of a workload")
+    made_of = checks.optional(data.get("made_of"), lambda v: checks.text(v, "made_of", 64))
+    return StoredWorkload(
+        checks.text(data["name"], "a workload"), sketches, check_plans(data["plans"], len(sketches)), made_of
+    )
+
+
+def numbered_in(folder: Folder) -> list[str]:
+    """The numbered manifests of a folder, oldest first."""
+    return sorted((n for n in folder.names() if _NUMBERED.fullmatch(n)), key=lambda n: int(n[8:-5]))

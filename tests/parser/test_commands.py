@@ -105,6 +105,10 @@ def test_create_sketch_with_everything():
         ("DROP SKETCH IF EXISTS s", DropSketch("", Part("s"), if_exists=True)),
         ("EXPORT SKETCH s TO 'p'", ExportSketch("", Part("s"), Part("p"))),
         ("IMPORT SKETCH s FROM 'it''s'", ImportSketch("", Part("s"), Part("it's"))),
+        (
+            "IMPORT SKETCH trusted FROM 'p' trusted",
+            ImportSketch("", Part("trusted"), Part("p"), trusted=True),
+        ),
         ("EXPLAIN SKETCHES w", ExplainSketches("", Part("w"))),
         (
             "CREATE STREAM flows (src BIGINT, v DECIMAL(10,2), op STRUCT<a: INT, b: STRING>) FROM JSON 'p' "

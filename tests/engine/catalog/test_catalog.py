@@ -14,10 +14,10 @@ from pyarrow.fs import FileSystemHandler, LocalFileSystem, PyFileSystem
 from support.kept import kept, remember, same
 
 from skimql import CorruptSketch, DataError, IncompatibleSketches, Session, UnknownName
-from skimql.engine.catalog import catalog as catalog_module
 from skimql.engine.catalog.catalog import Catalog
+from skimql.engine.catalog.changes import Change
 from skimql.engine.catalog.folder import LocalFolder, RemoteFolder, open_folder
-from skimql.engine.catalog.manifest import decode, encode
+from skimql.engine.catalog.manifest import decode, encode, numbered
 
 HERE = Path(__file__).parents[2]
 A = kept("a", "t", {"k": [1, 2, 2]}, rows=3, buckets=8)
@@ -113,9 +113,10 @@ def test_what_is_kept_is_found_by_another_reader(place, tmp_path, monkeypatch):
 
 
 def test_files_of_old_states_go_and_nothing_else_does(tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
     catalog = Catalog(tmp_path)
-    for _ in range(4):
+    catalog.put(A)
+    (tmp_path / "notes.txt").write_text("mine")
+    for _ in range(3):
         catalog.put(A)
     names = sorted(p.name for p in tmp_path.iterdir())
     # This state and the one before, which somebody may be reading.
@@ -146,8 +147,8 @@ def test_a_manifest_that_points_out_of_the_folder_is_refused(tmp_path):
     for file in ("../x.parquet", "/etc/passwd", ".hidden"):
         object.__setattr__(entry, "file", file)
         (tmp_path / "catalog.json").write_bytes(encode(state))
-        for numbered in tmp_path.glob("catalog-*.json"):
-            numbered.unlink()
+        for path in tmp_path.glob("catalog-*.json"):
+            path.unlink()
         with pytest.raises(CorruptSketch, match="no name of a file"):
             Catalog(tmp_path).heads()
 
@@ -277,24 +278,37 @@ def test_a_change_that_fails_before_the_manifest_has_not_happened(tmp_path, monk
     Catalog(tmp_path).put(A)
     before = sorted(p.name for p in tmp_path.iterdir())
 
-    def interrupted(folder, manifest):
+    def interrupted(change, manifest):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(catalog_module, "write_manifest", interrupted)
+    monkeypatch.setattr(Change, "publish", interrupted)
     with pytest.raises(KeyboardInterrupt):
         Catalog(tmp_path).put(B)
     assert sorted(p.name for p in tmp_path.iterdir()) == before
     assert same(Catalog(tmp_path).load("a"), A)
 
 
-def test_what_a_killed_writer_left_is_swept_by_the_next(tmp_path):
-    Catalog(tmp_path).put(A)
-    (tmp_path / ("0" * 32 + ".parquet")).write_bytes(b"half")
-    (tmp_path / ".x.partial").write_bytes(b"half")
+def test_what_a_killed_writer_left_is_swept_two_changes_later_and_nothing_else_is(tmp_path):
+    catalog = Catalog(tmp_path)
+    catalog.put(A)
+    left = Change(LocalFolder(tmp_path), catalog.manifest)
+    left.keep(b"half")
+    left._write(left._new_name(".partial"), b"half")
+    left._write(numbered(catalog.manifest.generation + 1), encode(catalog.manifest.next()))
+    foreign = [
+        tmp_path / ("0" * 32 + ".parquet"),
+        tmp_path / ".x.partial",
+        tmp_path / "catalog-00000077.json",
+    ]
+    for file in foreign:
+        file.write_bytes(b"mine")
     assert [h.name for h in Catalog(tmp_path).heads()] == ["a"]
     Catalog(tmp_path).put(B)
-    assert len(data_exists(tmp_path)) == 2
-    assert not list(tmp_path.glob(".*.partial"))
+    Catalog(tmp_path).put(B)
+    assert {f.name: f.read_bytes() for f in foreign} == dict.fromkeys((f.name for f in foreign), b"mine")
+    # Of ours: a, and b of this state and of the one before.
+    assert len(data_exists(tmp_path)) == 3 + 1
+    assert not list(tmp_path.glob("[!.]*.partial"))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,198 @@
+"""What a Parquet file says of itself: its footer and the headers of its pages, read before a page is decompressed.
+
+pyarrow ends the process where the footer of a damaged file promises columns that are not there, and takes the sizes in
+page headers as they are; so both are read here first. Only lengths and counts are: the rest is pyarrow's.
+
+References
+----------
+.. [1] Apache Parquet, ``parquet.thrift``; Apache Thrift, compact protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+MAGIC = b"PAR1"
+_MOST_DEPTH = 12
+_END_BYTES = 8  # length of the footer and the magic bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """Key-value metadata, tuples, and for each column of each row group what its pages hold."""
+
+    metadata: dict[bytes, bytes]
+    rows: int
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A column of a row group: its number, and what its page headers declare in all."""
+
+    column: int
+    values: int
+    uncompressed: int
+
+
+def read_footer(data: bytes, columns: int) -> Footer:
+    """The footer of a file of so many columns.
+
+    Raises
+    ------
+    ValueError
+        If it is not that of a Parquet file, or promises what the bytes of the file cannot hold.
+    """
+    if len(data) < 3 * len(MAGIC) or data[:4] != MAGIC or data[-4:] != MAGIC:
+        raise ValueError("it is no Parquet file, or cut short")
+    length = int.from_bytes(data[-_END_BYTES:-4], "little")
+    start = len(data) - _END_BYTES - length
+    if start < len(MAGIC):
+        raise ValueError("its footer is longer than the file")
+    whole = _Reader(data, start, len(data) - _END_BYTES).struct()
+    groups = _list(whole, 4)
+    chunks = [
+        _chunk(data, start, number, chunk)
+        for group in groups
+        for number, chunk in enumerate(_columns(group, columns))
+    ]
+    return Footer(
+        {_bytes(pair, 1): _bytes(pair, 2) for pair in _list(whole, 5)}, _count(whole, 3), tuple(chunks)
+    )
+
+
+def _columns(group: Any, columns: int) -> list[Any]:
+    found = _list(_as_struct(group), 1)
+    if len(found) != columns:
+        raise ValueError(f"a row group has {len(found)} columns, not {columns}")
+    return found
+
+
+def _chunk(data: bytes, most: int, number: int, chunk: Any) -> Chunk:
+    chunk = _as_struct(chunk)
+    if 1 in chunk:
+        raise ValueError("a column lies in another file")
+    about = _as_struct(chunk.get(3))
+    start = min(_count(about, n) for n in (9, 11) if n in about)
+    end = start + _count(about, 7)
+    if not len(MAGIC) <= start <= end <= most:
+        raise ValueError("a column lies outside the file")
+    values = uncompressed = 0
+    for page in _pages(data, start, end):
+        uncompressed += _count(page, 2)
+        values += max((_count(_as_struct(page[n]), 1) for n in (5, 8) if n in page), default=0)
+    return Chunk(number, max(values, _count(about, 5)), max(uncompressed, _count(about, 6)))
+
+
+def _pages(data: bytes, start: int, end: int) -> Iterator[dict[int, Any]]:
+    while start < end:
+        reader = _Reader(data, start, end)
+        page = reader.struct()
+        yield page
+        start = reader.at + _count(page, 3)
+    if start != end:
+        raise ValueError("a page is longer than its column")
+
+
+def _as_struct(value: Any) -> dict[int, Any]:
+    if type(value) is not dict:
+        raise ValueError("its footer is not one of Parquet's")
+    return value
+
+
+def _list(struct: dict[int, Any], number: int) -> list[Any]:
+    found = struct.get(number, [])
+    if type(found) is not list:
+        raise ValueError("its footer is not one of Parquet's")
+    return found
+
+
+def _bytes(struct: Any, number: int) -> bytes:
+    found = _as_struct(struct).get(number, b"")
+    if type(found) is not bytes:
+        raise ValueError("its footer is not one of Parquet's")
+    return found
+
+
+def _count(struct: dict[int, Any], number: int) -> int:
+    found = struct.get(number)
+    if type(found) is not int or found < 0:
+        raise ValueError("a size or count in it is missing or negative")
+    return found
+
+
+class _Reader:
+    """A struct of Thrift's compact protocol, as its fields by number."""
+
+    __slots__ = ("at", "data", "end")
+
+    def __init__(self, data: bytes, start: int, end: int) -> None:
+        self.data = data
+        self.at = start
+        self.end = end
+
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        if depth > _MOST_DEPTH:
+            raise ValueError("its footer is nested too deeply")
+        fields: dict[int, Any] = {}
+        number = 0
+        while (head := self._byte()) != 0:
+            number = number + (head >> 4) if head >> 4 else self._zigzag()
+            fields[number] = self._value(head & 15, depth)
+        return fields
+
+    def _value(self, kind: int, depth: int) -> Any:
+        match kind:
+            case 1 | 2:
+                return kind == 1
+            case 3:
+                return self._byte()
+            case 4 | 5 | 6:
+                return self._zigzag()
+            case 7:
+                return self._take(8)
+            case 8:
+                return self._take(self._varint())
+            case 9 | 10:
+                return self._values(depth)
+            case 12:
+                return self.struct(depth + 1)
+        raise ValueError("its footer has a field of no kind that Parquet uses")
+
+    def _values(self, depth: int) -> list[Any]:
+        head = self._byte()
+        size = self._varint() if head >> 4 == 15 else head >> 4
+        if size > self.end - self.at:
+            raise ValueError("a list in its footer is longer than the footer")
+        kind = head & 15
+        # In a list a boolean is a byte of its own.
+        return [self._byte() if kind in (1, 2) else self._value(kind, depth + 1) for _ in range(size)]
+
+    def _byte(self) -> int:
+        if self.at >= self.end:
+            raise ValueError("its footer is cut short")
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def _take(self, length: int) -> bytes:
+        if length > self.end - self.at:
+            raise ValueError("its footer is cut short")
+        self.at += length
+        return self.data[self.at - length : self.at]
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+            shift += 7
+            if shift > 63:
+                raise ValueError("a number in its footer is too long")
+
+    def _zigzag(self) -> int:
+        value = self._varint()
+        return value >> 1 ^ -(value & 1)
