@@ -90,7 +90,7 @@ class KeptSketches:
             from .maintain import build
 
             missing = found.plan_of_missing()
-            new = build(self.session.spark, missing, self.session.tables, self.session.listener)
+            new = build(self.session.own_spark, missing, self.session.tables, self.session.listener)
             if settings.cache:
                 self.keep(found.plan, dict(zip(found.missing, new, strict=True)))
         seconds = time.perf_counter() - started if found.missing else 0.0

@@ -90,6 +90,11 @@ class Session:
         return self._spark
 
     @property
+    def own_spark(self) -> SparkSession:
+        """The Spark session of ours in which the running statement works; the user's is left as it is."""
+        return self.tables.place().spark
+
+    @property
     def tables(self) -> Tables:
         """Registered tables and Spark's own, by name."""
         if self._tables is None:
@@ -149,10 +154,8 @@ class Session:
             With line, caret, reason and way out; see `errors`.
         """
         statement = parse_statement(text)
-        if isinstance(statement, (ApproximateSelect, EstimateRows, Explain)):
-            with self.tables.looked_up_once():
-                return self._run(statement)
-        return self._run(statement)
+        with self.tables.statement(text):
+            return self._run(statement)
 
     def _run(self, statement: Statement) -> Answer | DataFrame | None:
         match statement:
@@ -210,8 +213,9 @@ class Session:
                 text,
                 hint="SELECT APPROXIMATE ...",
             )
-        answer = SelectRun(self, statement, self._resolved(statement)).answer()
-        exact = self.exact(statement.sql, exact_sql or statement.select_sql)
+        with self.tables.statement(text):
+            answer = SelectRun(self, statement, self._resolved(statement)).answer()
+            exact = self.exact(statement.sql, exact_sql or statement.select_sql)
         from .compare import beside
 
         return beside(answer, exact)
@@ -227,7 +231,8 @@ class Session:
         statement = parse_statement(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery("only an approximate SELECT has a plan", "SKIMQL_NO_PLAN", text)
-        return SelectRun(self, statement, self._resolved(statement)).sketch_plan()
+        with self.tables.statement(text):
+            return SelectRun(self, statement, self._resolved(statement)).sketch_plan()
 
     def _create_sketches(self, statement: CreateSketches) -> Answer:
         from .standing import selects_of
@@ -279,15 +284,18 @@ class Session:
         """The result of `select_sql` as Spark runs it; `sql` is the statement, for errors."""
         from .exact import run_exact
 
-        self.tables.show_spark(select_sql)
-        return run_exact(self.spark, sql, select_sql, self.listener)
+        return run_exact(self.spark, sql, lambda: self._spark_sql(sql, select_sql), self.listener)
 
     def _pass_through(self, sql: str) -> DataFrame:
+        return self._spark_sql(sql, sql)
+
+    def _spark_sql(self, sql: str, text: str) -> DataFrame:
+        """What Spark makes of `text`, a part of the statement `sql`; raises ParseError where it refuses it."""
+        from .passed import run_by_spark
         from .spark import SPARK_FAULTS, first_line
 
-        self.tables.show_spark(sql)
         try:
-            return self.spark.sql(sql)
+            return run_by_spark(self.tables, self.spark, text)
         except SPARK_FAULTS as fault:
             raise ParseError(first_line(fault), "SKIMQL_SPARK_REFUSES", sql) from fault
 

@@ -247,7 +247,7 @@ class Keeper:
     ) -> tuple[Built, ...]:
         synopses = synopses_of(head, table, condition)
         frames = OneFrame(table, frame)
-        return build_synopses(self.session.spark, sql, head.seed, synopses, frames, self.session.listener)
+        return build_synopses(self.session.own_spark, sql, head.seed, synopses, frames, self.session.listener)
 
     def _appended(self, statement: AppendSketch) -> tuple[str, DataFrame, str | None]:
         """What APPEND reads: a name for it, its DataFrame, and the condition on it."""

@@ -50,7 +50,7 @@ class Workloads:
             raise taken_name(statement.sql, statement.name, f"CREATE OR REPLACE SKETCHES {name} ...")
         check_joins(statement, queries)
         session, settings = self.session, self.session.settings
-        known = gather_all(session.spark, session.tables, queries, session.statistics, session.listener)
+        known = gather_all(session.own_spark, session.tables, queries, session.statistics, session.listener)
         histograms = histograms_of(queries, known)
         standing = plan_workload_of(statement, queries, settings.seed, settings.sparse, histograms)
         relations = list(dict.fromkeys(r for row in known for r in row))
@@ -60,7 +60,7 @@ class Workloads:
             keys = [k for a in s.attributes for k in a.keys]
             refuse_unstable(statement.sql, (s.filter, s.weight.expression, *keys))
         started = time.perf_counter()
-        built = build(self.session.spark, plan, self.session.tables, self.session.listener)
+        built = build(self.session.own_spark, plan, self.session.tables, self.session.listener)
         sketches = [
             self._stored(statement, number, synopsis, plan.seed, one)
             for number, (synopsis, one) in enumerate(zip(plan.synopses, built, strict=True))
