@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from .isolation import Place, Places
+    from .source_state import Sources
 
 FORMATS = {
     ".parquet": "parquet",
@@ -39,11 +40,12 @@ COMPRESSIONS = {".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate"}
 
 @dataclass
 class _Running:
-    """A statement that runs: its text, where it works, and what it has found of Spark's tables."""
+    """A statement that runs: its text, where it works, and what it has found of tables."""
 
     text: str
     place: Place | None = None
     found: dict[str, DataFrame] = field(default_factory=dict)
+    sources: dict[str, Sources] = field(default_factory=dict)
 
 
 # The running statement of each mapping, by the identity of that; see `Tables.statement`.
@@ -100,6 +102,7 @@ class Tables(Mapping[str, TableSchema]):
         if not name.strip():
             raise DataError("a table needs a name", "SKIMQL_BAD_TABLE_NAME")
         frame = source if _is_frame(source) else self.read(name, str(source), options)
+        self._refuse_other_session(name, frame)
         path = (
             None
             if _is_frame(source) or self._is_spark_table(str(source), options)
@@ -112,6 +115,19 @@ class Tables(Mapping[str, TableSchema]):
         self._frames[name.lower()] = (name, frame)
         kept = {k: v if isinstance(v, (bool, int, float, str)) else str(v) for k, v in options.items()}
         self._known[name.lower()] = KnownTable(schema_of(name, frame), path, kept, _stamp(path))
+
+    def _refuse_other_session(self, name: str, frame: DataFrame) -> None:
+        """Refuse a DataFrame of a session that reads it by other settings than ours."""
+        from .meaning import late_differences
+
+        names = late_differences(frame, self._spark)
+        if names:
+            raise DataError(
+                f"table {name}: the DataFrame is of another Spark session, and would not mean the same in this one:"
+                f" {', '.join(names)} differ{'s' if len(names) == 1 else ''}",
+                "SKIMQL_OTHER_SESSION",
+                hint="skimql.Session(frame.sparkSession)",
+            )
 
     def origin(self, name: str) -> tuple[str, str]:
         """Where a table's tuples lie: ("file", path), ("catalog", Spark's name), or ("frame", "")."""
@@ -144,6 +160,17 @@ class Tables(Mapping[str, TableSchema]):
             If the catalog remembers a table that cannot be read any more.
         """
         return self.place().moved(self._user_frame(name))
+
+    def sources(self, name: str) -> Sources:
+        """What a table is read from; looked at once in a statement."""
+        from .source_state import sources_of
+
+        running = _RUNNING.get().get(id(self))
+        known = None if running is None else running.sources.get(name)
+        found = known or sources_of(self._user_frame(name))
+        if running is not None:
+            running.sources[name] = found
+        return found
 
     def _user_frame(self, name: str) -> DataFrame:
         if name.lower() not in self._frames:
@@ -237,6 +264,7 @@ class Tables(Mapping[str, TableSchema]):
         running = _RUNNING.get().get(id(self))
         if running is not None:
             running.found.pop(name, None)
+            running.sources.pop(name, None)
         with contextlib.suppress(*SPARK_FAULTS):
             self._spark.catalog.refreshTable(_quoted(name))
 

@@ -15,7 +15,7 @@ from .answer import Answer
 from .catalog.file import StoredSketch
 from .catalog.form import Head, Measure
 from .catalog.manifest import StoredWorkload
-from .eaten import eaten
+from .eaten import eaten_table
 from .making import now, refuse_unstable, stored, typed
 from .partial import Built, Tally
 from .standing import check_joins, histograms_of, plan_workload_of, workload_json
@@ -124,6 +124,5 @@ class Workloads:
             cell=synopsis.cell,
         )
         head = typed(draft, tables, self.session.memory.circumstances(), statement.sql, compared=True)
-        source = tables.known(synopsis.table).source or synopsis.table
-        helping = eaten(source, True, None, tables.frame(synopsis.table))
+        helping = eaten_table(tables, synopsis.table, tables.frame(synopsis.table))
         return stored(replace(head, eaten=(helping,)), (built,))

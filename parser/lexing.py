@@ -29,6 +29,18 @@ def identifiers(sql: str) -> frozenset[str]:
     return frozenset(name.lower() for name in found if name)
 
 
+def with_quoted_names(sql: str) -> str:
+    """The text with backticks for the double quotes that stand around names, where Spark reads those so."""
+
+    def piece(found: re.Match[str]) -> str:
+        text = found.group()
+        if not text.startswith('"'):
+            return text
+        return "`" + text[1:-1].replace('""', '"').replace("`", "``") + "`"
+
+    return _PIECE.sub(piece, sql)
+
+
 @cache
 def grammar(name: str, lexer: str = "contextual") -> Lark:
     """The parser of ``grammar/<name>.lark``, built at first use."""

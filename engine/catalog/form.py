@@ -33,10 +33,33 @@ class EatenFile:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceState:
+    """What a table of Spark's, a view or a DataFrame was when it was read, beside its files.
+
+    Attributes
+    ----------
+    kind : str
+        "table" for a plain table of Spark's catalog, else "other".
+    plan : str or None
+        What tells its plan from another: that of a view that was replaced, say; None of a plain table.
+    roots : tuple of str or None
+        The local folders of which the files were all that it had; None where that cannot be said.
+    complete : bool
+        Whether its files, plan and versions tell every change of it.
+    """
+
+    kind: str
+    plan: str | None
+    roots: tuple[str, ...] | None
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Eaten:
     """One helping: the table or path it came from, the condition on it, and what was there.
 
-    `snapshot` is the version of the table, where its source tells one.
+    `snapshot` is the version of the table, where its source tells one; `state` is that of what Spark knows by name,
+    None of files and of what an earlier SkimQL has read.
     """
 
     source: str
@@ -45,6 +68,7 @@ class Eaten:
     files: tuple[EatenFile, ...]
     snapshot: str | None
     at: str
+    state: SourceState | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +127,8 @@ class Head:
         The last batch of a stream that it has.
     program : str
         What wrote it.
+    settings : tuple of (str, str)
+        Other settings of Spark at that time that change what a text means, those off their defaults.
     cell : tuple of int
         The parts of its attributes' domains that its tuples lie in, as in `Synopsis`: only together with the other
         cells of its workload does it stand for the virtual relation.
@@ -132,6 +158,7 @@ class Head:
     last_batch_id: int | None = None
     program: str = ""
     cell: tuple[int, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
 
     @property
     def weights(self) -> tuple[Weight, ...]:
@@ -215,6 +242,7 @@ def to_json(head: Head) -> dict[str, Any]:
                 "files": [[f.path, f.size, f.modified] for f in e.files],
                 "snapshot": e.snapshot,
                 "at": e.at,
+                **({} if e.state is None else {"state": _state_json(e.state)}),
             }
             for e in head.eaten
         ],
@@ -224,6 +252,16 @@ def to_json(head: Head) -> dict[str, Any]:
         "kept_by": head.kept_by,
         "last_batch_id": head.last_batch_id,
         **({"cell": list(head.cell)} if head.cell else {}),
+        **({"settings": dict(head.settings)} if head.settings else {}),
+    }
+
+
+def _state_json(state: SourceState) -> dict[str, Any]:
+    return {
+        "kind": state.kind,
+        "plan": state.plan,
+        "roots": None if state.roots is None else list(state.roots),
+        "complete": state.complete,
     }
 
 
@@ -288,6 +326,7 @@ def _head(data: Mapping[str, Any]) -> Head:
         last_batch_id=data["last_batch_id"],
         program=_text(data["program"]),
         cell=tuple(int(part) for part in data.get("cell", ())),
+        settings=tuple(sorted((_text(n), _text(v)) for n, v in data.get("settings", {}).items())),
     )
 
 
@@ -306,7 +345,22 @@ def _measure(data: Mapping[str, Any]) -> Measure:
 def _eaten(data: Mapping[str, Any]) -> Eaten:
     files = tuple(EatenFile(_text(p), size, modified) for p, size, modified in data["files"])
     return Eaten(
-        _text(data["source"]), bool(data["is_table"]), data["condition"], files, data["snapshot"], data["at"]
+        _text(data["source"]),
+        bool(data["is_table"]),
+        data["condition"],
+        files,
+        data["snapshot"],
+        data["at"],
+        None if data.get("state") is None else _source_state(data["state"]),
+    )
+
+
+def _source_state(data: Mapping[str, Any]) -> SourceState:
+    return SourceState(
+        _text(data["kind"]),
+        None if data["plan"] is None else _text(data["plan"]),
+        None if data["roots"] is None else _texts(data["roots"]),
+        data["complete"] is True,
     )
 
 

@@ -80,6 +80,8 @@ class Manifest:
         By lower-cased name.
     ansi, time_zone : bool, str or None
         Of the last Spark session that wrote here; None before the first.
+    settings : tuple of (str, str)
+        Its other settings that change what a text means, those off their defaults.
     """
 
     generation: int = 0
@@ -88,6 +90,7 @@ class Manifest:
     workloads: Mapping[str, StoredWorkload] = field(default_factory=dict)
     ansi: bool | None = None
     time_zone: str | None = None
+    settings: tuple[tuple[str, str], ...] = ()
 
     def next(self, **changes: Any) -> Manifest:
         """The following state."""
@@ -139,6 +142,7 @@ def encode(manifest: Manifest) -> bytes:
         "generation": manifest.generation,
         "ansi": manifest.ansi,
         "time_zone": manifest.time_zone,
+        **({"settings": dict(manifest.settings)} if manifest.settings else {}),
         "sketches": {
             name: {
                 "file": e.file,
@@ -204,6 +208,7 @@ def _manifest(content: Mapping[str, Any], where: str) -> Manifest:
         },
         content["ansi"],
         content["time_zone"],
+        tuple(sorted((str(n), str(v)) for n, v in content.get("settings", {}).items())),
     )
 
 
