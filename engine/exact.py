@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from ..errors import DataError, ParseError
+from ..errors import DataError
 from .answer import Answer
 from .jobs import ProgressListener, run_job
 from .spark import SPARK_FAULTS, first_line
 
 
 def run_exact(
-    spark: SparkSession, sql: str, select_sql: str, listener: ProgressListener | None = None
+    spark: SparkSession,
+    sql: str,
+    select: Callable[[], DataFrame],
+    listener: ProgressListener | None = None,
 ) -> Answer:
-    """Run `select_sql` and keep its whole result.
+    """Run what `select` makes of the statement `sql`, and keep its whole result.
 
     Raises
     ------
-    ParseError
-        If Spark cannot parse or resolve the text.
+    SkimqlError
+        As `select`.
     DataError
         If the run fails.
     """
     started = time.perf_counter()
-    try:
-        frame = spark.sql(select_sql)
-    except SPARK_FAULTS as fault:
-        raise ParseError(first_line(fault), "SKIMQL_SPARK_REFUSES", sql) from fault
+    frame = select()
     try:
         table = run_job(spark, "exact answer", frame.toArrow, listener)
     except SPARK_FAULTS as fault:

@@ -50,10 +50,19 @@ class OneFrame:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What the running Spark session decides: ANSI mode and time zone."""
+    """What the running Spark session decides: ANSI mode, time zone, and other settings as `meaning_of` tells them."""
 
     ansi: bool
     time_zone: str
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def fit(self, head: Head) -> bool:
+        """Whether a kept sketch was made under such settings, as far as they matter to it."""
+        return (
+            head.ansi == self.ansi
+            and (not head.zoned or head.time_zone == self.time_zone)
+            and head.settings == self.settings
+        )
 
 
 def now() -> str:
@@ -200,6 +209,7 @@ def typed(
         columns=columns,
         ansi=circumstances.ansi,
         time_zone=circumstances.time_zone,
+        settings=circumstances.settings,
         zoned=is_zoned(expressions, (t for a in attributes for t in a.key_types), columns),
     )
 

@@ -58,7 +58,7 @@ class SelectRun:
             from .groups import GroupedRun
 
             session = self.session
-            run = GroupedRun(session.spark, session.tables, self.typed, self._routed, session.listener)
+            run = GroupedRun(session.own_spark, session.tables, self.typed, self._routed, session.listener)
             return self._as_asked(self._finished(run.answer()))
         if self.query.empty:
             return replace(nothing_joins(self.query), bounds=self.settings.bounds)
@@ -145,7 +145,7 @@ class SelectRun:
         from .statistics import gather, heaviest_keys
 
         session = self.session
-        known = gather(session.spark, session.tables, self.typed, session.statistics, session.listener)
+        known = gather(session.own_spark, session.tables, self.typed, session.statistics, session.listener)
         return SkimmedJoin(supply.plan, supply.built, heaviest_keys(known))
 
     def _built(self) -> Supply:
@@ -159,7 +159,7 @@ class SelectRun:
         plan, built, notes = built_within(
             self.typed,
             lambda too_large: chosen(self.typed, self._routed, too_large),
-            lambda plan, most: build(session.spark, plan, session.tables, session.listener, most),
+            lambda plan, most: build(session.own_spark, plan, session.tables, session.listener, most),
         )
         seconds = time.perf_counter() - started
         if self.settings.cache:
@@ -195,7 +195,7 @@ class SelectRun:
 
         session = self.session
         return SampleRun(
-            session.spark, session.tables, self.typed, self.settings, self.exact, session.listener
+            session.own_spark, session.tables, self.typed, self.settings, self.exact, session.listener
         )
 
     def _planned_run(self) -> PlannedRun:
@@ -203,7 +203,7 @@ class SelectRun:
 
         session = self.session
         return PlannedRun(
-            session.spark,
+            session.own_spark,
             session.tables,
             self.typed,
             self.settings,

@@ -15,7 +15,7 @@ from .answer import Answer
 from .catalog.file import StoredSketch
 from .catalog.form import Head, Measure
 from .catalog.manifest import StoredWorkload
-from .eaten import eaten
+from .eaten import eaten_table
 from .making import now, refuse_unstable, stored, typed
 from .partial import Built, Tally
 from .standing import check_joins, histograms_of, plan_workload_of, workload_json
@@ -53,7 +53,7 @@ class Workloads:
         self._refuse_overwriting(statement)
         check_joins(statement, queries)
         session, settings = self.session, self.session.settings
-        known = gather_all(session.spark, session.tables, queries, session.statistics, session.listener)
+        known = gather_all(session.own_spark, session.tables, queries, session.statistics, session.listener)
         histograms = histograms_of(queries, known)
         standing = plan_workload_of(statement, queries, settings.seed, settings.sparse, histograms)
         relations = list(dict.fromkeys(r for row in known for r in row))
@@ -63,7 +63,7 @@ class Workloads:
             keys = [k for a in s.attributes for k in a.keys]
             refuse_unstable(statement.sql, (s.filter, s.weight.expression, *keys))
         started = time.perf_counter()
-        built = build(self.session.spark, plan, self.session.tables, self.session.listener)
+        built = build(self.session.own_spark, plan, self.session.tables, self.session.listener)
         sketches = [
             self._stored(statement, number, synopsis, plan.seed, one)
             for number, (synopsis, one) in enumerate(zip(plan.synopses, built, strict=True))
@@ -143,6 +143,5 @@ class Workloads:
             cell=synopsis.cell,
         )
         head = typed(draft, tables, self.session.memory.circumstances(), statement.sql, compared=True)
-        source = tables.known(synopsis.table).source or synopsis.table
-        helping = eaten(source, True, None, tables.frame(synopsis.table))
+        helping = eaten_table(tables, synopsis.table, tables.frame(synopsis.table))
         return stored(replace(head, eaten=(helping,)), (built,))

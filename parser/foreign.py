@@ -7,7 +7,7 @@ made the file may have written anything; let through is what reads columns of th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
@@ -99,7 +99,7 @@ def refuse_foreign_type(name: str) -> None:
         raise _refused("it is no type of keys", name)
 
 
-def _called(tokens: list[Token]) -> Iterator[str]:
+def _called(tokens: Sequence[Token]) -> Iterator[str]:
     """Names of the functions that are called, with what qualifies them."""
     for index, token in enumerate(tokens[:-1]):
         if tokens[index + 1].text != "(" or token.token_type in (TokenType.L_PAREN, TokenType.COMMA):

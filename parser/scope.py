@@ -160,7 +160,7 @@ class Scope:
     def table(self, name: str) -> TableSchema | None:
         """A table of the schema, whatever the case of its name."""
         found = self.schema.get(name) or self.schema.get(name.lower())
-        return found or next((t for k, t in self.schema.items() if k.lower() == name.lower()), None)
+        return found or next((self.schema.get(k) for k in self.schema if k.lower() == name.lower()), None)
 
     def find(self, name: str, relations: list[Relation] | None = None) -> list[tuple[Relation, Output]]:
         """Every column of that name, in order."""
