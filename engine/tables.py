@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 from ..errors import DataError
 from ..parser.join_graph import Column, TableSchema
 from .catalog.catalog import Catalog
+from .catalog.folder import local_path
 from .catalog.manifest import KnownTable
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ class Tables(Mapping[str, TableSchema]):
         """
         if not name.strip():
             raise DataError("a table needs a name", "SKIMQL_BAD_TABLE_NAME")
+        if not _is_frame(source):
+            local_path(str(source))
         frame = source if _is_frame(source) else self.read(name, str(source), options)
         path = (
             None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ..errors import DataError
-from .catalog.folder import Folder, LocalFolder, open_folder
+from .catalog.folder import Folder, LocalFolder, local_path, open_folder
 
 
 def write_new(path: str, data: bytes, sql: str, place: tuple[int, int]) -> None:
@@ -49,5 +47,5 @@ def _split(path: str) -> tuple[Folder, str]:
     if "://" in path:
         parent, _, name = path.rpartition("/")
         return open_folder(parent), name
-    local = Path(path).expanduser()
+    local = local_path(path)
     return open_folder(local.parent), local.name

@@ -94,7 +94,7 @@ class Workloads:
         text, gathered = workload.plans["stages"], workload.plans.get("gathered_at")
         if gathered is not None:
             text += f"\nthe statistics are {max(time.time() - gathered, 0.0):,.0f} s old"
-        return Answer(("plan",), ((text,),), exact=True)
+        return Answer(("plan",), ((text,),), exact=True, is_text=True)
 
     def _stored(
         self, statement: CreateSketches, number: int, synopsis: Synopsis, seed: int, built: Built
