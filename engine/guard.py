@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import BudgetExceeded, UnknownName, UnsupportedQuery
-from .answer import Answer, format_cell
+from .answer import Answer
+from .shown import format_cell
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -188,7 +188,7 @@ class Session:
                 return SelectRun(self, statement, self._resolved(statement)).answer()
             case EstimateRows():
                 rows = resolve_rows(statement, self.tables, ansi=self._ansi())
-                return SelectRun(self, statement.select, rows).answer()
+                return SelectRun(self, statement.select, rows, counts_rows=True).answer()
             case CreateSketches():
                 return self._create_sketches(statement)
             case ExplainSketches():
@@ -196,7 +196,7 @@ class Session:
 
                 return Workloads(self).explain(statement)
             case Explain():
-                return Answer(("plan",), ((self._explained(statement),),), exact=True)
+                return Answer(("plan",), ((self._explained(statement),),), exact=True, is_text=True)
             case ExactSelect():
                 return self.exact(statement.sql, statement.select_sql)
             case SetOption():

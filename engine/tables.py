@@ -19,6 +19,7 @@ from ..errors import DataError
 from ..parser.join_graph import Column, TableSchema
 from ..parser.lexing import identifiers
 from .catalog.catalog import Catalog
+from .catalog.folder import local_path
 from .catalog.manifest import KnownTable
 
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ class Tables(Mapping[str, TableSchema]):
         """
         if not name.strip():
             raise DataError("a table needs a name", "SKIMQL_BAD_TABLE_NAME")
+        if not _is_frame(source):
+            local_path(str(source))
         frame = source if _is_frame(source) else self.read(name, str(source), options)
         self._refuse_other_session(name, frame)
         path = (

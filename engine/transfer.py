@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ..errors import DataError
 from .catalog import disk
-from .catalog.folder import Folder, LocalFolder, open_folder
+from .catalog.folder import Folder, LocalFolder, local_path, open_folder
 from .catalog.secrets import redacted
 
 
@@ -66,5 +64,5 @@ def _split(path: str) -> tuple[Folder, str]:
     if "://" in path:
         parent, _, name = path.rpartition("/")
         return open_folder(parent), name
-    local = Path(path).expanduser()
+    local = local_path(path)
     return open_folder(local.parent), local.name

@@ -97,7 +97,7 @@ class Workloads:
         text, gathered = workload.plans["stages"], workload.plans.get("gathered_at")
         if gathered is not None:
             text += f"\nthe statistics are {max(time.time() - gathered, 0.0):,.0f} s old"
-        return Answer(("plan",), ((printable(text),),), exact=True)
+        return Answer(("plan",), ((printable(text),),), exact=True, is_text=True)
 
     def _refuse_overwriting(self, statement: CreateSketches) -> None:
         """Refuse a name whose sketches would take those of others; how many there will be is not known yet."""

@@ -12,6 +12,7 @@ from .expressions import BOUNDS, Aggregated, Constant, Expression, Grouped, Oper
 from .fragment import Fragment
 from .join_graph import Aggregate, Feature, Group, Item, Order, Span
 from .relations import Join
+from .result_types import type_of
 from .scope import EXACT, Scope, columns_of
 
 _BINARY: dict[type[exp.Expr], str] = {
@@ -127,7 +128,7 @@ class Results:
 
     def _read_item(self, item: exp.Expr) -> None:
         inner = item.this if isinstance(item, exp.Alias) else item
-        name = self._free(item.alias if isinstance(item, exp.Alias) else default_name(inner, self.scope))
+        name = self._free(self._name(item))
         bare = inner.unnest()
         if is_aggregate(bare):
             value: Expression = Aggregated(len(self.aggregates))
@@ -136,11 +137,17 @@ class Results:
             value = self._value(inner)
             if has_aggregate(value):
                 self._feature("expression over aggregates", inner)
-        self.items.append(Item(name, value, self.scope.span_of(item)))
+        self.items.append(Item(name, value, self.scope.span_of(item), type_of(inner, self.scope)))
+
+    def _name(self, item: exp.Expr) -> str:
+        """The name that an item gives itself, or has by its text."""
+        return item.alias if isinstance(item, exp.Alias) else default_name(item, self.scope)
 
     def _free(self, name: str) -> str:
         """The name, numbered if an earlier item has it: result columns are looked up by name."""
         taken = {i.name.lower() for i in self.items}
+        if name.lower() in taken:
+            taken |= {self._name(item).lower() for item in self.select.expressions}
         free, number = name, 2
         while free.lower() in taken:
             free, number = f"{name}_{number}", number + 1

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .accumulate import EXACT_IN_FLOAT
 from .agms import AgmsSketch, join_averages
 from .collision import collision_free_rows
 from .convolution import ConvolutionSketch, join_rows
@@ -30,6 +31,7 @@ from .sparse import SparseFirstSketch
 
 AnySketch = LinearSketch[Any] | SparseFirstSketch[Any]
 NOTHING_MATCHES = "no rows match"
+ROUNDING = 2.0**-50  # of a product of counters, relative
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,10 @@ def sum_estimate(
     rows, counters = _rows(terms, edges, _fewest_rows(terms))
     free = _free_rows(terms, edges, counters, confidence)
     if free is not None and _agree(rows[free]):
-        return Estimate(rows[free][0], rows[free][0], rows[free][0], confidence, True, "measured")
+        value = float(rows[free][0])
+        # Whole numbers beyond 2^53 are rounded by the doubles of the rows.
+        slack = 0.0 if abs(value) < EXACT_IN_FLOAT else abs(value) * ROUNDING
+        return Estimate(value, value - slack, value + slack, confidence, True, "measured")
     estimate = median_interval(rows, confidence, _basis(terms))
     return clip(uncertified(estimate, *collapse_notes(counters)), low_bound, high_bound)
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +33,7 @@ class Estimate:
     Parameters
     ----------
     value : float or int
-        The estimate; an int only where it is exact. NaN if nothing can be said.
+        The estimate; an int (or a Fraction) only where it is exact. NaN if nothing can be said.
     low, high : float or int
         The interval, `low` <= `high`.
     confidence : float
@@ -69,9 +71,10 @@ class Estimate:
         return self.basis == "exact"
 
 
-def exact(value: float) -> Estimate:
+def exact(value: float | Fraction) -> Estimate:
     """A value known exactly, with an interval of no width."""
-    return Estimate(value, value, value, 1.0, True, "exact")
+    number = cast(float, value)  # a Fraction computes with floats as an int does
+    return Estimate(number, number, number, 1.0, True, "exact")
 
 
 def order_rank(rows: int, confidence: float) -> int:
