@@ -79,8 +79,8 @@ def plain_value(value: Tree[Token]) -> str:
     tokens = list(tokens_of(value))
     if tokens[0].type == "TEXT":
         return unquote(tokens[0].value)
-    separator = "" if tokens[0].type == "SIGN" else " "
-    return separator.join(t.value for t in tokens)
+    sign = tokens[0].value if tokens[0].type == "SIGN" else ""
+    return sign + " ".join(t.value for t in tokens[1 if sign else 0 :])
 
 
 def unquote(literal: str) -> str:
