@@ -234,6 +234,10 @@ class Scope:
         """
         self._refuse_parts(node)
         first, last = self.source.token_range(node)
+        if last == 0 and self.source.tokens[0].text.upper() in ("SELECT", "WITH"):
+            # The statement's own first word is the place of what sqlglot gives none.
+            message = f"{node.sql(dialect='spark')} cannot stand here"
+            raise self.fault(message, "SKIMQL_UNSUPPORTED_FUNCTION", node, EXACT)
         replaced: dict[int, tuple[int, Fragment]] = {}
         for column in columns_of(node):
             output, used = self.resolve(column)
