@@ -34,7 +34,7 @@ _BINARY: dict[type[exp.Expr], str] = {
 }
 
 
-@dataclass(slots=True)
+@dataclass
 class Results:
     """Reads what a SELECT shows; aggregates and features are collected on the way."""
 
