@@ -7,7 +7,7 @@ made the file may have written anything; let through is what reads columns of th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
@@ -86,7 +86,7 @@ def refuse_foreign(expression: str) -> None:
     if source.sql != expression:
         raise _refused("it has comments", expression)
     for node in source.tree.walk():
-        if isinstance(node, (exp.Query, exp.Exists, exp.Placeholder, exp.Parameter, exp.Window, exp.Star)):
+        if isinstance(node, (exp.Query, exp.Placeholder, exp.Parameter, exp.Window, exp.Star)):
             raise _refused("it reads more than the columns of its table", expression)
     for name in _called(source.tokens):
         if name not in _KNOWN:
@@ -99,7 +99,7 @@ def refuse_foreign_type(name: str) -> None:
         raise _refused("it is no type of keys", name)
 
 
-def _called(tokens: list[Token]) -> Iterator[str]:
+def _called(tokens: Sequence[Token]) -> Iterator[str]:
     """Names of the functions that are called, with what qualifies them."""
     for index, token in enumerate(tokens[:-1]):
         if tokens[index + 1].text != "(" or token.token_type in (TokenType.L_PAREN, TokenType.COMMA):
