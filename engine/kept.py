@@ -179,7 +179,10 @@ class KeptSketches:
             if not asked_in(workload.plans, query):
                 continue
             heads = self.catalog.members(workload)
-            plan = plan_from(workload.plans, query, heads)
+            try:
+                plan = plan_from(workload.plans, query, heads)
+            except ValueError as fault:
+                raise self.catalog.unlike_planned(workload) from fault
             if plan is None:
                 continue
             circumstances = self.session.memory.circumstances()

@@ -16,6 +16,7 @@ from ..parser.join_graph import Query
 from ..parser.statement import ApproximateSelect, PassThrough, parse_statement
 from ..parser.syntax import CreateSketches, Part
 from .catalog.form import Head
+from .planned_use import check_plan
 
 if TYPE_CHECKING:
     from ..optimizer.relation import RelationStatistics
@@ -65,6 +66,11 @@ def plan_from(workload: Any, query: Query, heads: Sequence[Head]) -> Plan | None
         With every `key_types` known.
     heads : sequence of Head
         The sketches of the workload, in the order in which its plans number them.
+
+    Raises
+    ------
+    ValueError
+        If they are not those that the plan was made for.
     """
     question = _question(query)
     found = next((q for q in workload["queries"] if q["question"] == question), None)
@@ -92,7 +98,9 @@ def plan_from(workload: Any, query: Query, heads: Sequence[Head]) -> Plan | None
     tables = dict.fromkeys(s.table for s in synopses)
     scans = tuple(Scan(t, tuple(i for i, s in enumerate(synopses) if s.table == t)) for t in tables)
     everyone = tuple(range(len(query.graph.vertices)))
-    return Plan(query, heads[0].seed, synopses, scans, edges, aggregates, everyone)
+    plan = Plan(query, heads[0].seed, synopses, scans, edges, aggregates, everyone)
+    check_plan(plan, query)
+    return plan
 
 
 def selects_of(statement: CreateSketches) -> list[ApproximateSelect]:

@@ -69,6 +69,8 @@ def mutated(value: Any, draw: random.Random) -> Any:
     whole = copy.deepcopy(value)
     for _ in range(draw.choice((1, 1, 1, 2, 3))):
         places = list(_places(whole))
+        if not places:
+            break
         holder, key = draw.choice(places)
         match draw.randrange(8):
             case 0:
@@ -144,7 +146,10 @@ def arrays_table(arrays: Mapping[str, np.ndarray], draw: random.Random, hostile:
             case 6 if integers[at]:
                 integers[at] = [draw.choice((-(1 << 63), (1 << 63) - 1, 0, 5)) for _ in integers[at]]
             case _:
-                integers[at], doubles[at] = doubles[at], integers[at]
+                # As many values in the wrong column.
+                whole, real = integers[at], doubles[at]
+                integers[at] = None if real is None else [0 for _ in real]
+                doubles[at] = None if whole is None else list(map(float, whole))
     columns = {
         "array": pa.array(names, pa.string()),
         "row": pa.array(numbers, pa.int32()),

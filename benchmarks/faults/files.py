@@ -67,7 +67,7 @@ def run(tries: int, seed: int, folder: Path) -> Record:
             with record.trying(what):
                 import_and_ask(folder, data)
         else:
-            data, what = signed(mutated(whole, draw)), f"manifest {number} of seed {seed}"
+            data, what = signed(_hostile_manifest(whole, draw)), f"manifest {number} of seed {seed}"
             for name in ("catalog.json", *(p.name for p in home.glob("catalog-*.json"))):
                 (home / name).write_bytes(data)
             with record.trying(what):
@@ -76,6 +76,17 @@ def run(tries: int, seed: int, folder: Path) -> Record:
                 shutil.rmtree(home)
                 begun(home, sketches)
     return record
+
+
+def _hostile_manifest(whole: Any, draw: random.Random) -> Any:
+    """A manifest that is wrong anywhere, or in how it says that a workload answers."""
+    if draw.random() < 0.6:
+        return mutated(whole, draw)
+    copied = json.loads(json.dumps(whole))
+    query = copied["workloads"]["w"]["plans"]["queries"][0]
+    part = draw.choice(("edges", "aggregates"))
+    query[part] = mutated(query[part], draw)
+    return copied
 
 
 def import_and_ask(folder: Path, data: bytes) -> None:

@@ -110,11 +110,15 @@ class Catalog:
             or not same
             or any(h.group.lower() != workload.name.lower() or len(h.measures) != 1 for h in heads)
         ):
-            raise CorruptSketch(
-                f"the sketches {workload.name} in {self.where} are not those that they were planned as",
-                hint=f"CREATE OR REPLACE SKETCHES {workload.name} ...",
-            )
+            raise self.unlike_planned(workload)
         return heads
+
+    def unlike_planned(self, workload: StoredWorkload) -> CorruptSketch:
+        """The error for a workload whose sketches and plans do not belong together."""
+        return CorruptSketch(
+            f"the sketches {workload.name} in {self.where} are not those that they were planned as",
+            hint=f"CREATE OR REPLACE SKETCHES {workload.name} ...",
+        )
 
     def load(self, name: str, most_bytes: int = MOST_BYTES) -> StoredSketch:
         """A sketch with its arrays, verified.

@@ -119,7 +119,10 @@ def decode(data: bytes, where: str, most_bytes: int = MOST_BYTES) -> StoredSketc
     understood = from_json(_parsed(head, where), where)
     try:
         declared = declared_arrays(understood, _parsed(listed, where))
-        _refuse_large(understood, declared, most_bytes, where)
+    except (KeyError, ValueError) as fault:
+        raise CorruptSketch(f"{where}: its arrays are not those that its metadata need ({fault})") from fault
+    _refuse_large(understood, declared, most_bytes, where)
+    try:
         check_footer(footer, declared)
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         check_schema(file.schema_arrow)
