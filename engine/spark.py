@@ -17,11 +17,11 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from ..errors import EnvironmentFault
+from ..errors import DataError, EnvironmentFault, SkimqlError
 
 # What Spark raises: its own errors, and Java's where it has no class of its own for them.
 SPARK_FAULTS = (PySparkException, Py4JJavaError)
@@ -189,6 +189,28 @@ exec '{real}' "$@"
         wrapper.write_text(script)
         wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
     return wrapper
+
+
+def explained(fault: Exception, sql: str) -> SkimqlError | None:
+    """What a fault of Spark's means for a statement, as an error of ours; None of other faults."""
+    if isinstance(fault, (Py4JNetworkError, ConnectionError)):
+        return EnvironmentFault(
+            "Spark's JVM does not answer any more",
+            "SKIMQL_SPARK_GONE",
+            sql,
+            hint="a new Spark session; more memory",
+        )
+    if not isinstance(fault, SPARK_FAULTS):
+        return None
+    said = first_line(fault)
+    for words, hint in (
+        ("OutOfMemoryError", "a larger spark.driver.memory or spark.executor.memory"),
+        ("Java heap space", "a larger spark.driver.memory or spark.executor.memory"),
+        ("No space left on device", "room in Spark's temporary folder, spark.local.dir"),
+    ):
+        if words in str(fault):
+            return EnvironmentFault(f"Spark failed: {said}", "SKIMQL_SPARK_FAILED", sql, hint=hint)
+    return DataError(f"Spark failed: {said}", "SKIMQL_SPARK_FAILED", sql)
 
 
 def first_line(fault: BaseException) -> str:
