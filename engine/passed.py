@@ -6,25 +6,29 @@ import re
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ..parser.script import without_comments
 from .isolation import forget_file_lists, moved, quoted, user_frame
 from .spark import SPARK_FAULTS
 from .tables import Tables
 
 _NAME = r"(?P<name>`(?:[^`]|``)+`|\w+)"
 # Statements that make something of a SELECT; a view among them belongs to the user's session.
-_MADE = re.compile(r"\s*(?:CREATE|REPLACE|CACHE)\b.*?\bAS\b(?P<select>.*)", re.IGNORECASE | re.DOTALL)
+_MADE = re.compile(
+    r"(?:(?:CREATE|REPLACE)\s+(?:\w+\s+){0,4}?(?:TABLE|VIEW)|CACHE)\b.*?\bAS\b(?P<select>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
 _VIEW = re.compile(
-    r"\s*(?:CREATE\s+(?:OR\s+REPLACE\s+)?(?P<everywhere>GLOBAL\s+)?TEMP(?:ORARY)?\s+VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?"
+    r"(?:CREATE\s+(?:OR\s+REPLACE\s+)?(?P<everywhere>GLOBAL\s+)?TEMP(?:ORARY)?\s+VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?"
     rf"|CACHE\s+(?:LAZY\s+)?TABLE\s+){_NAME}",
     re.IGNORECASE,
 )
 # Statements that change the user's session or what a name stands for, whatever they name.
 _THEIRS = re.compile(
-    r"\s*(?:SET|RESET|USE|DECLARE|DROP|ALTER|TRUNCATE|ADD|LIST|MSCK|COMMENT|GRANT|REVOKE|CREATE|REPLACE)\b",
+    r"(?:SET|RESET|USE|DECLARE|DROP|ALTER|TRUNCATE|ADD|LIST|MSCK|COMMENT|GRANT|REVOKE|CREATE|REPLACE)\b",
     re.IGNORECASE,
 )
 _READS = re.compile(r"[\s(]*(?:SELECT|WITH|VALUES|FROM|TABLE|EXPLAIN|DESC|DESCRIBE|SHOW)\b", re.IGNORECASE)
-_LISTS = re.compile(r"\s*SHOW\s+(?:TABLES|VIEWS)\b", re.IGNORECASE)
+_LISTS = re.compile(r"SHOW\s+(?:TABLES|VIEWS)\b", re.IGNORECASE)
 
 
 def run_by_spark(tables: Tables, spark: SparkSession, text: str) -> DataFrame:
@@ -37,11 +41,12 @@ def run_by_spark(tables: Tables, spark: SparkSession, text: str) -> DataFrame:
     DataError
         If Spark misses a table that the catalog remembers, and that cannot be read any more.
     """
-    made = _MADE.match(text)
-    named = tables.named_in(made["select"] if made else text)
-    if _LISTS.match(text):
-        named = tables.declared()
-    if not named or (made is None and _THEIRS.match(text)):
+    visible = without_comments(text)[0].strip()
+    made = _MADE.match(visible)
+    named = tables.named_in(made["select"] if made else visible)
+    if _LISTS.match(visible):
+        named = tables.registered()
+    if not named or (made is None and _THEIRS.match(visible)):
         return spark.sql(text)
     place = tables.place()
     tables.show(place, " ".join([text, *map(quoted, named)]))
@@ -52,9 +57,9 @@ def run_by_spark(tables: Tables, spark: SparkSession, text: str) -> DataFrame:
         if lost is None:
             raise
         raise lost from fault
-    if place.spark is spark or _READS.match(text):
+    if place.spark is spark or _READS.match(visible):
         return user_frame(found)
-    view = _VIEW.match(text)
+    view = _VIEW.match(visible)
     if view is not None:
         _hand_over(place.spark, spark, view)
     forget_file_lists(spark)

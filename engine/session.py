@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ParseError, UnsupportedQuery
+from ..errors import ParseError, SkimqlError, UnsupportedQuery
 from ..optimizer.plan import Plan
 from ..parser.join_graph import Query
 from ..parser.lexing import with_quoted_names
@@ -160,9 +160,15 @@ class Session:
         SkimqlError
             With line, caret, reason and way out; see `errors`.
         """
-        statement = self._read(text)
-        with self.tables.statement(text):
-            return self._run(statement)
+        try:
+            statement = self._read(text)
+            with self.tables.statement(text):
+                return self._run(statement)
+        except Exception as fault:
+            ours = _as_ours(fault, text)
+            if ours is None:
+                raise
+            raise ours from fault
 
     def _read(self, text: str) -> Statement:
         """One statement, read as the Spark session would read it.
@@ -334,6 +340,15 @@ class Session:
 
     def _ansi(self) -> bool:
         return self.memory.circumstances().ansi
+
+
+def _as_ours(fault: Exception, sql: str) -> SkimqlError | None:
+    """An error of Spark's that nothing has explained, or the end of its JVM, as one of ours; None of others."""
+    if isinstance(fault, SkimqlError) or "pyspark" not in sys.modules:
+        return None
+    from .spark import explained
+
+    return explained(fault, sql)
 
 
 # Statements with expressions that the parser reads before Spark does.

@@ -221,16 +221,12 @@ class Tables(Mapping[str, TableSchema]):
 
     def named_in(self, text: str) -> list[str]:
         """The tables that are ours, not Spark's, of which a statement has the names, in lower case."""
-        ours = {name.lower() for name in self.declared()}
+        ours = {*self._frames, *(n for n, t in self._catalog.manifest.tables.items() if t.source is not None)}
         return sorted(ours & identifiers(text)) if ours else []
 
-    def declared(self) -> list[str]:
-        """The tables that are registered here, or remembered with where they are, as they were spelled."""
-        remembered = self._catalog.manifest.tables.items()
-        return [
-            *(name for name, _ in self._frames.values()),
-            *(t.schema.name for n, t in remembered if t.source is not None and n not in self._frames),
-        ]
+    def registered(self) -> list[str]:
+        """The tables that were registered in this session or read in it, as they were spelled."""
+        return [name for name, _ in self._frames.values()]
 
     def lost(self, names: Iterable[str]) -> DataError | None:
         """Why one of these tables that the catalog remembers cannot be read; None if all can."""
