@@ -51,7 +51,8 @@ def run() -> None:
     logging.getLogger().addFilter(lambda record: "KeyboardInterrupt" not in record.getMessage())
     try:
         code = _run(sys.argv[1:])
-        sys.stdout.flush()
+        if code == DONE:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         code = INTERRUPTED
     except SystemExit as end:
@@ -77,9 +78,11 @@ def _run(arguments: list[str]) -> int:
     from .streams import make_safe
 
     make_safe()
-    wrong = next((a for a in arguments if not a.isascii() and not _is_unicode(a)), None)
-    if wrong is not None:
-        _say(f"error: {wrong.encode('utf-8', 'surrogateescape')!r} is not UTF-8")
+    try:
+        # As bytes, whatever the locale takes them for.
+        arguments = [a if a.isascii() else os.fsencode(a).decode("utf-8") for a in arguments]
+    except UnicodeDecodeError as fault:
+        _say(f"error: the argument {fault.object!r} is not UTF-8")
         return WRONG_USAGE
     request = plain_request(arguments)
     if request is not None:
@@ -92,14 +95,6 @@ def _run(arguments: list[str]) -> int:
     _collect_again()
     app(arguments, standalone_mode=True)
     return DONE
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _say(text: str) -> None:

@@ -71,6 +71,8 @@ def open_folder(location: str | Path) -> Folder:
     file_system, path = resolve_uri(text)
     from pyarrow.fs import LocalFileSystem
 
+    if not path.strip("/"):
+        raise DataError(f"{text} names no folder", "SKIMQL_BAD_PATH", hint=f"{text.rstrip('/')}/sketches")
     if isinstance(file_system, LocalFileSystem):
         return LocalFolder(Path(path))
     return RemoteFolder(file_system, path, redacted(text))
