@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .convolution import ConvolutionSketch, ConvolutionSpec
 from .hash_sketch import frequency_rows, join_size_rows
-from .interval import Estimate, collapse_notes, median_interval, uncertified
+from .interval import Estimate, averaged, collapse_notes, median_interval, uncertified
 from .key_sample import KeySample, KeySampleSpec, checked_batch, net_weights
 from .known_keys import KnownKeys
 from .xi import Family
@@ -218,6 +218,7 @@ def sketch_join(left: TwoLevel, right: TwoLevel, confidence: float = 0.95) -> Es
     .. [1] S. Ganguly, M. Garofalakis, R. Rastogi, US 2006/0143170, procedure ESTSKIMJOINSIZE (Table 4).
     """
     certain, parts = subjoin_rows(left, right)
+    parts = [averaged(rows, left.sketch.spec.buckets, confidence) for rows in parts]
     value = certain + sum(float(np.median(rows)) for rows in parts)
     around = median_interval(certain + np.sum(parts, axis=0), confidence, left.sketch.spec.basis)
     widened = replace(around, value=value, low=min(around.low, value), high=max(around.high, value))
