@@ -73,7 +73,7 @@ def open_folder(location: str | Path) -> Folder:
 
     if isinstance(file_system, LocalFileSystem):
         return LocalFolder(Path(path))
-    return RemoteFolder(file_system, path, redacted(text))
+    return RemoteFolder(file_system, path, redacted(text.partition("?")[0]))
 
 
 def resolve_uri(uri: str) -> tuple[Any, str]:
