@@ -14,7 +14,7 @@ from .catalog.catalog import Catalog
 from .catalog.form import Head
 from .catalog.manifest import KnownTable
 from .making import Circumstances
-from .tables import Tables
+from .tables import Tables, refuse_withheld
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,6 +67,7 @@ class Memory:
     def reread(self, table: str) -> DataFrame:
         """The DataFrame of a table, its files and schema looked at anew."""
         known = self.tables.known(table)
+        refuse_withheld(known)
         if known.source is not None:
             self.tables.register(known.schema.name, known.source, known.options)
         else:

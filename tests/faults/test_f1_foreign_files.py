@@ -108,7 +108,7 @@ NAMES = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(
     names=st.sets(NAMES, min_size=1, max_size=5),
     steps=st.lists(st.tuples(st.sampled_from(list(CHANGES)), st.integers(0, 9), st.booleans()), max_size=5),
