@@ -15,7 +15,7 @@ from .catalog.form import Head
 from .catalog.manifest import KnownTable
 from .making import Circumstances
 from .meaning import ANSI, TIME_ZONE, meaning_of
-from .tables import Tables
+from .tables import Tables, refuse_withheld
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,6 +69,7 @@ class Memory:
     def reread(self, table: str) -> DataFrame:
         """The DataFrame of a table, its files and schema looked at anew."""
         known = self.tables.known(table)
+        refuse_withheld(known)
         if known.source is not None:
             self.tables.register(known.schema.name, known.source, known.options)
         else:

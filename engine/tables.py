@@ -180,8 +180,8 @@ class Tables(Mapping[str, TableSchema]):
     def _user_frame(self, name: str) -> DataFrame:
         if name.lower() not in self._frames:
             remembered = self._catalog.table(name)
-            if remembered is not None and remembered.withheld:
-                raise _withheld(remembered)
+            if remembered is not None:
+                refuse_withheld(remembered)
             if remembered is None or remembered.source is None:
                 return self._spark_table(name, remembered)
             self.register(remembered.schema.name, remembered.source, remembered.options)
@@ -379,14 +379,16 @@ def schema_of(name: str, frame: DataFrame) -> TableSchema:
     return TableSchema(name, tuple(Column(f.name, f.dataType.simpleString()) for f in frame.schema.fields))
 
 
-def _withheld(table: KnownTable) -> DataError:
+def refuse_withheld(table: KnownTable) -> None:
+    """Raise DataError ``SKIMQL_OPTIONS_WITHHELD`` for a table that was registered with what a catalog does not keep."""
+    if not table.withheld:
+        return
     names = ", ".join(table.withheld)
-    options = ", ".join(f"{name}=..." for name in table.withheld if name != "path")
-    source = table.source or "..."
-    return DataError(
+    options = "".join(f", {name}=..." for name in table.withheld if name != "path")
+    raise DataError(
         f"table {table.schema.name} was registered with {names}, which the catalog does not keep",
         "SKIMQL_OPTIONS_WITHHELD",
-        hint=f'register it again: session.table("{table.schema.name}", "{source}"{", " if options else ""}{options})',
+        hint=f'register it again: session.table("{table.schema.name}", "{table.source or "..."}"{options})',
     )
 
 

@@ -62,7 +62,8 @@ def _said(fault: Exception) -> str:
 def _split(path: str) -> tuple[Folder, str]:
     """Folder and name of a path or URI."""
     if "://" in path:
-        parent, _, name = path.rpartition("/")
-        return open_folder(parent), name
+        place, mark, options = path.partition("?")
+        parent, _, name = place.rpartition("/")
+        return open_folder(parent + mark + options), name
     local = local_path(path)
     return open_folder(local.parent), local.name

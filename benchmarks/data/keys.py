@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import platformdirs
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from skimql.engine.catalog.disk import create
 
 FILE_TUPLES = 1_000_000
 DISTINCT = 1 << 20
@@ -71,6 +72,6 @@ def _table(law: np.ndarray, identities: np.ndarray, texts: pa.Array, rng: np.ran
 
 
 def _write(file: Path, table: pa.Table) -> None:
-    partial = file.with_suffix(".partial")
-    pq.write_table(table, partial, compression="snappy")
-    os.replace(partial, file)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="snappy")
+    create(file, sink.getvalue().to_pybytes())

@@ -16,7 +16,7 @@ from typing import Any
 from ...errors import CorruptSketch, DataError, IncompatibleSketches, UnknownName, UnsupportedQuery
 from .changes import Change, begin, refuse_foreign
 from .file import MOST_BYTES, StoredSketch, decode, digest, encode, metadata_digest
-from .folder import Folder, MemoryFolder, open_folder
+from .folder import Folder, MemoryFolder, RemoteFolder, open_folder
 from .form import FORMAT_VERSION, Head
 from .manifest import (
     MANIFEST,
@@ -31,6 +31,9 @@ from .manifest import (
 from .planned import made_of
 
 _RETRIES = 3
+_CREDENTIALS = (
+    "whether it exists, and credentials for it (of S3: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
+)
 
 
 class Catalog:
@@ -71,7 +74,8 @@ class Catalog:
         CorruptSketch, IncompatibleSketches, DataError
             If it cannot be read.
         """
-        stamp = self.folder.stamp(MANIFEST)
+        with self._reading():
+            stamp = self.folder.stamp(MANIFEST)
         if self._seen is None or stamp is None or stamp != self._seen[0]:
             with self._reading():
                 self._seen = (stamp, read_manifest(self.folder))
@@ -249,7 +253,9 @@ class Catalog:
             raise DataError(
                 f"{self.where} cannot be written: {_strerror(fault)}; nothing has changed",
                 "SKIMQL_CATALOG_NOT_WRITTEN",
-                hint="a folder with space where you may write",
+                hint=_CREDENTIALS
+                if isinstance(self.folder, RemoteFolder)
+                else "a folder with space where you may write",
             ) from fault
 
     @contextmanager
@@ -260,7 +266,9 @@ class Catalog:
             raise
         except OSError as fault:
             raise DataError(
-                f"{self.where} cannot be read: {_strerror(fault)}", "SKIMQL_CATALOG_UNREADABLE"
+                f"{self.where} cannot be read: {_strerror(fault)}",
+                "SKIMQL_CATALOG_UNREADABLE",
+                hint=_CREDENTIALS if isinstance(self.folder, RemoteFolder) else "",
             ) from fault
 
 

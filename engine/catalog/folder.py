@@ -75,7 +75,7 @@ def open_folder(location: str | Path) -> Folder:
         raise DataError(f"{text} names no folder", "SKIMQL_BAD_PATH", hint=f"{text.rstrip('/')}/sketches")
     if isinstance(file_system, LocalFileSystem):
         return LocalFolder(Path(path))
-    return RemoteFolder(file_system, path, redacted(text))
+    return RemoteFolder(file_system, path, redacted(text.partition("?")[0]))
 
 
 def local_path(text: str) -> Path:

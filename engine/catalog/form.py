@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ...errors import CorruptSketch, IncompatibleSketches
 from ...optimizer.plan import Attribute, Weight
 from ...parser.join_graph import Column
@@ -28,6 +26,7 @@ METHODS = ("hash", "convolution", "total")
 # Those of which every key is one, whatever it is.
 FAMILIES = ("tabulation", "polynomial61", "xxhash64", "folded", "countmin")
 _PARAMETERS = {"fine_bits": (8, 18)}
+_MOST_BITS = {"countmin": 31}  # of one hash; the others have more than any sketch takes
 MOST_ATTRIBUTES, MOST_MEASURES = 64, 64
 MOST_ROWS, MOST_BUCKETS = 1 << 16, 1 << 26
 
@@ -353,9 +352,9 @@ def _check_together(head: Head) -> None:
     if len(head.cell) not in (0, len(head.attributes)):
         raise ValueError("its cell has not one part for each attribute")
     if head.families:
-        # What bits a family has for so many buckets, it says when it hashes.
-        spec = ConvolutionSpec(head.families, 1, head.buckets)
-        spec.slots([np.zeros(1, dtype=np.int64)] * len(spec.families))
+        bits = ConvolutionSpec(head.families, 1, head.buckets).slot_bits
+        if any(bits > _MOST_BITS.get(f.name, bits) for f in head.families):
+            raise ValueError(f"its hash family has no {head.buckets:,} buckets")
 
 
 def _attribute(value: Any) -> tuple[Attribute, tuple[str, ...], Family]:

@@ -17,6 +17,7 @@ from support.kept import kept, remember, same, schema_of
 from skimql import DataError, Session
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.file import canonical, digest, encode
+from skimql.engine.catalog.folder import LocalFolder
 from skimql.engine.catalog.manifest import KnownTable, StoredWorkload
 
 ROOT = Path(__file__).parents[2]
@@ -107,7 +108,7 @@ NAMES = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(
     names=st.sets(NAMES, min_size=1, max_size=5),
     steps=st.lists(st.tuples(st.sampled_from(list(CHANGES)), st.integers(0, 9), st.booleans()), max_size=5),
@@ -124,7 +125,7 @@ def test_files_of_others_in_and_around_a_catalog_survive_every_change_and_crash(
         path.write_bytes(b"mine")
     for change, at, after in steps:
         with contextlib.suppress(Killed, DataError):
-            CHANGES[change](Catalog(DyingFolder(inside, at, after=after)))
+            CHANGES[change](Catalog(DyingFolder(LocalFolder(inside), at, after=after)))
     assert {p: p.read_bytes() for p in foreign} == dict.fromkeys(foreign, b"mine")
     if "drop" not in [c for c, _, _ in steps]:
         assert same(Catalog(inside).load("a"), A)
@@ -138,7 +139,7 @@ def test_a_killed_change_has_happened_or_has_not_and_leaves_nothing_for_ever(cha
         begun(folder)
         before = Catalog(folder).manifest
         try:
-            CHANGES[change](Catalog(DyingFolder(folder, steps, after=after)))
+            CHANGES[change](Catalog(DyingFolder(LocalFolder(folder), steps, after=after)))
             done = True
         except Killed:
             done = False

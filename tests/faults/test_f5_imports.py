@@ -110,8 +110,14 @@ FOREIGN = [
 ]
 
 
-@pytest.mark.parametrize("text", FOREIGN, ids=lambda t: t[:40])
-@pytest.mark.parametrize("place", ["filter", "key", "weight", "condition"])
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        *((text, "filter") for text in FOREIGN),
+        *((text, place) for text in FOREIGN[::9] for place in ("key", "weight", "condition")),
+    ],
+    ids=lambda t: t[:40],
+)
 def test_an_expression_that_does_more_than_compute_is_refused_wherever_it_stands(text, place, importing):
     head = DOUBLES.head
     match place:
@@ -214,7 +220,7 @@ def test_refresh_of_an_import_works_once_it_is_trusted(tmp_path, session):
     second.table("t", tmp_path / "t.csv")
     answer = second.sql("SELECT APPROXIMATE COUNT(*) FROM t a JOIN t b ON a.k = b.k")
     assert "since then 1 changed file" in " ".join(answer.notes)
-    assert not answer.certified
+    assert not answer.records()[0]["certified"]
 
 
 def grown():
@@ -448,5 +454,5 @@ def test_the_study_of_crafted_files_finds_nothing_in_a_few_hundred(tmp_path, mon
         monkeypatch.delitem(sys.modules, name)
     from benchmarks.faults.files import run
 
-    tally = run(150, 11, tmp_path)
-    assert (tally.tries, tally.faults) == (150, 0), tally
+    tally = run(80, 11, tmp_path)
+    assert (tally.tries, tally.faults) == (80, 0), tally

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
-from skimql.engine.catalog.folder import LocalFolder
+from skimql.engine.catalog.folder import Folder
 
 STEPS = ("write", "replace", "delete")
 
@@ -13,19 +13,19 @@ class Killed(BaseException):
     """The writer is gone."""
 
 
-class DyingFolder(LocalFolder):
-    """A local folder for a writer that is killed before (or, with `after`, just behind) its n-th change of the folder."""
+class DyingFolder:
+    """A folder for a writer that is killed before (or, with `after`, just behind) its n-th change of the folder."""
 
-    def __init__(self, path: Path, steps: int, *, after: bool = False) -> None:
-        super().__init__(path)
+    def __init__(self, folder: Folder, steps: int, *, after: bool = False) -> None:
+        self.folder = folder
         self.left = steps
         self.after = after
 
-    def __getattribute__(self, name):
-        found = super().__getattribute__(name)
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.folder, name)
         return self._step(found) if name in STEPS else found
 
-    def _step(self, call):
+    def _step(self, call: Any) -> Any:
         def counted(*arguments):
             if self.left < 0 or (self.left == 0 and not self.after):
                 self.left = -1
