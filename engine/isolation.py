@@ -46,7 +46,7 @@ class OwnSession(SparkSession):
             own.conf.set(name, value)
         return own
 
-    def createDataFrame(self, *args: Any, **options: Any) -> DataFrame:  # type: ignore[override]
+    def createDataFrame(self, *args: Any, **options: Any) -> DataFrame:
         """As Spark's, which would make this session the active one of the thread."""
         with _same_active_session(self.home):
             return moved(self.home.createDataFrame(*args, **options), self)

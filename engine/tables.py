@@ -149,7 +149,13 @@ class Tables(Mapping[str, TableSchema]):
     def known(self, name: str) -> KnownTable:
         """What is known of a table that this mapping has."""
         found = self._known.get(name.lower()) or self._catalog.table(name)
-        return found or KnownTable(self[name], None, {})
+        if found is None:
+            return KnownTable(self[name], None, {})
+        if self._named_in_spark(name) is not None:
+            # One that is gone is as it was.
+            with contextlib.suppress(KeyError):
+                return KnownTable(self[name], None, found.options)
+        return found
 
     def frame(self, name: str) -> DataFrame:
         """The DataFrame behind a name that this mapping has, in the session that `place` gives.
@@ -172,7 +178,15 @@ class Tables(Mapping[str, TableSchema]):
             running.sources[name] = found
         return found
 
+    def _named_in_spark(self, name: str) -> str | None:
+        """The name in Spark that a registered table stands for, whatever that is now; None of others."""
+        kind, source = self._origins.get(name.lower(), ("", ""))
+        return source if kind == "catalog" else None
+
     def _user_frame(self, name: str) -> DataFrame:
+        in_spark = self._named_in_spark(name)
+        if in_spark is not None:
+            return self._from_catalog(in_spark)
         if name.lower() not in self._frames:
             remembered = self._catalog.table(name)
             if remembered is None or remembered.source is None:
@@ -228,6 +242,8 @@ class Tables(Mapping[str, TableSchema]):
                 self._user_frame(name)
             except DataError as fault:
                 return fault
+            except KeyError:
+                continue
         return None
 
     def show(self, place: Place, text: str) -> None:
@@ -241,7 +257,7 @@ class Tables(Mapping[str, TableSchema]):
         names = self.named_in(text)
         for name in names:
             # What cannot be read any more may be the name of something else here, such as a column.
-            with contextlib.suppress(DataError):
+            with contextlib.suppress(DataError, KeyError):
                 place.show(self.declared_name(name), self._user_frame(name))
         user = self._spark
         if place.spark is not user and any(has_temp_view(user, name) for name in place.shown):
@@ -266,6 +282,9 @@ class Tables(Mapping[str, TableSchema]):
 
     def __getitem__(self, name: str) -> TableSchema:
         registered = self._known.get(name.lower())
+        in_spark = self._named_in_spark(name)
+        if registered is not None and in_spark is not None:
+            return schema_of(registered.schema.name, self._from_catalog(in_spark))
         remembered = registered or self._catalog.table(name)
         if remembered is not None:
             return remembered.schema
