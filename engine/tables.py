@@ -75,6 +75,8 @@ class Tables(Mapping[str, TableSchema]):
         self._known: dict[str, KnownTable] = {}
         self._origins: dict[str, tuple[str, str]] = {}
         self._places: Places | None = None
+        # DataFrames that can never change, as they are of no files, with what they are read from.
+        self._constant: dict[str, tuple[DataFrame, Sources]] = {}
 
     @property
     def _spark(self) -> SparkSession:
@@ -172,8 +174,13 @@ class Tables(Mapping[str, TableSchema]):
         from .source_state import sources_of
 
         running = _RUNNING.get().get(id(self))
-        known = None if running is None else running.sources.get(name)
-        found = known or sources_of(self._user_frame(name))
+        if running is not None and name in running.sources:
+            return running.sources[name]
+        frame = self._user_frame(name)
+        known, constant = self._constant.get(name.lower(), (None, None))
+        found = constant if constant is not None and known is frame else sources_of(frame)
+        if found.state.complete and not found.files and self.origin(name)[0] == "frame":
+            self._constant[name.lower()] = frame, found
         if running is not None:
             running.sources[name] = found
         return found
@@ -277,8 +284,10 @@ class Tables(Mapping[str, TableSchema]):
         if running is not None:
             running.found.pop(name, None)
             running.sources.pop(name, None)
-        with contextlib.suppress(*SPARK_FAULTS):
-            self._spark.catalog.refreshTable(_quoted(name))
+        for spelled in _spellings(self._named_in_spark(name) or name):
+            with contextlib.suppress(*SPARK_FAULTS):
+                self._spark.catalog.refreshTable(spelled)
+                return
 
     def __getitem__(self, name: str) -> TableSchema:
         registered = self._known.get(name.lower())
