@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from pyspark.sql import SparkSession
 
 from skimql import Session, SkimqlError
 
@@ -59,6 +60,8 @@ def test_the_users_views_are_neither_added_to_nor_replaced(pair, spark):
     one.table("t", numbers(spark, 1))
     one.sql(SUBQUERY)
     one.guard(numbers(spark, 1), numbers(spark, 1), on="k")
+    assert SparkSession.getActiveSession() is spark
+    assert spark.sparkContext.parallelize([(1,)]).toDF("k INT").sparkSession is spark
     assert values(spark.table("t")) == [7, 8]
     assert views(spark) >= {"t", "over_t"}
     assert not [v for v in views(spark) if "skimql" in v or v == "u"]
