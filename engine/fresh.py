@@ -78,19 +78,21 @@ def _named(
         return None, told + f"was not recorded: REFRESH SKETCH {head.name}"
     if not before.complete:
         return None, told + "cannot be told: it is not of files or tables alone"
+    # Also where Spark runs: it lists the files of a table once, and others may have written some since.
+    there = {path for root in before.roots or () for path in files_under(root)}
     if not runs:
         if head.imported_from:
             return None, told + "is not checked: it was imported, and Spark does not run"
         if before.kind == "table" and before.roots is not None:
-            return [path for root in before.roots for path in files_under(root)], ""
+            return there, ""
         return None, told + "is not checked, as Spark does not run"
     try:
         now = tables.sources(head.table)
     except (KeyError, SkimqlError):
         return None, told + f"cannot be told: there is no table {head.table} here"
     if not now.state.complete or (now.state.kind, now.state.plan) != (before.kind, before.plan):
-        return now.files, (
+        return there.union(now.files), (
             f"{head.table} is another table or view than sketch {head.name} was made of, at {head.updated}:"
             f" REFRESH SKETCH {head.name}"
         )
-    return now.files, ""
+    return there.union(now.files), ""

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.1
 
-# What Spark says where the process behind a task is gone.
+# What Spark says where the process behind a task is gone, and what the JVM's side of the connection says.
 _WORKER_DIED = ("Python worker exited unexpectedly", "Python worker failed to connect back")
+_CONNECTION_LOST = ("Connection reset", "Broken pipe", "EOFException")
 
 Result = TypeVar("Result")
 
@@ -108,7 +109,8 @@ def run_job(
 
 def _is_dead_worker(fault: Exception) -> bool:
     text = str(fault)
-    return any(said in text for said in _WORKER_DIED)
+    lost = ".api.python." in text and any(said in text for said in _CONNECTION_LOST)
+    return lost or any(said in text for said in _WORKER_DIED)
 
 
 def _run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -113,7 +113,7 @@ class KeptSketches:
     def keep(self, plan: Plan, built: Mapping[int, Built]) -> None:
         """Keep what was built for a query: the virtual relations whose sketches are all among `built`."""
         sketches: list[StoredSketch] = []
-        for numbers in _relations(plan):
+        for numbers in _relations(plan, self.session.memory.own_functions):
             if all(i in built for i in numbers):
                 sketch = self._cached(plan, numbers, [built[i] for i in numbers], sketches)
                 if sketch is not None:
@@ -233,7 +233,7 @@ def asked_of(select: ApproximateSelect) -> Asked:
     )
 
 
-def _relations(plan: Plan) -> list[list[int]]:
+def _relations(plan: Plan, functions: Callable[[], Collection[str]]) -> list[list[int]]:
     """The synopses that can be kept, those of one virtual relation, size and order of attributes together."""
     groups: dict[Synopsis, list[int]] = {}
     for number, synopsis in enumerate(plan.synopses):
@@ -243,6 +243,6 @@ def _relations(plan: Plan) -> list[list[int]]:
             synopsis.weight.expression,
             *(k for a in synopsis.attributes for k in a.keys),
         )
-        if simple and unstable(expressions) is None:
+        if simple and unstable(expressions, functions) is None:
             groups.setdefault(replace(synopsis, weight=Weight()), []).append(number)
     return list(groups.values())

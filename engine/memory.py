@@ -49,6 +49,11 @@ class Memory:
         ansi = str(conf.get(ANSI, "true")).lower() == "true"
         return Circumstances(ansi, str(conf.get(TIME_ZONE)), meaning_of(self.spark()))
 
+    def own_functions(self) -> frozenset[str]:
+        """The names of the functions that the user has made in Spark, in lower case."""
+        rows = self.spark().sql("SHOW USER FUNCTIONS").collect()
+        return frozenset(str(row[0]).rpartition(".")[2].lower() for row in rows)
+
     def remember(self, table: str) -> None:
         """Keep in the catalog what a table is, and under which settings it was seen."""
         seen = self.circumstances()

@@ -119,7 +119,8 @@ class Keeper:
                 raise taken_name(statement.sql, statement.name, f"CREATE OR REPLACE SKETCH {name} ...")
         definition = resolve_sketch(statement, self.session.tables)
         settings = _settings(statement, self.session.settings)
-        refuse_unstable(statement.sql, (definition.filter, definition.weight, *definition.keys))
+        expressions = (definition.filter, definition.weight, *definition.keys)
+        refuse_unstable(statement.sql, expressions, self.session.memory.own_functions)
         assert settings.rows is not None, "sized"
         made = now()
         draft = Head(
@@ -167,7 +168,7 @@ class Keeper:
         old, before = self._loaded(head.name), self._file_of(head.name)
         head = old.head
         table, frame, condition = self._appended(statement)
-        refuse_unstable(statement.sql, (condition,))
+        refuse_unstable(statement.sql, (condition,), self.session.memory.own_functions)
         place = _place(statement.path or statement.table[-1])
         _refuse_other_types(head, schema_of(table, frame), statement.sql, place)
         if statement.path is None:

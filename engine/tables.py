@@ -76,6 +76,8 @@ class Tables(Mapping[str, TableSchema]):
         self._known: dict[str, KnownTable] = {}
         self._origins: dict[str, tuple[str, str]] = {}
         self._places: Places | None = None
+        # DataFrames that can never change, as they are of no files, with what they are read from.
+        self._constant: dict[str, tuple[DataFrame, Sources]] = {}
 
     @property
     def _spark(self) -> SparkSession:
@@ -153,7 +155,13 @@ class Tables(Mapping[str, TableSchema]):
     def known(self, name: str) -> KnownTable:
         """What is known of a table that this mapping has."""
         found = self._known.get(name.lower()) or self._catalog.table(name)
-        return found or KnownTable(self[name], None, {})
+        if found is None:
+            return KnownTable(self[name], None, {})
+        if self._named_in_spark(name) is not None:
+            # One that is gone is as it was.
+            with contextlib.suppress(KeyError):
+                return KnownTable(self[name], None, found.options)
+        return found
 
     def frame(self, name: str) -> DataFrame:
         """The DataFrame behind a name that this mapping has, in the session that `place` gives.
@@ -171,13 +179,26 @@ class Tables(Mapping[str, TableSchema]):
         from .source_state import sources_of
 
         running = _RUNNING.get().get(id(self))
-        known = None if running is None else running.sources.get(name)
-        found = known or sources_of(self._user_frame(name))
+        if running is not None and name in running.sources:
+            return running.sources[name]
+        frame = self._user_frame(name)
+        known, constant = self._constant.get(name.lower(), (None, None))
+        found = constant if constant is not None and known is frame else sources_of(frame)
+        if found.state.complete and not found.files and self.origin(name)[0] == "frame":
+            self._constant[name.lower()] = frame, found
         if running is not None:
             running.sources[name] = found
         return found
 
+    def _named_in_spark(self, name: str) -> str | None:
+        """The name in Spark that a registered table stands for, whatever that is now; None of others."""
+        kind, source = self._origins.get(name.lower(), ("", ""))
+        return source if kind == "catalog" else None
+
     def _user_frame(self, name: str) -> DataFrame:
+        in_spark = self._named_in_spark(name)
+        if in_spark is not None:
+            return self._from_catalog(in_spark)
         if name.lower() not in self._frames:
             remembered = self._catalog.table(name)
             if remembered is not None:
@@ -235,6 +256,8 @@ class Tables(Mapping[str, TableSchema]):
                 self._user_frame(name)
             except DataError as fault:
                 return fault
+            except KeyError:
+                continue
         return None
 
     def show(self, place: Place, text: str) -> None:
@@ -248,7 +271,7 @@ class Tables(Mapping[str, TableSchema]):
         names = self.named_in(text)
         for name in names:
             # What cannot be read any more may be the name of something else here, such as a column.
-            with contextlib.suppress(DataError):
+            with contextlib.suppress(DataError, KeyError):
                 place.show(self.declared_name(name), self._user_frame(name))
         user = self._spark
         if place.spark is not user and any(has_temp_view(user, name) for name in place.shown):
@@ -268,11 +291,16 @@ class Tables(Mapping[str, TableSchema]):
         if running is not None:
             running.found.pop(name, None)
             running.sources.pop(name, None)
-        with contextlib.suppress(*SPARK_FAULTS):
-            self._spark.catalog.refreshTable(_quoted(name))
+        for spelled in _spellings(self._named_in_spark(name) or name):
+            with contextlib.suppress(*SPARK_FAULTS):
+                self._spark.catalog.refreshTable(spelled)
+                return
 
     def __getitem__(self, name: str) -> TableSchema:
         registered = self._known.get(name.lower())
+        in_spark = self._named_in_spark(name)
+        if registered is not None and in_spark is not None:
+            return schema_of(registered.schema.name, self._from_catalog(in_spark))
         remembered = registered or self._catalog.table(name)
         if remembered is not None:
             return remembered.schema

@@ -61,7 +61,8 @@ class Workloads:
         plan = standing.plans[0]
         for s in plan.synopses:
             keys = [k for a in s.attributes for k in a.keys]
-            refuse_unstable(statement.sql, (s.filter, s.weight.expression, *keys))
+            expressions = (s.filter, s.weight.expression, *keys)
+            refuse_unstable(statement.sql, expressions, self.session.memory.own_functions)
         started = time.perf_counter()
         built = build(self.session.own_spark, plan, self.session.tables, self.session.listener)
         sketches = [

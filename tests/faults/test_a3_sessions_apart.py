@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from pyspark.sql import SparkSession
 
 from skimql import Session, SkimqlError
 
@@ -59,6 +60,8 @@ def test_the_users_views_are_neither_added_to_nor_replaced(pair, spark):
     one.table("t", numbers(spark, 1))
     one.sql(SUBQUERY)
     one.guard(numbers(spark, 1), numbers(spark, 1), on="k")
+    assert SparkSession.getActiveSession() is spark
+    assert spark.sparkContext.parallelize([(1,)]).toDF("k INT").sparkSession is spark
     assert values(spark.table("t")) == [7, 8]
     assert views(spark) >= {"t", "over_t"}
     assert not [v for v in views(spark) if "skimql" in v or v == "u"]
@@ -72,9 +75,13 @@ def test_what_the_user_changes_in_spark_is_seen_by_the_next_statement(pair, spar
     one, _ = pair
     count = "SELECT APPROXIMATE COUNT(*) FROM mine m JOIN u ON m.k = u.k WHERE u.k IN (SELECT k FROM mine)"
     numbers(spark, 1, 1).createOrReplaceTempView("mine")
+    one.table("alias", "mine")
+    by_alias = count.replace("FROM mine", "FROM alias")
     assert one.sql(count).value == 2
+    assert one.sql(by_alias).value == 2
     numbers(spark, 1, 2, 2).createOrReplaceTempView("mine")
     assert one.sql(count).value == 3
+    assert one.sql(by_alias).value == 3
     spark.udf.register("only", lambda k: k == 2, "boolean")
     assert one.sql(count + " AND only(m.k)").value == 2
     spark.udf.register("only", lambda k: k == 1, "boolean")
@@ -86,9 +93,10 @@ def test_what_the_user_changes_in_spark_is_seen_by_the_next_statement(pair, spar
     spark.sql("DROP TEMPORARY VARIABLE wanted_k")
     spark.sql("DROP TEMPORARY FUNCTION only")
     spark.catalog.dropTempView("mine")
-    with pytest.raises(SkimqlError) as told:
-        one.sql(count)
-    assert told.value.code == "SKIMQL_UNKNOWN_TABLE"
+    for gone in (count, by_alias):
+        with pytest.raises(SkimqlError) as told:
+            one.sql(gone)
+        assert told.value.code == "SKIMQL_UNKNOWN_TABLE"
 
 
 def test_statements_for_spark_take_effect_in_the_users_session(pair, spark, tmp_path):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from skimql import Session
@@ -92,6 +95,7 @@ def test_a_sketch_of_a_table_is_checked_by_its_files_where_no_spark_runs(spark, 
     from skimql.engine.fresh import stale_note
 
     table(spark, "m", 1)
+    table(spark, "o", 1)
     spark.sql("CREATE TEMP VIEW tv AS SELECT k FROM m")
     session = Session(spark, catalog=tmp_path)
     session.sql("CREATE SKETCH s_m ON m (k)")
@@ -100,8 +104,12 @@ def test_a_sketch_of_a_table_is_checked_by_its_files_where_no_spark_runs(spark, 
     table_head, view_head = (later.catalog.entry(n).head for n in ("s_m", "s_tv"))
     assert stale_note(table_head, later.tables, runs=False) == ""
     assert "is not checked, as Spark does not run" in stale_note(view_head, later.tables, runs=False)
-    spark.sql("INSERT INTO m VALUES (2)")
+    # Behind Spark's back, which lists the files of a table once.
+    (folder,) = table_head.eaten[0].state.roots
+    part = next(p for p in Path(folder).iterdir() if p.suffix == ".parquet")
+    shutil.copy(part, part.with_name("another.parquet"))
     assert "1 new file" in stale_note(table_head, later.tables, runs=False)
+    assert not count(session, "m").rows[0][0].certified
 
 
 def test_statistics_of_a_dataframe_that_has_grown_are_not_used(spark, names):

@@ -6,9 +6,11 @@ import os
 import signal
 
 import pytest
+from pyspark.errors import PySparkException
 
 from skimql import EnvironmentFault
 from skimql.engine import maintain
+from skimql.engine.spark import explained
 
 QUERY = "SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k"
 
@@ -52,3 +54,24 @@ def test_an_error_of_ours_says_what_happened_where_workers_die_again(killed, tmp
     assert told.value.code == "SKIMQL_WORKER_DIED"
     assert "Py4J" not in str(told.value)
     assert "route = jvm" in told.value.hint
+
+
+def test_other_ends_of_spark_are_told_as_errors_of_ours():
+    for fault, code, hint in (
+        (ConnectionRefusedError("refused"), "SKIMQL_SPARK_GONE", "new Spark session"),
+        (
+            PySparkException("java.lang.OutOfMemoryError: Java heap space"),
+            "SKIMQL_SPARK_FAILED",
+            "spark.driver.memory",
+        ),
+        (
+            PySparkException("java.io.IOException: No space left on device"),
+            "SKIMQL_SPARK_FAILED",
+            "spark.local.dir",
+        ),
+        (PySparkException("something else"), "SKIMQL_SPARK_FAILED", ""),
+    ):
+        told = explained(fault, "SELECT 1")
+        assert told.code == code
+        assert hint in (told.hint or "")
+    assert explained(KeyError("a fault of ours"), "SELECT 1") is None

@@ -78,6 +78,26 @@ def test_a_sketch_made_under_other_settings_answers_nothing(pair, spark, tmp_pat
         assert kept.catalog.manifest.settings == kept.catalog.entry("sb").head.settings
 
 
+def test_what_calls_a_function_of_the_users_is_not_kept(pair, spark):
+    """It may be registered anew with another meaning."""
+    spark.udf.register("Even", lambda k: k % 2 == 0, "boolean")
+    try:
+        for statement in (
+            "CREATE SKETCH s ON a (k) WHERE even(k)",
+            "CREATE SKETCH s ON a (abs(k) CLASS k) WHERE `even` (k)",
+        ):
+            with pytest.raises(UnsupportedQuery, match="even") as told:
+                pair.sql(statement)
+            assert told.value.code == "SKIMQL_UNSTABLE"
+        pair.sql("SET skimql.cache = true")
+        query = "SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k WHERE even(a.k)"
+        assert pair.sql(query).value == 50
+        spark.udf.register("even", lambda k: k == 0, "boolean")
+        assert pair.sql(query).value == 1
+    finally:
+        spark.sql("DROP TEMPORARY FUNCTION even")
+
+
 def test_what_the_parser_does_not_follow_is_refused_with_a_way_out(pair, spark):
     query = r"SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k WHERE a.s RLIKE 'v\\d'"
     assert pair.sql(query).value == 100
