@@ -18,7 +18,7 @@ from .filters import kept_by
 from .jobs import ProgressListener, run_job
 from .scan import GROUP_COLUMN
 from .spark import SPARK_FAULTS, first_line
-from .tables import Tables
+from .tables import Frames
 
 _WAY_OUT = "EXACT SELECT ..., or GROUP BY an expression of another type"
 
@@ -29,7 +29,7 @@ class Numbered:
 
     Attributes
     ----------
-    tables : Tables
+    tables : Frames
     table : str
         The one whose tuples are grouped.
     expressions : tuple of str
@@ -40,7 +40,7 @@ class Numbered:
         The same, with the number in `GROUP_COLUMN`.
     """
 
-    tables: Tables
+    tables: Frames
     table: str
     expressions: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
@@ -60,7 +60,7 @@ class Numbered:
 
 def listed(
     spark: SparkSession,
-    tables: Tables,
+    tables: Frames,
     query: Query,
     most: int,
     listener: ProgressListener | None = None,

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from ..optimizer.distinct_count import DistinctCount
 from ..optimizer.plan import Plan, PlannedTerm
 from ..sketches.convolution import ConvolutionSpec
-from ..sketches.estimate import JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
-from ..sketches.interval import Estimate
+from ..sketches.estimate import NOTHING_MATCHES, JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
+from ..sketches.interval import Estimate, exact
 from ..sketches.sparse import SparseFirstSketch
 from .partial import Built
 
@@ -59,16 +59,26 @@ class SketchJoin:
 
     def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
         """See `Joined.total`."""
+        known = self.known(terms)
+        if known is not None:
+            return exact(known)
         ends = self._bounds(terms) if bounded else (-math.inf, math.inf)
         return sum_estimate(self._terms(terms), self._edges, confidence, *ends)
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """See `Joined.ratio`."""
+        if self.known(bottom) == 0:
+            return replace(exact(math.nan), notes=(NOTHING_MATCHES,))
         return sum_ratio_estimate(self._terms(top), self._terms(bottom), self._edges, confidence)
 
     def known(self, terms: Sequence[PlannedTerm]) -> int | float | None:
         """See `Joined.known`."""
-        return known_sum(self._terms(terms), self._edges)
+        terms = [t for t in terms if not self._adds_nothing(t)]
+        return known_sum(self._terms(terms), self._edges) if terms else 0
+
+    def _adds_nothing(self, term: PlannedTerm) -> bool:
+        """Whether no tuple of one of its tables weighs anything, which is counted beside every sketch."""
+        return any(not self.built[i].tally.mass for i in term.synopses)
 
     def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
         """See `Joined.distinct`."""

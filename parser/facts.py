@@ -1,8 +1,8 @@
 """What literals say about columns: constants carried along equalities, and filters that exclude one another.
 
 Only plain columns compared with literals of their own kind are read, numbers with numbers and
-binary-collated text with text, so that what is concluded here is what Spark would find. Anything else is
-left to Spark.
+binary-collated text with text, so that what is concluded here is what Spark would find. Of CHAR only equalities
+are: blanks at the end do not count in them. Anything else is left to Spark.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from .fragment import Fragment
 from .join_graph import Span
 from .relations import Join
 from .scope import Scope
+from .types import is_padded
 
 Value = Decimal | float | str
 
@@ -60,6 +61,8 @@ def _fact(
         return
     kind = join.type_of(fragment)
     assert kind is not None
+    if is_padded(kind) and operator not in ("=", "in"):
+        return
     values = [_value(n, kind) for n in literals]
     known = tuple(v for v in values if v is not None)
     if len(known) == len(values):
@@ -76,6 +79,8 @@ def _value(node: exp.Expr, kind: str) -> Value | None:
         sign, inner = -1, inner.this
     if not isinstance(inner, exp.Literal):
         return None
+    if inner.is_string and is_padded(kind):
+        return inner.name.rstrip(" ") if sign == 1 else None
     if inner.is_string:
         return inner.name if kind == "string" and sign == 1 else None
     if _is_double(inner):
