@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from ..errors import DataError, ParseError
 from .answer import Answer
 from .jobs import ProgressListener, run_job
+from .python_values import python_values
 from .spark import SPARK_FAULTS, first_line
 
 
@@ -45,4 +46,4 @@ def run_exact(
 
 def _rows(table: pa.Table) -> tuple[tuple[Any, ...], ...]:
     # Column by column, since two columns may have one name.
-    return tuple(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    return tuple(zip(*map(python_values, table.columns), strict=True))

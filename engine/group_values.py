@@ -16,6 +16,7 @@ from ..errors import BudgetExceeded, DataError, UnsupportedQuery
 from ..parser.join_graph import Query
 from .filters import kept_by
 from .jobs import ProgressListener, run_job
+from .python_values import nullable, python_values
 from .scan import GROUP_COLUMN
 from .spark import SPARK_FAULTS, first_line
 from .tables import Frames
@@ -100,8 +101,8 @@ def listed(
             _span(query),
             "a WHERE that leaves fewer, SET skimql.max_groups = ..., or EXACT SELECT ...",
         )
-    values = tuple(zip(*(c.to_pylist() for c in table.columns), strict=True))
-    numbered = table.append_column(GROUP_COLUMN, pa.array(range(table.num_rows), pa.int64()))
+    values = tuple(zip(*(python_values(c) for c in table.columns), strict=True))
+    numbered = nullable(table).append_column(GROUP_COLUMN, pa.array(range(table.num_rows), pa.int64()))
     return Numbered(tables, vertex.table, expressions, values, spark.createDataFrame(numbered))
 
 

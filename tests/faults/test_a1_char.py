@@ -74,9 +74,8 @@ def test_char_is_text_where_spark_takes_it_for_text(spark, chars):
     spark.conf.set("spark.sql.legacy.charVarcharAsString", "true")
     try:
         session = Session(spark)
-        for query in QUERIES[:1]:
-            sql = query.format(J=JOINED)
-            assert rows(session, sql) == [tuple(row) for row in spark.sql(f"SELECT {sql}").collect()]
+        assert rows(session, "COUNT(*) FROM ca a JOIN cb b ON a.c = b.c") == [(0,)]
+        assert spark.sql("SELECT COUNT(*) FROM ca a JOIN cb b ON a.c = b.c").first()[0] == 0
     finally:
         spark.conf.unset("spark.sql.legacy.charVarcharAsString")
 
