@@ -15,6 +15,7 @@ from ..parser.join_graph import Query
 from ..sketches.interval import Estimate, exact
 from .evaluate import Cell, Evaluator
 from .joined import Joined
+from .python_values import arrow_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,7 +155,8 @@ class Answer:
         """The records as an Arrow table; estimates and bounds are DOUBLE."""
         if not self.rows:
             return pa.table({name: pa.nulls(0) for name in self.names})
-        return pa.Table.from_pylist(self.records())
+        records = self.records()
+        return pa.table({name: arrow_column([r[name] for r in records]) for name in records[0]})
 
     def to_pandas(self) -> pd.DataFrame:
         """The records as a pandas DataFrame."""

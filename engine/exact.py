@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from ..errors import DataError, ParseError
 from .answer import Answer
 from .jobs import ProgressListener, run_job
-from .python_values import python_values
+from .python_values import python_values, with_loose_structs
 from .spark import SPARK_FAULTS, first_line
 
 
@@ -33,7 +33,7 @@ def run_exact(
     except SPARK_FAULTS as fault:
         raise ParseError(first_line(fault), "SKIMQL_SPARK_REFUSES", sql) from fault
     try:
-        table = run_job(spark, "exact answer", frame.toArrow, listener)
+        table = run_job(spark, "exact answer", with_loose_structs(frame).toArrow, listener)
     except SPARK_FAULTS as fault:
         raise DataError(f"the exact run failed: {first_line(fault)}", "SKIMQL_EXACT_FAILED", sql) from fault
     return Answer(

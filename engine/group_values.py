@@ -16,7 +16,7 @@ from ..errors import BudgetExceeded, DataError, UnsupportedQuery
 from ..parser.join_graph import Query
 from .filters import kept_by
 from .jobs import ProgressListener, run_job
-from .python_values import nullable, python_values
+from .python_values import python_values, with_loose_structs
 from .scan import GROUP_COLUMN
 from .spark import SPARK_FAULTS, first_line
 from .tables import Frames
@@ -88,7 +88,7 @@ def listed(
         for group, column in zip(query.groups, distinct.schema.fields, strict=True):
             if " collate " in column.dataType.simpleString():
                 raise _refused(query, f"{group.name} is text under a collation")
-        first = distinct.limit(most + 1).sort(*(F.col(f"`{c}`") for c in columns))
+        first = with_loose_structs(distinct).limit(most + 1).sort(*(F.col(f"`{c}`") for c in columns))
         table = run_job(spark, f"groups of {vertex.table}", first.toArrow, listener)
     except SPARK_FAULTS as fault:
         message = f"the groups of {vertex.table} cannot be listed: {first_line(fault)}"
@@ -102,7 +102,7 @@ def listed(
             "a WHERE that leaves fewer, SET skimql.max_groups = ..., or EXACT SELECT ...",
         )
     values = tuple(zip(*(python_values(c) for c in table.columns), strict=True))
-    numbered = nullable(table).append_column(GROUP_COLUMN, pa.array(range(table.num_rows), pa.int64()))
+    numbered = table.append_column(GROUP_COLUMN, pa.array(range(table.num_rows), pa.int64()))
     return Numbered(tables, vertex.table, expressions, values, spark.createDataFrame(numbered))
 
 

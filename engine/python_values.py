@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
 
 def python_values(column: pa.ChunkedArray) -> list[Any]:
@@ -30,22 +34,50 @@ def _beyond_python(column: pa.ChunkedArray) -> list[Any]:
         if pa.types.is_timestamp(column.type) and column.type.tz is not None:
             column = pc.local_timestamp(column)
         return [None if np.isnat(v) else v for v in column.to_numpy()]
-    texts: list[Any] = column.cast(with_types(column.type, dates=pa.string())).to_pylist()
+    texts: list[Any] = column.cast(_with_texts(column.type)).to_pylist()
     return texts
 
 
-def nullable(table: pa.Table) -> pa.Table:
-    """The table with every field within its structs nullable: Spark has none in a struct that is NULL itself."""
-    columns: Sequence[pa.ChunkedArray] = [c.cast(with_types(c.type)) for c in table.columns]
-    return pa.table(list(columns), names=table.column_names)
+def arrow_column(values: Sequence[Any]) -> pa.Array:
+    """The inverse of `python_values` for a column of plain values."""
+    import numpy as np
+
+    there = next((v for v in values if isinstance(v, np.datetime64)), None)
+    if there is None:
+        return pa.array(values)
+    return pa.array(np.array([np.datetime64("NaT") if v is None else v for v in values], there.dtype))
 
 
-def with_types(kind: pa.DataType, dates: pa.DataType | None = None) -> pa.DataType:
-    """The type with its structs' fields nullable, and another type in the place of dates and timestamps."""
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(f.name, with_types(f.type, dates)) for f in kind])
-    if pa.types.is_list(kind):
-        return pa.list_(with_types(kind.value_type, dates))
-    if dates is not None and (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
-        return dates
+def with_loose_structs(frame: DataFrame) -> DataFrame:
+    """The frame with every field within its structs nullable.
+
+    Where a struct is NULL, Arrow has NULL fields too, and pyspark fails on those that are not nullable.
+    """
+    from pyspark.sql import functions as F
+
+    loose = [_loose(f.dataType) for f in frame.schema.fields]
+    if loose == [f.dataType for f in frame.schema.fields]:
+        return frame
+    # By numbers: several columns may have one name.
+    apart = frame.toDF(*(f"c{i}" for i in range(len(loose))))
+    columns = zip(loose, frame.columns, strict=True)
+    return apart.select(*(F.col(f"c{i}").cast(t).alias(name) for i, (t, name) in enumerate(columns)))
+
+
+def _loose(kind: DataType) -> DataType:
+    from pyspark.sql.types import ArrayType, StructField, StructType
+
+    if isinstance(kind, StructType):
+        return StructType([StructField(f.name, _loose(f.dataType), True, f.metadata) for f in kind.fields])
+    if isinstance(kind, ArrayType):
+        return ArrayType(_loose(kind.elementType), kind.containsNull)
     return kind
+
+
+def _with_texts(kind: pa.DataType) -> pa.DataType:
+    """The type with text in the place of dates and timestamps."""
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _with_texts(f.type)) for f in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(_with_texts(kind.value_type))
+    return pa.string() if pa.types.is_date(kind) or pa.types.is_timestamp(kind) else kind

@@ -18,7 +18,7 @@ from .fragment import Fragment
 from .join_graph import Span
 from .relations import Join
 from .scope import Scope
-from .types import is_padded
+from .types import INTEGRAL_DIGITS, MAX_PRECISION, is_padded
 
 Value = Decimal | float | str
 
@@ -88,8 +88,24 @@ def _value(node: exp.Expr, kind: str) -> Value | None:
     if kind in ("float", "double"):
         return sign * float(inner.name)
     if kind in INTEGERS or kind.startswith("decimal"):
-        return sign * Decimal(inner.name)
+        # Not multiplied: that would round to the digits of Decimal's context.
+        value = Decimal(inner.name)
+        return (value if sign == 1 else value.copy_negate()) if _fits(value, kind) else None
     return None
+
+
+def _fits(value: Decimal, kind: str) -> bool:
+    """Whether Spark compares the number with a column of that type without cutting digits off either."""
+    precision, scale = (INTEGRAL_DIGITS[kind], 0) if kind in INTEGERS else _digits(kind)
+    digits = value.as_tuple()
+    behind = max(0, -int(digits.exponent))
+    before = max(0, len(digits.digits) - behind)
+    return max(precision - scale, before) + max(scale, behind) <= MAX_PRECISION
+
+
+def _digits(kind: str) -> tuple[int, int]:
+    precision, scale = kind[len("decimal(") : -1].split(",")
+    return int(precision), int(scale)
 
 
 def _is_double(literal: exp.Literal) -> bool:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.sql.types import DateType, IntegerType, StringType, StructField, StructType
 
 from skimql import DataError
+from skimql.engine.filters import cheap_first
 
+COLUMNS = StructType(
+    [StructField("k", IntegerType()), StructField("s", StringType()), StructField("d", DateType())]
+)
 JOINED = "FROM a JOIN b ON a.k = b.k"
 PROTECTED = [
     "SUM(10 / a.x) FILTER (WHERE a.x <> 0), COUNT(*) {J}",
@@ -29,6 +34,23 @@ APART = [
     "b.y, SUM(10 / a.x) {J} WHERE b.y < 15 GROUP BY b.y",
     "10 / a.x AS g, COUNT(*) {J} WHERE b.y < 15 GROUP BY 10 / a.x",
 ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "to_date(`s`, 'yyyy-MM-dd') = DATE '2020-01-02'",
+        "`s` = 'a''b'",
+        "log(`k`) > 1",
+        "(`s` = 'a' OR `k` = 2)",
+        "`s` IN (SELECT s FROM t WHERE k = 1 AND s = 'x')",
+        "-`k` < 1",
+        "10 / `k` > 1",
+    ],
+)
+def test_conjuncts_change_places_and_not_their_words(text):
+    assert cheap_first(f"{text} AND `k` > 0", COLUMNS) == f"`k` > 0 AND {text}"
+    assert cheap_first(f"`k` > 0 AND {text}", COLUMNS) == f"`k` > 0 AND {text}"
 
 
 @pytest.fixture

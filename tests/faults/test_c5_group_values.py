@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skimql.engine.python_values import nullable, python_values
+from skimql.engine.python_values import arrow_column, python_values
 
 FAR = 253_402_300_800_000_000  # microseconds to 10000-01-01
 BEFORE = -62_167_219_200_000_000 - 86_400_000_000  # to the day before the year 0
@@ -21,22 +21,13 @@ def test_dates_that_python_cannot_hold_are_numpy_datetimes():
         None,
         "-221-09-04",
     ]
+    assert arrow_column(python_values(days)).equals(days.chunk(0))
     local = pa.chunked_array([pa.array([FAR, BEFORE], pa.timestamp("us", "Etc/GMT-1"))])
     assert str(python_values(local)[0]) == "10000-01-01T01:00:00.000000"
     assert python_values(local)[1] < python_values(local)[0]
     inside = pa.chunked_array([pa.StructArray.from_arrays([days.chunk(0)], ["d"])])
     assert python_values(inside)[0] == {"d": "10000-01-01"}
     assert python_values(pa.chunked_array([pa.array([0], pa.date32())])) == [datetime.date(1970, 1, 1)]
-
-
-def test_fields_of_a_struct_that_may_be_null_are_nullable():
-    strict = [pa.field("x", pa.int32(), nullable=False)]
-    structs = pa.StructArray.from_arrays(
-        [pa.array([1, 0], pa.int32())], fields=strict, mask=pa.array([False, True])
-    )
-    table = nullable(pa.table({"s": structs}))
-    assert table.schema.field("s").type.field("x").nullable
-    assert table["s"].to_pylist() == [{"x": 1}, None]
 
 
 @pytest.mark.spark
