@@ -294,15 +294,14 @@ def with_target(answer: Answer, target: float) -> tuple[bool, Answer]:
         for name, cell in zip(answer.columns, row, strict=True)
         if misses(cell, target)
     ]
-    known = [m for m in missed if not math.isnan(m[1].value)]
-    if not known:
+    if not missed:
         return True, answer
     notes = tuple(
         f"{name}: asked for {target:.3g} relative error, the interval allows {_reached(cell)}"
-        for name, cell in known[:MOST_MISSES_NAMED]
+        for name, cell in missed[:MOST_MISSES_NAMED]
     )
-    if len(known) > MOST_MISSES_NAMED:
-        notes += (f"{len(known) - MOST_MISSES_NAMED:,} more values miss the asked error",)
+    if len(missed) > MOST_MISSES_NAMED:
+        notes += (f"{len(missed) - MOST_MISSES_NAMED:,} more values miss the asked error",)
     return False, replace(answer, notes=answer.notes + notes)
 
 
@@ -319,8 +318,18 @@ def _group_text(answer: Answer, row: Sequence[Cell]) -> str:
 
 
 def misses(cell: Cell, target: float) -> bool:
-    """Whether a cell is an estimate whose interval is wider than the asked relative error."""
-    return isinstance(cell, Estimate) and not half_width(cell) <= target * abs(cell.value)
+    """Whether a cell is an estimate whose interval is wider than the asked relative error.
+
+    A NULL that is known to be one is no miss; one that stands for too little to tell has an interval without ends.
+    """
+    if not isinstance(cell, Estimate) or is_null(cell):
+        return False
+    return not half_width(cell) <= target * abs(cell.value)
+
+
+def is_null(estimate: Estimate) -> bool:
+    """Whether SQL's NULL is the value, and not only what is shown where there is too little to tell."""
+    return math.isnan(estimate.value) and math.isnan(estimate.low)
 
 
 def half_width(estimate: Estimate) -> float:
@@ -339,4 +348,5 @@ def relative_error(value: Any, truth: Any) -> float | None:
 
 
 def _reached(cell: Estimate) -> str:
-    return "no bound" if not cell.value else f"{half_width(cell) / abs(cell.value):.3g}"
+    unknown = not cell.value or math.isnan(cell.value)
+    return "no bound" if unknown else f"{half_width(cell) / abs(cell.value):.3g}"

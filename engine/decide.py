@@ -18,7 +18,7 @@ from ..parser.expressions import COMPARISONS, Expression, Operation
 from ..parser.join_graph import Order, Query
 from ..sketches.interval import Estimate
 from .evaluate import Cell, Evaluator
-from .plain import compare
+from .plain import compare, padded
 
 SIGNS = frozenset((-1, 0, 1))
 # Which signs of left - right make a comparison true.
@@ -181,7 +181,8 @@ def _ends(cell: Cell) -> tuple[float, float]:
 
 
 def _comparison(evaluator: Evaluator, expression: Operation) -> Truth:
-    left, right = (evaluator.cell(o) for o in expression.operands)
+    cells = [evaluator.cell(o) for o in expression.operands]
+    left, right = padded(expression.operands, cells, evaluator.plan.query.groups)
     for cell in (left, right):
         if _point(cell) is None:
             unknown = isinstance(cell, Estimate) and not cell.exact

@@ -90,7 +90,17 @@ class Evaluator:
         if planned.function == "sum" and self._joined.known(planned.presence) == 0:
             # No tuple joins that has a value: SQL's sum of nothing is NULL, and this is known exactly.
             return exact(math.nan)
-        return self._joined.total(planned.total, self.confidence, bounded=True)
+        total = self._joined.total(planned.total, self.confidence, bounded=True)
+        if planned.function == "sum" and total.low == total.high == 0:
+            return self._sum_of_nothing(planned) or total
+        return total
+
+    def _sum_of_nothing(self, planned: PlannedAggregate) -> Estimate | None:
+        """NULL where, by its interval too, no tuple joins that has a value to be summed."""
+        counted = self._joined.total(planned.presence, self.confidence, bounded=True)
+        if counted.high > 0:
+            return None
+        return replace(counted, value=math.nan, low=math.nan, high=math.nan)
 
     @property
     def _joined(self) -> Joined:
@@ -113,7 +123,8 @@ class Evaluator:
             return exact(math.nan)
         terms = self._linear(expression)
         if terms is not None:
-            return self._joined.total(terms, self.confidence)
+            total = self._joined.total(terms, self.confidence)
+            return (self._null_within(expression) if total.low == total.high == 0 else None) or total
         if expression.operator == "/":
             top, bottom = (self._linear(o) for o in expression.operands)
             if top is not None and bottom is not None:
@@ -126,6 +137,15 @@ class Evaluator:
             return False
         planned = self.plan.aggregates[part.index]
         return planned.function == "sum" and self._joined.known(planned.presence) == 0
+
+    def _null_within(self, expression: Expression) -> Estimate | None:
+        """The NULL of a SUM over no value that is part of the expression, if there is one."""
+        for part in parts_of(expression):
+            planned = self.plan.aggregates[part.index] if isinstance(part, Aggregated) else None
+            null = self._sum_of_nothing(planned) if planned and planned.function == "sum" else None
+            if null is not None:
+                return null
+        return None
 
     def _linear(self, expression: Expression) -> list[PlannedTerm] | None:
         """The expression as a sum of weighted joins, or None if it is none."""
@@ -216,7 +236,9 @@ def _combined(sign: str, parts: Sequence[Estimate]) -> Estimate:
     notes = tuple(dict.fromkeys((*left.notes, *right.notes)))
     basis = "exact" if left.exact and right.exact else next(p.basis for p in parts if not p.exact)
     if any(math.isnan(p.value) for p in parts):
-        return exact(math.nan)
+        if any(math.isnan(p.low) for p in parts):
+            return exact(math.nan)
+        return Estimate(math.nan, -math.inf, math.inf, confidence, False, basis, notes)
     if sign == "/" and (right.low <= 0 <= right.high):
         note = "the divisor may be 0"
         return Estimate(math.nan, -math.inf, math.inf, confidence, False, basis, (*notes, note))

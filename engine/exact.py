@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ..errors import DataError
 from .answer import Answer
 from .jobs import ProgressListener, run_job
+from .python_values import python_values, with_loose_structs
 from .spark import SPARK_FAULTS, first_line
 
 
@@ -36,7 +37,7 @@ def run_exact(
     started = time.perf_counter()
     frame = select()
     try:
-        table = run_job(spark, "exact answer", frame.toArrow, listener)
+        table = run_job(spark, "exact answer", with_loose_structs(frame).toArrow, listener)
     except SPARK_FAULTS as fault:
         raise DataError(f"the exact run failed: {first_line(fault)}", "SKIMQL_EXACT_FAILED", sql) from fault
     return replace(_answer(in_zone(spark, table)), seconds={"exact": time.perf_counter() - started})
@@ -109,4 +110,4 @@ def _answer(table: pa.Table) -> Answer:
 
 def _rows(table: pa.Table) -> tuple[tuple[Any, ...], ...]:
     # Column by column, since two columns may have one name.
-    return tuple(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    return tuple(zip(*map(python_values, table.columns), strict=True))

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from ..parser.join_graph import Aggregate, Factor, Query, Term
 from ..sketches.interval import Estimate, exact
 from .filters import kept_by
+from .keys import compared_text
 from .scan import GROUP_COLUMN
 from .tables import Frames
 
@@ -122,7 +123,7 @@ def _vertex(
     for i in query.graph.edges_at(vertex):
         edge = query.graph.edges[i]
         for k, (key, kind) in enumerate(zip(edge.keys_of(vertex), edge.key_types, strict=True)):
-            columns.append(F.expr(key).cast(str(kind)).alias(_key(vertex, i, k)))
+            columns.append(F.expr(compared_text(key, str(kind))).alias(_key(vertex, i, k)))
     for factor, name in factors.items():
         if factor.vertex == vertex:
             value = F.expr(factor.expression)

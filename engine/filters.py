@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import reduce
+from itertools import pairwise
 
-import sqlglot
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -20,7 +20,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+
+from ..errors import SkimqlError
+from ..parser.join_graph import Span
+from ..parser.select import parse_expression
 
 # Types that are compared in a nanosecond or two; a text is first looked up in the dictionary of its page.
 CHEAP: tuple[type[DataType], ...] = (
@@ -57,24 +60,47 @@ def cheap_first(condition: str, schema: StructType) -> str:
     that may fail moves before what guards it: a conjunct with arithmetic, a function, or a cast of anything but a
     literal stays behind those that were before it.
     """
-    try:
-        parsed = sqlglot.parse_one(condition, dialect="spark")
-    except SqlglotError:
+    found = _conjuncts(condition)
+    if len(found) < 2:
         return condition
-    conjuncts = list(parsed.flatten(unnest=False)) if isinstance(parsed, exp.And) else [parsed]
     cheap = {f.name.lower() for f in schema.fields if isinstance(f.dataType, CHEAP)}
 
-    def turn(conjunct: exp.Expr) -> int:
-        if not _is_cheap(conjunct, cheap):
+    def turn(conjunct: tuple[exp.Expr, str]) -> int:
+        if not _is_cheap(conjunct[0], cheap):
             return 2
-        return 0 if conjunct.find(exp.Literal) else 1
+        return 0 if conjunct[0].find(exp.Literal) else 1
 
-    ordered = sorted(conjuncts, key=turn)
-    return condition if ordered == conjuncts else " AND ".join(c.sql(dialect="spark") for c in ordered)
+    ordered = sorted(found, key=turn)
+    return condition if ordered == found else " AND ".join(text for _, text in ordered)
+
+
+def _conjuncts(condition: str) -> list[tuple[exp.Expr, str]]:
+    """The conjuncts of a condition with their own texts, in order; none if the texts cannot be told apart.
+
+    The text is never written anew: sqlglot's own spelling of an expression may mean something else.
+    """
+    try:
+        source = parse_expression(condition, Span(0, len(condition)))
+    except SkimqlError:
+        return []
+    tree = source.tree
+    parts = list(tree.flatten(unnest=False)) if isinstance(tree, exp.And) else [tree]
+    spans = [source.span_of(p) for p in parts]
+    between = [condition[a.end : b.start].strip().upper() for a, b in pairwise(spans)]
+    whole = not condition[: spans[0].start].strip() and not condition[spans[-1].end :].strip()
+    if not whole or any(word != "AND" for word in between):
+        return []
+    return [(p, condition[s.start : s.end]) for p, s in zip(parts, spans, strict=True)]
 
 
 def _is_cheap(conjunct: exp.Expr, cheap: set[str]) -> bool:
-    return all(
-        isinstance(node, _COMPARES) or (isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal))
-        for node in conjunct.walk()
-    ) and all(len(c.parts) == 1 and c.name.lower() in cheap for c in conjunct.find_all(exp.Column))
+    # The negative of the smallest integer fails.
+    negated = all(isinstance(n.this, exp.Literal) for n in conjunct.find_all(exp.Neg))
+    return (
+        negated
+        and all(
+            isinstance(node, _COMPARES) or (isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal))
+            for node in conjunct.walk()
+        )
+        and all(len(c.parts) == 1 and c.name.lower() in cheap for c in conjunct.find_all(exp.Column))
+    )

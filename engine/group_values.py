@@ -17,9 +17,10 @@ from ..parser.join_graph import Query
 from .exact import in_zone
 from .filters import kept_by
 from .jobs import ProgressListener, run_job
+from .python_values import python_values, with_loose_structs
 from .scan import GROUP_COLUMN
 from .spark import SPARK_FAULTS, first_line
-from .tables import Tables
+from .tables import Frames
 
 _WAY_OUT = "EXACT SELECT ..., or GROUP BY an expression of another type"
 
@@ -30,7 +31,7 @@ class Numbered:
 
     Attributes
     ----------
-    tables : Tables
+    tables : Frames
     table : str
         The one whose tuples are grouped.
     expressions : tuple of str
@@ -41,7 +42,7 @@ class Numbered:
         The same, with the number in `GROUP_COLUMN`.
     """
 
-    tables: Tables
+    tables: Frames
     table: str
     expressions: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
@@ -61,7 +62,7 @@ class Numbered:
 
 def listed(
     spark: SparkSession,
-    tables: Tables,
+    tables: Frames,
     query: Query,
     most: int,
     listener: ProgressListener | None = None,
@@ -88,7 +89,7 @@ def listed(
         for group, column in zip(query.groups, distinct.schema.fields, strict=True):
             if " collate " in column.dataType.simpleString():
                 raise _refused(query, f"{group.name} is text under a collation")
-        first = distinct.limit(most + 1).sort(*(F.col(f"`{c}`") for c in columns))
+        first = with_loose_structs(distinct).limit(most + 1).sort(*(F.col(f"`{c}`") for c in columns))
         table = run_job(spark, f"groups of {vertex.table}", first.toArrow, listener)
     except SPARK_FAULTS as fault:
         message = f"the groups of {vertex.table} cannot be listed: {first_line(fault)}"
@@ -101,7 +102,7 @@ def listed(
             _span(query),
             "a WHERE that leaves fewer, SET skimql.max_groups = ..., or EXACT SELECT ...",
         )
-    values = tuple(zip(*(c.to_pylist() for c in in_zone(spark, table).columns), strict=True))
+    values = tuple(zip(*(python_values(c) for c in in_zone(spark, table).columns), strict=True))
     numbered = table.append_column(GROUP_COLUMN, pa.array(range(table.num_rows), pa.int64()))
     return Numbered(tables, vertex.table, expressions, values, spark.createDataFrame(numbered))
 

@@ -26,7 +26,7 @@ from .joined import SketchJoin
 from .maintain import build
 from .settings import Settings
 from .spark import SPARK_FAULTS, first_line
-from .tables import Tables
+from .tables import Frames
 
 CHOSEN = "rows that are uncertain were chosen for their estimates, which such a choice makes err its way"
 
@@ -38,7 +38,7 @@ class GroupedRun:
     Parameters
     ----------
     spark : SparkSession
-    tables : Tables
+    tables : Frames
     query : Query
         With every `key_types` of its edges known.
     settings : Settings
@@ -46,7 +46,7 @@ class GroupedRun:
     """
 
     spark: SparkSession
-    tables: Tables
+    tables: Frames
     query: Query
     settings: Settings
     listener: ProgressListener | None = None
@@ -144,6 +144,9 @@ class GroupedRun:
         estimate = known[count] if known else evaluator.aggregate(evaluator.plan.aggregates[count])
         if estimate.exact:
             return Truth(estimate.value > 0, frozenset((estimate.value > 0,)))
+        if estimate.high <= 0:
+            # By its interval too, nothing joins here.
+            return Truth(False, frozenset((False,)))
         return Truth(True, frozenset((True, False) if estimate.low <= 0 else (True,)))
 
     def _missed(self, rows: Sequence[Row]) -> list[int]:

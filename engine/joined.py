@@ -6,19 +6,27 @@ The evaluator asks for sums and ratios of weighted joins; how they are estimated
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..optimizer.distinct_count import DistinctCount
 from ..optimizer.plan import Plan, PlannedTerm
 from ..sketches.convolution import ConvolutionSpec
-from ..sketches.estimate import JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
+from ..sketches.estimate import NOTHING_MATCHES, JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
+from ..sketches.exact_map import ExactMap, exact_join
 from ..sketches.interval import Estimate, exact
 from ..sketches.sparse import SparseFirstSketch
 from .partial import Built
+
+# A sum of doubles known to this relative accuracy counts as exact.
+ROUNDING = 1e-9
+CANCELS = "a sum of doubles that cancel out: the order in which they are added decides its digits"
 
 
 class Joined(Protocol):
@@ -62,20 +70,27 @@ class SketchJoin:
         """See `Joined.total`."""
         known = self.known(terms)
         if known is not None:
-            return exact(known)
+            return self._rounded(known, terms, confidence)
         ends = self._bounds(terms) if bounded else (-math.inf, math.inf)
         return sum_estimate(self._terms(terms), self._edges, confidence, *ends)
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """See `Joined.ratio`."""
-        above, below = self.known(top), self.known(bottom)
-        if above is not None and below:
-            return exact(Fraction(above, below) if isinstance(above, int) else above / below)
-        return sum_ratio_estimate(self._terms(top), self._terms(bottom), self._edges, confidence)
+        above, count = self.known(top), self.known(bottom)
+        if count == 0:
+            return replace(exact(math.nan), notes=(NOTHING_MATCHES,))
+        if above is None or count is None:
+            return sum_ratio_estimate(self._terms(top), self._terms(bottom), self._edges, confidence)
+        total = self.total(top, confidence)
+        if total.exact:
+            return exact(above / count if isinstance(above, float) else Fraction(above) / Fraction(count))
+        low, high = sorted((total.low / float(count), total.high / float(count)))
+        return replace(total, value=total.value / float(count), low=low, high=high)
 
     def known(self, terms: Sequence[PlannedTerm]) -> int | float | Fraction | None:
         """See `Joined.known`; of integers and decimals with all their digits."""
         total: int | float | Fraction = 0
+        terms = [t for t in terms if not self._adds_nothing(t)]
         for term, joined in zip(terms, self._terms(terms), strict=True):
             sum_of_one = known_sum([replace(joined, coefficient=1.0)], self._edges)
             if sum_of_one is None:
@@ -85,6 +100,44 @@ class SketchJoin:
             factor = Fraction(repr(term.coefficient)) / Fraction(repr(scale))
             total += sum_of_one * (factor if factor.denominator > 1 else factor.numerator)
         return int(total) if isinstance(total, Fraction) and total.denominator == 1 else total
+
+    def _rounded(
+        self, known: int | float | Fraction, terms: Sequence[PlannedTerm], confidence: float
+    ) -> Estimate:
+        """A known sum; one of doubles that cancel out has an interval: their order decides more than last digits."""
+        slack = math.fsum(self._rounding(t) for t in terms if not self._adds_nothing(t))
+        if slack <= ROUNDING * abs(known):
+            return exact(known)
+        value = float(known)
+        return Estimate(value, value - slack, value + slack, confidence, True, "measured", (CANCELS,))
+
+    def _rounding(self, term: PlannedTerm) -> float:
+        """How far two orders of summation may be apart: n * eps * the sum of absolute values [1]_.
+
+        What cancels out within a key is taken to lie among the keys that join as it does among all.
+
+        References
+        ----------
+        .. [1] N. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition 2002, section 4.2.
+        """
+        parts = [self.built[i] for i in term.synopses]
+        doubles = [b for b in parts if b.linear.spec.dtype == "float64"]
+        maps = [b.linear.exact for b in parts]
+        scale = abs(term.coefficient) / math.prod(b.scale for b in parts)
+        each = 2 * sum(b.tally.tuples for b in doubles) * sys.float_info.epsilon * scale
+        if not doubles:
+            return 0.0
+        if len(parts) == 1:
+            return each * parts[0].tally.mass
+        if any(m is None for m in maps):
+            return 0.0
+        sizes = [ExactMap(m.keys, np.abs(m.weights.astype(np.float64))) for m in maps if m is not None]
+        within = [b.tally.mass / m.weights.sum() for b, m in zip(parts, sizes, strict=True) if len(m)]
+        return each * float(exact_join(sizes, self._edges)) * math.prod(max(w, 1.0) for w in within)
+
+    def _adds_nothing(self, term: PlannedTerm) -> bool:
+        """Whether no tuple of one of its tables weighs anything, which is counted beside every sketch."""
+        return any(not self.built[i].tally.mass for i in term.synopses)
 
     def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
         """See `Joined.distinct`."""

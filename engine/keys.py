@@ -8,6 +8,7 @@ Two of n different keys collide with probability n^2 / 2^65; nothing is ever fol
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from ..errors import UnsupportedQuery
 from ..optimizer.plan import Attribute
 from ..parser.join_graph import Edge, Query
-from ..parser.types import common_type
+from ..parser.types import PADDED, common_type
 from .tables import Tables
 
 if TYPE_CHECKING:
@@ -26,11 +27,24 @@ INTEGER_TYPES = ("tinyint", "smallint", "int", "bigint")
 
 def key_text(attribute: Attribute) -> str:
     """The 64-bit integer of a join attribute as SQL, BIGINT, NULL where any part is NULL."""
-    parts = [f"CAST({k} AS {t})" for k, t in zip(attribute.keys, attribute.key_types, strict=True)]
+    parts = [compared_text(k, t) for k, t in zip(attribute.keys, attribute.key_types, strict=True)]
     if len(parts) == 1 and attribute.key_types[0] in INTEGER_TYPES:
         return f"CAST({parts[0]} AS BIGINT)"
     known = " AND ".join(f"{part} IS NOT NULL" for part in parts)
     return f"CASE WHEN {known} THEN xxhash64({', '.join(parts)}) END"
+
+
+def compared_text(key: str, kind: str) -> str:
+    """A key as SQL, as the type in which it is compared: equal keys to equal values."""
+    if kind == PADDED:
+        # Two of them are equal whatever the blanks at their ends.
+        return f"rtrim(CAST({key} AS STRING))"
+    return f"CAST({key} AS {kind})"
+
+
+def is_plain(expression: str) -> bool:
+    """Whether an expression is a column, which cannot fail."""
+    return bool(re.fullmatch(r"`(?:[^`]|``)*`", expression))
 
 
 def key_column(attribute: Attribute) -> Column:

@@ -15,6 +15,8 @@ from typing import Any
 
 from ..errors import UnsupportedQuery
 from ..parser.expressions import Constant, Expression, Grouped, Operation
+from ..parser.join_graph import Group
+from ..parser.types import is_padded
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -78,6 +80,16 @@ def compare(left: Any, right: Any, sql: str) -> int:
     if isinstance(right, float) and math.isnan(right):
         return -1
     return int(left > right) - int(left < right)
+
+
+def padded(operands: Sequence[Expression], values: Sequence[Any], groups: Sequence[Group]) -> list[Any]:
+    """Two values that are compared, as Spark pads them where one is of CHAR and the other of CHAR or a literal."""
+    chars = [isinstance(o, Grouped) and is_padded(groups[o.index].type or "") for o in operands]
+    pads = any(chars) and all(c or isinstance(o, Constant) for c, o in zip(chars, operands, strict=True))
+    if not pads or not all(isinstance(v, str) for v in values):
+        return list(values)
+    length = max(map(len, values))
+    return [v.ljust(length) for v in values]
 
 
 def _beside(value: Any, other: Any) -> Any:

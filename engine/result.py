@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from ..errors import DataError
 from ..sketches.interval import Estimate
+from .python_values import arrow_column
 
 _TYPES = {
     "tinyint": pa.int8(),
@@ -70,9 +71,7 @@ class ResultColumn:
 
     def array(self) -> pa.Array:
         """The column for Arrow."""
-        if self.type is None:
-            return pa.array(self.values) if len(self.values) else pa.nulls(0)
-        return pa.array(self.values, self.type)
+        return arrow_column(self.values, self.type)
 
 
 def arrow_type(name: str | None) -> pa.DataType | None:

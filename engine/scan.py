@@ -22,7 +22,7 @@ from ..sketches.level import LevelSpec
 from ..sketches.pair_sample import PairSampleSpec
 from ..sketches.xi import derive_seed, make_family
 from .filters import kept_by
-from .keys import key_column
+from .keys import is_plain, key_column
 from .messages import Messages
 from .partial import Feed, SketchPlan
 from .weights import product, weight_column
@@ -74,6 +74,9 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
     # With one relation for all, Spark filters; with several, a tuple travels if any keeps it, with a mask for each.
     masks = {r: r.mask(len(filters) > 1, present) for r in dict.fromkeys(relations.values())}
     columns: dict[tuple[str, object], Column] = {}
+    # What may fail is computed only where its relation's filter holds.
+    key_names: dict[tuple[_Relation, Attribute], tuple[str, object]] = {}
+    weight_names: dict[int, tuple[str, object]] = {}
     domains = dict(plan.partitions)
     # By virtual relation and attributes; in each, the synopses of every group or cell, or those of all tuples.
     fed: dict[tuple[_Relation, tuple[Attribute, ...], bool], dict[int, list[int]]] = {}
@@ -88,10 +91,17 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
         if mask is not None:
             columns["mask", relations[i]] = mask
         for attribute in synopsis.attributes:
-            columns["key", attribute] = key_column(attribute)
+            key = key_column(attribute)
+            shield = None if all(map(is_plain, attribute.keys)) else mask
+            name = "key", (attribute, None if shield is None else relations[i])
+            key_names[relations[i], attribute] = name
+            columns[name] = key if shield is None else F.when(shield, key)
         column = weights[i].column
         if column is not None and not synopsis.distinct:
-            columns["weight", (synopsis.weight, synopsis.messages)] = column
+            shield = None if is_plain(synopsis.weight.expression or "``") else mask
+            own_relation = None if shield is None else relations[i]
+            weight_names[i] = "weight", (synopsis.weight, synopsis.messages, own_relation)
+            columns[weight_names[i]] = column if shield is None else F.when(shield, column).otherwise(0)
     names: dict[tuple[str, object], str] = {what: f"c{n}" for n, what in enumerate(columns)}
     feeds = []
     for (relation, attributes, grouped), members in fed.items():
@@ -101,8 +111,8 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
         feeds.append(
             Feed(
                 names.get(("mask", relation)),
-                tuple(names["key", a] for a in attributes),
-                tuple(None if s.distinct else names.get(("weight", (s.weight, s.messages))) for s in one),
+                tuple(names[key_names[relation, a]] for a in attributes),
+                tuple(names[weight_names[i]] if i in weight_names else None for i in members[0]),
                 () if split else tuple(members[0]),
                 names["group", None] if grouped else None,
                 tuple(tuple(members[n]) for n in range(len(members))) if split else (),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..errors import AccuracyNotReached, DataError, EnvironmentFault, UnsupportedQuery
+from ..errors import AccuracyNotReached, DataError, EnvironmentFault, SkimqlError, UnsupportedQuery
 from ..optimizer.plan import Plan
 from ..parser.expressions import has_aggregate
 from ..parser.join_graph import Query
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from .planned_run import PlannedRun
     from .sample_run import SampleRun
     from .session import Session
+    from .tables import Frames
 
 # What a BIGINT holds, as a double.
 LARGEST_COUNT = float(1 << 63)
@@ -64,14 +66,15 @@ class SelectRun:
     def answer(self) -> Answer:
         """The answer, or what the query's behaviour puts in its place where the asked error is missed.
 
-        Whatever path gave it, its values are of the types that Spark gives the exact ones.
+        Whatever path gave it, its values are of the types that Spark gives the exact ones. Where Spark cannot compute
+        a value, for a tuple that may join nothing, only the tuples that join are looked at.
 
         Raises
         ------
         DataError
             If an estimate does not fit the type of its column.
         """
-        answer = self._answer()
+        answer = self._of_what_joins()
         aggregated = tuple(has_aggregate(item.expression) for item in self.query.items)
         presented = replace(
             answer,
@@ -99,8 +102,46 @@ class SelectRun:
 
         return result_types(self.session.own_spark, self.select.select_sql) or kinds
 
-    def _answer(self) -> Answer:
+    def _of_what_joins(self) -> Answer:
         self._check_method()
+        try:
+            return self._answer()
+        except Exception as fault:
+            # A failing scan has imported pyspark already; without it no value can have failed.
+            if not self._may_fail_apart(fault):
+                raise
+            return self._of_contributing(fault)
+
+    def _may_fail_apart(self, fault: Exception) -> bool:
+        """Whether a value could not be computed that the user's own query may never compute."""
+        if "pyspark" not in sys.modules or not self.query.graph.edges or self.query.sets is not None:
+            return False
+        from .contributing import is_of_a_value
+
+        return is_of_a_value(fault) and getattr(fault, "code", "") != "SKIMQL_EXACT_FAILED"
+
+    def _of_contributing(self, fault: Exception) -> Answer:
+        """The answer from the tuples that join, by sketches; `fault` again where that fails too."""
+        from .contributing import contributing
+        from .spark import SPARK_FAULTS, first_line
+
+        session, settings = self.session, replace(self.settings, route="arrow", cache=False)
+        try:
+            query, frames = contributing(self.typed, session.tables)
+            if is_grouped(query):
+                from .groups import GroupedRun
+
+                run = GroupedRun(session.own_spark, frames, query, settings, session.listener)
+                answer = self._finished(run.answer())
+            else:
+                answer = self._by_sketches(self._built(query, frames, settings))
+        except (SkimqlError, *SPARK_FAULTS):
+            raise fault from None
+        told = fault.__cause__ if isinstance(fault, SkimqlError) and fault.__cause__ else fault
+        note = f"only the tuples that join were looked at, since others have values that fail: {first_line(told)}"
+        return self._as_asked(replace(answer, notes=(*answer.notes, note)))
+
+    def _answer(self) -> Answer:
         if is_grouped(self.query):
             from .groups import GroupedRun
 
@@ -196,21 +237,24 @@ class SelectRun:
         known = gather(session.own_spark, session.tables, self.typed, session.statistics, session.listener)
         return SkimmedJoin(supply.plan, supply.built, heaviest_keys(known))
 
-    def _built(self) -> Supply:
-        """The synopses of the query, built now."""
+    def _built(
+        self, query: Query | None = None, frames: Frames | None = None, settings: Settings | None = None
+    ) -> Supply:
+        """The synopses of the query, built now; of another query than its own, over other frames, where given."""
         from .choice import chosen
         from .distinct import built_within
         from .maintain import build
 
         session = self.session
+        asked, own = query or self.typed, settings or self._routed
         started = time.perf_counter()
         plan, built, notes = built_within(
-            self.typed,
-            lambda too_large: chosen(self.typed, self._routed, too_large),
-            lambda plan, most: build(session.own_spark, plan, session.tables, session.listener, most),
+            asked,
+            lambda too_large: chosen(asked, own, too_large),
+            lambda plan, most: build(session.own_spark, plan, frames or session.tables, session.listener, most),
         )
         seconds = time.perf_counter() - started
-        if self.settings.cache:
+        if own.cache:
             KeptSketches(session).keep(plan, dict(enumerate(built)))
         return Supply(plan, built, notes, seconds)
 

@@ -24,6 +24,7 @@ from .catalog.manifest import KnownTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructField
 
     from .isolation import Place, Places
     from .source_state import Sources
@@ -37,6 +38,10 @@ FORMATS = {
     ".ndjson": "json",
 }
 COMPRESSIONS = {".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate"}
+
+
+# Where Spark keeps the declared type of a column of CHAR or VARCHAR.
+_CHAR = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass
@@ -404,7 +409,21 @@ def _spellings(name: str) -> Iterator[str]:
 
 def schema_of(name: str, frame: DataFrame) -> TableSchema:
     """The schema of a DataFrame as the parser sees it."""
-    return TableSchema(name, tuple(Column(f.name, f.dataType.simpleString()) for f in frame.schema.fields))
+    fields = frame.schema.fields
+    padded = any(_CHAR in f.metadata for f in fields) and not _takes_char_as_text(frame)
+    return TableSchema(name, tuple(Column(f.name, _type_of(f, padded)) for f in fields))
+
+
+def _type_of(field: StructField, padded: bool) -> str:
+    """The type of a column; Spark shows a CHAR as STRING, and what it is beside it."""
+    declared = str(field.metadata.get(_CHAR, "")).lower()
+    kind: str = field.dataType.simpleString()
+    return declared if padded and kind == "string" and declared.startswith("char(") else kind
+
+
+def _takes_char_as_text(frame: DataFrame) -> bool:
+    """Whether Spark neither pads CHAR nor compares it in a way of its own."""
+    return frame.sparkSession.conf.get("spark.sql.legacy.charVarcharAsString", "false") == "true"
 
 
 def refuse_withheld(table: KnownTable) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from .fragment import Fragment
 from .join_graph import Span
+from .types import PADDED, is_padded
 
 INTEGERS = frozenset(["tinyint", "smallint", "int", "bigint"])
 
@@ -37,6 +38,8 @@ class Key:
     @property
     def kind(self) -> str | None:
         """Types of one kind are compared by the same equality, whatever the pair: equality is transitive."""
+        if self.type is not None and is_padded(self.type):
+            return PADDED
         return "integer" if self.type in INTEGERS else self.type
 
 

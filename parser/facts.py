@@ -1,8 +1,8 @@
 """What literals say about columns: constants carried along equalities, and filters that exclude one another.
 
 Only plain columns compared with literals of their own kind are read, numbers with numbers and
-binary-collated text with text, so that what is concluded here is what Spark would find. Anything else is
-left to Spark.
+binary-collated text with text, so that what is concluded here is what Spark would find. Of CHAR only equalities
+are: blanks at the end do not count in them. Anything else is left to Spark.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from .fragment import Fragment
 from .join_graph import Span
 from .relations import Join
 from .scope import Scope
+from .types import INTEGRAL_DIGITS, MAX_PRECISION, is_padded
 
 Value = Decimal | float | str
 
@@ -60,6 +61,8 @@ def _fact(
         return
     kind = join.type_of(fragment)
     assert kind is not None
+    if is_padded(kind) and operator not in ("=", "in"):
+        return
     values = [_value(n, kind) for n in literals]
     known = tuple(v for v in values if v is not None)
     if len(known) == len(values):
@@ -76,6 +79,8 @@ def _value(node: exp.Expr, kind: str) -> Value | None:
         sign, inner = -1, inner.this
     if not isinstance(inner, exp.Literal):
         return None
+    if inner.is_string and is_padded(kind):
+        return inner.name.rstrip(" ") if sign == 1 else None
     if inner.is_string:
         return inner.name if kind == "string" and sign == 1 else None
     if _is_double(inner):
@@ -83,8 +88,24 @@ def _value(node: exp.Expr, kind: str) -> Value | None:
     if kind in ("float", "double"):
         return sign * float(inner.name)
     if kind in INTEGERS or kind.startswith("decimal"):
-        return sign * Decimal(inner.name)
+        # Not multiplied: that would round to the digits of Decimal's context.
+        value = Decimal(inner.name)
+        return (value if sign == 1 else value.copy_negate()) if _fits(value, kind) else None
     return None
+
+
+def _fits(value: Decimal, kind: str) -> bool:
+    """Whether Spark compares the number with a column of that type without cutting digits off either."""
+    precision, scale = (INTEGRAL_DIGITS[kind], 0) if kind in INTEGERS else _digits(kind)
+    digits = value.as_tuple()
+    behind = max(0, -int(digits.exponent))
+    before = max(0, len(digits.digits) - behind)
+    return max(precision - scale, before) + max(scale, behind) <= MAX_PRECISION
+
+
+def _digits(kind: str) -> tuple[int, int]:
+    precision, scale = kind[len("decimal(") : -1].split(",")
+    return int(precision), int(scale)
 
 
 def _is_double(literal: exp.Literal) -> bool:

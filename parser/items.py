@@ -11,7 +11,7 @@ from ..errors import SkimqlError, UnknownName
 from .aggregates import default_name, holds_aggregate, is_aggregate, not_aggregated, read_aggregate
 from .amounts import MOST_ROWS_SHOWN, BadNumber, whole
 from .expressions import BOUNDS, Aggregated, Constant, Expression, Grouped, Operation, has_aggregate
-from .fragment import Fragment
+from .fragment import Fragment, typed_name
 from .join_graph import Aggregate, Feature, Group, Item, Order, Span
 from .relations import Join
 from .result_types import type_of
@@ -45,6 +45,7 @@ class Results:
     groups: list[Group] = field(default_factory=list)
     group_fragments: list[Fragment] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
     having: Expression | None = None
     order: list[Order] = field(default_factory=list)
     limit: int | None = None
@@ -136,7 +137,8 @@ class Results:
 
     def _read_item(self, item: exp.Expr) -> None:
         inner = item.this if isinstance(item, exp.Alias) else item
-        name = self._free(self._name(item))
+        asked = self._name(item)
+        name = self._free(asked)
         bare = inner.unnest()
         if is_aggregate(bare):
             value: Expression = Aggregated(len(self.aggregates))
@@ -146,6 +148,7 @@ class Results:
             if has_aggregate(value):
                 self._feature("expression over aggregates", inner)
         self.items.append(Item(name, value, self.scope.span_of(item), type_of(inner, self.scope)))
+        self.asked.append(asked)
 
     def _name(self, item: exp.Expr) -> str:
         """The name that an item gives itself, or has by its text."""
@@ -179,9 +182,15 @@ class Results:
         self._add_aggregate(new)
         return Aggregated(len(self.aggregates) - 1)
 
-    def _value(self, node: exp.Expr, aliases: bool = False) -> Expression:
-        """An expression over aggregates and groups; with `aliases`, names of items may stand in it."""
+    def _value(self, node: exp.Expr, aliases: str = "") -> Expression:
+        """An expression over aggregates and groups; `aliases` says which names of items may stand in it.
+
+        In ORDER BY ("first") a name means the item of that name, and a column only where there is none; in HAVING
+        ("last") it means a column that is grouped by, and the item otherwise. So Spark resolves them.
+        """
         if is_aggregate(node):
+            if aliases == "first":
+                self._refuse_items_within(node)
             return self._registered(node)
         grouped = self._grouped(node, aliases)
         if grouped is not None:
@@ -202,7 +211,7 @@ class Results:
             )
         return self._other_value(node, aliases)
 
-    def _other_value(self, node: exp.Expr, aliases: bool) -> Expression:
+    def _other_value(self, node: exp.Expr, aliases: str) -> Expression:
         if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
             return Operation("is_null", (self._value(node.this, aliases),))
         if isinstance(node, exp.Between):
@@ -219,25 +228,51 @@ class Results:
             return self._bound(node)
         raise self._no_value(node)
 
-    def _grouped(self, node: exp.Expr, aliases: bool) -> Expression | None:
+    def _grouped(self, node: exp.Expr, aliases: str) -> Expression | None:
         """The group column or item that the node is, if it is one."""
         if isinstance(node, exp.Star) or isinstance(node.this, exp.Star):
             raise not_aggregated(node, self.scope)
         if isinstance(node, exp.Literal) or holds_aggregate(node) or _has_bound(node):
             return None
-        if aliases and isinstance(node, exp.Column) and len(node.parts) == 1:
-            found = [i for i in self.items if _same(i.name, node.name)]
-            if found and (has_aggregate(found[0].expression) or not self.scope.find(node.name)):
-                return found[0].expression
+        named = self._item_of(node) if aliases else None
+        if named is not None:
+            known = aliases == "last" and self.scope.find(node.name)
+            return (self._matching_group(node) if known else None) or named.expression
         if not any(True for _ in columns_of(node)):
             return None
         if aliases and not isinstance(node, exp.Column):
-            return self._matching_group(node) if self._only_columns(node) else None
+            return self._matching_group(node) if self._only_columns(node, aliases) else None
         return self._matching_group(node)
 
-    def _only_columns(self, node: exp.Expr) -> bool:
+    def _item_of(self, node: exp.Expr) -> Item | None:
+        """The item that a bare name names; of several items of one name, a column of that name goes before all."""
+        if not isinstance(node, exp.Column) or len(node.parts) > 1:
+            return None
+        found = [i for i, asked in zip(self.items, self.asked, strict=True) if _same(asked, node.name)]
+        if len({i.expression for i in found}) > 1:
+            if self.scope.find(node.name):
+                return None
+            message = f"{node.name} is the name of several items"
+            raise self.scope.fault(message, "SKIMQL_AMBIGUOUS_NAME", node, "other names: AS ...", UnknownName)
+        return next((i for i in (*found, *self.items) if i in found or _same(i.name, node.name)), None)
+
+    def _refuse_items_within(self, aggregate: exp.Expr) -> None:
+        """Refuse an aggregate of an item in ORDER BY, where the name does not mean the column any more."""
+        for column in columns_of(aggregate):
+            item = self._item_of(column)
+            if item is None or self._matching_group(column) == item.expression:
+                continue
+            message = f"in ORDER BY {column.name} is the item of that name in the SELECT list"
+            owners = [r for r, _ in self.scope.find(column.name)]
+            hint = f"{owners[0].typed}.{typed_name(column.name)}" if owners and owners[0].name else EXACT
+            raise self.scope.fault(message, "SKIMQL_MISPLACED_AGGREGATE", column, hint)
+
+    def _only_columns(self, node: exp.Expr, aliases: str) -> bool:
         """Whether every name in it is a column, so that it may be a group expression."""
-        return all(len(c.parts) > 1 or self.scope.find(c.name) for c in columns_of(node))
+        return all(
+            len(c.parts) > 1 or (self.scope.find(c.name) and (aliases == "last" or self._item_of(c) is None))
+            for c in columns_of(node)
+        )
 
     def _matching_group(self, node: exp.Expr) -> Grouped | None:
         fragment = self.scope.fragment(node)
@@ -251,7 +286,8 @@ class Results:
         self._feature("bounds in SELECT", node)
         name = node.name.lower()
         if len(arguments) == 1:
-            value = self._value(arguments[0], aliases=True)
+            # A bare name is the item's; within an aggregate names are columns.
+            value = self._value(arguments[0], "first" if isinstance(arguments[0], exp.Column) else "last")
             if has_aggregate(value):
                 return Operation(name, (value,))
         message = f"{name} takes one aggregate or its name"
@@ -272,7 +308,7 @@ class Results:
         if having is None:
             return
         self._feature("HAVING", having)
-        self.having = self._value(having.this, aliases=True)
+        self.having = self._value(having.this, "last")
 
     def _read_order(self) -> None:
         order = self.select.args.get("order")
@@ -285,7 +321,7 @@ class Results:
             if isinstance(node, exp.Literal) and not node.is_string:
                 value = self.items[self._ordinal_index(node)].expression
             else:
-                value = self._value(node, aliases=True)
+                value = self._value(node, "first")
             descending, nulls_first = bool(key.args.get("desc")), bool(key.args.get("nulls_first"))
             self.order.append(Order(value, descending, nulls_first, self.scope.span_of(key)))
 

@@ -159,6 +159,8 @@ def cannot_fail(node: exp.Expr, scope: Scope, join: Join) -> bool:
     """Whether Spark evaluates it on any tuple without error: columns compared with like literals."""
     if not all(isinstance(n, _SIMPLE) for n in node.walk()):
         return False
+    if not all(isinstance(n.this, exp.Literal) for n in node.find_all(exp.Neg)):
+        return False
     types = {join.type_of(scope.fragment(c)) for c in node.find_all(exp.Column)}
     if None in types:
         return False

@@ -39,7 +39,9 @@ class SpannedParser(Spark.parser_class):  # type: ignore[misc, valid-type]
     def _parse_column_ops(self, this):  # type: ignore[no-untyped-def]
         if isinstance(this, exp.Boolean | exp.Null) and self._curr and self._curr.text == ".":
             # A table called `true` or `null`: before a dot the word is a name.
-            this = exp.Column(this=self.expression(exp.Identifier(this=self._prev.text)))
+            name = exp.Identifier(this=self._prev.text)
+            name.update_positions(self._prev)
+            this = exp.Column(this=name)
         return super()._parse_column_ops(this)
 
 

@@ -11,6 +11,7 @@ from .classes import INTEGERS
 from .join_graph import Aggregate, SetLeaf, SetOperation, Span
 from .relations import Conjunct, Join
 from .scope import EXACT, Output, Relation, Scope, bound_fragment
+from .types import is_padded
 
 _OPERATORS: dict[type[exp.Expr], str] = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
 
@@ -132,6 +133,9 @@ def _same_types(leaves: list[tuple[Output, ...]], scope: Scope, span: Span) -> N
 def _kind(output: Output) -> str | None:
     if bound_fragment(output).column is None or output.type is None:
         return None
+    if is_padded(output.type):
+        # Rows are compared as they are read: each CHAR with its own blanks.
+        return "string"
     return "integer" if output.type in INTEGERS else output.type
 
 

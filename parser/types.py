@@ -1,8 +1,9 @@
 """The type in which Spark compares two values with ``=``, without asking Spark.
 
 The rules are those of Spark 4's analyser, in both settings of ``spark.sql.ansi.enabled``; the tests hold
-this table against analysed plans for every pair of types. Types are ``simpleString`` forms. CHAR and
-VARCHAR compare as text (Spark pads CHAR when it reads it, so that the values arrive padded).
+this table against analysed plans for every pair of types. Types are ``simpleString`` forms. VARCHAR
+compares as text. So does CHAR beside anything else, with the blanks it is padded to; two columns of CHAR,
+and CHAR beside a literal, are equal whatever the number of blanks at their ends: Spark pads the shorter.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ INTEGRAL_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 FRACTIONAL = ("float", "double")
 DATETIMES = ("date", "timestamp", "timestamp_ntz")
 MAX_PRECISION = 38
+# The type in which two columns of CHAR are compared: text without the blanks at its end.
+PADDED = "char"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,9 @@ def common_type(left: str, right: str, ansi: bool) -> Comparison:
         (collations, maps); `reason` says which.
     """
     left, right = _plain(left), _plain(right)
+    if is_padded(left) and is_padded(right):
+        return Comparison(PADDED)
+    left, right = ("string" if is_padded(t) else t for t in (left, right))
     collated = next((t for t in (left, right) if " collate " in t), None)
     if collated is not None:
         if all(t == "void" or t.startswith("string") for t in (left, right)):
@@ -60,13 +66,21 @@ def common_type(left: str, right: str, ansi: bool) -> Comparison:
     return _mixed(left, right, ansi) or _mixed(right, left, ansi) or _incomparable(left, right)
 
 
+def is_padded(name: str) -> bool:
+    """Whether values of the type are padded with blanks to a common length before they are compared."""
+    return name == PADDED or name.lower().startswith("char(")
+
+
 def _plain(name: str) -> str:
-    """CHAR and VARCHAR as string, spellings of the same type as one."""
+    """VARCHAR as string, spellings of the same type as one."""
     name = " ".join(name.strip().split())
     low = name.lower()
+    if low.startswith(("char(", "varchar(")) and " collate " in low:
+        name = "string " + name[low.index("collate ") :]
+        low = name.lower()
     if low.startswith("string collate "):
         return "string" if low.endswith(" utf8_binary") else "string collate " + name.split()[-1]
-    if low.startswith(("char(", "varchar(")):
+    if low.startswith("varchar("):
         return "string"
     if low.startswith("decimal") and "(" not in low:
         return "decimal(10,0)"

@@ -125,8 +125,8 @@ class Groups:
         if weights.dtype == np.int64:
             return integer_sums(self.member, weights.astype(np.int64, copy=False), self.count)
         # Of no tuples at all, bincount gives integers whatever the weights are.
-        sums: Weights = np.bincount(self.member, weights=weights, minlength=self.count)
-        return sums.astype(weights.dtype, copy=False)
+        sums = np.bincount(self.member, weights=weights, minlength=self.count)
+        return sums.astype(np.float64, copy=False)
 
     def split(self, position: int) -> tuple[Groups, Groups]:
         """The same groups over the tuples before `position`, and over the others."""

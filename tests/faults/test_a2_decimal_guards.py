@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+
 @pytest.mark.spark
 def test_decimals_behind_guards_keep_all_their_digits(spark, session):
-    values = "CAST(0.00000016 AS DECIMAL(38, 18)), CAST(1e-10 AS DECIMAL(38, 18)), CAST(0.125 AS DECIMAL(28, 10))"
+    values = (
+        "CAST(0.00000016 AS DECIMAL(38, 18)), CAST(1e-10 AS DECIMAL(38, 18)), CAST(0.125 AS DECIMAL(28, 10))"
+    )
     session.table("f", spark.sql(f"SELECT * FROM VALUES (1, {values}), (1, {values}) AS t(k, x, y, z)"))
     session.table("b", spark.sql("SELECT * FROM VALUES (1, 10), (2, 20) AS t(k, n)"))
     expected = {

@@ -29,9 +29,38 @@ def test_the_table_agrees_with_spark_for_every_pair(mode):
             assert bool(compared.reason) == (not expected)
 
 
-def test_char_and_varchar_compare_as_text():
-    assert common_type("char(3)", "varchar(5)", ansi=True).type == "string"
-    assert common_type("char(3)", "int", ansi=True).type == "bigint"
+@pytest.mark.parametrize("ansi", [True, False])
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        ("char(3)", "char(3)", "char"),
+        ("char(3)", "CHAR(5)", "char"),
+        ("char", "char(5)", "char"),
+        ("char(3)", "varchar(5)", "string"),
+        ("char(3)", "string", "string"),
+        ("varchar(3)", "varchar(5)", "string"),
+        ("varchar(3)", "string", "string"),
+        ("void", "char(3)", "string"),
+        ("char(3)", "binary", "binary"),
+        ("char(3)", "date", "date"),
+        ("char(3) collate UTF8_LCASE", "string", None),
+        ("varchar(3) collate UTF8_BINARY", "char(3)", "string"),
+    ],
+)
+def test_char_is_compared_with_char_without_its_blanks_and_with_anything_else_as_text(
+    left, right, ansi, expected
+):
+    assert common_type(left, right, ansi).type == expected
+    assert common_type(right, left, ansi).type == expected
+
+
+@pytest.mark.parametrize("other", [t.split(" | ")[1] for t in SPARK["ansi"] if t.startswith("string | ")])
+@pytest.mark.parametrize("mode", ["ansi", "legacy"])
+def test_char_and_varchar_beside_other_types_are_text(mode, other):
+    for text in ("char(3)", "varchar(3)"):
+        expected = common_type("string", other, mode == "ansi")
+        assert common_type(text, other, mode == "ansi") == expected
+        assert common_type(other, text, mode == "ansi") == common_type(other, "string", mode == "ansi")
 
 
 @pytest.mark.parametrize(

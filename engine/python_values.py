@@ -1,0 +1,89 @@
+"""Arrow columns as Python values, those included for which Python has none: dates outside the years 1 to 9999."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
+
+
+def python_values(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column, None for NULL.
+
+    Dates and timestamps are `datetime` values. If Python cannot hold one of a column, all of it are
+    `numpy.datetime64`, timestamps as the wall clock of their time zone shows them; within arrays and structs they are
+    text.
+    """
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        return _beyond_python(column)
+    return values
+
+
+def _beyond_python(column: pa.ChunkedArray) -> list[Any]:
+    import numpy as np
+    import pyarrow.compute as pc
+
+    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+            column = pc.local_timestamp(column)
+        return [None if np.isnat(v) else v for v in column.to_numpy()]
+    texts: list[Any] = column.cast(_with_texts(column.type)).to_pylist()
+    return texts
+
+
+def arrow_column(values: Sequence[Any], kind: pa.DataType | None = None) -> pa.Array:
+    """The inverse of `python_values`, for a column of a type or of what its values are."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    there = next((v for v in values if isinstance(v, np.datetime64)), None)
+    if there is None:
+        return pa.nulls(0) if kind is None and not len(values) else pa.array(values, kind)
+    made = pa.array(np.array([np.datetime64("NaT") if v is None else v for v in values], there.dtype))
+    if kind is None or kind == made.type:
+        return made
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        made = pc.assume_timezone(made, kind.tz, ambiguous="earliest", nonexistent="earliest")
+    return made.cast(kind)
+
+
+def with_loose_structs(frame: DataFrame) -> DataFrame:
+    """The frame with every field within its structs nullable.
+
+    Where a struct is NULL, Arrow has NULL fields too, and pyspark fails on those that are not nullable.
+    """
+    from pyspark.sql import functions as F
+
+    loose = [_loose(f.dataType) for f in frame.schema.fields]
+    if loose == [f.dataType for f in frame.schema.fields]:
+        return frame
+    # By numbers: several columns may have one name.
+    apart = frame.toDF(*(f"c{i}" for i in range(len(loose))))
+    columns = zip(loose, frame.columns, strict=True)
+    return apart.select(*(F.col(f"c{i}").cast(t).alias(name) for i, (t, name) in enumerate(columns)))
+
+
+def _loose(kind: DataType) -> DataType:
+    from pyspark.sql.types import ArrayType, StructField, StructType
+
+    if isinstance(kind, StructType):
+        return StructType([StructField(f.name, _loose(f.dataType), True, f.metadata) for f in kind.fields])
+    if isinstance(kind, ArrayType):
+        return ArrayType(_loose(kind.elementType), kind.containsNull)
+    return kind
+
+
+def _with_texts(kind: pa.DataType) -> pa.DataType:
+    """The type with text in the place of dates and timestamps."""
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _with_texts(f.type)) for f in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(_with_texts(kind.value_type))
+    return pa.string() if pa.types.is_date(kind) or pa.types.is_timestamp(kind) else kind

@@ -1,0 +1,57 @@
+"""ORDER BY takes the SELECT item of a name before the column, HAVING and GROUP BY the column, as Spark does."""
+
+from __future__ import annotations
+
+import pytest
+
+from skimql import SkimqlError
+
+JOINED = "FROM g JOIN b ON g.k = b.k"
+QUERIES = [
+    "-g.q AS q, COUNT(*) AS n {J} GROUP BY g.q ORDER BY q LIMIT 1",
+    "-g.q AS q, COUNT(*) AS n {J} GROUP BY g.q ORDER BY Q DESC",
+    "-g.q AS q, COUNT(*) AS n {J} GROUP BY g.q ORDER BY -q",
+    "-g.q AS q, COUNT(*) AS n {J} GROUP BY g.q ORDER BY g.q",
+    "-g.q AS q, COUNT(*) AS n {J} GROUP BY g.q ORDER BY q + g.q, n DESC",
+    "-g.q AS q, COUNT(*) AS n {J} GROUP BY g.q HAVING q > 3 ORDER BY q",
+    "-g.q AS q, COUNT(*) AS n {J} GROUP BY g.q ORDER BY 1",
+    "-g.q AS q, SUM(g.q) AS n {J} GROUP BY g.q ORDER BY SUM(g.q)",
+    "COUNT(*) AS q, g.q AS n {J} GROUP BY g.q HAVING q > 4 ORDER BY q",
+    "-SUM(b.y) AS y, g.q {J} GROUP BY g.q HAVING SUM(y) > 5 ORDER BY -y",
+    "SUM(b.y) AS y, g.q {J} GROUP BY g.q ORDER BY y DESC",
+    "g.w AS q, g.q AS w, COUNT(*) AS n {J} GROUP BY g.w, g.q ORDER BY w",
+    "g.w AS q, g.q AS w, COUNT(*) AS n {J} GROUP BY w, q HAVING q < 9 ORDER BY q",
+    "g.w AS q, g.q AS q, COUNT(*) AS n {J} GROUP BY g.w, g.q ORDER BY q",
+    "g.w AS q, COUNT(*) AS n {J} GROUP BY g.w ORDER BY q",
+    "g.q % 4 AS q, COUNT(*) AS n {J} GROUP BY g.q % 4 HAVING q > 1 ORDER BY q",
+    "g.q % 4 AS q, COUNT(*) AS n {J} GROUP BY g.q % 4 ORDER BY g.q % 4 DESC",
+    "g.s AS k, COUNT(*) AS n {J} GROUP BY g.s ORDER BY k",
+    "g.s, -COUNT(*) AS k {J} GROUP BY g.s ORDER BY k + 1, g.s",
+    "-k AS k, COUNT(*) AS n FROM g JOIN b USING (k) GROUP BY k HAVING k > 1 ORDER BY k",
+    "q.q AS k, COUNT(*) AS n FROM g q JOIN b ON q.k = b.k GROUP BY q.q ORDER BY k DESC",
+]
+
+
+@pytest.mark.spark
+def test_names_in_order_by_and_having_mean_what_they_mean_in_spark(spark, session):
+    session.table(
+        "g",
+        spark.sql("SELECT * FROM VALUES (1, 3, 30, 'b'), (2, 5, 20, 'a'), (3, 9, 10, 'c') AS t(k, q, w, s)"),
+    )
+    pairs = "(1, 1), (2, 1), (2, 5), (3, 7), (3, 8), (3, 9)"
+    session.table("b", spark.sql(f"SELECT * FROM VALUES {pairs} AS t(k, y)"))
+    for query in QUERIES:
+        sql = query.format(J=JOINED)
+        exact = [tuple(row) for row in spark.sql(f"SELECT {sql}").collect()]
+        rows = session.sql(f"SELECT APPROXIMATE {sql}").rows
+        assert [tuple(getattr(c, "value", c) for c in row) for row in rows] == exact, query
+
+
+@pytest.mark.spark
+def test_an_aggregate_of_an_item_in_order_by_is_refused_as_spark_does(spark, session):
+    session.table("g", spark.sql("SELECT * FROM VALUES (1, 3), (2, 5) AS t(k, q)"))
+    session.table("h", spark.sql("SELECT * FROM VALUES (1), (2) AS t(k)"))
+    sql = "SELECT APPROXIMATE -g.q AS q, COUNT(*) FROM g JOIN h ON g.k = h.k GROUP BY g.q ORDER BY SUM(q)"
+    with pytest.raises(SkimqlError, match="is the item of that name") as caught:
+        session.sql(sql)
+    assert caught.value.code == "SKIMQL_MISPLACED_AGGREGATE"

@@ -1,0 +1,61 @@
+"""SUM and AVG over no value are NULL, with exact maps and without; so little that one cannot tell is no NULL."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from skimql import AccuracyNotReached, Session
+from skimql.engine.answer import Answer, is_null, misses, with_target
+from skimql.sketches.interval import Estimate, exact
+
+UNKNOWN = Estimate(math.nan, -math.inf, math.inf, 0.95, False, "theorem")
+
+
+def test_a_null_that_is_known_meets_every_target_and_one_that_is_not_misses_it():
+    assert is_null(exact(math.nan))
+    assert not is_null(UNKNOWN)
+    assert not misses(exact(math.nan), 0.05)
+    assert misses(UNKNOWN, 0.05)
+    met, answer = with_target(Answer(("r",), ((UNKNOWN,),)), 0.05)
+    assert not met
+    assert "no bound" in answer.notes[0]
+    assert with_target(Answer(("r",), ((exact(math.nan),),)), 0.05)[0]
+
+
+@pytest.mark.spark
+def test_sums_of_no_value_are_null_and_groups_that_join_nothing_are_not_there(spark, session):
+    rows = "(1, CAST(NULL AS INT), 'g'), (2, NULL, 'h'), (NULL, 4, NULL), (9, 7, 'z')"
+    session.table("n", spark.sql(f"SELECT * FROM VALUES {rows} AS t(k, v, g)"))
+    session.table("b", spark.sql("SELECT * FROM VALUES (1, 10), (2, 20) AS t(k, y)"))
+    session.table("e", spark.sql("SELECT 1 AS k, 5 AS v WHERE 1 > 2"))
+    joined = "FROM n JOIN b ON n.k = b.k"
+    queries = [
+        f"SUM(n.v), AVG(n.v), COUNT(n.v), COUNT(*), SUM(n.v) * 2, SUM(n.v) + SUM(b.y) {joined}",
+        f"SUM(b.y) FILTER (WHERE b.y > 100), AVG(b.y) FILTER (WHERE n.v > 0) {joined}",
+        f"n.g, SUM(n.v), COUNT(*), SUM(b.y) {joined} GROUP BY n.g ORDER BY n.g",
+        f"n.k, SUM(n.v), COUNT(*) {joined} GROUP BY n.k ORDER BY n.k",
+        "SUM(e.v), AVG(e.v), COUNT(*) FROM e JOIN b ON e.k = b.k",
+        "SUM(n.v), SUM(b.y), SUM(b.y) * 2, COUNT(*) FROM n JOIN b ON n.k = b.k + 100",
+    ]
+    dense = Session(spark, sparse=False)
+    for query in queries:
+        expected = [tuple(row) for row in spark.sql(f"SELECT {query}").collect()]
+        for asked in (session, dense):
+            found = asked.sql(f"SELECT APPROXIMATE {query}").arrow().to_pylist()
+            names = [k for k in found[0] if not k.endswith(("_low", "_high"))][: len(expected[0])]
+            assert [tuple(row[n] for n in names) for row in found] == expected, query
+
+
+@pytest.mark.spark
+def test_too_little_to_tell_is_an_error_where_the_error_is_asked_strictly(spark):
+    spark.range(3000).selectExpr("id AS k", "1 AS v").createOrReplaceTempView("left_keys")
+    spark.range(3000).selectExpr("id + 2990 AS k", "1 AS v").createOrReplaceTempView("right_keys")
+    session = Session(spark, sparse=False, buckets=64, rows=11)
+    sql = "SELECT APPROXIMATE AVG(l.v) AS r FROM left_keys l JOIN right_keys r ON l.k = r.k"
+    assert session.sql(sql).value is None
+    with pytest.raises(AccuracyNotReached):
+        session.sql(f"{sql} ERROR WITHIN 5% BEHAVIOR 'strict' OPTIONS (sparse = false, buckets = 64)")
+    for name in ("left_keys", "right_keys"):
+        spark.catalog.dropTempView(name)
