@@ -70,7 +70,8 @@ class SketchJoin:
         """See `Joined.ratio`."""
         above, below = self.known(top), self.known(bottom)
         if above is not None and below:
-            return exact(Fraction(above, below) if isinstance(above, int) else above / below)
+            both_whole = isinstance(above, int) and isinstance(below, int)
+            return exact(Fraction(int(above), int(below)) if both_whole else above / below)
         return sum_ratio_estimate(self._terms(top), self._terms(bottom), self._edges, confidence)
 
     def known(self, terms: Sequence[PlannedTerm]) -> int | float | Fraction | None:

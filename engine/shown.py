@@ -35,9 +35,11 @@ def grid(answer: Answer) -> Grid:
     """The answer as a table; where it was compared, a row for each aggregate, its exact value beside it."""
     if answer.compared is not None:
         return _compared(answer)
-    own, names = unique(answer.columns)
-    shown = [tuple(_cell(answer, i, c) for i, c in enumerate(row)) for row in answer.rows]
-    numeric = tuple(_is_numeric(answer, i) for i in range(len(own)))
+    all_names, names = unique(answer.columns)
+    places = [i for i, name in enumerate(all_names) if not answer.brief or name in answer.brief]
+    own = tuple(all_names[i] for i in places)
+    shown = [tuple(_cell(answer, i, row[i]) for i in places) for row in answer.rows]
+    numeric = tuple(_is_numeric(answer, i) for i in places)
     if answer.uncertain is None or not answer.bounds:
         return Grid(own, tuple(shown), numeric)
     marked = zip(shown, answer.uncertain, strict=True)

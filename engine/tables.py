@@ -84,22 +84,37 @@ class Tables(Mapping[str, TableSchema]):
         """
         if not name.strip():
             raise DataError("a table needs a name", "SKIMQL_BAD_TABLE_NAME")
-        if not _is_frame(source):
+        if not is_frame(source):
             local_path(str(source))
-        frame = source if _is_frame(source) else self.read(name, str(source), options)
+        frame = source if is_frame(source) else self.read(name, str(source), options)
         path = (
             None
-            if _is_frame(source) or self._is_spark_table(str(source), options)
+            if is_frame(source) or self._is_spark_table(str(source), options)
             else _absolute(str(source))
         )
         if path is not None:
             self._origins[name.lower()] = ("file", path)
         else:
-            self._origins[name.lower()] = ("frame", "") if _is_frame(source) else ("catalog", str(source))
+            self._origins[name.lower()] = ("frame", "") if is_frame(source) else ("catalog", str(source))
         frame.createOrReplaceTempView(_quoted(name))
         self._frames[name.lower()] = (name, frame)
         kept = {k: v if isinstance(v, (bool, int, float, str)) else str(v) for k, v in options.items()}
         self._known[name.lower()] = KnownTable(schema_of(name, frame), path, kept, _stamp(path))
+
+    def registered(self) -> tuple[str, ...]:
+        """The names that were registered, as they were written."""
+        return tuple(name for name, _ in self._frames.values())
+
+    def drop_views(self, spark: SparkSession) -> None:
+        """Take the views of the registered tables away."""
+        for name in self.registered():
+            spark.catalog.dropTempView(name)
+
+    def unregister(self, name: str) -> None:
+        """Forget a registered table and its view."""
+        self._spark.catalog.dropTempView(self._frames.pop(name.lower())[0])
+        self._known.pop(name.lower(), None)
+        self._origins.pop(name.lower(), None)
 
     def origin(self, name: str) -> tuple[str, str]:
         """Where a table's tuples lie: ("file", path), ("catalog", Spark's name), or ("frame", "")."""
@@ -272,7 +287,8 @@ def _stamp(path: str | None) -> tuple[int, int] | None:
     return state.st_size, state.st_mtime_ns // 1_000_000
 
 
-def _is_frame(source: object) -> TypeGuard[DataFrame]:
+def is_frame(source: object) -> TypeGuard[DataFrame]:
+    """Whether a source is a DataFrame, of Spark or of Spark Connect."""
     # Spark Connect has a DataFrame class of its own; both have a schema and can be selected from.
     return hasattr(source, "selectExpr") and hasattr(source, "schema")
 

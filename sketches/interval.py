@@ -24,6 +24,7 @@ LEAST_BUCKETS = 64
 COLLAPSE = 0.5  # share of the fullest row's buckets below which another row's keys have collapsed
 FEW_BUCKETS_SEEN = 16
 TOO_FEW = "too few matching rows to tell"
+USELESS = "the interval is wider than the value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +210,7 @@ def uncertified(estimate: Estimate, *reasons: str) -> Estimate:
 def note_useless(estimate: Estimate) -> Estimate:
     """Add a note if the interval is so wide that the value says nothing."""
     if math.isfinite(estimate.half_width) and estimate.half_width > abs(estimate.value) > 0:
-        text = "the interval is wider than the value: more space is needed to tell"
-        return replace(estimate, notes=(*estimate.notes, text))
+        return replace(estimate, notes=(*estimate.notes, USELESS))
     return estimate
 
 
