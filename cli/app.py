@@ -67,8 +67,8 @@ def query(
             "-t",
             "--table",
             metavar="[NAME=]PATH",
-            help="Register a Parquet, CSV or JSON file or folder; without a name, under that of the file. DIR/ registers"
-            " every file and folder in it.",
+            help="Register a Parquet, CSV or JSON file or folder; without a name, under that of the file. DIR/"
+            " registers every file and folder in it.",
         ),
     ] = None,
     catalog: Annotated[
@@ -83,9 +83,7 @@ def query(
     ] = False,
     setting: Annotated[
         list[str] | None,
-        typer.Option(
-            "-s", "--set", metavar="NAME=VALUE", help="A setting of skimql, such as error=5%."
-        ),
+        typer.Option("-s", "--set", metavar="NAME=VALUE", help="A setting of skimql, such as error=5%."),
     ] = None,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Go on after a statement fails; the exit code is still 1.")
@@ -186,7 +184,9 @@ def _tables(text: str) -> list[tuple[str, str]]:
         raise typer.BadParameter(f"there is no file {text}, and it is not NAME=PATH", param_hint="--table")
     inside = []
     if path.is_dir() and text.endswith("/"):
-        inside = [p for p in sorted(path.iterdir()) if p.name[0] not in "._" and not p.name.startswith("part-")]
+        inside = [
+            p for p in sorted(path.iterdir()) if p.name[0] not in "._" and not p.name.startswith("part-")
+        ]
     return [(_name_of(p), str(p)) for p in inside or [path]]
 
 

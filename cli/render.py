@@ -114,7 +114,9 @@ def text_table(answer: Answer, sink: TextIO) -> None:
     if _width(header, rows) > console.width:
         _down_the_page(header, rows, sink)
     else:
-        table = Table(box=box.SIMPLE_HEAD if is_unicode(sink) else box.ASCII2, show_edge=False, pad_edge=False)
+        table = Table(
+            box=box.SIMPLE_HEAD if is_unicode(sink) else box.ASCII2, show_edge=False, pad_edge=False
+        )
         for name, numeric in zip(header, grid.numeric, strict=True):
             table.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
         for row in rows:

@@ -209,11 +209,11 @@ class Answer:
         """How many rows."""
         return len(self.rows)
 
-    def plot(self, **options: Any) -> Any:
+    def plot(self, column: str | None = None, ax: Any = None) -> Any:
         """Values and intervals of every group as a matplotlib chart; see `plot.plot`."""
         from .plot import plot
 
-        return plot(self, **options)
+        return plot(self, column, ax)
 
     def grid(self) -> Grid:
         """The answer as a table of text, as people read it; see `shown.grid`."""

@@ -56,7 +56,9 @@ def _names_in(text: str, values: Mapping[str, Any]) -> list[str]:
     for name in fields:
         if name not in values:
             raise UnsupportedQuery(
-                f"there is no value for {{{name}}}", "SKIMQL_BAD_VALUE", hint=", ".join(f"{{{v}}}" for v in values)
+                f"there is no value for {{{name}}}",
+                "SKIMQL_BAD_VALUE",
+                hint=", ".join(f"{{{v}}}" for v in values),
             )
     return list(dict.fromkeys(fields))
 

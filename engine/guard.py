@@ -48,7 +48,9 @@ def guard(session: Session, left: DataFrame, right: DataFrame, on: On, most: flo
     for frame in (left, right):
         if not is_frame(frame):
             raise _refused(f"a join of DataFrames is guarded, and {type(frame).__name__} is none")
-    if most is not None and (isinstance(most, bool) or not isinstance(most, (int, float)) or math.isnan(most)):
+    if most is not None and (
+        isinstance(most, bool) or not isinstance(most, (int, float)) or math.isnan(most)
+    ):
         raise _refused(f"most is a number of rows, not {most!r}")
     pairs = [
         pair
@@ -137,7 +139,9 @@ def _sides(one: str, other: str, left: Sequence[str], right: Sequence[str]) -> t
 
     def known(name: str, columns: Sequence[str]) -> str | None:
         plain = name.replace("`", "")
-        return next((c for c in columns if c.lower() in (plain.lower(), plain.rpartition(".")[2].lower())), None)
+        return next(
+            (c for c in columns if c.lower() in (plain.lower(), plain.rpartition(".")[2].lower())), None
+        )
 
     straight = known(one, left), known(other, right)
     turned = known(other, left), known(one, right)

@@ -88,9 +88,7 @@ class Tables(Mapping[str, TableSchema]):
             local_path(str(source))
         frame = source if is_frame(source) else self.read(name, str(source), options)
         path = (
-            None
-            if is_frame(source) or self._is_spark_table(str(source), options)
-            else _absolute(str(source))
+            None if is_frame(source) or self._is_spark_table(str(source), options) else _absolute(str(source))
         )
         if path is not None:
             self._origins[name.lower()] = ("file", path)

@@ -10,8 +10,10 @@ from .route import sentence
 
 
 def describe(plan: Plan, kept: Sequence[str] = ()) -> str:
-    """One line per scan and per synopsis, with the most bytes that each can take; `kept` names sketches that are there."""
-    scans = count(len(plan.scans), "scan") if not kept else f"no scan, from the kept sketches {', '.join(kept)}"
+    """One line per scan and per synopsis, with the most bytes that each can take; `kept` names kept sketches."""
+    scans = (
+        count(len(plan.scans), "scan") if not kept else f"no scan, from the kept sketches {', '.join(kept)}"
+    )
     lines = [f"plan: {scans}; {count(len(plan.synopses), 'synopsis', 'synopses')}, seed {plan.seed}"]
     for scan in plan.scans:
         lines.append(f"  {'of' if kept else 'scan'} {scan.table}")

@@ -41,7 +41,9 @@ def describe_workload(name: str, standing: StandingQueries, statistics: Sequence
     for stage in stages:
         lines.append(f"{stage.name}: {STAGES[stage.name]}")
         before, after = _figures(stage.before), _figures(stage.after)
-        lines += ["  changes nothing here"] if before == after else [f"  before {before}", f"  after  {after}"]
+        lines += (
+            ["  changes nothing here"] if before == after else [f"  before {before}", f"  after  {after}"]
+        )
     chosen = standing.workload.partition.classes
     for (class_name, _), (_, part) in zip(plan.partitions, chosen, strict=True):
         lines.append(f"  {class_name} in {part.domain.count} parts: {_parts(part)}")

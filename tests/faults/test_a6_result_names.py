@@ -53,7 +53,12 @@ def test_names_are_free_in_every_format(names, shown):
 def test_uncertain_and_exact_columns_give_way_too():
     result = answer("uncertain", "n", "n_exact", uncertain=(True,), compared=((1, 2, 3),))
     record = result.records()[0]
-    assert (record["uncertain"], record["uncertain_2"], record["n_exact"], record["n_exact_2"]) == (10.0, True, 12.0, 2)
+    assert (record["uncertain"], record["uncertain_2"], record["n_exact"], record["n_exact_2"]) == (
+        10.0,
+        True,
+        12.0,
+        2,
+    )
     shown = answer("uncertain", uncertain=(True,)).grid()
     assert shown.header == ("uncertain", "uncertain_2")
     assert shown.rows == (("10.0 ± 1.0", "yes"),)
@@ -66,7 +71,9 @@ def test_no_column_of_plain_rows_is_lost():
     for output in FORMATS:
         out = io.StringIO()
         render(result, output, out)
-        assert {"1", "2", "3"} <= set(out.getvalue().replace(",", " ").replace("}", " ").replace("]", " ").split())
+        assert {"1", "2", "3"} <= set(
+            out.getvalue().replace(",", " ").replace("}", " ").replace("]", " ").split()
+        )
 
 
 def test_an_answer_without_rows_has_the_same_columns():
@@ -84,10 +91,17 @@ def test_a_name_is_handed_out_once():
 def test_names_of_queries(session, spark):
     session.table("a", spark.sql("SELECT id AS k, id AS y FROM range(3)"))
     join = "FROM a JOIN a b ON a.k = b.k"
-    found = session.sql(f"SELECT APPROXIMATE COUNT(*) AS n, SUM(a.y) AS n_low, SUM(a.y) AS n, COUNT(*) AS n_2 {join}").records()[0]
+    found = session.sql(
+        f"SELECT APPROXIMATE COUNT(*) AS n, SUM(a.y) AS n_low, SUM(a.y) AS n, COUNT(*) AS n_2 {join}"
+    ).records()[0]
     assert (found["n"], found["n_low"], found["n_3"], found["n_2"], found["n_low_2"]) == (3, 3, 3, 3, 3.0)
-    grouped = session.sql(f"SELECT APPROXIMATE a.y AS confidence, COUNT(*) AS certified, COUNT(*) AS uncertain {join} GROUP BY a.y ORDER BY a.y LIMIT 2")
-    assert [(r["confidence"], r["certified"], r["certified_2"], r["uncertain_2"]) for r in grouped] == [(0, 1, True, False), (1, 1, True, False)]
+    grouped = session.sql(
+        f"SELECT APPROXIMATE a.y AS confidence, COUNT(*) AS certified, COUNT(*) AS uncertain {join} GROUP BY a.y ORDER BY a.y LIMIT 2"
+    )
+    assert [(r["confidence"], r["certified"], r["certified_2"], r["uncertain_2"]) for r in grouped] == [
+        (0, 1, True, False),
+        (1, 1, True, False),
+    ]
     assert grouped.df.columns == list(grouped.names)
     exact = session.sql("EXACT SELECT 1 AS n, 2 AS n, 3 AS plan")
     assert exact.records() == [{"n": 1, "n_2": 2, "plan": 3}]

@@ -33,7 +33,10 @@ def data(tmp_path, monkeypatch):
 def test_a_file_alone_is_a_table_of_its_name(data, seen):
     assert seen("orders.parquet", "-c", "x") == {"orders": "orders.parquet"}
     assert seen("-t", "orders.parquet", "-c", "x") == {"orders": "orders.parquet"}
-    assert seen("-c", "x", "orders.parquet", "größe.json") == {"orders": "orders.parquet", "größe": "größe.json"}
+    assert seen("-c", "x", "orders.parquet", "größe.json") == {
+        "orders": "orders.parquet",
+        "größe": "größe.json",
+    }
     assert seen("-t", "o=orders.parquet", "2024-sales.csv.gz", "-c", "x") == {
         "o": "orders.parquet",
         "t2024_sales": "2024-sales.csv.gz",
@@ -49,7 +52,7 @@ def test_a_folder_with_a_slash_is_a_table_for_each_thing_in_it(data, seen):
 
 def test_what_is_no_file_is_wrong_usage(data, seen):
     for wrong in (["-t", "nosuch", "-c", "x"], ["nosuch.parquet", "-c", "x"], ["-t", "=x", "-c", "x"]):
-        with pytest.raises(Exception) as fault:  # noqa: PT011
+        with pytest.raises(Exception) as fault:
             seen(*wrong)
         assert fault.value.exit_code == 2
 

@@ -51,10 +51,14 @@ def test_types_by_rule_are_those_of_spark(tables, spark):
     items = ", ".join(f"{e} AS x{i}" for i, e in enumerate(EXPRESSIONS))
     analysed = [f.dataType.simpleString() for f in spark.sql(f"SELECT {items} {JOIN}").schema.fields]
     query = resolve(
-        parse_statement(f"SELECT APPROXIMATE {items} {JOIN}"), tables.tables, known=("expression over aggregates", "COUNT(DISTINCT)")
+        parse_statement(f"SELECT APPROXIMATE {items} {JOIN}"),
+        tables.tables,
+        known=("expression over aggregates", "COUNT(DISTINCT)"),
     )
     told = [i.type for i in query.items]
-    assert [(e, t) for e, t in zip(EXPRESSIONS, told, strict=True)] == list(zip(EXPRESSIONS, analysed, strict=True))
+    assert [(e, t) for e, t in zip(EXPRESSIONS, told, strict=True)] == list(
+        zip(EXPRESSIONS, analysed, strict=True)
+    )
 
 
 PATHS = (
@@ -69,7 +73,9 @@ PATHS = (
 @pytest.mark.spark
 @pytest.mark.parametrize("path", PATHS)
 def test_every_path_gives_the_same_types_and_all_digits(tables, path):
-    items = "COUNT(*) AS n, SUM(a.m) AS m, AVG(a.m) AS am, SUM(a.k) AS k, AVG(a.k) AS ak, SUM(a.m * b.m) AS mm"
+    items = (
+        "COUNT(*) AS n, SUM(a.m) AS m, AVG(a.m) AS am, SUM(a.k) AS k, AVG(a.k) AS ak, SUM(a.m * b.m) AS mm"
+    )
     answer = tables.sql(f"SELECT APPROXIMATE {items} {JOIN} {path}")
     record = answer.records()[0]
     assert {n: record[n] for n in ("n", "m", "am", "k", "ak", "mm")} == {
@@ -80,7 +86,14 @@ def test_every_path_gives_the_same_types_and_all_digits(tables, path):
         "ak": 1.0,
         "mm": Decimal("609662270.9956"),
     }
-    assert [type(record[n]) for n in ("n", "m", "k", "ak", "n_low", "m_high")] == [int, Decimal, int, float, float, float]
+    assert [type(record[n]) for n in ("n", "m", "k", "ak", "n_low", "m_high")] == [
+        int,
+        Decimal,
+        int,
+        float,
+        float,
+        float,
+    ]
     kinds = {f.name: str(f.type) for f in answer.arrow().schema}
     assert [kinds[n] for n in ("n", "m", "am", "k", "ak", "mm", "n_low", "confidence", "certified")] == [
         *("int64", "decimal128(22, 2)", "decimal128(16, 6)", "int64", "double", "decimal128(35, 4)"),
@@ -93,7 +106,11 @@ def test_sums_beyond_doubles_keep_their_digits(tables):
     answer = tables.sql(f"SELECT APPROXIMATE SUM(a.i) AS i, SUM(a.w) AS w, SUM(a.i) - 1 AS less {JOIN}")
     assert answer.rows[0][0].exact
     record = answer.records()[0]
-    assert (record["i"], record["w"], record["less"]) == (36028797018963972, Decimal("64E-18"), 36028797018963971)
+    assert (record["i"], record["w"], record["less"]) == (
+        36028797018963972,
+        Decimal("64E-18"),
+        36028797018963971,
+    )
     out = io.StringIO()
     render(answer, "json", out)
     assert '"i": 36028797018963972' in out.getvalue()
@@ -108,9 +125,15 @@ def test_groups_stay_as_spark_gives_them(tables, spark):
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
         for words in ("", "OPTIONS (sparse = false, buckets = 64)"):
-            answer = tables.sql(f"SELECT APPROXIMATE {group.replace(')', ') AS y', 1)}, COUNT(*) AS n {JOIN} GROUP BY {group} {words}")
+            answer = tables.sql(
+                f"SELECT APPROXIMATE {group.replace(')', ') AS y', 1)}, COUNT(*) AS n {JOIN} GROUP BY {group} {words}"
+            )
             assert "y = 1992\nt = 1995-12-31 19:00:00\ns = 5\nn = 4" in str(answer)
-            assert answer.arrow().schema.types[:3] == [pa.int32(), pa.timestamp("us", "America/New_York"), pa.string()]
+            assert answer.arrow().schema.types[:3] == [
+                pa.int32(),
+                pa.timestamp("us", "America/New_York"),
+                pa.string(),
+            ]
             assert answer.records()[0]["t"] == datetime.datetime(1996, 1, 1, tzinfo=datetime.UTC)
         for output in ("csv", "json", "table", "markdown", "vertical"):
             out = io.StringIO()
@@ -159,7 +182,13 @@ def test_estimates_are_rounded_to_the_type(value, kind, expected):
 
 @pytest.mark.parametrize(
     ("value", "kind"),
-    [(1e19, "bigint"), (-1e19, "bigint"), (float(1 << 63), "bigint"), (1e8, "decimal(10,2)"), (40000.0, "smallint")],
+    [
+        (1e19, "bigint"),
+        (-1e19, "bigint"),
+        (float(1 << 63), "bigint"),
+        (1e8, "decimal(10,2)"),
+        (40000.0, "smallint"),
+    ],
 )
 def test_what_does_not_fit_is_refused(value, kind):
     with pytest.raises(DataError, match="does not fit") as fault:
@@ -169,7 +198,9 @@ def test_what_does_not_fit_is_refused(value, kind):
 
 def test_kept_sketches_answer_in_types_without_spark(tmp_path):
     sizes = {"buckets": 512, "sparse": False}
-    lines = kept("s_lines", "lines", {"oid": [1, 1, 2, 9]}, classes=["id"], summed=("price", [5, 6, 7, 8]), **sizes)
+    lines = kept(
+        "s_lines", "lines", {"oid": [1, 1, 2, 9]}, classes=["id"], summed=("price", [5, 6, 7, 8]), **sizes
+    )
     remember(Catalog(tmp_path), kept("s_orders", "orders", {"id": range(5)}, **sizes), lines)
     answer = Session(catalog=tmp_path).sql(
         "SELECT APPROXIMATE COUNT(*) AS n, SUM(l.price) AS s, AVG(l.price) AS a, SUM(l.price) / COUNT(*) AS r,"
@@ -180,7 +211,10 @@ def test_kept_sketches_answer_in_types_without_spark(tmp_path):
 
 
 def test_numbers_for_people():
-    assert format_cell(Estimate(283412.7, 276100.0, 290700.0, 0.95, True, "theorem"), pa.int64()) == "283,400 ± 7,400"
+    assert (
+        format_cell(Estimate(283412.7, 276100.0, 290700.0, 0.95, True, "theorem"), pa.int64())
+        == "283,400 ± 7,400"
+    )
     assert format_cell(Estimate(0.4, 0.2, 0.7, 0.95, True, "theorem"), pa.int64()) == "0 ± 1"
     assert format_cell(1992) == "1992"
     assert format_cell(None) == "NULL"
@@ -190,11 +224,30 @@ def test_numbers_for_people():
 def test_strict_json_of_every_value():
     from skimql import Answer
 
-    row = (1 << 60, Decimal("0.10"), math.nan, -math.inf, None, True, b"ab", datetime.date(1992, 2, 3), {"a": [math.nan, 'x"']})
+    row = (
+        1 << 60,
+        Decimal("0.10"),
+        math.nan,
+        -math.inf,
+        None,
+        True,
+        b"ab",
+        datetime.date(1992, 2, 3),
+        {"a": [math.nan, 'x"']},
+    )
     answer = Answer(tuple("abcdefghi"), (row,), exact=True)
     out = io.StringIO()
     render(answer, "jsonl", out)
     assert json.loads(out.getvalue(), parse_constant=lambda c: pytest.fail(f"{c} is no JSON")) == {
-        **{"a": 1 << 60, "b": 0.1, "c": None, "d": None, "e": None, "f": True, "g": "YWI=", "h": "1992-02-03"},
+        **{
+            "a": 1 << 60,
+            "b": 0.1,
+            "c": None,
+            "d": None,
+            "e": None,
+            "f": True,
+            "g": "YWI=",
+            "h": "1992-02-03",
+        },
         "i": {"a": [None, 'x"']},
     }
