@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .engine.answer import Answer, relative_error
+    from .engine.answer import Answer, Message, relative_error
     from .engine.demo import demo_tables
     from .engine.doctor import checks as doctor_checks
     from .engine.exact import collected
@@ -53,6 +53,7 @@ _HOME = {
     "Estimate": "sketches.interval",
     "IncompatibleSketches": "errors",
     "JobProgress": "engine.jobs:Progress",
+    "Message": "engine.answer",
     "ParseError": "errors",
     "Session": "engine.session",
     "Settings": "engine.settings",
@@ -80,6 +81,7 @@ __all__ = [
     "Estimate",
     "IncompatibleSketches",
     "JobProgress",
+    "Message",
     "ParseError",
     "Session",
     "Settings",

@@ -12,6 +12,8 @@ Every error has a stable `code`, says what is wrong, where (line and caret) and 
 
 from __future__ import annotations
 
+import os
+import traceback
 import unicodedata
 
 TAB_WIDTH = 4
@@ -61,6 +63,12 @@ class SkimqlError(Exception):
         if self.span is None or not self.sql:
             return None
         return self.sql.count("\n", 0, min(self.span[0], len(self.sql))) + 1
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the message. The traceback is `__traceback__`, and shown with SKIMQL_DEBUG=1."""
+        if os.environ.get("SKIMQL_DEBUG", "") not in ("", "0"):
+            return "".join(traceback.format_exception(self)).splitlines()
+        return str(self).splitlines()
 
     def __str__(self) -> str:
         lines = [f"error: {self.message}"]

@@ -22,7 +22,13 @@ class InOrder(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse as usual; the order of the options goes to ``ctx.meta``."""
-        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        args = list(args)
+        _, rest, order = self.make_parser(ctx).parse_args(list(args))
+        while rest and rest[0] not in self.commands and not rest[0].startswith("-"):
+            # A file in front of the statements is a table.
+            at = len(args) - len(rest)
+            args[at : at + 1] = ["--table", rest[0]]
+            _, rest, order = self.make_parser(ctx).parse_args(list(args))
         ctx.meta["skimql.order"] = [p.name for p in order if p.name in ("command", "file")]
         return super().parse_args(ctx, args)
 
@@ -58,7 +64,11 @@ def query(
     table: Annotated[
         list[str] | None,
         typer.Option(
-            "-t", "--table", metavar="NAME=PATH", help="Register a Parquet, CSV or JSON file or folder."
+            "-t",
+            "--table",
+            metavar="[NAME=]PATH",
+            help="Register a Parquet, CSV or JSON file or folder; without a name, under that of the file. DIR/"
+            " registers every file and folder in it.",
         ),
     ] = None,
     catalog: Annotated[
@@ -73,9 +83,7 @@ def query(
     ] = False,
     setting: Annotated[
         list[str] | None,
-        typer.Option(
-            "-s", "--set", metavar="NAME=VALUE", help="seed, rows, buckets, confidence, error, behavior."
-        ),
+        typer.Option("-s", "--set", metavar="NAME=VALUE", help="A setting of skimql, such as error=5%."),
     ] = None,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Go on after a statement fails; the exit code is still 1.")
@@ -111,7 +119,7 @@ def query(
             Request(
                 texts=tuple(texts),
                 output=_format(output),
-                tables=tuple(_pair(t, "--table") for t in table or []),
+                tables=tuple(pair for t in table or [] for pair in _tables(t)),
                 catalog=catalog,
                 demo=demo,
                 compare=compare,
@@ -165,6 +173,27 @@ def _pair(text: str, option: str) -> tuple[str, str]:
     if not (equals and name.strip() and value.strip()):
         raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint=option)
     return name.strip(), value.strip()
+
+
+def _tables(text: str) -> list[tuple[str, str]]:
+    """``NAME=PATH``, or the tables that a path without a name stands for."""
+    path = Path(text)
+    if "=" in text and not path.exists():
+        return [_pair(text, "--table")]
+    if not path.exists() and "://" not in text:
+        raise typer.BadParameter(f"there is no file {text}, and it is not NAME=PATH", param_hint="--table")
+    inside = []
+    if path.is_dir() and text.endswith("/"):
+        inside = [
+            p for p in sorted(path.iterdir()) if p.name[0] not in "._" and not p.name.startswith("part-")
+        ]
+    return [(_name_of(p), str(p)) for p in inside or [path]]
+
+
+def _name_of(path: Path) -> str:
+    """A file's name as that of a table: without its endings, other signs as underscores."""
+    name = "".join(c if c.isalnum() else "_" for c in path.resolve().name.partition(".")[0])
+    return f"t{name}" if name[:1].isdigit() or not name else name
 
 
 def _format(asked: str | None) -> str:

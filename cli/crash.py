@@ -24,7 +24,9 @@ def report(fault: BaseException) -> str:
         with open(handle, "w", encoding="utf-8", errors="backslashreplace") as sink:
             sink.write(f"{head}{' '.join(sys.argv[:1])}\n\n{whole}")
     except OSError:
-        return f"error: a fault of SkimQL itself: {said}\n  no report could be written; SKIMQL_DEBUG=1 shows it"
+        return (
+            f"error: a fault of SkimQL itself: {said}\n  no report could be written; SKIMQL_DEBUG=1 shows it"
+        )
     return f"error: a fault of SkimQL itself: {said}\n  please send us the report in {path}"
 
 

@@ -97,20 +97,52 @@ def text_table(answer: Answer, sink: TextIO) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     grid = answer.grid()
     header = [encodes(sink, name) for name in grid.header]
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for name, numeric in zip(header, grid.numeric, strict=True):
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
-    for row in grid.rows[:MOST_TABLE_ROWS]:
-        table.add_row(*(encodes(sink, text) for text in row))
-    # Piped, a table is as wide as its content; on a terminal it folds into the window.
-    width = None if sink.isatty() else 10_000
-    console = Console(file=sink, width=width, highlight=False, markup=False, emoji=False)
-    console.print(table)
+    rows = [[encodes(sink, text) for text in row] for row in grid.rows[:MOST_TABLE_ROWS]]
+    # Piped, a table is as wide as its content; on a terminal one that does not fit goes down the page.
+    console = Console(
+        file=sink,
+        width=None if sink.isatty() else 10_000,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        safe_box=is_unicode(sink),
+    )
+    if _width(header, rows) > console.width:
+        _down_the_page(header, rows, sink)
+    else:
+        table = Table(
+            box=box.SIMPLE_HEAD if is_unicode(sink) else box.ASCII2, show_edge=False, pad_edge=False
+        )
+        for name, numeric in zip(header, grid.numeric, strict=True):
+            table.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
+        for row in rows:
+            table.add_row(*map(Text, row))
+        console.print(table)
     if len(grid.rows) > MOST_TABLE_ROWS:
         console.print(f"... the first {MOST_TABLE_ROWS:,} rows; ask for csv or json to get all")
+
+
+def _width(header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Terminal columns of a table: what its widest lines take, and the space between columns."""
+    from rich.cells import cell_len
+
+    widest = [
+        max(cell_len(line) for cell in column for line in (cell.splitlines() or [""]))
+        for column in zip(header, *rows, strict=True)
+    ]
+    return sum(widest) + 3 * max(len(widest) - 1, 0)
+
+
+def _down_the_page(header: Sequence[str], rows: Sequence[Sequence[str]], sink: TextIO) -> None:
+    """Name and value in a line, row after row, for a table that is wider than the terminal."""
+    width = max(map(len, header), default=0)
+    for number, row in enumerate(rows, 1):
+        sink.write(f"-- row {number}\n")
+        sink.writelines(f"{name:<{width}}  {text}\n" for name, text in zip(header, row, strict=True))
 
 
 def _separated(separator: str) -> Callable[[Sequence[str], Sequence[Sequence[Any]], TextIO], None]:

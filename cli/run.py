@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .. import Answer, Session, Settings, SkimqlError, split_statements
+from .. import Answer, Message, Session, Settings, SkimqlError, split_statements
 from .render import foot_line, render
 from .streams import NOT_WRITTEN, writing
 from .talk import Talk
@@ -77,7 +77,7 @@ def _register(session: Session, request: Request) -> None:
 
 def _run_one(session: Session, sql: str, request: Request, talk: Talk) -> None:
     result: Any = session.compare(sql) if request.compare and _is_estimated(sql) else session.sql(sql)
-    if result is None:
+    if isinstance(result, Message):
         return
     with writing():
         render(result, request.output, sys.stdout)

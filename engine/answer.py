@@ -66,6 +66,8 @@ class Answer:
         As `types`, of the exact values in `compared`.
     is_text : bool
         Whether the one cell is a text with a layout of its own (EXPLAIN).
+    brief : tuple of str
+        The columns that a table for people shows, where there are more than it has room for; empty: all.
     """
 
     columns: tuple[str, ...]
@@ -82,6 +84,7 @@ class Answer:
     aggregated: tuple[bool, ...] = ()
     compared_types: tuple[pa.DataType | None, ...] = ()
     is_text: bool = False
+    brief: tuple[str, ...] = ()
 
     @property
     def estimate(self) -> Estimate:
@@ -206,11 +209,11 @@ class Answer:
         """How many rows."""
         return len(self.rows)
 
-    def plot(self, **options: Any) -> Any:
+    def plot(self, column: str | None = None, ax: Any = None) -> Any:
         """Values and intervals of every group as a matplotlib chart; see `plot.plot`."""
         from .plot import plot
 
-        return plot(self, **options)
+        return plot(self, column, ax)
 
     def grid(self) -> Grid:
         """The answer as a table of text, as people read it; see `shown.grid`."""
@@ -237,6 +240,24 @@ class Answer:
         from .shown import as_html
 
         return as_html(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Message(Answer):
+    """What a statement says that gives no rows: ``SET``, for one. `str` is the sentence."""
+
+    @classmethod
+    def of(cls, text: str) -> Message:
+        """The message of that text."""
+        return cls((), (), exact=True, notes=(text,))
+
+    def __str__(self) -> str:
+        return "\n".join(self.notes)
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return "".join(f"<p>{html.escape(n)}</p>" for n in self.notes)
 
 
 def _column(names: Names, name: str, kind: pa.DataType | None, values: Sequence[Any]) -> ResultColumn:

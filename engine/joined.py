@@ -106,7 +106,7 @@ class SketchJoin:
     ) -> Estimate:
         """A known sum; one of doubles that cancel out has an interval: their order decides more than last digits."""
         slack = math.fsum(self._rounding(t) for t in terms if not self._adds_nothing(t))
-        if slack <= ROUNDING * abs(known):
+        if slack <= ROUNDING * abs(float(known)):
             return exact(known)
         value = float(known)
         return Estimate(value, value - slack, value + slack, confidence, True, "measured", (CANCELS,))

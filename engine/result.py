@@ -150,9 +150,7 @@ def _decimal(value: float | Fraction | Decimal, kind: pa.DataType) -> Decimal:
 
 
 def _out_of_range(value: float | Fraction | Decimal, name: str) -> DataError:
-    return DataError(
-        f"{float(value):,.6g} does not fit {name}, the type of the result", "SKIMQL_OVERFLOW"
-    )
+    return DataError(f"{float(value):,.6g} does not fit {name}, the type of the result", "SKIMQL_OVERFLOW")
 
 
 def columns_by_rows(columns: Iterable[ResultColumn]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from ..optimizer.plan import Plan
 from ..parser.expressions import has_aggregate
 from ..parser.join_graph import Query
 from ..parser.statement import ApproximateSelect
+from ..sketches.interval import USELESS
 from .answer import Answer, answer_plan, nothing_joins, uncertified_answer, with_target
 from .features import is_grouped
 from .joined import SketchJoin
@@ -82,6 +83,7 @@ class SelectRun:
             aggregated=aggregated,
             types=answer.types or self._types(answer),
             bounds=self.settings.bounds,
+            notes=tuple(f"{n}: {self._way_to_tell}" if n == USELESS else n for n in answer.notes),
         )
         try:
             # An estimate out of the range of its type is told here, not when it is read.
@@ -90,6 +92,17 @@ class SelectRun:
             hint = "the sum of CAST(... AS DOUBLE), or SUM(1D) in place of COUNT(*)"
             raise DataError(fault.message, fault.code, self.select.sql, hint=hint) from fault
         return presented
+
+    @property
+    def _way_to_tell(self) -> str:
+        """What helps where an interval is wider than its value."""
+        if self.settings.error is not None:
+            return "a smaller error in ERROR WITHIN would tell"
+        sketched = self.query.counts_distinct or not self.query.graph.edges or self.settings.cache
+        planned = not sketched and not is_grouped(self.query) and self.select.method is None
+        if planned and not self.settings.by_hand:
+            return "ERROR WITHIN 5% would tell"
+        return "more buckets would tell: OPTIONS (buckets = ...)"
 
     def _types(self, answer: Answer) -> tuple[pa.DataType | None, ...]:
         """The Arrow types of the result's columns: by rule where all have one, else by Spark's analysis."""
@@ -171,7 +184,7 @@ class SelectRun:
 
         kept = None if is_grouped(self.query) else KeptSketches(self.session).plan(self.select, self.typed)
         if kept is not None and not kept.missing:
-            return describe(kept.plan) + f"\n  from the kept sketches {', '.join(h.name for h in kept.heads)}"
+            return describe(kept.plan, [h.name for h in kept.heads])
         if is_grouped(self.query) or not self._is_planned:
             return describe(self.sketch_plan())
         if self._is_target_alone:

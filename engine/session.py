@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ParseError, SkimqlError, UnsupportedQuery
+from ..errors import EnvironmentFault, ParseError, SkimqlError, UnsupportedQuery
 from ..optimizer.plan import Plan
 from ..parser.join_graph import Query
 from ..parser.lexing import with_quoted_names
@@ -24,7 +25,7 @@ from ..parser.statement import (
     split_statements,
 )
 from ..parser.syntax import AppendSketch, CreateSketch, CreateSketches, ExplainSketches, Statement
-from .answer import Answer
+from .answer import Answer, Message
 from .catalog.catalog import Catalog
 from .features import DISTINCT, GROUPING, RUNS
 from .jobs import ProgressListener
@@ -79,17 +80,67 @@ class Session:
         self.listener = listener
         self.catalog = catalog if isinstance(catalog, Catalog) else Catalog(catalog)
         self._spark = spark
+        self._started = False
+        self._closed = False
         self._tables: Tables | None = None
         self._statistics: KeptStatistics | None = None
 
+    def __repr__(self) -> str:
+        where = self.catalog.where if self.catalog.lasting else "in memory"
+        tables = ", ".join(self._tables.registered()) if self._tables is not None else ""
+        state = "closed" if self._closed else "Spark not started" if self._spark is None else "on Spark"
+        return f"<skimql.Session: {state}; catalog {where}; tables {tables or 'none registered'}>"
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Forget the registered tables; stop Spark where this session has started it. Closing twice is no fault."""
+        if self._closed:
+            return
+        self._closed = True
+        spark, self._spark = self._spark, None
+        if spark is None or is_gone(spark):
+            return
+        if self._started:
+            spark.stop()
+
     @property
     def spark(self) -> SparkSession:
-        """The Spark session, started on first use."""
-        if self._spark is None:
-            from .spark import start_spark
+        """The Spark session, started on first use.
 
+        Raises
+        ------
+        EnvironmentFault
+            ``SKIMQL_SPARK_STOPPED`` if it was stopped, or this session closed.
+        """
+        if self._closed:
+            raise EnvironmentFault("this session is closed", "SKIMQL_SPARK_STOPPED", hint="skimql.Session()")
+        if self._spark is None:
+            from .spark import running_spark, start_spark
+
+            self._started = running_spark() is None
             self._spark = start_spark()
+        if is_gone(self._spark):
+            raise _stopped()
         return self._spark
+
+    @contextmanager
+    def _awake(self) -> Iterator[None]:
+        """A fault within is that Spark was stopped, where it was."""
+        try:
+            yield
+        except SkimqlError:
+            raise
+        except Exception as fault:
+            from .spark import is_stopped
+
+            if self._spark is not None and is_stopped(self._spark):
+                raise _stopped() from fault
+            raise
 
     @property
     def spark_runs(self) -> bool:
@@ -134,7 +185,8 @@ class Session:
         """
         if self._running() is None and self.tables.is_remembered(name, source, options):
             return
-        self.tables.register(name, source, options)
+        with self._awake():
+            self.tables.register(name, source, options)
         if self._statistics is not None:
             self._statistics.drop(name)
         if self.catalog.lasting:
@@ -143,27 +195,41 @@ class Session:
             # Sketches of what had that name before answer nothing any more.
             self.memory.forget_sketches_of(name)
 
-    def sql(self, text: str) -> Answer | DataFrame | None:
+    def sql(self, text: str, **values: Any) -> Answer | Any:
         """Run one statement.
+
+        Parameters
+        ----------
+        text : str
+        **values
+            What stands for ``{name}`` in the text, as in Spark's ``sql``: DataFrames as tables, numbers, texts and
+            dates as literals. Without any, braces are text.
 
         Returns
         -------
         Answer
-            For ``SELECT APPROXIMATE`` and ``EXACT SELECT``.
+            For what is SkimQL's own: ``SELECT APPROXIMATE``, ``EXACT SELECT``, ``EXPLAIN``, statements about sketches.
+        Message
+            An `Answer` without rows, for ``SET skimql.<name> = value``.
         DataFrame
-            For any statement that is not SkimQL's: it goes to Spark unchanged.
-        None
-            For ``SET skimql.<name> = value``.
+            For any statement that is not SkimQL's: it goes to Spark unchanged. (Typed as Any: which of them it is
+            stands in the text, and most ask for answers.)
 
         Raises
         ------
         SkimqlError
             With line, caret, reason and way out; see `errors`.
         """
+        if values:
+            from .given import given
+
+            with given(self, text, values) as whole:
+                return self.sql(whole)
         try:
-            statement = self._read(text)
-            with self.tables.statement(text):
-                return self._run(statement)
+            with self._awake():
+                statement = self._read(text)
+                with self.tables.statement(text):
+                    return self._run(statement)
         except Exception as fault:
             ours = _as_ours(fault, text)
             if ours is None:
@@ -188,7 +254,7 @@ class Session:
             refuse_not_followed(statement.sql, now.settings)
         return statement
 
-    def _run(self, statement: Statement) -> Answer | DataFrame | None:
+    def _run(self, statement: Statement) -> Answer | DataFrame:
         match statement:
             case ApproximateSelect():
                 return SelectRun(self, statement, self._resolved(statement)).answer()
@@ -209,14 +275,14 @@ class Session:
                 self.settings = self.settings.with_text(
                     {statement.name.removeprefix("skimql."): statement.value}
                 )
-                return None
+                return Message.of(f"{statement.name} = {statement.value}")
             case PassThrough():
                 return self._pass_through(statement.sql)
         from .stored import Keeper
 
         return Keeper(self).run(statement)
 
-    def script(self, text: str) -> Iterator[tuple[str, Answer | DataFrame | None]]:
+    def script(self, text: str) -> Iterator[tuple[str, Answer | Any]]:
         """Run the statements of a script one after the other, as they are asked for: (statement, result)."""
         for statement in split_statements(text):
             yield statement.sql, self.sql(statement.sql)
@@ -244,7 +310,7 @@ class Session:
                 text,
                 hint="SELECT APPROXIMATE ...",
             )
-        with self.tables.statement(text):
+        with self._awake(), self.tables.statement(text):
             answer = SelectRun(self, statement, self._resolved(statement)).answer()
             exact = self.exact(statement.sql, exact_sql or statement.select_sql)
         from .compare import beside
@@ -255,7 +321,8 @@ class Session:
         """How many rows an inner join of two DataFrames would have; an error above `most`. See `guard.guard`."""
         from .guard import guard
 
-        return guard(self, left, right, on, most)
+        with self._awake():
+            return guard(self, left, right, on, most)
 
     def plan(self, text: str) -> Plan:
         """What an approximate query would build, without building it; of a grouped query, for one group."""
@@ -336,7 +403,7 @@ class Session:
             from pyspark.sql import SparkSession
 
             return SparkSession.getActiveSession()
-        return self._spark
+        return None if self._spark is not None and is_gone(self._spark) else self._spark
 
     def _ansi(self) -> bool:
         return self.memory.circumstances().ansi
@@ -371,6 +438,19 @@ def _with_quoted_names(statement: Statement) -> Statement:
 
 def _is_exact(statement: Statement) -> bool:
     return isinstance(statement, Explain) and isinstance(statement.statement, ExactSelect)
+
+
+def is_gone(spark: SparkSession) -> bool:
+    """Whether a session was stopped in this process; costs no call to the JVM."""
+    return hasattr(spark, "_jsc") and spark._jsc is None
+
+
+def _stopped() -> EnvironmentFault:
+    return EnvironmentFault(
+        "the Spark session that this session runs on was stopped",
+        "SKIMQL_SPARK_STOPPED",
+        hint="a new skimql.Session(), its tables registered again; sketches in a catalog folder are still there",
+    )
 
 
 def is_approximate(text: str) -> bool:

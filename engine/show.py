@@ -26,6 +26,9 @@ COLUMNS = (
     "updated",
 )
 
+# What a terminal shows of them; DESCRIBE SKETCH tells the rest.
+BRIEF = ("sketch", "table", "keys", "bytes", "updated")
+
 
 def show_rows(catalog: Catalog) -> Answer:
     """Every sketch in order of its name; `bytes` are those in memory, `state` tells exact key maps from counters."""
@@ -36,7 +39,7 @@ def show_rows(catalog: Catalog) -> Answer:
         else:
             version = f"format version {entry.metadata['format_version']}, newer than this SkimQL"
             rows.append((entry.name, version, *(None for _ in COLUMNS[2:])))
-    return Answer(COLUMNS, tuple(map(_safe, rows)), exact=True)
+    return Answer(COLUMNS, tuple(map(_safe, rows)), exact=True, brief=BRIEF)
 
 
 def told(head: Head, seconds: float, *notes: str) -> Answer:
@@ -45,6 +48,7 @@ def told(head: Head, seconds: float, *notes: str) -> Answer:
         COLUMNS,
         (_safe(_row(head)),),
         exact=True,
+        brief=BRIEF,
         bytes_used=head.nbytes,
         seconds={"build": seconds},
         notes=tuple(map(printable, notes)),

@@ -35,9 +35,11 @@ def grid(answer: Answer) -> Grid:
     """The answer as a table; where it was compared, a row for each aggregate, its exact value beside it."""
     if answer.compared is not None:
         return _compared(answer)
-    own, names = unique(answer.columns)
-    shown = [tuple(_cell(answer, i, c) for i, c in enumerate(row)) for row in answer.rows]
-    numeric = tuple(_is_numeric(answer, i) for i in range(len(own)))
+    all_names, names = unique(answer.columns)
+    places = [i for i, name in enumerate(all_names) if not answer.brief or name in answer.brief]
+    own = tuple(all_names[i] for i in places)
+    shown = [tuple(_cell(answer, i, row[i]) for i in places) for row in answer.rows]
+    numeric = tuple(_is_numeric(answer, i) for i in places)
     if answer.uncertain is None or not answer.bounds:
         return Grid(own, tuple(shown), numeric)
     marked = zip(shown, answer.uncertain, strict=True)
@@ -178,17 +180,21 @@ def _compared_cells(answer: Answer, number: int, position: int) -> tuple[str, st
     cell, kind = answer.rows[number][position], answer.type_of(position)
     estimate, exact = _cell(answer, position, cell), exact_text(answer, number, position)
     truths = None if answer.compared is None else answer.compared[number]
-    if truths is None or not isinstance(cell, Estimate):
-        # HAVING or LIMIT leaves the group out of the exact result, or the value was left out of ours.
+    if truths is None:
+        # HAVING or LIMIT leaves the group out of the exact result, or it is not there at all.
         return estimate, exact, "-", "-"
     truth = truths[position]
     error = relative_error(typed(cell, kind), truth)
+    told = "-" if error is None else f"{100 * error:.2f} %"
+    if not isinstance(cell, Estimate):
+        # Run exactly, or left out.
+        return estimate, exact, told, "-" if cell is None else "yes" if cell == truth else "no"
     if truth is None or math.isnan(cell.value) or not isinstance(truth, (int, float, Decimal)):
         inside = "yes" if truth is None and math.isnan(cell.value) else "-"
     else:
         slack = _rounding(truth)
         inside = "yes" if cell.low - slack <= float(truth) <= cell.high + slack else "no"
-    return estimate, exact, "-" if error is None else f"{100 * error:.2f} %", inside
+    return estimate, exact, told, inside
 
 
 def _rounding(truth: Any) -> float:

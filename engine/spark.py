@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from py4j.protocol import Py4JJavaError, Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -144,6 +144,28 @@ def _end(jvm: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         jvm.kill()
         jvm.wait(_JVM_SECONDS)
+
+
+def running_spark() -> SparkSession | None:
+    """The session that runs in this process, if there is one."""
+    from pyspark import SparkContext
+
+    active = SparkSession.getActiveSession()
+    context = SparkContext._active_spark_context
+    return SparkSession(context) if active is None and context is not None else active
+
+
+def is_stopped(spark: SparkSession) -> bool:
+    """Whether a session was stopped, or its JVM is gone."""
+    if not hasattr(spark, "_jsc"):
+        return bool(getattr(spark, "is_stopped", False))
+    context = spark.sparkContext
+    if context._jsc is None:
+        return True
+    try:
+        return bool(context._jsc.sc().isStopped())
+    except Py4JError:
+        return True
 
 
 @contextlib.contextmanager

@@ -109,19 +109,17 @@ class Tables(Mapping[str, TableSchema]):
         """
         if not name.strip():
             raise DataError("a table needs a name", "SKIMQL_BAD_TABLE_NAME")
-        if not _is_frame(source):
+        if not is_frame(source):
             local_path(str(source))
-        frame = source if _is_frame(source) else self.read(name, str(source), options)
+        frame = source if is_frame(source) else self.read(name, str(source), options)
         self._refuse_other_session(name, frame)
         path = (
-            None
-            if _is_frame(source) or self._is_spark_table(str(source), options)
-            else _absolute(str(source))
+            None if is_frame(source) or self._is_spark_table(str(source), options) else _absolute(str(source))
         )
         if path is not None:
             self._origins[name.lower()] = ("file", path)
         else:
-            self._origins[name.lower()] = ("frame", "") if _is_frame(source) else ("catalog", str(source))
+            self._origins[name.lower()] = ("frame", "") if is_frame(source) else ("catalog", str(source))
         self._frames[name.lower()] = (name, frame)
         kept = {k: v if isinstance(v, (bool, int, float, str)) else str(v) for k, v in options.items()}
         self._known[name.lower()] = KnownTable(schema_of(name, frame), path, kept, _stamp(path))
@@ -138,6 +136,12 @@ class Tables(Mapping[str, TableSchema]):
                 "SKIMQL_OTHER_SESSION",
                 hint="skimql.Session(frame.sparkSession)",
             )
+
+    def unregister(self, name: str) -> None:
+        """Forget a registered table."""
+        for known in (self._frames, self._known, self._origins):
+            known.pop(name.lower(), None)
+        self.forget_place()
 
     def origin(self, name: str) -> tuple[str, str]:
         """Where a table's tuples lie: ("file", path), ("catalog", Spark's name), or ("frame", "")."""
@@ -454,7 +458,8 @@ def _stamp(path: str | None) -> tuple[int, int] | None:
     return state.st_size, state.st_mtime_ns // 1_000_000
 
 
-def _is_frame(source: object) -> TypeGuard[DataFrame]:
+def is_frame(source: object) -> TypeGuard[DataFrame]:
+    """Whether a source is a DataFrame, of Spark or of Spark Connect."""
     # Spark Connect has a DataFrame class of its own; both have a schema and can be selected from.
     return hasattr(source, "selectExpr") and hasattr(source, "schema")
 

@@ -66,7 +66,8 @@ class Candidate:
         text = self.method.replace("_", " ")
         if self.sample is not None:
             text += f" on {tree.classes[self.sample.joined].name}"
-        return f"{text}, {len(self.residual.folds)} exact messages" if self.residual.folds else text
+        folds = len(self.residual.folds)
+        return f"{text}, {folds} exact message{'s' if folds > 1 else ''}" if folds else text
 
 
 @dataclass(frozen=True, slots=True)

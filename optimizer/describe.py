@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .distinct_count import LEVEL, PAIRS
 from .plan import Attribute, Message, Plan, Synopsis, most_bytes
 from .route import sentence
 
 
-def describe(plan: Plan) -> str:
-    """One line per scan and per synopsis, with the most bytes that each can take."""
-    lines = [f"plan: {len(plan.scans)} scans, {len(plan.synopses)} synopses, seed {plan.seed}"]
+def describe(plan: Plan, kept: Sequence[str] = ()) -> str:
+    """One line per scan and per synopsis, with the most bytes that each can take; `kept` names kept sketches."""
+    scans = (
+        count(len(plan.scans), "scan") if not kept else f"no scan, from the kept sketches {', '.join(kept)}"
+    )
+    lines = [f"plan: {scans}; {count(len(plan.synopses), 'synopsis', 'synopses')}, seed {plan.seed}"]
     for scan in plan.scans:
-        lines.append(f"  scan {scan.table}")
+        lines.append(f"  {'of' if kept else 'scan'} {scan.table}")
         lines += [f"    {i}: {_synopsis(plan.synopses[i])}" for i in scan.synopses]
-    if any(s.attributes for s in plan.synopses):
+    if not kept and any(s.attributes for s in plan.synopses):
         lines.append(f"  sketches {sentence(plan)}")
     total = sum(most_bytes(s) for s in plan.synopses)
     lines.append(f"  at most {total / 1024:,.0f} KB of counters")
     return "\n".join(lines)
+
+
+def count(number: int, one: str, several: str = "") -> str:
+    """``1 scan``, ``2 scans``."""
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def _synopsis(synopsis: Synopsis) -> str:

@@ -48,7 +48,11 @@ def describe_choice(
         age = known.age(now)
         since = "" if age is None else f", {age:,.0f} s old"
         tuples = "" if known.tuples is None else f", {known.tuples:,.0f} tuples"
-        lines.append(f"  statistics of {graph.vertices[number].alias}: {known.source}{tuples}{since}")
+        alias = graph.vertices[number].alias
+        if known.source == "assumed":
+            lines.append(f"  statistics of {alias}: none before the query runs and looks at it")
+        else:
+            lines.append(f"  statistics of {alias}: {known.source}{tuples}{since}")
     lines += [f"  assumed: {named(a)}" for a in choice.assumptions]
     return "\n".join(lines)
 

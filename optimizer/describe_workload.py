@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from math import sqrt
 
+from .describe import count
 from .partition_shared import ClassPartition
 from .plan import BYTES_PER_COUNTER, Synopsis
 from .relation import RelationStatistics
@@ -39,7 +40,10 @@ def describe_workload(name: str, standing: StandingQueries, statistics: Sequence
     lines = [f"sketches {name} for {len(standing.plans)} queries, seed {plan.seed}", _known(statistics)]
     for stage in stages:
         lines.append(f"{stage.name}: {STAGES[stage.name]}")
-        lines += [f"  before {_figures(stage.before)}", f"  after  {_figures(stage.after)}"]
+        before, after = _figures(stage.before), _figures(stage.after)
+        lines += (
+            ["  changes nothing here"] if before == after else [f"  before {before}", f"  after  {after}"]
+        )
     chosen = standing.workload.partition.classes
     for (class_name, _), (_, part) in zip(plan.partitions, chosen, strict=True):
         lines.append(f"  {class_name} in {part.domain.count} parts: {_parts(part)}")
@@ -71,8 +75,8 @@ def _figures(figures: Figures) -> str:
         usual = sqrt(sum(e * e for e in known) / len(known))
         error = f"{100 * usual:.3g} % on average, {100 * max(known):.3g} % at most"
     return (
-        f"{figures.vertices} sketches{cells}, {figures.classes} xi classes, {size:,.0f} KB;"
-        f" predicted standard error {error}"
+        f"{count(figures.vertices, 'sketch', 'sketches')}{cells}, {count(figures.classes, 'xi class', 'xi classes')},"
+        f" {size:,.0f} KB; predicted standard error {error}"
     )
 
 

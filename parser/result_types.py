@@ -120,7 +120,7 @@ def _widest(kinds: list[str | None]) -> str | None:
     return f"decimal({precision - excess},{max(0, scale - excess)})"
 
 
-def _arithmetic(node: exp.Expr, scope: Scope) -> str | None:
+def _arithmetic(node: exp.Binary, scope: Scope) -> str | None:
     left, right = type_of(node.left, scope), type_of(node.right, scope)
     if left is None or right is None or not (_is_number(left) and _is_number(right)):
         return None

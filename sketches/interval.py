@@ -25,6 +25,7 @@ MOST_SHIFT = 0.2  # averaged rows for each bucket behind one of them; see `avera
 COLLAPSE = 0.5  # share of the fullest row's buckets below which another row's keys have collapsed
 FEW_BUCKETS_SEEN = 16
 TOO_FEW = "too few matching rows to tell"
+USELESS = "the interval is wider than the value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +247,7 @@ def uncertified(estimate: Estimate, *reasons: str) -> Estimate:
 def note_useless(estimate: Estimate) -> Estimate:
     """Add a note if the interval is so wide that the value says nothing."""
     if math.isfinite(estimate.half_width) and estimate.half_width > abs(estimate.value) > 0:
-        text = "the interval is wider than the value: more space is needed to tell"
-        return replace(estimate, notes=(*estimate.notes, text))
+        return replace(estimate, notes=(*estimate.notes, USELESS))
     return estimate
 
 

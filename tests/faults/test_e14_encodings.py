@@ -52,7 +52,19 @@ def test_the_command_in_a_plain_locale(environment, tmp_path):
     remember(Catalog(tmp_path), kept("größe", "t", {"k": range(500)}, **sizes))
     query = "SELECT APPROXIMATE COUNT(*) AS `größe` FROM t a JOIN t b ON a.k = b.k"
     code = "from skimql.cli.main import run; run()"
-    command = [sys.executable, "-c", code, "--catalog", str(tmp_path), "-o", "table", "-c", query, "-c", "SHOW SKETCHES"]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "--catalog",
+        str(tmp_path),
+        "-o",
+        "table",
+        "-c",
+        query,
+        "-c",
+        "SHOW SKETCHES",
+    ]
     done = subprocess.run(command, capture_output=True, timeout=60, env={**os.environ, **environment})
     assert done.returncode == 0, done.stderr
     assert b"Error" not in done.stderr

@@ -108,7 +108,9 @@ def test_a_fault_of_our_own_is_told_in_two_lines_and_written_to_a_file(tmp_path,
     assert "Traceback" in whole
 
 
-@pytest.mark.parametrize("uri", ["s3://", "gs://", "foo://bar", "://", "file://", "~nosuch/x", "a\0b", "fsspec+x://y", "/dev/null"])
+@pytest.mark.parametrize(
+    "uri", ["s3://", "gs://", "foo://bar", "://", "file://", "~nosuch/x", "a\0b", "fsspec+x://y", "/dev/null"]
+)
 def test_catalogs_that_cannot_be_are_refused(uri):
     with pytest.raises(DataError):
         Session(catalog=uri).sql("SHOW SKETCHES")
