@@ -17,8 +17,18 @@ from typing import Any
 
 from ..errors import UnsupportedQuery
 from ..optimizer.plan import Plan, PlannedAggregate, PlannedTerm
-from ..parser.expressions import Aggregated, Constant, Expression, Grouped, Operation, has_aggregate, parts_of
+from ..parser.expressions import (
+    FUNCTIONS,
+    Aggregated,
+    Constant,
+    Expression,
+    Grouped,
+    Operation,
+    has_aggregate,
+    parts_of,
+)
 from ..sketches.interval import Estimate, exact
+from .functions import apply
 from .joined import Joined
 from .plain import plain_value
 
@@ -119,15 +129,27 @@ class Evaluator:
             return self.aggregate(self.plan.aggregates[expression.index])
         if expression.operator in ("lower_bound", "upper_bound", "absolute_error", "relative_error"):
             return _bound(expression.operator, self.cell(expression.operands[0]))
-        if any(self._is_null(part) for part in parts_of(expression)):
+        parts = list(parts_of(expression))
+        strict = not any(isinstance(p, Operation) and p.operator in FUNCTIONS for p in parts)
+        if strict and any(self._is_null(part) for part in parts):
             return exact(math.nan)
         terms = self._linear(expression)
         if terms is not None:
             total = self._joined.total(terms, self.confidence)
             return (self._null_within(expression) if total.low == total.high == 0 else None) or total
         if expression.operator == "/":
+            divisor = expression.operands[1]
+            if (
+                isinstance(divisor, Operation)
+                and divisor.operator == "nullif"
+                and divisor.operands[1] == Constant(0)
+            ):
+                # NULL instead of a division by zero: an unknown value has that form already.
+                expression = Operation("/", (expression.operands[0], divisor.operands[0]))
             top, bottom = (self._linear(o) for o in expression.operands)
             if top is not None and bottom is not None:
+                if divisor is not expression.operands[1] and self._joined.known(bottom) == 0:
+                    return exact(math.nan)
                 return self._joined.ratio(top, bottom, self.confidence)
         return None
 
@@ -193,19 +215,21 @@ class Evaluator:
                 f"{direct!r} is no number to compute with an aggregate",
                 "SKIMQL_UNSUPPORTED_EXPRESSION",
                 self.sql,
-                hint="select the aggregate by itself",
+                hint="EXACT SELECT ...",
             )
         if direct is not None or not isinstance(expression, Operation):
             return direct
         parts = [self._by_intervals(o) for o in expression.operands]
         if expression.operator == "neg":
             return _combined("-", [exact(0), _estimate(parts[0])])
+        if expression.operator in FUNCTIONS:
+            return apply(expression.operator, [_estimate(p) for p in parts])
         if expression.operator not in _APPLY:
             raise UnsupportedQuery(
                 f"no interval can be computed for {expression.operator!r} over aggregates",
                 "SKIMQL_UNSUPPORTED_EXPRESSION",
                 self.plan.query.sql,
-                hint="ask for the aggregates and combine them yourself",
+                hint="EXACT SELECT ...",
             )
         return _combined(expression.operator, [_estimate(p) for p in parts])
 

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 # Below it a sample holds nothing but its dense keys.
 LEAST_RATE = 1e-9
 
+# Of what is kept where the asked error is out of reach.
+BEST_EFFORT_BYTES = 16 << 20
+
 # What this engine can carry out.
 METHODS = ("exact", "hash", "convolution", "key_sample", "two_level", "sampled_messages", "exact_run")
 
@@ -94,7 +97,12 @@ class PlannedRun:
                 continue
             answer = answer_plan(plan, joined, self.settings.confidence)
             width = choice.taken.half_width(self.settings.confidence)
-            note = f"by {choice.taken.name}; ±{width:.2g} of the value was predicted"
+            note = f"by {choice.taken.name}"
+            if width > 0:
+                note += f"; ±{width:.2g} of the value was predicted"
+            if choice.objective.relative_error is None and self.settings.error is not None:
+                refused = next(c.refused for c in choice.candidates if c.method == "exact_run")
+                note += f"; nothing meets the asked error, and an exact run {refused}"
             seconds = {"build": time.perf_counter() - started}
             return replace(answer, notes=(note, *answer.notes), seconds=seconds)
 
@@ -114,6 +122,9 @@ class PlannedRun:
         try:
             return choose_method(tree_of(self.query.graph), statistics, self._objective(fold_bytes))
         except NoMethod as fault:
+            best = self._best_effort(fault, statistics, fold_bytes)
+            if best is not None:
+                return best
             reasons = "; ".join(dict.fromkeys(f"{c.name}: {c.refused}" for c in fault.candidates[:4]))
             if self.query.method is not None:
                 code, hint = "SKIMQL_UNKNOWN_METHOD", "another method, or no USING"
@@ -131,6 +142,25 @@ class PlannedRun:
                 sql=self.query.sql,
                 hint="a larger error, or skimql.max_bytes",
             ) from fault
+
+    def _best_effort(
+        self, fault: NoMethod, statistics: tuple[RelationStatistics, ...], fold_bytes: int
+    ) -> Choice | None:
+        """The least predicted error where nothing meets the asked one and the exact run would not end."""
+        exact = next((c for c in fault.candidates if c.method == "exact_run"), None)
+        if exact is None or not exact.refused or self.query.method is not None:
+            return None
+        size = min(self.settings.max_bytes, BEST_EFFORT_BYTES)
+        objective = replace(self._objective(fold_bytes), relative_error=None, size_bytes=size)
+        try:
+            choice = choose_method(tree_of(self.query.graph), statistics, objective)
+        except NoMethod as nothing:
+            raise BudgetExceeded(
+                f"an exact run {exact.refused}, and no sketch fits: {nothing}",
+                sql=self.query.sql,
+                hint="a larger skimql.max_bytes",
+            ) from nothing
+        return replace(choice, candidates=(*choice.candidates, exact))
 
     def plan(self, choice: Choice) -> Plan:
         """The plan that carries out a choice."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..optimizer.choose import ClassSample, choose
 from ..optimizer.first_sample import MOST_RATE, Size, enlarged, first_sample, is_large, sampled_class
-from ..optimizer.messages import tree_of
+from ..optimizer.messages import JoinClass, tree_of
 from ..optimizer.plan import Plan
 from ..parser.join_graph import Query
 from ..sketches.interval import Estimate
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 # Samples of one query, the first among them.
 MOST_TRIES = 3
+
+# Joined tuples for each tuple that is read, up to which an exact run is started without statistics.
+MOST_TIMES_INPUT = 100.0
 
 
 @dataclass(frozen=True)
@@ -81,13 +84,25 @@ class SampleRun:
     def _values(self) -> float:
         """Most distinct keys that the sampled class can have, as far as files tell."""
         graph = self.query.graph
-        joined = tree_of(graph).classes[sampled_class(graph, [t or 0.0 for t in self._tuples])]
-        edges = [graph.edges[e] for e in joined.edges]
+        return self._distinct(tree_of(graph).classes[sampled_class(graph, [t or 0.0 for t in self._tuples])])
+
+    def _distinct(self, joined: JoinClass) -> float:
+        """Most distinct keys that a class can have, as far as files tell; infinite where they do not."""
+        edges = [self.query.graph.edges[e] for e in joined.edges]
         keys = {(e.left, e.left_keys) for e in edges} | {(e.right, e.right_keys) for e in edges}
         return min(
             math.prod(values_between(self._frame(vertex), key.strip("`")) for key in own)
             for vertex, own in keys
         )
+
+    def may_run_exactly(self) -> bool:
+        """Whether the exact run puts out no more than can be awaited, by what is known without a job."""
+        tuples = [t or 0.0 for t in self._tuples]
+        output = math.prod(max(t, 1.0) for t in tuples)
+        for joined in tree_of(self.query.graph).classes:
+            output /= max(self._distinct(joined), 1.0) ** (len(joined.vertices) - 1)
+        known = all(math.isfinite(self._distinct(j)) for j in tree_of(self.query.graph).classes)
+        return known and output <= MOST_TIMES_INPUT * sum(tuples)
 
     def _frame(self, vertex: int) -> DataFrame:
         return self.tables.frame(self.query.graph.vertices[vertex].table)
@@ -97,10 +112,12 @@ class SampleRun:
         assert self.settings.error is not None, "a sample is taken for an asked error"
         return self.settings.error
 
-    def explained(self) -> str:
-        """What would be tried, as text, without a job."""
+    def explained(self) -> str | None:
+        """What would be tried, as text, without a job; None where that is for statistics to say."""
         sizes = [Size(t or 0.0) for t in self._tuples]
         sample = first_sample(self.query.graph, sizes, self._target, self._values)
+        if sample is None and not self.may_run_exactly():
+            return None
         if sample is None:
             return "choice: run exactly, which looks cheaper than a sample"
         kept = self.plan(sample).sample
@@ -118,8 +135,11 @@ class SampleRun:
         """The plan that a sample makes."""
         return choose(self.query, self.settings.seed, 0, 0, sample=sample)
 
-    def answer(self) -> Answer:
-        """The answer within the asked error: from a sample, or exact where that is cheaper."""
+    def answer(self) -> Answer | None:
+        """The answer within the asked error: from a sample, or exact where that is cheaper.
+
+        None where no sample is enough and the exact run might not end.
+        """
         started = time.perf_counter()
         notes: tuple[str, ...] = ()
         sample = self.first()
@@ -141,6 +161,8 @@ class SampleRun:
                 return replace(answer, notes=(*notes, said, *answer.notes), seconds=seconds)
             notes = (*notes, f"{said}: not enough")
             rate = enlarged(sample.rate, excess)
+        if not self.may_run_exactly():
+            return None
         exact = self.exact()
         return replace(exact, notes=(*notes, "run exactly: cheaper than a sample that meets the asked error"))
 

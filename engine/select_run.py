@@ -189,8 +189,9 @@ class SelectRun:
             return describe(self.sketch_plan())
         if self._is_target_alone:
             run = self._sample_run()
-            if run.applies():
-                return run.explained()
+            explained = run.explained() if run.applies() else None
+            if explained is not None:
+                return explained
         return self._planned_run().explained()
 
     @cached_property
@@ -277,8 +278,9 @@ class SelectRun:
             return None
         if self._is_target_alone:
             run = self._sample_run()
-            if run.applies():
-                return self._finished(run.answer())
+            sampled = run.answer() if run.applies() else None
+            if sampled is not None:
+                return self._finished(sampled)
         return self._finished(self._planned_run().answer())
 
     @property

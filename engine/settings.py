@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 from ..errors import SkimqlError
@@ -107,7 +107,7 @@ class Settings:
 
     def _share(self, name: str) -> None:
         value = getattr(self, name)
-        _require(isinstance(value, Real) and not isinstance(value, bool) and 0 < value < 1, name, value)
+        _require(isinstance(value, (int, float)) and 0 < value < 1, name, value)
 
     @property
     def by_hand(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ..errors import printable
@@ -30,16 +31,28 @@ COLUMNS = (
 BRIEF = ("sketch", "table", "keys", "bytes", "updated")
 
 
-def show_rows(catalog: Catalog) -> Answer:
-    """Every sketch in order of its name; `bytes` are those in memory, `state` tells exact key maps from counters."""
+def show_rows(catalog: Catalog, pattern: str | None = None) -> Answer:
+    """Every sketch in order of its name; `bytes` are those in memory, `state` tells exact key maps from counters.
+
+    A pattern is one of SHOW TABLES: ``*`` is anything, ``|`` separates alternatives, case is ignored.
+    """
     rows = []
     for _, entry in sorted(catalog.manifest.sketches.items()):
+        if pattern is not None and not _matches(entry.name, pattern):
+            continue
         if entry.head is not None:
             rows.append(_row(entry.head))
         else:
             version = f"format version {entry.metadata['format_version']}, newer than this SkimQL"
             rows.append((entry.name, version, *(None for _ in COLUMNS[2:])))
     return Answer(COLUMNS, tuple(map(_safe, rows)), exact=True, brief=BRIEF)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return any(
+        re.fullmatch(re.escape(part.strip()).replace(r"\*", ".*"), name, re.IGNORECASE | re.DOTALL)
+        for part in pattern.split("|")
+    )
 
 
 def told(head: Head, seconds: float, *notes: str) -> Answer:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..errors import DataError, SkimqlError, UnknownName, UnsupportedQuery
+from ..errors import BudgetExceeded, DataError, SkimqlError, UnknownName, UnsupportedQuery
 from ..optimizer.plan import Attribute
 from ..parser.join_graph import Span, TableSchema
 from ..parser.sketch import resolve_append, resolve_sketch
@@ -42,7 +42,7 @@ from .making import (
     weights_for,
 )
 from .partial import Built, Tally
-from .settings import Settings
+from .settings import BadSetting, Settings
 from .show import describe_rows, show_rows, told
 from .tables import schema_of
 from .transfer import read_file, write_new
@@ -89,7 +89,7 @@ class Keeper:
             case RefreshSketch():
                 return self._refresh(statement)
             case ShowSketches():
-                return show_rows(self.catalog)
+                return show_rows(self.catalog, statement.pattern)
             case DescribeSketch():
                 head = find_head(self.catalog, statement.sql, statement.name)
                 return describe_rows(self.catalog, head, statement.extended)
@@ -389,10 +389,28 @@ def _settings(statement: CreateSketch, session: Settings) -> Settings:
             statement.sql,
             hint="USING convolution" if several else "one of " + ", ".join(METHODS),
         )
+    try:
+        settings = session.with_text(statement.options)
+        sized = _sized(statement, settings)
+    except BadSetting as fault:
+        raise BadSetting(fault.message, fault.code, statement.sql, None, fault.hint) from fault
+    assert sized.rows is not None, "sized"
+    nbytes = 8 * sized.rows * sized.buckets * len(weights_for("x" if statement.weight else None))
+    if nbytes > settings.max_bytes:
+        raise BudgetExceeded(
+            f"the sketch may take {nbytes / (1 << 20):,.0f} MB, more than skimql.max_bytes = "
+            f"{settings.max_bytes / (1 << 20):,.0f} MB",
+            "SKIMQL_MAX_BYTES",
+            statement.sql,
+            hint="fewer buckets, SIZE, or a larger skimql.max_bytes",
+        )
+    return sized
+
+
+def _sized(statement: CreateSketch, settings: Settings) -> Settings:
     from ..optimizer.choose import buckets_within
     from ..sketches.interval import rows_for
 
-    settings = session.with_text(statement.options)
     asked = statement.accuracy
     if asked.relative_error is not None:
         from ..sketches.sizing import predicted_size

@@ -344,7 +344,7 @@ class Tables(Mapping[str, TableSchema]):
             if remembered is None:
                 raise
             raise DataError(
-                f"the catalog knows the columns of {name}, but not where it is: it was a DataFrame or a Spark table",
+                f"the catalog knows the columns of {name}, but not where its tuples are",
                 "SKIMQL_TABLE_NOT_HERE",
                 hint=f"register {name} again",
             ) from fault

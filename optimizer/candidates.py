@@ -14,7 +14,7 @@ from dataclasses import replace
 from .candidate import EXACT, Candidate, bytes_text, checked, rank, unwanted
 from .candidate import Choice as Choice
 from .candidate import NoMethod as NoMethod
-from .cost import Cost, exact_join, sample, sampled_messages, scans, sketches
+from .cost import MOST_OUTPUT, Cost, exact_join, sample, sampled_messages, scans, sketches
 from .figures import Figures
 from .folding import edges, message_keys, messages_bytes, messages_cost, planned_bytes, unfolded
 from .messages import JoinTree, Residual, fold_orders, whole
@@ -82,9 +82,10 @@ def enumerate_candidates(figures: Figures, objective: Objective) -> list[Candida
         found += _for_residual(figures, residual, objective)
     if objective.size_bytes is None:
         everything = list(figures.relations)
-        found.append(
-            Candidate("exact_run", whole(tree), 0.0, EXACT, scans(everything).plus(exact_join(everything)))
-        )
+        output = abs(figures.total)
+        cost = scans(everything).plus(exact_join(everything, output))
+        refused = f"would put out {output:.2g} joined tuples" if output > MOST_OUTPUT else ""
+        found.append(Candidate("exact_run", whole(tree), 0.0, EXACT, cost, refused=refused))
     found += unfolded(figures, residuals[-1], objective, allowed)
     return [checked(c, objective) for c in found]
 

@@ -26,6 +26,8 @@ SKETCH_JVM_NS = 50.0  # packed sign sums of a hash sketch: 1.70 s less the scan
 SKETCH_ARROW_NS = 200.0  # JVM to Python and a numpy hash sketch: 4.69 s less the scan
 CONVOLUTION_NS = 290.0  # two attributes: do-nothing mapInArrow 157, the kernel 127
 AGMS_NS = 0.25  # each atomic sketch, for each row: 267 ns at 1,024
+OUTPUT_NS = 20.0  # assumed: each joined tuple that Spark's exact join puts out and aggregates
+MOST_OUTPUT = 1e10  # joined tuples; with more an exact run is not started
 EXACT_JOIN_NS = 400.0  # Spark's exact join, for each input row of 7.5M: 1.7 times the sketches' CPU
 JOB_S = 0.2  # a warm job: 0.1 to 0.3 s
 
@@ -86,9 +88,10 @@ def sketches(relations: Sequence[Relation], attributes: Sequence[int], kind: str
     return _cost("sketches", nanoseconds).plus(_jobs(len(relations)))
 
 
-def exact_join(relations: Sequence[Relation]) -> Cost:
-    """Spark's own join of everything."""
-    return _cost("exact join", EXACT_JOIN_NS * sum(r.tuples for r in relations)).plus(_jobs(1))
+def exact_join(relations: Sequence[Relation], output: float) -> Cost:
+    """Spark's own join of everything; `output` is the number of joined tuples, each of which is made."""
+    nanoseconds = EXACT_JOIN_NS * sum(r.tuples for r in relations) + OUTPUT_NS * output
+    return _cost("exact join", nanoseconds).plus(_jobs(1))
 
 
 def _jobs(number: int) -> Cost:

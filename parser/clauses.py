@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import islice
 
 from lark import Token, Tree
 from lark.exceptions import UnexpectedInput, UnexpectedToken
@@ -25,8 +27,30 @@ from .syntax import (
     Statement,
 )
 
+# A SELECT of more words than this takes more than ten seconds to read.
+MOST_WORDS = 40_000
+_WORD = re.compile(
+    r"""'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"|`[^`]*`|\w+|[^\w\s]""", re.DOTALL
+)
+_OURS = re.compile(
+    r"\bAPPROX(IMATE)?\b|\bERROR\s+WITHIN\b|\bWITH\s+ERROR\b|\bESTIMATE\s+ROWS\b", re.IGNORECASE
+)
+_EXACT = re.compile(r"\s*EXACT\b(?=\s+(SELECT|WITH)\b)", re.IGNORECASE)
+
 
 def read_select(text: str, visible: str) -> Statement:
+    """A SELECT, EXACT SELECT, ESTIMATE ROWS or EXPLAIN; `visible` is its text without comments.
+
+    Raises
+    ------
+    ParseError, UnsupportedQuery
+        As `parse_statement`; ``SKIMQL_TOO_LONG`` for one of ours with more than `MOST_WORDS` words.
+    """
+    if (
+        len(visible) > MOST_WORDS
+        and sum(1 for _ in islice(_WORD.finditer(visible), MOST_WORDS + 1)) > MOST_WORDS
+    ):
+        return _read_long(text, visible)
     reader = grammar("clauses", "basic")
     try:
         tree = reader.parse(visible)
@@ -39,6 +63,23 @@ def read_select(text: str, visible: str) -> Statement:
     (inner,) = tree.children
     assert isinstance(inner, Tree)
     return _statement_of(text, inner)
+
+
+def _read_long(text: str, visible: str) -> Statement:
+    """A text too long to be taken apart: Spark's, or refused."""
+    exact = _EXACT.match(visible)
+    if exact is not None:
+        return ExactSelect(text, blank(text, Span(0, exact.end())))
+    found = _OURS.search(visible)
+    if found is None:
+        return PassThrough(text)
+    raise ParseError(
+        f"the statement has more than {MOST_WORDS:,} words",
+        "SKIMQL_TOO_LONG",
+        text,
+        found.span(),
+        "k IN (SELECT k FROM t) for a long list of values, or EXACT SELECT ...",
+    )
 
 
 def _is_ours(tokens: list[Token]) -> bool:
@@ -188,6 +229,27 @@ def _select_text(text: str, query: Tree[Token], *words: Token) -> str:
     return text[: end_of(list(tokens_of(body))[-1])]
 
 
+def _counting_exactly(select_sql: str, query: Tree[Token]) -> str:
+    """APPROX_COUNT_DISTINCT(x) as COUNT(DISTINCT x), in the same number of characters.
+
+    Its own estimate of Spark's would be taken for the exact answer otherwise. Subqueries stay as they are.
+    """
+    body = query.children[0]
+    assert isinstance(body, Tree)
+    subqueries: list[bool] = []
+    tokens = list(tokens_of(body))
+    for token, after, behind in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if token.type == "OPEN":
+            subqueries.append(after.type == "SELECT")
+        elif token.type == "CLOSE" and subqueries:
+            subqueries.pop()
+        if token.value.lower() == "approx_count_distinct" and after.type == "OPEN" and not any(subqueries):
+            counted = "COUNT(" if behind.value.lower() == "distinct" else "COUNT(DISTINCT"
+            start, end = start_of(token), end_of(after)
+            select_sql = select_sql[:start] + counted.ljust(end - start) + select_sql[end:]
+    return select_sql
+
+
 def _read_query(text: str, query: Tree[Token], *words: Token) -> ApproximateSelect:
     _refuse_inner_words(text, query)
     _refuse_open_quotes(text, tokens_of(query))
@@ -197,7 +259,7 @@ def _read_query(text: str, query: Tree[Token], *words: Token) -> ApproximateSele
         clauses.read(clause)
     return ApproximateSelect(
         text,
-        _select_text(text, query, *words),
+        _counting_exactly(_select_text(text, query, *words), query),
         Accuracy(clauses.error, clauses.confidence, clauses.behavior),
         clauses.method,
         clauses.options,

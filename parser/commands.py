@@ -47,6 +47,7 @@ _HEADS = frozenset(
         ("DESCRIBE", "SKETCH"),
         ("DESC", "SKETCH"),
         ("DROP", "SKETCH"),
+        ("DROP", "SKETCHES"),
         ("EXPORT", "SKETCH"),
         ("IMPORT", "SKETCH"),
         ("EXPLAIN", "SKETCHES"),
@@ -71,6 +72,45 @@ def is_command(words: list[str]) -> bool:
     if words[:1] and words[0] in _CONTROLS:
         return True
     return tuple(_without_replace(words)[:2]) in _HEADS
+
+
+def refuse_unknown(text: str, words: list[str]) -> None:
+    """Refuse a statement about sketches, streams or standing queries that does not exist; Spark's are let through.
+
+    Raises
+    ------
+    ParseError
+        With a statement that does.
+    """
+    said = _without_replace(words) if words else []
+    if len(said) < 2 or said[0] not in _VERBS or said[1] not in _NOUNS:
+        return
+    singular = said[1].removesuffix("ES") if said[1] == "SKETCHES" else said[1]
+    hint = _INSTEAD.get((said[0], said[1])) or "SHOW SKETCHES, or " + ", ".join(
+        sorted(" ".join(head) for head in _HEADS if head[1].startswith(singular))
+    )
+    start = len(text) - len(text.lstrip())
+    raise ParseError(
+        f"there is no statement {said[0]} {said[1]}", sql=text, span=(start, len(text.rstrip())), hint=hint
+    )
+
+
+_VERBS = frozenset(
+    ["ALTER", "APPEND", "CREATE", "DESC", "DESCRIBE", "DROP", "EXPORT", "IMPORT", "REFRESH", "SHOW"]
+)
+_NOUNS = frozenset(["SKETCH", "SKETCHES", "STREAM", "STREAMS", "CONTINUOUS"])
+_INSTEAD = {
+    (
+        "REFRESH",
+        "SKETCHES",
+    ): "CREATE OR REPLACE SKETCHES w FOR QUERIES (...) SIZE 1 MB MINIMIZE AVERAGE ERROR",
+    ("DESCRIBE", "SKETCHES"): "EXPLAIN SKETCHES w",
+    ("DESC", "SKETCHES"): "EXPLAIN SKETCHES w",
+    ("EXPORT", "SKETCHES"): "a copy of the catalog's folder; EXPORT SKETCH takes one sketch",
+    ("IMPORT", "SKETCHES"): "a copy of the catalog's folder; IMPORT SKETCH takes one sketch",
+    ("APPEND", "SKETCHES"): "CREATE OR REPLACE SKETCHES w FOR QUERIES (...) SIZE 1 MB MINIMIZE AVERAGE ERROR",
+    ("SHOW", "SKETCH"): "SHOW SKETCHES, or DESCRIBE SKETCH s",
+}
 
 
 def _without_replace(words: list[str]) -> list[str]:
@@ -263,6 +303,11 @@ def _append(reader: _Reader) -> AppendSketch:
     return AppendSketch(reader.text, reader.name(), reader.relation(), path, reader.condition("where"))
 
 
+def _show_sketches(reader: _Reader) -> ShowSketches:
+    pattern = next((unquote(w.value) for w in reader.words() if w.type == "TEXT"), None)
+    return ShowSketches(reader.text, pattern)
+
+
 def _create_stream(reader: _Reader) -> CreateStream:
     source = next(w for w in reader.words() if w.type == "WORD")
     if source.value.lower() not in _STREAM_FORMATS:
@@ -296,7 +341,7 @@ _READERS: dict[str, Callable[[_Reader], Command]] = {
     "create_sketches": _create_sketches,
     "append_sketch": _append,
     "refresh_sketch": lambda r: RefreshSketch(r.text, r.name()),
-    "show_sketches": lambda r: ShowSketches(r.text),
+    "show_sketches": _show_sketches,
     "describe_sketch": lambda r: DescribeSketch(r.text, r.name(), r.has("EXTENDED")),
     "drop_sketch": lambda r: DropSketch(r.text, r.name(), r.has("if_exists")),
     "export_sketch": lambda r: ExportSketch(r.text, r.name(), r.path()),

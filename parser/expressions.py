@@ -11,8 +11,9 @@ from dataclasses import dataclass
 ARITHMETIC = ("+", "-", "*", "/", "%", "neg")
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 LOGIC = ("and", "or", "not", "is_null")
+FUNCTIONS = ("round", "floor", "ceil", "abs", "greatest", "least", "coalesce", "nullif")
 BOUNDS = ("lower_bound", "upper_bound", "absolute_error", "relative_error")
-OPERATORS = (*ARITHMETIC, *COMPARISONS, *LOGIC, *BOUNDS)
+OPERATORS = (*ARITHMETIC, *COMPARISONS, *LOGIC, *FUNCTIONS, *BOUNDS)
 
 
 @dataclass(frozen=True, slots=True)

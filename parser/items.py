@@ -7,10 +7,22 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from ..errors import SkimqlError, UnknownName
+from ..errors import ParseError, SkimqlError, UnknownName
 from .aggregates import default_name, holds_aggregate, is_aggregate, not_aggregated, read_aggregate
-from .amounts import MOST_ROWS_SHOWN, BadNumber, whole
-from .expressions import BOUNDS, Aggregated, Constant, Expression, Grouped, Operation, has_aggregate
+from .amounts import MOST_DIGITS, MOST_ROWS_SHOWN, BadNumber, whole
+from .expressions import (
+    BOUNDS,
+    COMPARISONS,
+    FUNCTIONS,
+    LOGIC,
+    Aggregated,
+    Constant,
+    Expression,
+    Grouped,
+    Operation,
+    has_aggregate,
+    parts_of,
+)
 from .fragment import Fragment, typed_name
 from .join_graph import Aggregate, Feature, Group, Item, Order, Span
 from .relations import Join
@@ -31,6 +43,18 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.GTE: ">=",
     exp.And: "and",
     exp.Or: "or",
+}
+
+
+_FUNCTIONS: dict[type[exp.Expr], str] = {
+    exp.Round: "round",
+    exp.Floor: "floor",
+    exp.Ceil: "ceil",
+    exp.Abs: "abs",
+    exp.Greatest: "greatest",
+    exp.Least: "least",
+    exp.Coalesce: "coalesce",
+    exp.Nullif: "nullif",
 }
 
 
@@ -62,6 +86,9 @@ class Results:
             For an item that is neither aggregated nor grouped, or that no estimate can be computed of.
         """
         self._read_groups()
+        if not self.select.expressions:
+            message = "the SELECT list is empty"
+            raise self.scope.fault(message, "SKIMQL_SYNTAX_ERROR", self.select, "COUNT(*)", ParseError)
         for item in self.select.expressions:
             self._read_item(item)
         self._read_having()
@@ -70,7 +97,7 @@ class Results:
         if not self.aggregates:
             span = self.scope.span_of(self.select.expressions[0])
             message = "there is no aggregate to estimate"
-            raise self.scope.fault(message, "SKIMQL_NOT_AGGREGATED", span, "SELECT APPROXIMATE COUNT(*) ...")
+            raise self.scope.fault(message, "SKIMQL_NOT_AGGREGATED", span, EXACT)
 
     def _feature(self, name: str, where: exp.Expr | Span) -> None:
         span = where if isinstance(where, Span) else self.scope.span_of(where)
@@ -145,6 +172,7 @@ class Results:
             self._add_aggregate(read_aggregate(bare, name, self.scope))
         else:
             value = self._value(inner)
+            self._refuse_conditions(value, inner)
             if has_aggregate(value):
                 self._feature("expression over aggregates", inner)
         self.items.append(Item(name, value, self.scope.span_of(item), type_of(inner, self.scope)))
@@ -158,6 +186,22 @@ class Results:
     def _given(self) -> set[str]:
         """The names of all items as they stand."""
         return {self._name(item).lower() for item in self.select.expressions}
+
+    def _refuse_conditions(self, value: Expression, node: exp.Expr) -> None:
+        """Refuse what has no interval: a remainder, and a condition, which is neither true nor false within one."""
+        for part in parts_of(value):
+            if (
+                isinstance(part, Operation)
+                and part.operator in ("%", *COMPARISONS, *LOGIC)
+                and has_aggregate(part)
+            ):
+                what = "a remainder" if part.operator == "%" else "a condition"
+                raise self.scope.fault(
+                    f"{what} on an estimate has no interval",
+                    "SKIMQL_AGGREGATE_EXPRESSION",
+                    node,
+                    EXACT,
+                )
 
     def _free(self, name: str) -> str:
         """The name, numbered if an earlier item has it: result columns are looked up by name."""
@@ -224,14 +268,31 @@ class Results:
             return equal[0] if len(equal) == 1 else Operation("or", tuple(equal))
         if isinstance(node, exp.Cast | exp.TryCast) and node.to.this == exp.DType.DOUBLE:
             return self._value(node.this, aliases)
+        name = _FUNCTIONS.get(type(node))
+        if name is not None and (name not in ("floor", "ceil") or not node.args.get("decimals")):
+            return self._function(name, node, aliases)
         if isinstance(node, exp.Anonymous) and node.name.lower() in BOUNDS:
             return self._bound(node)
         raise self._no_value(node)
 
+    def _function(self, name: str, node: exp.Expr, aliases: str) -> Expression:
+        """A function of estimates whose value on an interval is an interval."""
+        digits = node.args.get("decimals") if name == "round" else node.args.get("expression")
+        arguments = [node.this, *node.expressions, *([digits] if digits is not None else [])]
+        values = tuple(_negated(self._value(a, aliases)) for a in arguments)
+        plain = all(isinstance(v, Constant) or has_aggregate(v) for v in values)
+        digits_known = name != "round" or len(values) == 1 or _is_whole(values[1])
+        second = name not in ("coalesce", "nullif") or (
+            len(values) == 2 and has_aggregate(values[0]) and isinstance(values[1], Constant)
+        )
+        if not (plain and digits_known and second and any(map(has_aggregate, values))):
+            raise self._no_value(node)
+        return Operation(name, values)
+
     def _grouped(self, node: exp.Expr, aliases: str) -> Expression | None:
         """The group column or item that the node is, if it is one."""
         if isinstance(node, exp.Star) or isinstance(node.this, exp.Star):
-            raise not_aggregated(node, self.scope)
+            raise not_aggregated(node, self.scope, [g.span for g in self.groups])
         if isinstance(node, exp.Literal) or holds_aggregate(node) or _has_bound(node):
             return None
         named = self._item_of(node) if aliases else None
@@ -295,12 +356,14 @@ class Results:
 
     def _no_value(self, node: exp.Expr) -> SkimqlError:
         if not holds_aggregate(node):
-            return not_aggregated(node, self.scope)
+            return not_aggregated(node, self.scope, [g.span for g in self.groups])
         return self.scope.fault(
-            "this expression over aggregates cannot be estimated; + - * / % and comparisons can",
+            "no interval can be computed for this expression over aggregates; for + - * / and "
+            + ", ".join(f.upper() for f in FUNCTIONS)
+            + " one can",
             "SKIMQL_AGGREGATE_EXPRESSION",
             node,
-            "select the aggregates one by one",
+            EXACT,
         )
 
     def _read_having(self) -> None:
@@ -309,6 +372,10 @@ class Results:
             return
         self._feature("HAVING", having)
         self.having = self._value(having.this, "last")
+        for part in parts_of(self.having):
+            inside = part.operands if isinstance(part, Operation) and part.operator not in LOGIC else ()
+            for operand in inside:
+                self._refuse_conditions(operand, having.this)
 
     def _read_order(self) -> None:
         order = self.select.args.get("order")
@@ -318,12 +385,20 @@ class Results:
             self._feature("ORDER BY", order)
         for key in order.expressions:
             node = key.this
+            if isinstance(node, exp.Var) and node.name.lower() == "all":
+                for item in self.items:
+                    self._add_order(item.expression, key)
+                continue
             if isinstance(node, exp.Literal) and not node.is_string:
                 value = self.items[self._ordinal_index(node)].expression
             else:
                 value = self._value(node, "first")
-            descending, nulls_first = bool(key.args.get("desc")), bool(key.args.get("nulls_first"))
-            self.order.append(Order(value, descending, nulls_first, self.scope.span_of(key)))
+            self._refuse_conditions(value, node)
+            self._add_order(value, key)
+
+    def _add_order(self, value: Expression, key: exp.Expr) -> None:
+        descending, nulls_first = bool(key.args.get("desc")), bool(key.args.get("nulls_first"))
+        self.order.append(Order(value, descending, nulls_first, self.scope.span_of(key)))
 
     def _read_limit(self) -> None:
         for key in ("limit", "offset"):
@@ -331,7 +406,7 @@ class Results:
             if clause is None:
                 continue
             number = clause.expression
-            if isinstance(number, exp.Column) and number.name.lower() == "all":
+            if isinstance(number, exp.Column | exp.Var) and number.name.lower() == "all":
                 continue
             count = self._row_count(key, clause, number)
             if self.groups or (count == 0) == (key == "limit"):
@@ -351,6 +426,18 @@ class Results:
                 why = f"; this {fault}"
         message = f"{key.upper()} must be a whole number{why}"
         raise self.scope.fault(message, "SKIMQL_LIMIT", clause, f"write the number, or {EXACT}")
+
+
+def _is_whole(value: Expression) -> bool:
+    return isinstance(value, Constant) and isinstance(value.value, int) and abs(value.value) <= MOST_DIGITS
+
+
+def _negated(value: Expression) -> Expression:
+    """A negative number as one constant."""
+    inner = value.operands[0] if isinstance(value, Operation) and value.operator == "neg" else None
+    if isinstance(inner, Constant) and isinstance(inner.value, (int, float)):
+        return Constant(-inner.value)
+    return value
 
 
 def _same(one: str, other: str) -> bool:

@@ -63,7 +63,7 @@ def refuse_outer_joins(join: Join, scope: Scope) -> None:
                 f"{outer.words} cannot be estimated; SkimQL joins on equality, inner joins only",
                 "SKIMQL_OUTER_JOIN",
                 outer.span,
-                f"{EXACT}, or a condition in WHERE that drops the tuples without partner",
+                EXACT,
             )
 
 

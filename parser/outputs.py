@@ -26,7 +26,7 @@ def item_outputs(item: exp.Expr, scope: Scope) -> Iterator[Output]:
     """What an item of an inner SELECT list offers."""
     star = item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else item
     if isinstance(star, exp.Star):
-        yield from _star_outputs(item, star, scope)
+        yield from star_outputs(item, scope)
         return
     inner = item.this if isinstance(item, exp.Alias) else item
     for part in walk_outside_subqueries(inner):
@@ -43,7 +43,9 @@ def item_outputs(item: exp.Expr, scope: Scope) -> Iterator[Output]:
     yield Output(name, None, (inner, scope))
 
 
-def _star_outputs(item: exp.Expr, star: exp.Star, scope: Scope) -> Iterator[Output]:
+def star_outputs(item: exp.Expr, scope: Scope) -> Iterator[Output]:
+    """The columns of ``*`` or ``t.*``."""
+    star = item.this if isinstance(item, exp.Column) else item
     if star.args.get("replace") or star.args.get("rename"):
         raise scope.fault("* REPLACE cannot be estimated", "SKIMQL_UNSUPPORTED_CLAUSE", item, EXACT)
     left_out = {e.name.lower() for e in star.args.get("except_") or ()}

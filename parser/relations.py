@@ -12,7 +12,7 @@ from difflib import get_close_matches
 
 from sqlglot import exp
 
-from ..errors import SkimqlError, UnknownName
+from ..errors import ParseError, SkimqlError, UnknownName
 from .fragment import Fragment, Ref, typed_name
 from .join_graph import Schema, Span, TableSchema
 from .outputs import item_outputs, renamed
@@ -100,7 +100,9 @@ class Join:
             raise scope.fault("there is no FROM", "SKIMQL_NO_FROM", select, EXACT)
         for key, name in _UNSUPPORTED_CLAUSES.items():
             for node in _nodes(select.args.get(key)):
-                raise scope.fault(f"{name} cannot be estimated", "SKIMQL_UNSUPPORTED_CLAUSE", node, EXACT)
+                # DISTINCT alone has no place of its own.
+                place = node if scope.source.token_range(node) != (0, 0) else select
+                raise scope.fault(f"{name} cannot be estimated", "SKIMQL_UNSUPPORTED_CLAUSE", place, EXACT)
         self._add(first.this, scope)
         for join in select.args.get("joins") or ():
             self._add_join(join, scope)
@@ -246,6 +248,8 @@ class Join:
             for clause in _nodes(inner.args.get(key)):
                 message = f"{name} inside FROM cannot be estimated"
                 raise scope.fault(message, "SKIMQL_AGGREGATE_IN_FROM", clause, EXACT)
+        if not inner.expressions:
+            raise scope.fault("the SELECT list is empty", "SKIMQL_SYNTAX_ERROR", inner, EXACT, ParseError)
         own = self.read(inner, scope)
         return tuple(o for item in inner.expressions for o in item_outputs(item, own))
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ..errors import ParseError, UnsupportedQuery
+from ..errors import UnsupportedQuery
 from .aggregates import count_rows
 from .expressions import Aggregated
 from .graph import build_graph, vertices_of
@@ -20,7 +20,7 @@ from .relations import Join
 from .scope import EXACT, Scope
 from .select import parse_select
 from .sets import read_set_expression, set_operation_of
-from .statement import ApproximateSelect, EstimateRows
+from .statement import ApproximateSelect, EstimateRows, too_deep
 
 
 def resolve(
@@ -64,14 +64,10 @@ def resolve(
     try:
         query = _resolve(statement, schema, ansi, known, strict)
     except RecursionError as error:
-        raise _too_deep(statement.sql) from error
+        raise too_deep(statement.sql) from error
     if strict:
         query.refuse_beyond(known)
     return query
-
-
-def _too_deep(sql: str) -> ParseError:
-    return ParseError("the statement is nested too deeply", "SKIMQL_TOO_DEEP", sql, (0, len(sql)))
 
 
 def _resolve(
@@ -177,7 +173,7 @@ def resolve_rows(statement: EstimateRows, schema: Schema, *, ansi: bool = True) 
     try:
         return _either_way(schema, lambda join: _row_query(statement, join, ansi))
     except RecursionError as error:
-        raise _too_deep(statement.sql) from error
+        raise too_deep(statement.sql) from error
 
 
 def _row_query(statement: EstimateRows, join: Join, ansi: bool) -> Query:

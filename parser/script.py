@@ -80,12 +80,14 @@ def without_comments(text: str) -> tuple[str, list[int]]:
 
 
 def _collect_comments(tree: Tree[Token], comments: list[Span]) -> None:
-    for piece in tree.children:
+    stack: list[Tree[Token] | Token] = list(reversed(tree.children))
+    while stack:
+        piece = stack.pop()
         if isinstance(piece, Tree) and piece.data == "block_comment":
             tokens = list(tokens_of(piece))
             comments.append(Span(start_of(tokens[0]), end_of(tokens[-1])))
         elif isinstance(piece, Tree):
-            _collect_comments(piece, comments)
+            stack.extend(reversed(piece.children))
         elif piece.type == "LINE_COMMENT":
             comments.append(Span(start_of(piece), end_of(piece)))
 

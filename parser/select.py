@@ -17,9 +17,10 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.errors import TokenError
-from sqlglot.tokens import Token  # type: ignore[attr-defined]
+from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
-from ..errors import ParseError
+from ..errors import ParseError, UnsupportedQuery
+from .amounts import literal_fault
 from .join_graph import Span
 from .script import without_comments
 
@@ -43,6 +44,22 @@ class SpannedParser(Spark.parser_class):  # type: ignore[misc, valid-type]
             name.update_positions(self._prev)
             this = exp.Column(this=name)
         return super()._parse_column_ops(this)
+
+    def _parse_join(self, *args, **kwargs):  # type: ignore[no-untyped-def]
+        """A join, read once for each place.
+
+        After a join without ON sqlglot reads those behind it as nested, and again where that was wrong: 2^n times
+        for n of them.
+        """
+        read = self.__dict__.setdefault("_joins_read", {})
+        start = self._index
+        if start in read:
+            node, end = read[start]
+            self._advance(end - self._index)
+            return node
+        node = super()._parse_join(*args, **kwargs)
+        read[start] = node, self._index
+        return node
 
 
 def _noting(name: str):  # type: ignore[no-untyped-def]
@@ -172,6 +189,7 @@ def _parse(sql: str, shown: str, what: str) -> Source:
         tokens = dialect.tokenize(visible)
     except TokenError as error:
         raise ParseError(str(error).split(":")[0], sql=shown, span=(0, len(sql))) from error
+    _refuse_long_numbers(tokens, shown)
     parser = SpannedParser(dialect=dialect)
     try:
         if what == "SELECT":
@@ -186,6 +204,7 @@ def _parse(sql: str, shown: str, what: str) -> Source:
     if len(trees) != 1 or trees[0] is None:
         raise ParseError(f"{what} is expected", sql=shown, span=(0, len(sql)))
     _refuse_quoted_names(trees[0], tokens, visible, shown)
+    _refuse_parameters(trees[0], tokens, shown)
     return Source(visible, tuple(tokens), trees[0])
 
 
@@ -197,9 +216,47 @@ def _syntax_error(error: SqlglotParseError, tokens: list[Token], shown: str) -> 
     span = (token.start, token.end + 1) if token is not None else (0, len(shown))
     said = str(what.get("description") or "").rstrip(".")
     # sqlglot names its own classes where an operand is missing.
-    reason = "something is missing here" if not said or "<class" in said else said[0].lower() + said[1:]
+    reason = "something is missing here" if not said or "<" in said else said[0].lower() + said[1:]
     hint = "complete the expression, or see what Spark says: EXACT SELECT ..."
+    if token is not None:
+        at = tokens.index(token)
+        word = next((t.text for t in tokens[max(at - 1, 0) : at + 1] if t.text.lower() in _TAKEN_WORDS), None)
+        if word is not None:
+            hint = f"`{word}` in backticks if it is a column, or see what Spark says: EXACT SELECT ..."
     return ParseError(f"syntax error: {reason}", "SKIMQL_SYNTAX_ERROR", shown, span, hint)
+
+
+# Words that Spark takes as names of columns, and sqlglot where they are qualified only.
+_TAKEN_TEXT = """
+    join on from using where for case group order having limit select union left right full cross
+    natural inner outer when then else end and or not in is as by with distinct all between exists like
+"""
+_TAKEN_WORDS = frozenset(_TAKEN_TEXT.split())
+
+
+def _refuse_long_numbers(tokens: list[Token], shown: str) -> None:
+    for token in tokens:
+        if token.token_type == TokenType.NUMBER:
+            why = literal_fault(token.text)
+            if why:
+                span = (token.start, token.end + 1)
+                raise ParseError(why, "SKIMQL_SYNTAX_ERROR", shown, span, "a number that Spark can read")
+
+
+def _refuse_parameters(tree: exp.Expr, tokens: list[Token], shown: str) -> None:
+    """``:name`` and ``?`` stand for values that nobody has given."""
+    if not any(True for _ in tree.find_all(exp.Placeholder, exp.Parameter)):
+        return
+    for before, token in pairwise([*tokens, tokens[-1]]):
+        if before.text == "?" or (before.text in (":", "@") and token is not before):
+            end = before.end if before.text == "?" else token.end
+            raise UnsupportedQuery(
+                f"{shown[before.start : end + 1]} is a parameter, and SkimQL's statements take none",
+                "SKIMQL_PARAMETER",
+                shown,
+                (before.start, end + 1),
+                "write its value",
+            )
 
 
 def _refuse_double_quotes(tokens: list[Token], sql: str, shown: str) -> None:

@@ -8,13 +8,14 @@ in `sql`.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from lark import Token, Tree
 from lark.exceptions import UnexpectedInput
 
-from ..errors import ParseError
+from ..errors import ParseError, UnsupportedQuery
 from .clauses import read_select
-from .commands import is_command, read_command
+from .commands import is_command, read_command, refuse_unknown
 from .join_graph import Span
 from .lexing import blank, grammar, plain_value
 from .script import StatementText, split_statements, without_comments
@@ -53,10 +54,23 @@ def parse_statement(text: str) -> Statement:
     ParseError
         If the text holds one of our words and does not go on as it must, or holds several statements.
     UnsupportedQuery
-        If APPROXIMATE or an accuracy clause stands inside a subquery.
+        If APPROXIMATE or an accuracy clause stands inside a subquery, or behind what is no SELECT.
     """
     if not text.isascii():
         _refuse_half_characters(text)
+    try:
+        return _parse_statement(text)
+    except RecursionError as error:
+        raise too_deep(text) from error
+
+
+def too_deep(sql: str) -> ParseError:
+    """The error for a text that is nested deeper than it can be read."""
+    hint = "fewer levels of parentheses and subqueries"
+    return ParseError("the statement is nested too deeply", "SKIMQL_TOO_DEEP", sql, (0, len(sql)), hint)
+
+
+def _parse_statement(text: str) -> Statement:
     visible, semicolons = without_comments(text)
     if semicolons and visible[semicolons[0] + 1 :].strip():
         raise ParseError(
@@ -75,6 +89,11 @@ def parse_statement(text: str) -> Statement:
         return _set_option(text, visible)
     if words[:1] and words[0] in {"SELECT", "WITH", "EXACT", "EXPLAIN", "ESTIMATE"}:
         return read_select(text, visible)
+    inner = _without_parentheses(visible)
+    if inner is not None and isinstance(statement := _parse_statement(inner), ApproximateSelect):
+        return replace(statement, sql=text)
+    refuse_unknown(text, words)
+    _refuse_ours(text, visible, words)
     return PassThrough(text)
 
 
@@ -86,6 +105,56 @@ def _refuse_half_characters(text: str) -> None:
         place = (fault.start, fault.end)
         message = f"character {fault.start + 1} is none: the text was read from bytes that are not UTF-8"
         raise ParseError(message, sql=text.encode("utf-8", "replace").decode(), span=place) from fault
+
+
+# What only a statement of ours has at its head, looked for where it does not stand there.
+_INSIDE = re.compile(
+    r"""(?P<text>'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"|`[^`]*`)"""
+    r"|(?P<ours>\bSELECT\s+APPROX(?:IMATE)?\b(?!\s*(?:[,.=<>%]|$|(?:AS|FROM)\b)))",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _without_parentheses(visible: str) -> str | None:
+    """``(SELECT ...)`` without its parentheses; None for anything else."""
+    if not visible.lstrip().startswith("(") or not visible.rstrip().endswith(")"):
+        return None
+    depth = 0
+    pieces = [m for m in _PARENTHESES.finditer(visible) if m.group() in "()"]
+    for number, piece in enumerate(pieces, 1):
+        depth += 1 if piece.group() == "(" else -1
+        if depth == 0 and number < len(pieces):
+            return None
+    if depth:
+        return None
+    outer = blank(visible, Span(pieces[-1].start(), pieces[-1].end()))
+    return blank(outer, Span(pieces[0].start(), pieces[0].end()))
+
+
+_PARENTHESES = re.compile(
+    r"""'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"|`[^`]*`|[()]""", re.DOTALL
+)
+
+
+def _refuse_ours(text: str, visible: str, words: list[str]) -> None:
+    """Refuse SELECT APPROXIMATE in a statement of Spark's, which would find a function of that name."""
+    found = next((m for m in _INSIDE.finditer(visible) if m["ours"]), None)
+    if found is None:
+        return
+    head = " ".join(w for w in words[:2] if w not in ("OR", "REPLACE")) or "a parenthesis"
+    written = words[:1] and words[0] in ("CREATE", "INSERT", "REPLACE", "CACHE", "MERGE")
+    hint = (
+        "SELECT APPROXIMATE ... by itself; its result is a DataFrame: session.sql(...).df"
+        if written
+        else "SELECT APPROXIMATE ... FROM ..., with SELECT in front"
+    )
+    raise UnsupportedQuery(
+        f"SELECT APPROXIMATE stands by itself, not behind {head}",
+        "SKIMQL_INNER_APPROXIMATE",
+        text,
+        found.span(),
+        hint,
+    )
 
 
 def _first_words(visible: str) -> list[str]:

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ..errors import UnknownName
-
 if TYPE_CHECKING:
     from .scope import Scope
 
@@ -56,13 +54,54 @@ def refuse_outer_names(query: exp.Query, scope: Scope) -> None:
                 "a subquery that reads the tables around it cannot be estimated",
                 "SKIMQL_CORRELATED_SUBQUERY",
                 column,
-                "join the table instead, or EXACT SELECT ...",
+                _uncorrelated(query, columns, scope),
             )
+
+
+def _uncorrelated(query: exp.Query, columns: set[str], scope: Scope) -> str:
+    """The way out: a plain EXISTS over one equality is an IN, which keeps every tuple at most once too."""
+    exact = "EXACT SELECT ..."
+    exists = query.parent
+    above = exists.parent if exists is not None else None
+    while isinstance(above, exp.And | exp.Paren):
+        above = above.parent
+    where = query.args.get("where")
+    plain = {"expressions", "from_", "where", "kind", "hint"}
+    if (
+        not isinstance(exists, exp.Exists)
+        or not isinstance(above, exp.Where)
+        or where is None
+        or any(value for key, value in query.args.items() if key not in plain)
+    ):
+        return exact
+    conditions = list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
+    inside = {t.alias_or_name.lower() for t in query.find_all(exp.Table)}
+    outside = [
+        c for c in conditions if any(not _is_inside(n, inside, columns) for n in c.find_all(exp.Column))
+    ]
+    equality = outside[0].unnest() if len(outside) == 1 else None
+    if not isinstance(equality, exp.EQ):
+        return exact
+    sides = [equality.left, equality.right]
+    mine = [all(_is_inside(n, inside, columns) for n in s.find_all(exp.Column)) for s in sides]
+    free = [not any(_is_inside(n, inside, columns) for n in s.find_all(exp.Column)) for s in sides]
+    if not ((mine[0] and free[1]) or (mine[1] and free[0])):
+        return exact
+    own, other = sides if mine[0] else reversed(sides)
+    text = scope.source.text_of
+    rest = [text(c) for c in conditions if c is not outside[0]]
+    kept = f" WHERE {' AND '.join(rest)}" if rest else ""
+    return f"{text(other)} IN (SELECT {text(own)} FROM {text(query.args['from_'].this)}{kept}), or {exact}"
+
+
+def _is_inside(column: exp.Column, names: set[str], columns: set[str]) -> bool:
+    return column.table.lower() in names if column.table else column.name.lower() in columns
 
 
 def _columns_of(name: str, table: exp.Table, scope: Scope) -> set[str]:
     found = scope.table(name)
     if found is None:
-        message = f"there is no table {name!r}"
-        raise scope.fault(message, "SKIMQL_UNKNOWN_TABLE", table, "register it first", UnknownName)
+        from .relations import unknown_table
+
+        raise unknown_table(name, scope.span_of(table), scope)
     return {c.name.lower() for c in found.columns}

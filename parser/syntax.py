@@ -155,9 +155,10 @@ class RefreshSketch:
 
 @dataclass(frozen=True, slots=True)
 class ShowSketches:
-    """``SHOW SKETCHES``."""
+    """``SHOW SKETCHES [LIKE 'pattern']``; in the pattern ``*`` is anything and ``|`` separates alternatives."""
 
     sql: str = field(compare=False)
+    pattern: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

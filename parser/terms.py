@@ -36,9 +36,10 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """Signed product of one-table parts, by vertex; constants stand at vertex -1 until they find a place.
+    """Product of one-table parts, by vertex; constants stand at vertex -1 until they find a place.
 
-    `literals` are the parts that are never NULL. `guards` are asked before the parts, the first of them first.
+    `sign` counts how often it is added. `literals` are the parts that are never NULL. `guards` are asked before the
+    parts, the first of them first.
     """
 
     sign: float
@@ -79,10 +80,21 @@ class Product:
         return {v for v, _ in self.parts} | {g.vertex for g in self.guards}
 
     @property
-    def is_zero(self) -> bool:
-        """Whether a literal 0 is among its parts."""
-        return any(f.sql in self.literals and f.sql.strip("(). ") in ("0", "0.0") for _, f in self.parts)
+    def meaning(self) -> tuple[object, ...]:
+        """What it multiplies, whatever the order: products alike in this differ in `sign` only."""
+        guards = tuple((g.vertex, g.test.sql, g.holds) for g in self.guards)
+        return tuple(sorted((v, f.sql) for v, f in self.parts)), self.literals, guards
 
+    @property
+    def is_zero(self) -> bool:
+        """Whether it adds nothing: a literal 0 is among its parts, or equal products have cancelled."""
+        return not self.sign or any(
+            f.sql in self.literals and f.sql.strip("(). ") in ("0", "0.0") for _, f in self.parts
+        )
+
+
+# Products of one aggregate: each is joined by itself, and its factors test all parts of the others.
+MOST_PRODUCTS = 256
 
 # A sum of products that counts where all its parts are present.
 Sum = list[Product]
@@ -90,7 +102,9 @@ Sum = list[Product]
 
 def sum_terms(branches: Sequence[Sum]) -> tuple[Term, ...]:
     """The terms of SUM over exclusive branches."""
-    return tuple(t for products in branches for t in _sum_terms(products))
+    terms = tuple(t for products in branches for t in _sum_terms(products))
+    # What is nothing but zeros is still a sum over the tuples that have a value.
+    return terms or tuple(Term(_presence(products).factors, 0.0) for products in branches)
 
 
 def presence_terms(branches: Sequence[Sum]) -> tuple[Term, ...]:
@@ -113,19 +127,27 @@ def split_branches(node: exp.Expr, scope: Scope) -> list[Sum]:
         return split_branches(*bound)
     if isinstance(node, exp.Paren):
         return split_branches(node.this, scope)
-    if isinstance(node, exp.Case) and node.this is None:
-        return _case_branches(node.args["ifs"], node.args.get("default"), scope)
+    if isinstance(node, exp.Case):
+        return _case_branches(node.args["ifs"], node.args.get("default"), scope, node.this)
     if isinstance(node, exp.If):
         return _case_branches([node], node.args.get("false"), scope)
     return [split(node, scope)]
 
 
-def _case_branches(ifs: list[exp.If], default: exp.Expr | None, scope: Scope) -> list[Sum]:
-    """``CASE WHEN c THEN a ELSE b END``: a where c is true, b where it is not; the guards are factors."""
+def _case_branches(
+    ifs: list[exp.If], default: exp.Expr | None, scope: Scope, tested: exp.Expr | None = None
+) -> list[Sum]:
+    """``CASE WHEN c THEN a ELSE b END``: a where c is true, b where it is not; the guards are factors.
+
+    ``CASE t WHEN c`` tests ``t = c``.
+    """
     failed: list[Guard] = []
     branches: list[Sum] = []
     for when in ifs:
-        condition = guard(when.this, scope)
+        test = scope.fragment(when.this)
+        if tested is not None:
+            test = join_fragments([scope.fragment(tested), test], " = ")
+        condition = _guard(test, when.this, scope)
         branches.append(_guarded(split(when.args["true"], scope), [*failed, condition]))
         failed.append(replace(condition, holds=False))
     if default is not None and not isinstance(default, exp.Null):
@@ -141,7 +163,10 @@ def guard(condition: exp.Expr, scope: Scope) -> Guard:
     UnsupportedQuery
         ``SKIMQL_CROSS_EXPRESSION`` for a condition on several tables.
     """
-    test = scope.fragment(condition)
+    return _guard(scope.fragment(condition), condition, scope)
+
+
+def _guard(test: Fragment, condition: exp.Expr, scope: Scope) -> Guard:
     if len(test.vertices) > 1:
         raise scope.fault(
             "a condition on several tables inside an aggregate cannot be estimated",
@@ -175,18 +200,47 @@ def split(node: exp.Expr, scope: Scope) -> Sum:
         return split(node.this, scope)
     if isinstance(node, exp.Neg):
         return [p.negated() for p in split(node.this, scope)]
-    if isinstance(node, exp.Add):
-        return split(node.left, scope) + split(node.right, scope)
-    if isinstance(node, exp.Sub):
-        return split(node.left, scope) + [p.negated() for p in split(node.right, scope)]
+    if isinstance(node, exp.Add | exp.Sub):
+        return _added(node, scope)
     if isinstance(node, exp.Mul):
-        return [p.times(q) for p in split(node.left, scope) for q in split(node.right, scope)]
+        left, right = split(node.left, scope), split(node.right, scope)
+        return _bounded(_collected([p.times(q) for p in left for q in right]), node, scope)
     raise scope.fault(
         "an expression over several tables cannot be split; SkimQL splits +, - and * between tables",
         "SKIMQL_CROSS_EXPRESSION",
         node,
         EXACT,
     )
+
+
+def _added(node: exp.Expr, scope: Scope) -> Sum:
+    """A chain of + and -, however long, from its right end."""
+    parts: list[tuple[exp.Expr, bool]] = []
+    while isinstance(node, exp.Add | exp.Sub):
+        parts.append((node.right, isinstance(node, exp.Sub)))
+        node = node.left
+    products = split(node, scope)
+    for part, subtracted in reversed(parts):
+        own = split(part, scope)
+        products += [p.negated() for p in own] if subtracted else own
+    return _bounded(_collected(products), node, scope)
+
+
+def _collected(products: Sum) -> Sum:
+    """Equal products as one; the parts of those that cancel stay, as a NULL in them still counts."""
+    found: dict[tuple[object, ...], Product] = {}
+    for product in products:
+        known = found.get(product.meaning)
+        sign = product.sign + (known.sign if known is not None else 0.0)
+        found[product.meaning] = Product(sign, (known or product).parts, product.literals)
+    return list(found.values())
+
+
+def _bounded(products: Sum, node: exp.Expr, scope: Scope) -> Sum:
+    if len(products) > MOST_PRODUCTS:
+        message = f"multiplied out, this has {len(products):,} products; SkimQL takes {MOST_PRODUCTS} at most"
+        raise scope.fault(message, "SKIMQL_CROSS_EXPRESSION", node, EXACT)
+    return products
 
 
 def _behind_column(node: exp.Expr, scope: Scope) -> tuple[exp.Expr, Scope] | None:

@@ -179,7 +179,8 @@ def _(statement: RefreshSketch) -> str:
 
 @unparse.register
 def _(statement: ShowSketches) -> str:
-    return "SHOW SKETCHES"
+    like = "" if statement.pattern is None else f" LIKE {quoted_text(statement.pattern)}"
+    return f"SHOW SKETCHES{like}"
 
 
 @unparse.register
