@@ -24,6 +24,15 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
+def pytest_collection_finish(session):
+    if not getattr(session.config.option, "loadgroup", False):
+        return
+    if any("spark" in i.fixturenames and not i.nodeid.endswith("@spark") for i in session.items):
+        raise pytest.UsageError(
+            "this pytest-xdist forgets its groups: every worker would start a Spark session"
+        )
+
+
 @pytest.fixture(scope="session")
 def spark():
     """The one Spark session of the run: local[2], two shuffle partitions, no UI, in UTC."""
