@@ -24,18 +24,14 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
-def pytest_collection_finish(session):
-    if not getattr(session.config.option, "loadgroup", False):
-        return
-    if any("spark" in i.fixturenames and not i.nodeid.endswith("@spark") for i in session.items):
-        raise pytest.UsageError(
-            "this pytest-xdist forgets its groups: every worker would start a Spark session"
-        )
-
-
 @pytest.fixture(scope="session")
-def spark():
+def spark(request):
     """The one Spark session of the run: local[2], two shuffle partitions, no UI, in UTC."""
+    if getattr(request.config.option, "loadgroup", False):
+        theirs = [i.nodeid for i in request.session.items if "spark" in i.fixturenames]
+        assert all(n.endswith("@spark") for n in theirs), (
+            "pytest-xdist lost its groups: a session in every worker"
+        )
     from skimql.engine.spark import start_spark
 
     session = start_spark(
