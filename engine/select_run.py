@@ -265,7 +265,9 @@ class SelectRun:
         plan, built, notes = built_within(
             asked,
             lambda too_large: chosen(asked, own, too_large),
-            lambda plan, most: build(session.own_spark, plan, frames or session.tables, session.listener, most),
+            lambda plan, most: build(
+                session.own_spark, plan, frames or session.tables, session.listener, most
+            ),
         )
         seconds = time.perf_counter() - started
         if own.cache:

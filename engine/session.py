@@ -103,9 +103,8 @@ class Session:
             return
         self._closed = True
         spark, self._spark = self._spark, None
-        if spark is None or is_gone(spark):
-            return
-        if self._started:
+        if spark is not None and self._started:
+            # Of a session that was stopped already nothing is left to stop.
             spark.stop()
 
     @property
@@ -124,9 +123,17 @@ class Session:
 
             self._started = running_spark() is None
             self._spark = start_spark()
-        if is_gone(self._spark):
+        if not self._alive():
             raise _stopped()
         return self._spark
+
+    def _alive(self) -> bool:
+        """Whether there is a Spark session that nobody has stopped in this process; no call to the JVM."""
+        if self._spark is None:
+            return False
+        from .spark import is_gone
+
+        return not is_gone(self._spark)
 
     @contextmanager
     def _awake(self) -> Iterator[None]:
@@ -403,7 +410,7 @@ class Session:
             from pyspark.sql import SparkSession
 
             return SparkSession.getActiveSession()
-        return None if self._spark is not None and is_gone(self._spark) else self._spark
+        return self._spark if self._alive() else None
 
     def _ansi(self) -> bool:
         return self.memory.circumstances().ansi
@@ -438,11 +445,6 @@ def _with_quoted_names(statement: Statement) -> Statement:
 
 def _is_exact(statement: Statement) -> bool:
     return isinstance(statement, Explain) and isinstance(statement.statement, ExactSelect)
-
-
-def is_gone(spark: SparkSession) -> bool:
-    """Whether a session was stopped in this process; costs no call to the JVM."""
-    return hasattr(spark, "_jsc") and spark._jsc is None
 
 
 def _stopped() -> EnvironmentFault:

@@ -155,6 +155,11 @@ def running_spark() -> SparkSession | None:
     return SparkSession(context) if active is None and context is not None else active
 
 
+def is_gone(spark: SparkSession) -> bool:
+    """Whether a session was stopped in this process; costs no call to the JVM."""
+    return hasattr(spark, "_jsc") and spark._jsc is None
+
+
 def is_stopped(spark: SparkSession) -> bool:
     """Whether a session was stopped, or its JVM is gone."""
     if not hasattr(spark, "_jsc"):

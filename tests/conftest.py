@@ -25,8 +25,13 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
-def spark():
+def spark(request):
     """The one Spark session of the run: local[2], two shuffle partitions, no UI, in UTC."""
+    if getattr(request.config.option, "loadgroup", False):
+        theirs = [i.nodeid for i in request.session.items if "spark" in i.fixturenames]
+        assert all(n.endswith("@spark") for n in theirs), (
+            "pytest-xdist lost its groups: a session in every worker"
+        )
     from skimql.engine.spark import start_spark
 
     session = start_spark(

@@ -9,7 +9,14 @@ ROOT = Path(__file__).parents[1]
 
 # Defaults of classes that streams will raise, and of bases that are never raised themselves.
 NOT_YET = {"SKIMQL_STREAM_ERROR"}
-BASES = {"SKIMQL_ERROR", "SKIMQL_DATA_ERROR", "SKIMQL_ENVIRONMENT_FAULT", "SKIMQL_UNSUPPORTED_QUERY"}
+# Codes of base classes, and the name of an environment variable.
+BASES = {
+    "SKIMQL_DEBUG",
+    "SKIMQL_ERROR",
+    "SKIMQL_DATA_ERROR",
+    "SKIMQL_ENVIRONMENT_FAULT",
+    "SKIMQL_UNSUPPORTED_QUERY",
+}
 
 
 def test_every_code_is_documented():

@@ -57,7 +57,7 @@ def test_names_and_shapes(text, expected):
         ("i.id", "big.id", True, "bigint"),
         ("small.id", "big.id", True, "bigint"),
         ("dec3.k", "dec5.k", True, "decimal(20,5)"),
-        ("c3.k", "c5.k", True, "string"),
+        ("c3.k", "c5.k", True, "char"),
         ("c3.k", "txt.k", True, "string"),
         ("day.k", "moment.k", True, "timestamp"),
         ("big.id", "real.id", True, "double"),
