@@ -15,7 +15,7 @@ demo: java .venv/demo$(JRE) .venv/package
 	@$(BIN)/skimql demo
 
 test: java .venv/test$(JRE) .venv/package
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # A standalone cluster on loopback, and the oldest and newest Spark: minutes each, so no part of make test.
 test-cluster: java .venv/test$(JRE) .venv/package

@@ -16,12 +16,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .engine.answer import Answer, format_cell, relative_error
+    from .engine.answer import Answer, relative_error
     from .engine.demo import demo_tables
     from .engine.doctor import checks as doctor_checks
+    from .engine.exact import collected
     from .engine.jobs import Progress as JobProgress
     from .engine.session import Session, is_approximate
     from .engine.settings import Settings
+    from .engine.shown import format_cell, plain_text
     from .errors import (
         AccuracyNotReached,
         BudgetExceeded,
@@ -58,10 +60,12 @@ _HOME = {
     "StreamError": "errors",
     "UnknownName": "errors",
     "UnsupportedQuery": "errors",
+    "collected": "engine.exact",
     "demo_tables": "engine.demo",
     "doctor_checks": "engine.doctor:checks",
-    "format_cell": "engine.answer",
+    "format_cell": "engine.shown",
     "is_approximate": "engine.session",
+    "plain_text": "engine.shown",
     "relative_error": "engine.answer",
     "split_statements": "parser.statement",
 }
@@ -84,10 +88,12 @@ __all__ = [
     "UnknownName",
     "UnsupportedQuery",
     "__version__",
+    "collected",
     "demo_tables",
     "doctor_checks",
     "format_cell",
     "is_approximate",
+    "plain_text",
     "relative_error",
     "split_statements",
 ]

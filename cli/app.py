@@ -100,7 +100,7 @@ def query(
         return
     texts = list(_texts(ctx.meta.get("skimql.order", []), command or [], file or []))
     if not texts and not sys.stdin.isatty():
-        texts = [sys.stdin.read()]
+        texts = [_read(Path("-"))]
     if not texts:
         print(ctx.get_help())
         raise typer.Exit(USAGE)
@@ -150,12 +150,14 @@ def _texts(order: list[str], commands: list[str], files: list[Path]) -> Iterator
 
 
 def _read(path: Path) -> str:
-    if str(path) == "-":
-        return sys.stdin.read()
     try:
+        if str(path) == "-":
+            return sys.stdin.buffer.read().decode("utf-8")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
-        raise typer.BadParameter(f"cannot read {path}: {fault}", param_hint="--file") from fault
+        what = "stdin" if str(path) == "-" else str(path)
+        why = "it is not UTF-8" if isinstance(fault, UnicodeDecodeError) else fault.strerror
+        raise typer.BadParameter(f"cannot read {what}: {why}", param_hint="--file") from fault
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:

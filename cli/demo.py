@@ -13,7 +13,7 @@ from rich.console import Console
 
 from .. import Answer, Session, Settings, SkimqlError, demo_tables
 from .progress import ProgressLine
-from .render import compared_table, foot_line
+from .render import foot_line, text_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _ask(session: Session, question: Question, shown: Console) -> None:
     small = replace(small, compared=first.compared)
     for title, answer in (("at the default size", first), (f"in {question.size}, sketches alone", small)):
         shown.print(f"\n{title}:")
-        compared_table(answer, sys.stdout)
+        text_table(answer, sys.stdout)
         for note in answer.notes:
             shown.print(f"note: {note}", markup=False)
         shown.print(foot_line(answer), markup=False, style="dim")

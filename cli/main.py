@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import gc
 import logging
 import os
@@ -19,7 +20,10 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from .run import Request
 
-INTERRUPTED = 130
+DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+# Of a stdout that is closed, full or gone.
+_STREAM_FAULTS = (errno.EBADF, errno.ENOSPC, errno.EIO)
 
 # What the quick way reads: options with a value, and flags.
 _VALUES = {
@@ -46,23 +50,57 @@ def run() -> None:
     # Py4J logs a traceback when Ctrl-C interrupts one of its calls; "interrupted" is all there is to say.
     logging.getLogger().addFilter(lambda record: "KeyboardInterrupt" not in record.getMessage())
     try:
-        request = plain_request(sys.argv[1:])
-        if request is not None:
-            from .run import run_texts
-
-            _collect_again()
-            _leave(run_texts(request))
-        from .app import app
-
-        _collect_again()
-        code = app(standalone_mode=True)
+        code = _run(sys.argv[1:])
+        if code == DONE:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         code = INTERRUPTED
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
         if isinstance(end.code, str):
-            print(end.code, file=sys.stderr)
+            _say(end.code)
+    except BrokenPipeError:
+        # Who has closed the pipe has what it wanted (`| head`).
+        code = DONE
+    except Exception as fault:
+        code = FAILED
+        if isinstance(fault, OSError) and fault.errno in _STREAM_FAULTS:
+            _say(f"error: the result cannot be written: {fault.strerror}")
+        else:
+            from .crash import report
+
+            _say(report(fault))
     _leave(code)
+
+
+def _run(arguments: list[str]) -> int:
+    """Run a command line; the exit code."""
+    from .streams import make_safe
+
+    make_safe()
+    try:
+        # As bytes, whatever the locale takes them for.
+        arguments = [a if a.isascii() else os.fsencode(a).decode("utf-8") for a in arguments]
+    except UnicodeDecodeError as fault:
+        _say(f"error: the argument {fault.object!r} is not UTF-8")
+        return WRONG_USAGE
+    request = plain_request(arguments)
+    if request is not None:
+        from .run import run_texts
+
+        _collect_again()
+        return run_texts(request)
+    from .app import app
+
+    _collect_again()
+    app(arguments, standalone_mode=True)
+    return DONE
+
+
+def _say(text: str) -> None:
+    """A line on stderr; where that cannot be written to there is nobody to tell."""
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def _collect_again() -> None:
@@ -75,10 +113,9 @@ def _leave(code: int) -> NoReturn:
     makes Python abort.
     """
     atexit._run_exitfuncs()
-    # Who has closed the pipe has what it wanted.
-    with contextlib.suppress(BrokenPipeError):
-        sys.stdout.flush()
-        sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
     os._exit(code)
 
 

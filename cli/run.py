@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import Answer, Session, Settings, SkimqlError, split_statements
 from .render import foot_line, render
+from .streams import NOT_WRITTEN, writing
 from .talk import Talk
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
@@ -50,7 +51,7 @@ def run_texts(request: Request) -> int:
                 except SkimqlError as error:
                     talk.print(str(error))
                     code = FAILED
-                    if not request.keep_going:
+                    if not request.keep_going or error.code == NOT_WRITTEN:
                         return code
     except SkimqlError as error:
         talk.print(str(error))
@@ -59,9 +60,8 @@ def run_texts(request: Request) -> int:
         talk.print("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has what it wanted (`| head`). Python would complain once more at exit.
+        # The reader of our output has what it wanted (`| head`): what is left goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
     return code
 
 
@@ -79,8 +79,8 @@ def _run_one(session: Session, sql: str, request: Request, talk: Talk) -> None:
     result: Any = session.compare(sql) if request.compare and _is_estimated(sql) else session.sql(sql)
     if result is None:
         return
-    render(result, request.output, sys.stdout)
-    sys.stdout.flush()
+    with writing():
+        render(result, request.output, sys.stdout)
     if isinstance(result, Answer) and not request.quiet:
         for note in result.notes:
             talk.print(f"note: {note}")

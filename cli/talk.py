@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -23,11 +24,12 @@ class Talk:
         return Console(stderr=True, highlight=False, soft_wrap=True)
 
     def print(self, text: str, *, dim: bool = False) -> None:
-        """Write a line as it stands."""
-        if sys.stderr.isatty():
-            self.console.print(text, markup=False, style="dim" if dim else None)
-        else:
-            print(text, file=sys.stderr)
+        """Write a line as it stands; where stderr takes nothing, there is nobody to tell."""
+        with contextlib.suppress(OSError, ValueError):
+            if sys.stderr.isatty():
+                self.console.print(text, markup=False, style="dim" if dim else None)
+            else:
+                print(text, file=sys.stderr)
 
     def progress_line(self) -> ProgressLine:
         """A listener that shows running jobs."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,12 +18,17 @@ from ..parser.join_graph import Query
 from ..sketches.interval import Estimate, exact
 from .evaluate import Cell, Evaluator
 from .joined import Joined
+from .result import Names, ResultColumn, columns_by_rows, ends, typed, unique
+from .shown import plain_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .shown import Grid
+
 # Of a query with many groups, so many estimates that miss the asked error are named in notes.
 MOST_MISSES_NAMED = 5
+DOUBLE = pa.float64()
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,14 @@ class Answer:
         has no such group.
     uncertain : tuple of bool or None
         For each row of a query with HAVING, LIMIT or OFFSET, whether it is uncertain that it belongs to the answer.
+    types : tuple of pyarrow.DataType or None
+        Of each column, as Spark types its exact value; None where the values say it. Empty: no type is known.
+    aggregated : tuple of bool
+        Which columns are estimated, or exact in place of an estimate. Empty: those that hold an `Estimate`.
+    compared_types : tuple of pyarrow.DataType or None
+        As `types`, of the exact values in `compared`.
+    is_text : bool
+        Whether the one cell is a text with a layout of its own (EXPLAIN).
     """
 
     columns: tuple[str, ...]
@@ -62,6 +78,10 @@ class Answer:
     bounds: bool = True
     compared: tuple[tuple[Any, ...] | None, ...] | None = None
     uncertain: tuple[bool, ...] | None = None
+    types: tuple[pa.DataType | None, ...] = ()
+    aggregated: tuple[bool, ...] = ()
+    compared_types: tuple[pa.DataType | None, ...] = ()
+    is_text: bool = False
 
     @property
     def estimate(self) -> Estimate:
@@ -73,21 +93,20 @@ class Answer:
 
     @property
     def value(self) -> Any:
-        """Value of the one cell (an estimate's value; None for NULL); ValueError where there are more."""
-        cell = self._only_cell()
-        return _plain(cell.value) if isinstance(cell, Estimate) else cell
+        """Value of the one cell in its type, an estimate rounded to it; None for NULL, ValueError for more cells."""
+        return typed(self._only_cell(), self.type_of(0))
 
     @property
     def low(self) -> Any:
-        """Lower end of the interval of the one cell."""
+        """Lower end of the interval of the one cell; None without a bound."""
         cell = self._only_cell()
-        return _plain(cell.low) if isinstance(cell, Estimate) else cell
+        return ends(cell, self.value)[0] if isinstance(cell, Estimate) else cell
 
     @property
     def high(self) -> Any:
-        """Upper end of the interval of the one cell."""
+        """Upper end of the interval of the one cell; None without a bound."""
         cell = self._only_cell()
-        return _plain(cell.high) if isinstance(cell, Estimate) else cell
+        return ends(cell, self.value)[1] if isinstance(cell, Estimate) else cell
 
     def _only_cell(self) -> Cell:
         if len(self.rows) != 1 or len(self.rows[0]) != 1:
@@ -98,51 +117,69 @@ class Answer:
 
     def records(self) -> list[dict[str, Any]]:
         """One dict a row: each aggregate, its bounds (and exact value), then `confidence` and `certified`."""
-        estimated = self.estimated
-        return [self._record(number, row, estimated) for number, row in enumerate(self.rows)]
+        return columns_by_rows(self.result)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of `records`, of an answer without rows too; the user's names first, see `result`."""
+        return tuple(c.name for c in self.result)
 
     @property
     def estimated(self) -> tuple[bool, ...]:
         """Which columns hold estimates, if perhaps not in every row."""
+        if self.aggregated:
+            return self.aggregated
         if not self.rows and self.plan is not None:
             return tuple(has_aggregate(item.expression) for item in self.plan.query.items)
+        if not self.rows:
+            return (False,) * len(self.columns)
         return tuple(any(isinstance(c, Estimate) for c in column) for column in zip(*self.rows, strict=True))
 
-    def _record(self, number: int, row: Sequence[Cell], estimated: Sequence[bool]) -> dict[str, Any]:
-        record: dict[str, Any] = {}
-        exact_row = self.compared[number] if self.compared is not None else None
-        for i, (name, cell) in enumerate(zip(self.columns, row, strict=True)):
-            if not estimated[i]:
-                record[name] = cell
-                continue
-            known = cell if isinstance(cell, Estimate) else exact(math.nan)
-            record[name] = _plain(known.value)
-            if self.bounds:
-                record[f"{name}_low"] = _plain(known.low)
-                record[f"{name}_high"] = _plain(known.high)
-            if self.compared is not None:
-                truth = exact_row[i] if exact_row is not None else None
-                record[f"{name}_exact"] = truth
-                record[f"{name}_relative_error"] = relative_error(known.value, truth)
-        estimates = [c for c in row if isinstance(c, Estimate)]
-        if any(estimated) and self.bounds:
-            record["confidence"] = min((e.confidence for e in estimates), default=None)
-            record["certified"] = all(e.certified for e in estimates) if estimates else None
-        if self.uncertain is not None and self.bounds:
-            record["uncertain"] = self.uncertain[number]
-        return record
+    @cached_property
+    def result(self) -> tuple[ResultColumn, ...]:
+        """The columns of the result as every format shows them, their names all different.
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns of `records`, of an answer without rows too."""
-        row = self.rows[0] if self.rows else (None,) * len(self.columns)
-        blank = replace(
-            self,
-            rows=(row,),
-            compared=None if self.compared is None else (None,),
-            uncertain=None if self.uncertain is None else (False,),
-        )
-        return tuple(blank._record(0, row, self.estimated))
+        Raises
+        ------
+        DataError
+            ``SKIMQL_OVERFLOW`` if an estimate does not fit the type of its column.
+        """
+        own, names = unique(self.columns)
+        columns: list[ResultColumn] = []
+        for i, name in enumerate(own):
+            cells = [row[i] for row in self.rows]
+            values = [typed(c, self.type_of(i)) for c in cells]
+            columns.append(ResultColumn(name, self.type_of(i), values))
+            if self.estimated[i] and self.bounds:
+                pairs = [ends(c, v) for c, v in zip(cells, values, strict=True)]
+                columns.append(_column(names, f"{name}_low", DOUBLE, [low for low, _ in pairs]))
+                columns.append(_column(names, f"{name}_high", DOUBLE, [high for _, high in pairs]))
+            if self.estimated[i] and self.compared is not None:
+                truths = [None if row is None else row[i] for row in self.compared]
+                errors = [relative_error(v, t) for v, t in zip(values, truths, strict=True)]
+                columns.append(_column(names, f"{name}_exact", self._exact_type(i), truths))
+                columns.append(_column(names, f"{name}_relative_error", DOUBLE, errors))
+        if any(self.estimated) and self.bounds:
+            told = [self._certainty(row) for row in self.rows]
+            columns.append(_column(names, "confidence", DOUBLE, [c for c, _ in told]))
+            columns.append(_column(names, "certified", pa.bool_(), [c for _, c in told]))
+        if self.uncertain is not None and self.bounds:
+            columns.append(_column(names, "uncertain", pa.bool_(), list(self.uncertain)))
+        return tuple(columns)
+
+    def type_of(self, position: int) -> pa.DataType | None:
+        """The Arrow type of a column; None where its values say what it is."""
+        return self.types[position] if self.types else None
+
+    def _exact_type(self, position: int) -> pa.DataType | None:
+        return self.compared_types[position] if self.compared_types else self.type_of(position)
+
+    def _certainty(self, row: Sequence[Cell]) -> tuple[float | None, bool | None]:
+        """The least confidence of a row's values, and whether all are certified; None where all are left out."""
+        estimates = [c for c in row if isinstance(c, Estimate)]
+        if not estimates:
+            return (1.0, True) if self.exact else (None, None)
+        return min(e.confidence for e in estimates), all(e.certified for e in estimates)
 
     def omitting(self, target: float) -> Answer:
         """The answer with NULL in place of every estimate that misses the asked relative error."""
@@ -151,15 +188,35 @@ class Answer:
         )
 
     def arrow(self) -> pa.Table:
-        """The records as an Arrow table; estimates and bounds are DOUBLE."""
-        if not self.rows:
-            return pa.table({name: pa.nulls(0) for name in self.names})
-        return pa.Table.from_pylist(self.records())
+        """The records as an Arrow table: values in the types that Spark gives them, bounds as DOUBLE."""
+        return pa.table({c.name: c.array() for c in self.result})
 
     def to_pandas(self) -> pd.DataFrame:
         """The records as a pandas DataFrame."""
         frame: pd.DataFrame = self.arrow().to_pandas()
         return frame
+
+    toPandas = to_pandas  # as a DataFrame of Spark calls it
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The records."""
+        return iter(self.records())
+
+    def __len__(self) -> int:
+        """How many rows."""
+        return len(self.rows)
+
+    def plot(self, **options: Any) -> Any:
+        """Values and intervals of every group as a matplotlib chart; see `plot.plot`."""
+        from .plot import plot
+
+        return plot(self, **options)
+
+    def grid(self) -> Grid:
+        """The answer as a table of text, as people read it; see `shown.grid`."""
+        from .shown import grid
+
+        return grid(self)
 
     @property
     def df(self) -> Any:
@@ -169,34 +226,22 @@ class Answer:
         return start_spark().createDataFrame(self.arrow())
 
     def __str__(self) -> str:
-        lines = []
-        for number, row in enumerate(self.rows):
-            cells = [f"{name} = {format_cell(cell)}" for name, cell in zip(self.columns, row, strict=True)]
-            if len(self.rows) == 1 and self.uncertain is None:
-                lines += cells
-            else:
-                lines.append(", ".join(cells) + (" (uncertain)" if self._unsure(number) else ""))
-        return "\n".join([*lines, *(f"note: {n}" for n in self.notes)])
+        from .shown import as_text
+
+        return as_text(self)
 
     def __repr__(self) -> str:
         return str(self)
 
-    def _unsure(self, number: int) -> bool:
-        return self.uncertain is not None and self.uncertain[number]
-
     def _repr_html_(self) -> str:
-        import html
+        from .shown import as_html
 
-        columns = self.columns if self.uncertain is None else (*self.columns, "uncertain")
-        head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
-        body = ""
-        for number, row in enumerate(self.rows):
-            body += "<tr>" + "".join(f"<td>{html.escape(format_cell(c))}{_range_svg(c)}</td>" for c in row)
-            if self.uncertain is not None:
-                body += f"<td>{'yes' if self._unsure(number) else 'no'}</td>"
-            body += "</tr>"
-        notes = "".join(f"<p><small>{html.escape(n)}</small></p>" for n in self.notes)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        return as_html(self)
+
+
+def _column(names: Names, name: str, kind: pa.DataType | None, values: Sequence[Any]) -> ResultColumn:
+    """A column of ours, under the next free name."""
+    return ResultColumn(names.free(name), kind, values)
 
 
 def answer_plan(plan: Plan, joined: Joined, confidence: float) -> Answer:
@@ -266,7 +311,7 @@ def _group_text(answer: Answer, row: Sequence[Cell]) -> str:
     if answer.plan is None or not answer.plan.query.groups:
         return ""
     plain = [
-        f"{name} = {'NULL' if cell is None else cell}"
+        f"{name} = {plain_text(cell)}"
         for name, cell in zip(answer.columns, row, strict=True)
         if not isinstance(cell, Estimate)
     ]
@@ -283,57 +328,15 @@ def half_width(estimate: Estimate) -> float:
     return max(estimate.high - estimate.value, estimate.value - estimate.low)
 
 
-def relative_error(value: float, truth: Any) -> float | None:
-    """|value - truth| / |truth|, or None where either is NULL or the truth is 0 and missed."""
-    if truth is None or not isinstance(value, (int, float)) or math.isnan(value):
+def relative_error(value: Any, truth: Any) -> float | None:
+    """|value - truth| / |truth|, or None where either is NULL or no number, or the truth is 0 and missed."""
+    known = [v for v in (value, truth) if isinstance(v, (int, float, Decimal, Fraction))]
+    if len(known) < 2 or not all(math.isfinite(v) for v in known):
         return None
-    if float(truth) == 0.0:
+    if truth == 0:
         return 0.0 if value == 0 else None
-    return abs(value - float(truth)) / abs(float(truth))
-
-
-def format_cell(cell: Cell) -> str:
-    """A cell as people read it: an estimate rounded to the digits that its interval supports."""
-    if not isinstance(cell, Estimate):
-        return "NULL" if cell is None else f"{cell:,}" if isinstance(cell, (int, float)) else str(cell)
-    if math.isnan(cell.value):
-        return "NULL"
-    width = half_width(cell)
-    if width == 0:
-        return f"{cell.value:,.0f}" if cell.value == round(cell.value) else f"{cell.value:,.6g}"
-    if math.isinf(width):
-        return f"{cell.value:,.4g} (no bound)"
-    places = 1 - math.floor(math.log10(width))
-    shown = max(places, 0)
-    return f"{round(cell.value, places):,.{shown}f} ± {_round_up(width, places):,.{shown}f}"
-
-
-def _round_up(width: float, places: int) -> float:
-    step = 10.0**-places
-    return math.ceil(width / step - 1e-9) * step
+    return float(abs(Fraction(value) - Fraction(truth)) / abs(Fraction(truth)))
 
 
 def _reached(cell: Estimate) -> str:
     return "no bound" if not cell.value else f"{half_width(cell) / abs(cell.value):.3g}"
-
-
-def _plain(value: float) -> float | None:
-    """DOUBLE as SQL has it: an unknown or unbounded number is NULL."""
-    return None if math.isnan(value) or math.isinf(value) else float(value)
-
-
-def _range_svg(cell: Cell) -> str:
-    """A small bar from 0 to the upper end, the interval dark in it."""
-    if not isinstance(cell, Estimate) or math.isnan(cell.value) or math.isinf(half_width(cell)):
-        return ""
-    left, right = min(0.0, cell.low), max(0.0, cell.high)
-    if right <= left:
-        return ""
-    a = 120 * (cell.low - left) / (right - left)
-    b = 120 * (cell.high - left) / (right - left)
-    at = 120 * (cell.value - left) / (right - left)
-    return (
-        '<br><svg width="120" height="8"><rect width="120" height="2" y="3" fill="#ddd"/>'
-        f'<rect x="{a:.1f}" y="2" width="{max(b - a, 1):.1f}" height="4" fill="#68a"/>'
-        f'<rect x="{at:.1f}" width="1" height="8" fill="#000"/></svg>'
-    )

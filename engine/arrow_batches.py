@@ -1,7 +1,7 @@
 """The Arrow batches in which Spark sends tuples to Python workers, while sketches are made of them.
 
-A batch of ours holds numbers alone, and few columns. With a bound on its bytes Spark measures the whole batch after
-each tuple, a third of what sending one costs; without, and with more tuples in a batch, memory stays within megabytes.
+A session of ours has these settings for good. Where there is none (Spark Connect) those of the user's session are
+changed while a job of ours runs.
 """
 
 from __future__ import annotations
@@ -14,12 +14,8 @@ from dataclasses import dataclass, field
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from .isolation import BATCHES, OwnSession
 from .spark import SPARK_FAULTS
-
-BATCHES = {
-    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),  # at this value Spark does not measure
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "40000",
-}
 
 
 @dataclass(slots=True)
@@ -36,7 +32,10 @@ _changed: dict[int, _Changed] = {}
 
 @contextlib.contextmanager
 def large_batches(spark: SparkSession) -> Iterator[None]:
-    """Settings of the session for jobs that send tuples to workers; its own ones are back when the last job ends."""
+    """Settings for jobs that send tuples to workers; a user's session has its own ones back when the last job ends."""
+    if isinstance(spark, OwnSession):
+        yield
+        return
     with _lock:
         changed = _changed.get(id(spark))
         if changed is None:
@@ -58,7 +57,10 @@ def large_batches(spark: SparkSession) -> Iterator[None]:
 
 
 def _restore(spark: SparkSession, own: Mapping[str, str | None]) -> None:
+    """The session's own settings, but for what somebody else has set meanwhile."""
     for name, value in own.items():
+        if spark.conf.get(name, None) != BATCHES[name]:
+            continue
         if value is None:
             spark.conf.unset(name)
         else:

@@ -64,10 +64,8 @@ def _is_large(table: str, tables: Tables) -> bool:
     """Whether a table's files are many bytes, or elsewhere; a DataFrame's size is not known."""
     from .files import files_of
 
-    state = files_of(tables, table, tables.frame(table), count=False).state
-    if not isinstance(state, tuple) or not state:
-        return False
-    return isinstance(state[0], str) or sum(size for _, _, size in state) >= LARGE_BYTES
+    size = files_of(tables, table, tables.frame(table), count=False).bytes
+    return size is not None and size >= LARGE_BYTES
 
 
 def chosen_groups(

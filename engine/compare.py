@@ -25,7 +25,7 @@ def beside(answer: Answer, exact: Answer) -> Answer:
     if query is None or not query.groups:
         rows = exact.rows if answer.rows else ()
         compared = tuple(rows[i] if i < len(rows) else None for i in range(len(answer.rows)))
-        return replace(answer, compared=compared, seconds=seconds)
+        return replace(answer, compared=compared, compared_types=exact.types, seconds=seconds)
     named = {i.expression.index for i in query.items if isinstance(i.expression, Grouped)}
     if len(named) < len(query.groups):
         raise UnsupportedQuery(
@@ -36,9 +36,8 @@ def beside(answer: Answer, exact: Answer) -> Answer:
         )
     plain = [i for i, item in enumerate(query.items) if not has_aggregate(item.expression)]
     by_group = {_group(row, plain): row for row in exact.rows}
-    return replace(
-        answer, compared=tuple(by_group.get(_group(row, plain)) for row in answer.rows), seconds=seconds
-    )
+    compared = tuple(by_group.get(_group(row, plain)) for row in answer.rows)
+    return replace(answer, compared=compared, compared_types=exact.types, seconds=seconds)
 
 
 def _group(row: Sequence[Any], plain: Sequence[int]) -> tuple[Any, ...]:

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from ..optimizer.messages import tree_of
 from ..optimizer.relation import RelationStatistics
 from ..parser.join_graph import Query
+from ..sketches.ranking import by_weight
 from ..sketches.two_level_plan import Candidates
 from .filters import kept_by
 from .jobs import ProgressListener, run_job
@@ -90,7 +91,7 @@ def with_exact_candidates(
 def _union(candidates: Sequence[Candidates | None], most: int) -> Ints:
     """The heaviest keys of each relation, together."""
     named = [c for c in candidates if c is not None]
-    keys = [c.keys[np.argsort(-np.abs(c.weights), kind="stable")[:most]] for c in named]
+    keys = [c.keys[by_weight(c.weights, most)] for c in named]
     return np.unique(np.concatenate([np.empty(0, np.int64), *keys]))
 
 

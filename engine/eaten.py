@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,22 @@ from .making import both, now
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from .tables import Tables
+
+_GLOB = "*?[{"
+
+
+def eaten_table(tables: Tables, name: str, frame: DataFrame, condition: str | None = None) -> Eaten:
+    """What is read of a registered table, or of one that Spark knows by name."""
+    source = tables.known(name).source
+    helping = eaten(source or name, True, condition, frame)
+    if source is not None:
+        return helping
+    found = tables.sources(name)
+    if condition is None:
+        helping = replace(helping, files=tuple(map(file_now, found.files)))
+    return replace(helping, state=found.state)
 
 
 def eaten(source: str, is_table: bool, condition: str | None, frame: DataFrame) -> Eaten:
@@ -60,7 +78,7 @@ def _input_files(frame: DataFrame) -> list[str]:
     from .spark import SPARK_FAULTS
 
     try:
-        return [_plain(p) for p in frame.inputFiles()]
+        return [plain_path(p) for p in frame.inputFiles()]
     except SPARK_FAULTS:
         return []
 
@@ -75,10 +93,24 @@ def _matching_files(frame: DataFrame, condition: str) -> list[str]:
         rows = frame.where(condition).select("_metadata.file_path").distinct().collect()
     except SPARK_FAULTS:
         return _input_files(frame)
-    return [_plain(r[0]) for r in rows]
+    return [plain_path(r[0]) for r in rows]
 
 
-def _plain(path: str) -> str:
+def files_under(source: str | None) -> Iterator[str]:
+    """The data files of a local source, as Spark lists them: names that start with ``_`` or ``.`` are left out."""
+    path = None if source is None else local_path(source)
+    if path is None:
+        return
+    roots = glob.glob(str(path)) if any(c in str(path) for c in _GLOB) else [str(path)]
+    for root in roots:
+        if os.path.isfile(root):
+            yield root
+        for folder, folders, names in os.walk(root):
+            folders[:] = [f for f in folders if not f.startswith(("_", ".")) or "=" in f]
+            yield from (os.path.join(folder, n) for n in names if not n.startswith(("_", ".")))
+
+
+def plain_path(path: str) -> str:
     """A local file as its path, anything else as its URI."""
     local = local_path(path)
     return str(local) if local is not None else unquote(path)

@@ -2,45 +2,109 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from ..errors import DataError, ParseError
+from ..errors import DataError
 from .answer import Answer
 from .jobs import ProgressListener, run_job
 from .spark import SPARK_FAULTS, first_line
 
 
 def run_exact(
-    spark: SparkSession, sql: str, select_sql: str, listener: ProgressListener | None = None
+    spark: SparkSession,
+    sql: str,
+    select: Callable[[], DataFrame],
+    listener: ProgressListener | None = None,
 ) -> Answer:
-    """Run `select_sql` and keep its whole result.
+    """Run what `select` makes of the statement `sql`, and keep its whole result.
 
     Raises
     ------
-    ParseError
-        If Spark cannot parse or resolve the text.
+    SkimqlError
+        As `select`.
     DataError
         If the run fails.
     """
     started = time.perf_counter()
-    try:
-        frame = spark.sql(select_sql)
-    except SPARK_FAULTS as fault:
-        raise ParseError(first_line(fault), "SKIMQL_SPARK_REFUSES", sql) from fault
+    frame = select()
     try:
         table = run_job(spark, "exact answer", frame.toArrow, listener)
     except SPARK_FAULTS as fault:
         raise DataError(f"the exact run failed: {first_line(fault)}", "SKIMQL_EXACT_FAILED", sql) from fault
-    return Answer(
-        tuple(table.column_names),
-        _rows(table),
-        exact=True,
-        seconds={"exact": time.perf_counter() - started},
-    )
+    return replace(_answer(in_zone(spark, table)), seconds={"exact": time.perf_counter() - started})
+
+
+def collected(frame: DataFrame, most: int | None = None) -> Answer:
+    """The rows of a DataFrame, or the first `most`, as an answer: times in the zone of its session.
+
+    Raises
+    ------
+    DataError
+        If Spark fails.
+    """
+    first = frame if most is None else frame.limit(most)
+    try:
+        return _answer(in_zone(frame.sparkSession, first.toArrow()))
+    except SPARK_FAULTS as fault:
+        raise DataError(f"the statement failed: {first_line(fault)}", "SKIMQL_EXACT_FAILED") from fault
+
+
+def in_zone(spark: SparkSession, table: pa.Table) -> pa.Table:
+    """The table with its times in the zone of the session: the same moments, read as Spark shows them."""
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    kinds = [_zoned(kind, zone) for kind in table.schema.types]
+    if kinds == table.schema.types:
+        return table
+    columns = [c.cast(k) for c, k in zip(table.columns, kinds, strict=True)]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def result_types(spark: SparkSession, select_sql: str) -> tuple[pa.DataType | None, ...]:
+    """The types of the columns of a SELECT by Spark's analysis alone; empty where Spark cannot read it.
+
+    What Arrow has no type for is None.
+    """
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    kinds: list[pa.DataType | None] = []
+    try:
+        fields = spark.sql(select_sql).schema.fields
+    except SPARK_FAULTS:
+        return ()
+    for field in fields:
+        try:
+            kinds.append(_zoned(to_arrow_type(field.dataType, timezone="UTC"), zone))
+        except SPARK_FAULTS:
+            kinds.append(None)
+    return tuple(kinds)
+
+
+def _zoned(kind: pa.DataType, zone: str) -> pa.DataType:
+    """A time in the session's zone, where Arrow knows it by the same name."""
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        return kind
+    try:
+        ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):
+        # Spark takes GMT+2 and +2 too; Arrow reads +02:00.
+        found = re.fullmatch(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d\d))?", zone)
+        if found is None:
+            return kind
+        zone = f"{found[1]}{int(found[2]):02}:{found[3] or '00'}"
+    return pa.timestamp(kind.unit, zone)
+
+
+def _answer(table: pa.Table) -> Answer:
+    return Answer(tuple(table.column_names), _rows(table), exact=True, types=tuple(table.schema.types))
 
 
 def _rows(table: pa.Table) -> tuple[tuple[Any, ...], ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import reduce
 from typing import Any
 
@@ -71,7 +72,7 @@ def known_of(query: Query, row: Mapping[str, Any] | None) -> tuple[Estimate, ...
             return 0
         return sum(_scaled(row[f"s{a}_{part}_{t}"] or 0, term.coefficient) for t, term in enumerate(terms))
 
-    def value(a: int, aggregate: Aggregate) -> float:
+    def value(a: int, aggregate: Aggregate) -> float | Fraction:
         if aggregate.distinct:
             return 0 if row is None else int(row[f"d{a}"])
         return _value(aggregate, total(a, "total", aggregate.total), total(a, "presence", aggregate.presence))
@@ -79,18 +80,23 @@ def known_of(query: Query, row: Mapping[str, Any] | None) -> tuple[Estimate, ...
     return tuple(exact(value(a, aggregate)) for a, aggregate in enumerate(query.aggregates))
 
 
-def _value(aggregate: Aggregate, total: Any, presence: Any) -> float:
+def _value(aggregate: Aggregate, total: Any, presence: Any) -> float | Fraction:
     if aggregate.function == "count":
         return int(total)
     if not presence:
         return math.nan
     if aggregate.function == "avg":
-        return float(total) / float(presence)
-    return total if isinstance(total, int) else float(total)
+        return float(total) / presence if isinstance(total, float) else Fraction(total) / int(presence)
+    return total if isinstance(total, (int, float)) else Fraction(total)
 
 
 def _scaled(value: Any, coefficient: float) -> Any:
-    return value if coefficient == 1 else float(value) * coefficient
+    """Decimals with all their digits; a literal is the decimal that it is written as."""
+    if isinstance(value, float):
+        return value * coefficient
+    if isinstance(value, int) and coefficient == 1:
+        return value
+    return Fraction(value) * Fraction(repr(coefficient))
 
 
 def _factors(query: Query) -> dict[Factor, str]:

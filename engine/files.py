@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
+from .source_state import stamps
 from .tables import Tables
 
 # With more files than this Spark counts the tuples.
@@ -30,28 +31,46 @@ CUTS = 8
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files of a table: a state that changes when they do, and their tuples where footers tell."""
+    """The files of a table: a state that changes when they do, their tuples where footers tell, and their bytes.
+
+    `state` equals no other where nobody can tell whether the table has changed. `bytes` is infinite where files are
+    elsewhere, None where there are none.
+    """
 
     state: object
     tuples: float | None
+    bytes: float | None
 
 
 def files_of(tables: Tables, name: str, frame: DataFrame, *, count: bool) -> Files:
     """What the files behind a table tell without a job; `count` asks for the number of tuples as well."""
     kind, _ = tables.origin(name)
+    if kind == "file":
+        return _of_path(frame, count)
+    sources = tables.sources(name)
+    found = stamps(sources.files)
+    known = sources.state.complete and found is not None
+    state = (sources.state.plan, found) if known else object()
+    size = None if not sources.files else math.inf if found is None else float(sum(s for _, _, s in found))
     if kind == "frame":
-        return Files(id(frame), None)
+        return Files(state, None, None)
+    counted = count and sources.whole and found and len(found) <= MOST_FOOTERS
+    return Files(state, _footers(sources.files) if counted else None, size)
+
+
+def _of_path(frame: DataFrame, count: bool) -> Files:
     local = local_files(frame)
     if local is None:
-        return Files(tuple(frame.inputFiles()), None)
+        return Files(tuple(frame.inputFiles()), None, math.inf)
     try:
         stats = [os.stat(path) for path in local]
     except OSError:
-        return Files(tuple(local), None)
+        return Files(object(), None, math.inf)
     state = tuple((path, s.st_mtime_ns, s.st_size) for path, s in zip(local, stats, strict=True))
+    size = float(sum(s.st_size for s in stats))
     if not count or not local or len(local) > MOST_FOOTERS:
-        return Files(state, None)
-    return Files(state, _footers(local))
+        return Files(state, None, size)
+    return Files(state, _footers(local), size)
 
 
 def local_files(frame: DataFrame) -> list[str] | None:

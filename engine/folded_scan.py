@@ -226,7 +226,7 @@ def _replace(
     sums: Sums, tuples: NDArray[np.int64], groups: NDArray[np.int64], wide: pa.Table, number: int
 ) -> None:
     """Put the counts of the second pass in the place of packed ones."""
-    order = np.argsort(groups)
+    order = np.argsort(groups, kind="stable")
     again = _integers(wide, "group")
     place = np.searchsorted(groups, again, sorter=order)
     known = place < len(groups)

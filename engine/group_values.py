@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from ..errors import BudgetExceeded, DataError, UnsupportedQuery
 from ..parser.join_graph import Query
+from .exact import in_zone
 from .filters import kept_by
 from .jobs import ProgressListener, run_job
 from .scan import GROUP_COLUMN
@@ -100,7 +101,7 @@ def listed(
             _span(query),
             "a WHERE that leaves fewer, SET skimql.max_groups = ..., or EXACT SELECT ...",
         )
-    values = tuple(zip(*(c.to_pylist() for c in table.columns), strict=True))
+    values = tuple(zip(*(c.to_pylist() for c in in_zone(spark, table).columns), strict=True))
     numbered = table.append_column(GROUP_COLUMN, pa.array(range(table.num_rows), pa.int64()))
     return Numbered(tables, vertex.table, expressions, values, spark.createDataFrame(numbered))
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from ..errors import DataError
 from ..parser.join_graph import Aggregate, Query, Term
-from ..sketches.interval import Estimate
+from ..sketches.interval import Estimate, uncertified
 from .answer import Answer, misses
 from .choice import chosen, chosen_groups
 from .decide import Row, Truth, condition, show
@@ -27,6 +27,8 @@ from .maintain import build
 from .settings import Settings
 from .spark import SPARK_FAULTS, first_line
 from .tables import Tables
+
+CHOSEN = "rows that are uncertain were chosen for their estimates, which such a choice makes err its way"
 
 
 @dataclass
@@ -80,11 +82,12 @@ class GroupedRun:
         self._seconds["answer"] = time.perf_counter() - started - self._seconds.get("exact", 0.0)
         if shown.doubtful:
             notes += (f"{_groups(shown.doubtful)} left out by HAVING may belong to the answer",)
-        estimates = [c for r in shown.rows for c in r.cells if isinstance(c, Estimate)]
+        cells = [_chosen(r.cells) if u else r.cells for r, u in zip(shown.rows, shown.uncertain, strict=True)]
+        estimates = [c for row in cells for c in row if isinstance(c, Estimate)]
         decided = self.query.having is not None or self.query.limit is not None or self.query.offset > 0
         return Answer(
             tuple(item.name for item in self.query.items),
-            tuple(r.cells for r in shown.rows),
+            tuple(cells),
             plan=evaluators[0].plan if evaluators else chosen(query, self.settings),
             bytes_used=_bytes(evaluators),
             seconds=self._seconds,
@@ -178,6 +181,11 @@ def _with_count(query: Query) -> tuple[Query, int]:
         return query, -1
     count = Aggregate("count", "count(1)", (Term(),), (Term(),), query.groups[0].span)
     return replace(query, aggregates=(*query.aggregates, count)), len(query.aggregates)
+
+
+def _chosen(cells: Sequence[Cell]) -> tuple[Cell, ...]:
+    """The cells of a row that its estimates have let in: these err towards the choice, as the best of many do."""
+    return tuple(uncertified(c, CHOSEN) if isinstance(c, Estimate) and not c.exact else c for c in cells)
 
 
 def _missed(cell: Cell, target: float) -> bool:

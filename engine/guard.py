@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import BudgetExceeded, UnknownName, UnsupportedQuery
-from .answer import Answer, format_cell
+from .answer import Answer
+from .shown import format_cell
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,13 +53,9 @@ def guard(session: Session, left: DataFrame, right: DataFrame, on: On, most: flo
                 raise UnknownName(f"there is no column {name}", hint=", ".join(frame.columns))
     condition = " AND ".join(f"l.{_quoted(a)} = r.{_quoted(b)}" for a, b in pairs)
     apart = type(session)(session.spark, session.settings, session.listener)
-    try:
-        apart.table(LEFT, left)
-        apart.table(RIGHT, right)
-        answer = apart.sql(f"ESTIMATE ROWS FOR SELECT * FROM `{LEFT}` l JOIN `{RIGHT}` r ON {condition}")
-    finally:
-        for name in (LEFT, RIGHT):
-            session.spark.catalog.dropTempView(name)
+    apart.table(LEFT, left)
+    apart.table(RIGHT, right)
+    answer = apart.sql(f"ESTIMATE ROWS FOR SELECT * FROM `{LEFT}` l JOIN `{RIGHT}` r ON {condition}")
     assert isinstance(answer, Answer), "ESTIMATE ROWS gives an answer"
     if most is not None and answer.value > most:
         raise BudgetExceeded(

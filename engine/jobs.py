@@ -10,11 +10,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from ..errors import EnvironmentFault
+
 if TYPE_CHECKING:
     from pyspark import StatusTracker
     from pyspark.sql import SparkSession
 
 POLL_SECONDS = 0.1
+
+# What Spark says where the process behind a task is gone, and what the JVM's side of the connection says.
+_WORKER_DIED = ("Python worker exited unexpectedly", "Python worker failed to connect back")
+_CONNECTION_LOST = ("Connection reset", "Broken pipe", "EOFException")
 
 Result = TypeVar("Result")
 
@@ -73,10 +79,46 @@ def run_job(
     action: Callable[[], Result],
     listener: ProgressListener | None = None,
 ) -> Result:
-    """Run `action`, which starts Spark jobs, in a job group of its own.
+    """Run `action`, which starts Spark jobs that only read, in a job group of its own.
 
-    KeyboardInterrupt in the calling thread cancels the group, waits for it to end, and is raised again.
+    KeyboardInterrupt in the calling thread cancels the group, waits for it to end, and is raised again. Where a Python
+    worker dies and Spark gives up (a local one does not repeat tasks), all is done once more.
+
+    Raises
+    ------
+    EnvironmentFault
+        ``SKIMQL_WORKER_DIED``, if a worker dies again.
     """
+    try:
+        return _run(spark, description, action, listener)
+    except Exception as fault:
+        if not _is_dead_worker(fault):
+            raise
+    try:
+        return _run(spark, description, action, listener)
+    except Exception as fault:
+        if not _is_dead_worker(fault):
+            raise
+        raise EnvironmentFault(
+            f"{description}: a Python worker of Spark died, and again when all was repeated; the system may have"
+            " ended it for want of memory",
+            "SKIMQL_WORKER_DIED",
+            hint="SET skimql.route = jvm, which needs no Python workers, or fewer tasks at once (spark.master)",
+        ) from fault
+
+
+def _is_dead_worker(fault: Exception) -> bool:
+    text = str(fault)
+    lost = ".api.python." in text and any(said in text for said in _CONNECTION_LOST)
+    return lost or any(said in text for said in _WORKER_DIED)
+
+
+def _run(
+    spark: SparkSession,
+    description: str,
+    action: Callable[[], Result],
+    listener: ProgressListener | None,
+) -> Result:
     if not hasattr(spark, "_jsc"):
         # Spark Connect has neither job groups nor a status tracker.
         return action()

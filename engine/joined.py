@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -15,7 +16,7 @@ from ..optimizer.distinct_count import DistinctCount
 from ..optimizer.plan import Plan, PlannedTerm
 from ..sketches.convolution import ConvolutionSpec
 from ..sketches.estimate import JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
-from ..sketches.interval import Estimate
+from ..sketches.interval import Estimate, exact
 from ..sketches.sparse import SparseFirstSketch
 from .partial import Built
 
@@ -33,7 +34,7 @@ class Joined(Protocol):
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """The ratio of two sums on the same keys, so that most of their errors cancel."""
 
-    def known(self, terms: Sequence[PlannedTerm]) -> int | float | None:
+    def known(self, terms: Sequence[PlannedTerm]) -> int | float | Fraction | None:
         """The sum where it is known exactly, else None."""
 
     def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
@@ -59,16 +60,31 @@ class SketchJoin:
 
     def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
         """See `Joined.total`."""
+        known = self.known(terms)
+        if known is not None:
+            return exact(known)
         ends = self._bounds(terms) if bounded else (-math.inf, math.inf)
         return sum_estimate(self._terms(terms), self._edges, confidence, *ends)
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """See `Joined.ratio`."""
+        above, below = self.known(top), self.known(bottom)
+        if above is not None and below:
+            return exact(Fraction(above, below) if isinstance(above, int) else above / below)
         return sum_ratio_estimate(self._terms(top), self._terms(bottom), self._edges, confidence)
 
-    def known(self, terms: Sequence[PlannedTerm]) -> int | float | None:
-        """See `Joined.known`."""
-        return known_sum(self._terms(terms), self._edges)
+    def known(self, terms: Sequence[PlannedTerm]) -> int | float | Fraction | None:
+        """See `Joined.known`; of integers and decimals with all their digits."""
+        total: int | float | Fraction = 0
+        for term, joined in zip(terms, self._terms(terms), strict=True):
+            sum_of_one = known_sum([replace(joined, coefficient=1.0)], self._edges)
+            if sum_of_one is None:
+                return None
+            scale = math.prod(self.built[i].scale for i in term.synopses)
+            # A literal is the decimal that it is written as.
+            factor = Fraction(repr(term.coefficient)) / Fraction(repr(scale))
+            total += sum_of_one * (factor if factor.denominator > 1 else factor.numerator)
+        return int(total) if isinstance(total, Fraction) and total.denominator == 1 else total
 
     def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
         """See `Joined.distinct`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from ..parser.statement import ApproximateSelect
 from .catalog.catalog import Catalog
 from .catalog.file import StoredSketch
 from .catalog.form import Head, Measure
-from .eaten import eaten
+from .eaten import eaten_table
 from .fresh import other_source, stale_note
 from .making import now, stored, typed, unstable
 from .partial import Built, Tally
@@ -55,11 +55,11 @@ class KeptSketches:
     def key_types(self) -> dict[tuple[str, str], str]:
         """Types of key expressions that kept sketches know, by lower-cased table and expression."""
         heads = self.catalog.heads()
-        ansi = self.session.memory.circumstances().ansi if heads else True
+        now = self.session.memory.circumstances() if heads else None
         return {
             (h.table.lower(), key): kind
             for h in heads
-            if h.ansi == ansi
+            if now is not None and now.fit(h)
             for a, own in zip(h.attributes, h.key_types, strict=True)
             for key, kind in zip(a.keys, own, strict=True)
         }
@@ -90,7 +90,7 @@ class KeptSketches:
             from .maintain import build
 
             missing = found.plan_of_missing()
-            new = build(self.session.spark, missing, self.session.tables, self.session.listener)
+            new = build(self.session.own_spark, missing, self.session.tables, self.session.listener)
             if settings.cache:
                 self.keep(found.plan, dict(zip(found.missing, new, strict=True)))
         seconds = time.perf_counter() - started if found.missing else 0.0
@@ -113,7 +113,7 @@ class KeptSketches:
     def keep(self, plan: Plan, built: Mapping[int, Built]) -> None:
         """Keep what was built for a query: the virtual relations whose sketches are all among `built`."""
         sketches: list[StoredSketch] = []
-        for numbers in _relations(plan):
+        for numbers in _relations(plan, self.session.memory.own_functions):
             if all(i in built for i in numbers):
                 sketch = self._cached(plan, numbers, [built[i] for i in numbers], sketches)
                 if sketch is not None:
@@ -155,8 +155,7 @@ class KeptSketches:
             head = typed(draft, tables, self.session.memory.circumstances(), plan.query.sql, compared=True)
         except UnsupportedQuery:
             return None
-        source = tables.known(one.table).source or one.table
-        helping = eaten(source, True, None, tables.frame(one.table))
+        helping = eaten_table(tables, one.table, tables.frame(one.table))
         return stored(replace(head, eaten=(helping,)), built)
 
     def _free_name(self, synopsis: Synopsis, others: Sequence[str]) -> str:
@@ -187,12 +186,7 @@ class KeptSketches:
             if plan is None:
                 continue
             circumstances = self.session.memory.circumstances()
-            usable = all(
-                h.ansi == circumstances.ansi
-                and (not h.zoned or h.time_zone == circumstances.time_zone)
-                and not other_source(h, self.session.tables)
-                for h in heads
-            )
+            usable = all(circumstances.fit(h) and not other_source(h, self.session.tables) for h in heads)
             if usable and not _too_large(heads, settings):
                 built = tuple(self.catalog.load(h.name, settings.max_bytes).built[0] for h in heads)
                 told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
@@ -202,7 +196,8 @@ class KeptSketches:
 
     def _stale(self, heads: Iterable[Head]) -> tuple[str, ...]:
         """What has changed since the sketches were made, one sentence for each that is out of date."""
-        notes = (stale_note(head, self.session.tables) for head in heads)
+        runs = self.session.spark_runs
+        notes = (stale_note(head, self.session.tables, runs) for head in heads)
         return tuple(printable(n) for n in notes if n)
 
 
@@ -238,7 +233,7 @@ def asked_of(select: ApproximateSelect) -> Asked:
     )
 
 
-def _relations(plan: Plan) -> list[list[int]]:
+def _relations(plan: Plan, functions: Callable[[], Collection[str]]) -> list[list[int]]:
     """The synopses that can be kept, those of one virtual relation, size and order of attributes together."""
     groups: dict[Synopsis, list[int]] = {}
     for number, synopsis in enumerate(plan.synopses):
@@ -248,6 +243,6 @@ def _relations(plan: Plan) -> list[list[int]]:
             synopsis.weight.expression,
             *(k for a in synopsis.attributes for k in a.keys),
         )
-        if simple and unstable(expressions) is None:
+        if simple and unstable(expressions, functions) is None:
             groups.setdefault(replace(synopsis, weight=Weight()), []).append(number)
     return list(groups.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ _UNSTABLE = re.compile(
 )
 # What may read a session time zone: any word about dates and times.
 _ZONED = re.compile(r"date|time|hour|minute|second|day|week|month|quarter|year|trunc|epoch", re.IGNORECASE)
+_CALL = re.compile(r"(?:`((?:[^`]|``)+)`|(\w+))\s*\(")
 _QUOTED = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'")
 
 
@@ -50,10 +51,19 @@ class OneFrame:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What the running Spark session decides: ANSI mode and time zone."""
+    """What the running Spark session decides: ANSI mode, time zone, and other settings as `meaning_of` tells them."""
 
     ansi: bool
     time_zone: str
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def fit(self, head: Head) -> bool:
+        """Whether a kept sketch was made under such settings, as far as they matter to it."""
+        return (
+            head.ansi == self.ansi
+            and (not head.zoned or head.time_zone == self.time_zone)
+            and head.settings == self.settings
+        )
 
 
 def now() -> str:
@@ -62,34 +72,42 @@ def now() -> str:
 
 
 def refuse_unstable(
-    sql: str, expressions: Iterable[str | None], place: tuple[int, int] | None = None
+    sql: str, expressions: Iterable[str | None], functions: Callable[[], Collection[str]]
 ) -> None:
     """Refuse to keep what has another value tomorrow, or depends on more than its table.
+
+    `functions` gives the names of the user's own functions, as `unstable` wants them.
 
     Raises
     ------
     UnsupportedQuery
         ``SKIMQL_UNSTABLE``.
     """
-    found = unstable(expressions)
+    found = unstable(expressions, functions)
     if found is not None:
         what = "a subquery" if found.lower() == "select" else f"{found}"
         raise UnsupportedQuery(
             f"a kept sketch cannot depend on {what}: its value changes while the sketch does not",
             "SKIMQL_UNSTABLE",
             sql,
-            place,
-            "write the value itself",
+            hint="write the value itself",
         )
 
 
-def unstable(expressions: Iterable[str | None]) -> str | None:
-    """The first part of these expressions that may have another value tomorrow, or None."""
-    for text in expressions:
-        found = _UNSTABLE.search(_QUOTED.sub(" ", text)) if text else None
+def unstable(expressions: Iterable[str | None], functions: Callable[[], Collection[str]]) -> str | None:
+    """The first part of these expressions that may have another value tomorrow, or None.
+
+    `functions` gives the user's own functions in lower case, which may be others tomorrow; it is asked where one of the
+    expressions calls any.
+    """
+    texts = [text for text in expressions if text]
+    for text in texts:
+        found = _UNSTABLE.search(_QUOTED.sub(" ", text))
         if found is not None:
             return found.group(1)
-    return None
+    called = {(name or quoted).lower(): name or quoted for t in texts for quoted, name in _CALL.findall(t)}
+    own = set(functions()) & set(called) if called else set()
+    return called[min(own)] + "()" if own else None
 
 
 def is_zoned(expressions: Iterable[str | None], types: Iterable[str], columns: Sequence[Column]) -> bool:
@@ -200,6 +218,7 @@ def typed(
         columns=columns,
         ansi=circumstances.ansi,
         time_zone=circumstances.time_zone,
+        settings=circumstances.settings,
         zoned=is_zoned(expressions, (t for a in attributes for t in a.key_types), columns),
     )
 

@@ -14,6 +14,7 @@ from .catalog.catalog import Catalog
 from .catalog.form import Head
 from .catalog.manifest import KnownTable
 from .making import Circumstances
+from .meaning import ANSI, TIME_ZONE, meaning_of
 from .tables import Tables, refuse_withheld
 
 if TYPE_CHECKING:
@@ -40,18 +41,23 @@ class Memory:
     running: Callable[[], SparkSession | None]
 
     def circumstances(self) -> Circumstances:
-        """ANSI mode and time zone of the running Spark session; before Spark runs, those that the catalog remembers."""
+        """What matters of the running Spark session's settings; before Spark runs, what the catalog remembers."""
         state = self.catalog.manifest
         if self.running() is None and state.ansi is not None and state.time_zone is not None:
-            return Circumstances(state.ansi, state.time_zone)
+            return Circumstances(state.ansi, state.time_zone, state.settings)
         conf = self.spark().conf
-        ansi = str(conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
-        return Circumstances(ansi, str(conf.get("spark.sql.session.timeZone")))
+        ansi = str(conf.get(ANSI, "true")).lower() == "true"
+        return Circumstances(ansi, str(conf.get(TIME_ZONE)), meaning_of(self.spark()))
+
+    def own_functions(self) -> frozenset[str]:
+        """The names of the functions that the user has made in Spark, in lower case."""
+        rows = self.spark().sql("SHOW USER FUNCTIONS").collect()
+        return frozenset(str(row[0]).rpartition(".")[2].lower() for row in rows)
 
     def remember(self, table: str) -> None:
         """Keep in the catalog what a table is, and under which settings it was seen."""
         seen = self.circumstances()
-        self.catalog.remember({table: self.tables.known(table)}, seen.ansi, seen.time_zone)
+        self.catalog.remember({table: self.tables.known(table)}, seen.ansi, seen.time_zone, seen.settings)
 
     def remember_imported(self, head: Head) -> None:
         """Keep the schema that an imported sketch knows of its table, where nothing else is known of it."""
@@ -62,6 +68,7 @@ class Memory:
             {head.table: KnownTable(TableSchema(head.table, head.columns), None, {})},
             head.ansi if state.ansi is None else None,
             head.time_zone if state.time_zone is None else None,
+            head.settings if state.ansi is None else None,
         )
 
     def reread(self, table: str) -> DataFrame:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ..optimizer.relation import AttributeStatistics, RelationStatistics
 from ..optimizer.statistics import Histogram, equi_depth
 from ..sketches.known_keys import KnownKeys
+from ..sketches.ranking import by_weight
 from ..sketches.two_level_plan import Candidates, heaviest
 from .pilot import PILOT_FAMILY, Counts, Pilot
 from .sampled_scan import HASH_BITS
@@ -125,7 +126,7 @@ def _heavy(sampled: Counts, rows: Counts, share: float) -> tuple[Candidates, flo
     if mean >= LEAST_COUNT and rows.keys.size <= MOST_HEAVY:
         least = LEAST_COUNT
     chosen = np.flatnonzero(rows.counts >= least)
-    chosen = np.sort(chosen[np.argsort(-rows.counts[chosen], kind="stable")[:MOST_HEAVY]])
+    chosen = np.sort(chosen[by_weight(rows.counts[chosen], MOST_HEAVY)])
     keys, seen = rows.keys[chosen], rows.counts[chosen].astype(np.float64)
     weights = np.rint(seen / share).astype(np.int64)
     # Tuples are drawn independently: E[s (s - 1) + q s] = q^2 w^2 with s of w drawn at rate q.

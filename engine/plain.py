@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from ..errors import UnsupportedQuery
@@ -81,13 +82,13 @@ def compare(left: Any, right: Any, sql: str) -> int:
 
 def _beside(value: Any, other: Any) -> Any:
     """A double beside a decimal as the decimal that it is written as: the literal 0.1 equals DECIMAL 0.1."""
-    if isinstance(value, float) and isinstance(other, Decimal) and math.isfinite(value):
-        return Decimal(repr(value))
-    return value
+    if isinstance(value, float) and isinstance(other, (Decimal, Fraction)) and math.isfinite(value):
+        return Fraction(repr(value))
+    return Fraction(value) if isinstance(value, Decimal) and value.is_finite() else value
 
 
 def _kind(value: Any) -> type:
-    number = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+    number = isinstance(value, (int, float, Decimal, Fraction)) and not isinstance(value, bool)
     return Decimal if number else type(value)
 
 

@@ -187,8 +187,7 @@ def _candidates(
         or head.filter != relation.filter
         or len(head.attributes) != len(edges)
         or len(edges) > MOST_ATTRIBUTES
-        or head.ansi != now.ansi
-        or (head.zoned and head.time_zone != now.time_zone)
+        or not now.fit(head)
         or not weights <= set(head.weights)
         or not asked.allows(head)
         or head.cell

@@ -19,6 +19,7 @@ from ..optimizer.first_sample import MOST_WANTED
 from ..optimizer.plan import Plan, PlannedTerm, Sample
 from ..sketches.interval import Estimate
 from ..sketches.known_keys import JoinTerms, KnownKeys, combined, join_terms, with_certain
+from ..sketches.ranking import by_weight, rounded
 from ..sketches.sample_join import estimate_ratio, estimate_total, is_complete
 from .jobs import ProgressListener
 from .sampled_scan import HASH_BITS, Hits, SampleScans, sample_family
@@ -203,7 +204,7 @@ class Evaluation:
             if rate:
                 tuples[met] = hits.counts[np.searchsorted(hits.keys, keys[met])] / rate
             products *= tuples
-        order = np.argsort(-products)[:MOST_HEAVY]
+        order = by_weight(rounded(products), MOST_HEAVY)
         heavy = np.sort(keys[order])
         total, rest = products[order].sum(), self._rest(known, heavy, counts[0])
         return heavy if total > MATTERS * (total + abs(rest)) else np.empty(0, np.int64)

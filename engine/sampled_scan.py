@@ -23,6 +23,7 @@ from ..optimizer.plan import Plan, Sample, Synopsis
 from ..sketches.xi import XxHash64, derive_seed
 from .files import partitions
 from .filters import cheap_first
+from .isolation import moved
 from .jobs import ProgressListener, run_job
 from .keys import key_text
 from .messages import Messages
@@ -353,13 +354,14 @@ class SampleScans:
         return None if sent.num_rows > most or (len(numbers) and int(numbers.max()) == each) else sent
 
     def _sent(self, table: str, text: str, scan: _Scan) -> pa.Table:
+        spark = next(iter(scan.frames.values())).sparkSession  # of the scanned table
         try:
             for name, frame in scan.frames.items():
-                frame.createOrReplaceTempView(name)
-            found = self._spark.sql(text)
+                moved(frame, spark).createOrReplaceTempView(name)
+            found = spark.sql(text)
         finally:
             for name in scan.frames:
-                self._spark.catalog.dropTempView(name)
+                spark.catalog.dropTempView(name)
         return run_job(self._spark, f"sample of {table}", found.toArrow, self._listener)
 
     def _prepared(

@@ -8,20 +8,27 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..errors import AccuracyNotReached, EnvironmentFault, UnsupportedQuery
+import pyarrow as pa
+
+from ..errors import AccuracyNotReached, DataError, EnvironmentFault, UnsupportedQuery
 from ..optimizer.plan import Plan
+from ..parser.expressions import has_aggregate
 from ..parser.join_graph import Query
 from ..parser.statement import ApproximateSelect
 from .answer import Answer, answer_plan, nothing_joins, uncertified_answer, with_target
 from .features import is_grouped
 from .joined import SketchJoin
 from .kept import KeptSketches, Supply
+from .result import arrow_type
 from .settings import METHODS, PLANNED_METHODS, BadSetting, Settings
 
 if TYPE_CHECKING:
     from .planned_run import PlannedRun
     from .sample_run import SampleRun
     from .session import Session
+
+# What a BIGINT holds, as a double.
+LARGEST_COUNT = float(1 << 63)
 
 
 @dataclass(frozen=True)
@@ -35,11 +42,14 @@ class SelectRun:
     select : ApproximateSelect
     query : Query
         The resolved SELECT.
+    counts_rows : bool
+        Whether it is ESTIMATE ROWS: a join too large for BIGINT is still to be told.
     """
 
     session: Session
     select: ApproximateSelect
     query: Query
+    counts_rows: bool = False
 
     @cached_property
     def settings(self) -> Settings:
@@ -52,19 +62,57 @@ class SelectRun:
         return self.session.typed(self.query)
 
     def answer(self) -> Answer:
-        """The answer, or what the query's behaviour puts in its place where the asked error is missed."""
+        """The answer, or what the query's behaviour puts in its place where the asked error is missed.
+
+        Whatever path gave it, its values are of the types that Spark gives the exact ones.
+
+        Raises
+        ------
+        DataError
+            If an estimate does not fit the type of its column.
+        """
+        answer = self._answer()
+        aggregated = tuple(has_aggregate(item.expression) for item in self.query.items)
+        presented = replace(
+            answer,
+            columns=tuple(item.name for item in self.query.items),
+            aggregated=aggregated,
+            types=answer.types or self._types(answer),
+            bounds=self.settings.bounds,
+        )
+        try:
+            # An estimate out of the range of its type is told here, not when it is read.
+            presented.result  # noqa: B018
+        except DataError as fault:
+            hint = "the sum of CAST(... AS DOUBLE), or SUM(1D) in place of COUNT(*)"
+            raise DataError(fault.message, fault.code, self.select.sql, hint=hint) from fault
+        return presented
+
+    def _types(self, answer: Answer) -> tuple[pa.DataType | None, ...]:
+        """The Arrow types of the result's columns: by rule where all have one, else by Spark's analysis."""
+        kinds = tuple(arrow_type(item.type) for item in self.query.items)
+        if self.counts_rows and not abs(answer.value or 0) < LARGEST_COUNT:
+            return (pa.float64(),)
+        if None not in kinds or not self.session.spark_runs:
+            return kinds
+        from .exact import result_types
+
+        return result_types(self.session.own_spark, self.select.select_sql) or kinds
+
+    def _answer(self) -> Answer:
         self._check_method()
         if is_grouped(self.query):
             from .groups import GroupedRun
 
             session = self.session
-            run = GroupedRun(session.spark, session.tables, self.typed, self._routed, session.listener)
+            run = GroupedRun(session.own_spark, session.tables, self.typed, self._routed, session.listener)
             return self._as_asked(self._finished(run.answer()))
         if self.query.empty:
             return replace(nothing_joins(self.query), bounds=self.settings.bounds)
         kept = KeptSketches(self.session).supply(self.select, self.typed, self.settings)
         if kept is None:
-            return self._as_asked(self._planned() or self._by_sketches(self._built()))
+            planned = self._planned()
+            return self._as_asked(self._by_sketches(self._built()) if planned is None else planned)
         answer = self._by_sketches(kept)
         if self._misses_what_is_asked(answer):
             answer = self._better_than_kept(answer)
@@ -145,7 +193,7 @@ class SelectRun:
         from .statistics import gather, heaviest_keys
 
         session = self.session
-        known = gather(session.spark, session.tables, self.typed, session.statistics, session.listener)
+        known = gather(session.own_spark, session.tables, self.typed, session.statistics, session.listener)
         return SkimmedJoin(supply.plan, supply.built, heaviest_keys(known))
 
     def _built(self) -> Supply:
@@ -159,7 +207,7 @@ class SelectRun:
         plan, built, notes = built_within(
             self.typed,
             lambda too_large: chosen(self.typed, self._routed, too_large),
-            lambda plan, most: build(session.spark, plan, session.tables, session.listener, most),
+            lambda plan, most: build(session.own_spark, plan, session.tables, session.listener, most),
         )
         seconds = time.perf_counter() - started
         if self.settings.cache:
@@ -195,7 +243,7 @@ class SelectRun:
 
         session = self.session
         return SampleRun(
-            session.spark, session.tables, self.typed, self.settings, self.exact, session.listener
+            session.own_spark, session.tables, self.typed, self.settings, self.exact, session.listener
         )
 
     def _planned_run(self) -> PlannedRun:
@@ -203,7 +251,7 @@ class SelectRun:
 
         session = self.session
         return PlannedRun(
-            session.spark,
+            session.own_spark,
             session.tables,
             self.typed,
             self.settings,

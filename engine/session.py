@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ParseError, UnsupportedQuery
+from ..errors import ParseError, SkimqlError, UnsupportedQuery
 from ..optimizer.plan import Plan
 from ..parser.join_graph import Query
+from ..parser.lexing import with_quoted_names
 from ..parser.resolve import resolve, resolve_rows
 from ..parser.statement import (
     ApproximateSelect,
@@ -22,13 +23,14 @@ from ..parser.statement import (
     parse_statement,
     split_statements,
 )
-from ..parser.syntax import CreateSketches, ExplainSketches, Statement
+from ..parser.syntax import AppendSketch, CreateSketch, CreateSketches, ExplainSketches, Statement
 from .answer import Answer
 from .catalog.catalog import Catalog
 from .features import DISTINCT, GROUPING, RUNS
 from .jobs import ProgressListener
 from .kept import KeptSketches
 from .keys import with_key_types
+from .meaning import DOUBLE_QUOTED, refuse_not_followed
 from .memory import Memory
 from .select_run import SelectRun
 from .settings import Settings
@@ -90,6 +92,16 @@ class Session:
         return self._spark
 
     @property
+    def spark_runs(self) -> bool:
+        """Whether there is a Spark session already."""
+        return self._running() is not None
+
+    @property
+    def own_spark(self) -> SparkSession:
+        """The Spark session of ours in which the running statement works; the user's is left as it is."""
+        return self.tables.place().spark
+
+    @property
     def tables(self) -> Tables:
         """Registered tables and Spark's own, by name."""
         if self._tables is None:
@@ -148,11 +160,33 @@ class Session:
         SkimqlError
             With line, caret, reason and way out; see `errors`.
         """
-        statement = parse_statement(text)
-        if isinstance(statement, (ApproximateSelect, EstimateRows, Explain)):
-            with self.tables.looked_up_once():
+        try:
+            statement = self._read(text)
+            with self.tables.statement(text):
                 return self._run(statement)
-        return self._run(statement)
+        except Exception as fault:
+            ours = _as_ours(fault, text)
+            if ours is None:
+                raise
+            raise ours from fault
+
+    def _read(self, text: str) -> Statement:
+        """One statement, read as the Spark session would read it.
+
+        Raises
+        ------
+        SkimqlError
+            As `parse_statement`, and for a setting of Spark's that gives the text a meaning that is not followed.
+        """
+        statement = parse_statement(text)
+        if not isinstance(statement, _READ_BY_US) or _is_exact(statement):
+            return statement
+        now = self.memory.circumstances()
+        if '"' in text and now.ansi and (DOUBLE_QUOTED, "true") in now.settings:
+            statement = _with_quoted_names(statement)
+        if now.settings:
+            refuse_not_followed(statement.sql, now.settings)
+        return statement
 
     def _run(self, statement: Statement) -> Answer | DataFrame | None:
         match statement:
@@ -160,7 +194,7 @@ class Session:
                 return SelectRun(self, statement, self._resolved(statement)).answer()
             case EstimateRows():
                 rows = resolve_rows(statement, self.tables, ansi=self._ansi())
-                return SelectRun(self, statement.select, rows).answer()
+                return SelectRun(self, statement.select, rows, counts_rows=True).answer()
             case CreateSketches():
                 return self._create_sketches(statement)
             case ExplainSketches():
@@ -168,7 +202,7 @@ class Session:
 
                 return Workloads(self).explain(statement)
             case Explain():
-                return Answer(("plan",), ((self._explained(statement),),), exact=True)
+                return Answer(("plan",), ((self._explained(statement),),), exact=True, is_text=True)
             case ExactSelect():
                 return self.exact(statement.sql, statement.select_sql)
             case SetOption():
@@ -202,7 +236,7 @@ class Session:
         UnsupportedQuery
             If the statement is not a SELECT to be estimated.
         """
-        statement = parse_statement(text)
+        statement = self._read(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery(
                 "only an approximate SELECT has an exact answer to compare with",
@@ -210,8 +244,9 @@ class Session:
                 text,
                 hint="SELECT APPROXIMATE ...",
             )
-        answer = SelectRun(self, statement, self._resolved(statement)).answer()
-        exact = self.exact(statement.sql, exact_sql or statement.select_sql)
+        with self.tables.statement(text):
+            answer = SelectRun(self, statement, self._resolved(statement)).answer()
+            exact = self.exact(statement.sql, exact_sql or statement.select_sql)
         from .compare import beside
 
         return beside(answer, exact)
@@ -224,10 +259,11 @@ class Session:
 
     def plan(self, text: str) -> Plan:
         """What an approximate query would build, without building it; of a grouped query, for one group."""
-        statement = parse_statement(text)
+        statement = self._read(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery("only an approximate SELECT has a plan", "SKIMQL_NO_PLAN", text)
-        return SelectRun(self, statement, self._resolved(statement)).sketch_plan()
+        with self.tables.statement(text):
+            return SelectRun(self, statement, self._resolved(statement)).sketch_plan()
 
     def _create_sketches(self, statement: CreateSketches) -> Answer:
         from .standing import selects_of
@@ -279,15 +315,18 @@ class Session:
         """The result of `select_sql` as Spark runs it; `sql` is the statement, for errors."""
         from .exact import run_exact
 
-        self.tables.show_spark(select_sql)
-        return run_exact(self.spark, sql, select_sql, self.listener)
+        return run_exact(self.spark, sql, lambda: self._spark_sql(sql, select_sql), self.listener)
 
     def _pass_through(self, sql: str) -> DataFrame:
+        return self._spark_sql(sql, sql)
+
+    def _spark_sql(self, sql: str, text: str) -> DataFrame:
+        """What Spark makes of `text`, a part of the statement `sql`; raises ParseError where it refuses it."""
+        from .passed import run_by_spark
         from .spark import SPARK_FAULTS, first_line
 
-        self.tables.show_spark(sql)
         try:
-            return self.spark.sql(sql)
+            return run_by_spark(self.tables, self.spark, text)
         except SPARK_FAULTS as fault:
             raise ParseError(first_line(fault), "SKIMQL_SPARK_REFUSES", sql) from fault
 
@@ -301,6 +340,37 @@ class Session:
 
     def _ansi(self) -> bool:
         return self.memory.circumstances().ansi
+
+
+def _as_ours(fault: Exception, sql: str) -> SkimqlError | None:
+    """An error of Spark's that nothing has explained, or the end of its JVM, as one of ours; None of others."""
+    if isinstance(fault, SkimqlError) or "pyspark" not in sys.modules:
+        return None
+    from .spark import explained
+
+    return explained(fault, sql)
+
+
+# Statements with expressions that the parser reads before Spark does.
+_READ_BY_US = (ApproximateSelect, EstimateRows, Explain, CreateSketch, CreateSketches, AppendSketch)
+
+
+def _with_quoted_names(statement: Statement) -> Statement:
+    """The statement with names for its texts in double quotes, but for those in our own clauses of a SELECT."""
+    match statement:
+        case ApproximateSelect():
+            return replace(statement, select_sql=with_quoted_names(statement.select_sql))
+        case EstimateRows(select=select):
+            return replace(statement, select=replace(select, select_sql=with_quoted_names(select.select_sql)))
+        case Explain(statement=ApproximateSelect() | EstimateRows() as inner):
+            named = _with_quoted_names(inner)
+            assert isinstance(named, (ApproximateSelect, EstimateRows)), "the same statement"
+            return replace(statement, statement=named)
+    return parse_statement(with_quoted_names(statement.sql))
+
+
+def _is_exact(statement: Statement) -> bool:
+    return isinstance(statement, Explain) and isinstance(statement.statement, ExactSelect)
 
 
 def is_approximate(text: str) -> bool:

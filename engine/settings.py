@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from numbers import Integral, Real
 from typing import Any
 
 from ..errors import SkimqlError
 from ..optimizer.route import ROUTES
+from ..parser.amounts import MOST_BYTES, BadNumber, byte_count, meant_percent, share, whole
 
 BEHAVIORS = ("do_nothing", "local_omit", "strict", "run_on_full_table", "partial_run_on_base_table")
 PLANNED_METHODS = ("key_sample", "two_level")
 METHODS = ("hash", "convolution", "agms", "skimmed", *PLANNED_METHODS, "distinct", "join_distinct")
-BYTE_UNITS = {"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
 MOST_BUCKETS = 1 << 26
+MOST_ROWS = 1001
 LEAST_BYTES = 1 << 10
 MOST_GROUPS = 100_000
 
@@ -79,16 +81,33 @@ class Settings:
     cache: bool = False
 
     def __post_init__(self) -> None:
-        _require(0 <= self.seed < 1 << 63, "seed", self.seed, "an integer in [0, 2^63)")
-        _require(self.rows is None or 1 <= self.rows <= 1001, "rows", self.rows, "an integer from 1 to 1001")
-        _require(2 <= self.buckets <= MOST_BUCKETS, "buckets", self.buckets, f"2 to {MOST_BUCKETS:,}")
-        _require(0 < self.confidence < 1, "confidence", self.confidence, "between 0 and 1, such as 0.95")
-        _require(self.error is None or self.error > 0, "error", self.error, "above 0, such as 0.05")
-        _require(1 <= self.max_groups <= MOST_GROUPS, "max_groups", self.max_groups, f"1 to {MOST_GROUPS:,}")
-        _require(self.route in ROUTES, "route", self.route, "one of " + ", ".join(ROUTES))
-        _require(self.fold_bytes >= 0, "fold_bytes", self.fold_bytes, "0 or more bytes")
-        _require(self.max_bytes >= LEAST_BYTES, "max_bytes", self.max_bytes, f"{LEAST_BYTES:,} bytes or more")
-        _require(self.behavior in BEHAVIORS, "behavior", self.behavior, "one of " + ", ".join(BEHAVIORS))
+        """Refuse values out of range, wherever they come from."""
+        self._whole("seed", 0, (1 << 63) - 1)
+        if self.rows is not None:
+            self._whole("rows", 1, MOST_ROWS)
+        self._whole("buckets", 2, MOST_BUCKETS)
+        if self.size_bytes is not None:
+            self._whole("size_bytes", 1, MOST_BYTES)
+        self._share("confidence")
+        if self.error is not None:
+            self._share("error")
+        self._whole("max_groups", 1, MOST_GROUPS)
+        self._whole("fold_bytes", 0, MOST_BYTES)
+        self._whole("max_bytes", LEAST_BYTES, MOST_BYTES)
+        _one_of("route", self.route, ROUTES)
+        _one_of("behavior", self.behavior, BEHAVIORS)
+        for name in _SWITCHES:
+            value = getattr(self, name)
+            _require(isinstance(value, bool), name, value)
+
+    def _whole(self, name: str, least: int, most: int) -> None:
+        value = getattr(self, name)
+        plain = isinstance(value, Integral) and not isinstance(value, bool)
+        _require(plain and least <= value <= most, name, value)
+
+    def _share(self, name: str) -> None:
+        value = getattr(self, name)
+        _require(isinstance(value, Real) and not isinstance(value, bool) and 0 < value < 1, name, value)
 
     @property
     def by_hand(self) -> bool:
@@ -110,7 +129,7 @@ class Settings:
             if name not in known:
                 near = difflib.get_close_matches(name, known, 1)
                 raise BadSetting(
-                    f"there is no setting {name}",
+                    f"there is no setting {_shown(name)}",
                     hint=f"{near[0]}" if near else "one of " + ", ".join(known),
                 )
             changes[name] = _read(name, text)
@@ -120,31 +139,58 @@ class Settings:
 def _read(name: str, text: str) -> Any:
     stripped = text.strip()
     try:
-        if name in ("seed", "rows", "buckets", "size_bytes", "max_groups"):
-            return int(stripped.replace(",", "").replace("_", ""))
+        if name == "seed":
+            return whole(stripped)
+        if name in ("rows", "buckets", "max_groups"):
+            return whole(stripped, 1)
+        if name == "size_bytes":
+            return byte_count(stripped)
         if name in ("fold_bytes", "max_bytes"):
-            return _bytes(stripped)
+            return byte_count(stripped, 0)
         if name in ("confidence", "error"):
             if name == "error" and stripped.lower() in ("", "none"):
                 return None
-            return float(stripped[:-1]) / 100 if stripped.endswith("%") else float(stripped)
-    except ValueError as fault:
-        raise BadSetting(f"{name} = {text} is not a number") from fault
-    if name in ("bounds", "sparse", "cache"):
-        _require(stripped.lower() in ("all", "none", "true", "false"), name, text, "true or false")
+            return share(stripped)
+    except BadNumber as fault:
+        meant = meant_percent(stripped) if name in ("confidence", "error") else ""
+        hint = f"{name} = {meant}" if meant else f"{name} takes {_WANTED[name]}"
+        raise BadSetting(f"{name} = {_shown(stripped)} {fault}", hint=hint) from fault
+    if name in _SWITCHES:
+        _require(stripped.lower() in ("all", "none", "true", "false"), name, text)
         return stripped.lower() in ("all", "true")
     return stripped.lower()
 
 
-def _bytes(text: str) -> int:
-    """A number of bytes, as ``8388608`` or ``8 MB``; ValueError if it is none."""
-    digits = text.rstrip("bBkKmMgG ")
-    unit = text[len(digits) :].strip().lower()
-    if unit not in BYTE_UNITS:
-        raise ValueError(text)
-    return int(float(digits.replace(",", "").replace("_", "")) * BYTE_UNITS[unit])
+_SWITCHES = ("bounds", "sparse", "cache")
+_WANTED = {
+    "seed": "an integer in [0, 2^63)",
+    "rows": f"an integer from 1 to {MOST_ROWS:,}",
+    "buckets": f"2 to {MOST_BUCKETS:,}",
+    "size_bytes": "a size, such as 64 KB",
+    "confidence": "a share between 0 and 1, such as 95% or 0.95",
+    "error": "a share between 0 and 1, such as 5% or 0.05, or none",
+    "max_groups": f"1 to {MOST_GROUPS:,}",
+    "fold_bytes": "0 or more bytes, such as 8 MB",
+    "max_bytes": f"{LEAST_BYTES:,} bytes or more, such as 256 MB",
+    **dict.fromkeys(_SWITCHES, "true or false"),
+}
+_MOST_SHOWN = 40
 
 
-def _require(holds: bool, name: str, value: object, wanted: str) -> None:
+def _require(holds: bool, name: str, value: object) -> None:
     if not holds:
-        raise BadSetting(f"{name} = {value} is out of range", hint=f"{name} takes {wanted}")
+        raise BadSetting(
+            f"{name} = {_shown(str(value))} is out of range", hint=f"{name} takes {_WANTED[name]}"
+        )
+
+
+def _one_of(name: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        near = difflib.get_close_matches(str(value), known, 1)
+        rest = ", ".join(k for k in known if k not in near)
+        hint = f"{near[0]}, or another of {rest}" if near else f"one of {rest}"
+        raise BadSetting(f"there is no {name} {_shown(str(value))}", hint=hint)
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "..."

@@ -17,11 +17,11 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from ..errors import EnvironmentFault
+from ..errors import DataError, EnvironmentFault, SkimqlError
 from .catalog.disk import create
 from .scratch import end_first, scratch_folder
 
@@ -205,6 +205,28 @@ exec {shlex.quote(str(real))} "$@"
         with contextlib.suppress(FileExistsError):
             create(wrapper, script.encode(), 0o777)
     return wrapper
+
+
+def explained(fault: Exception, sql: str) -> SkimqlError | None:
+    """What a fault of Spark's means for a statement, as an error of ours; None of other faults."""
+    if isinstance(fault, (Py4JNetworkError, ConnectionError)):
+        return EnvironmentFault(
+            "Spark's JVM does not answer any more",
+            "SKIMQL_SPARK_GONE",
+            sql,
+            hint="a new Spark session; more memory",
+        )
+    if not isinstance(fault, SPARK_FAULTS):
+        return None
+    said = first_line(fault)
+    for words, hint in (
+        ("OutOfMemoryError", "a larger spark.driver.memory or spark.executor.memory"),
+        ("Java heap space", "a larger spark.driver.memory or spark.executor.memory"),
+        ("No space left on device", "room in Spark's temporary folder, spark.local.dir"),
+    ):
+        if words in str(fault):
+            return EnvironmentFault(f"Spark failed: {said}", "SKIMQL_SPARK_FAILED", sql, hint=hint)
+    return DataError(f"Spark failed: {said}", "SKIMQL_SPARK_FAILED", sql)
 
 
 def first_line(fault: BaseException) -> str:

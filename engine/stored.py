@@ -28,7 +28,7 @@ from .catalog.catalog import Catalog
 from .catalog.file import StoredSketch, decode, encode
 from .catalog.form import Eaten, Head, Measure
 from .catalog.secrets import redacted
-from .eaten import appended_elsewhere, eaten, refuse_twice
+from .eaten import appended_elsewhere, eaten, eaten_table, refuse_twice
 from .making import (
     OneFrame,
     both,
@@ -119,7 +119,8 @@ class Keeper:
                 raise taken_name(statement.sql, statement.name, f"CREATE OR REPLACE SKETCH {name} ...")
         definition = resolve_sketch(statement, self.session.tables)
         settings = _settings(statement, self.session.settings)
-        refuse_unstable(statement.sql, (definition.filter, definition.weight, *definition.keys))
+        expressions = (definition.filter, definition.weight, *definition.keys)
+        refuse_unstable(statement.sql, expressions, self.session.memory.own_functions)
         assert settings.rows is not None, "sized"
         made = now()
         draft = Head(
@@ -149,7 +150,7 @@ class Keeper:
         )
         frame = self.session.tables.frame(draft.table)
         head = typed(draft, self.session.tables, self.session.memory.circumstances(), statement.sql)
-        helping = eaten(self._source_of(draft.table), True, None, frame)
+        helping = eaten_table(self.session.tables, draft.table, frame)
         started = time.perf_counter()
         built = self._built(statement.sql, head, head.table, head.filter, frame)
         sketch = stored(replace(head, eaten=(helping,)), built)
@@ -167,11 +168,13 @@ class Keeper:
         old, before = self._loaded(head.name), self._file_of(head.name)
         head = old.head
         table, frame, condition = self._appended(statement)
-        refuse_unstable(statement.sql, (condition,))
+        refuse_unstable(statement.sql, (condition,), self.session.memory.own_functions)
         place = _place(statement.path or statement.table[-1])
         _refuse_other_types(head, schema_of(table, frame), statement.sql, place)
-        source = self._source_of(table) if statement.path is None else statement.path.text
-        helping = eaten(source, statement.path is None, condition, frame)
+        if statement.path is None:
+            helping = eaten_table(self.session.tables, table, frame, condition)
+        else:
+            helping = eaten(statement.path.text, False, condition, frame)
         refuse_twice(head, helping, frame, statement.sql, place)
         started = time.perf_counter()
         new = self._built(statement.sql, head, table, both(head.filter, condition), frame)
@@ -209,7 +212,7 @@ class Keeper:
     def _rebuilt(self, head: Head, frame: DataFrame, sql: str) -> StoredSketch:
         """The sketch built anew on its whole table, and on what was appended from elsewhere."""
         fresh = typed(head, self.session.tables, self.session.memory.circumstances(), sql)
-        helpings = [eaten(self._source_of(head.table), True, None, frame)]
+        helpings = [eaten_table(self.session.tables, head.table, frame)]
         built = self._built(sql, fresh, head.table, fresh.filter, frame)
         for earlier in appended_elsewhere(head, helpings[0]):
             source = self._frame_at(earlier)
@@ -262,7 +265,7 @@ class Keeper:
     ) -> tuple[Built, ...]:
         synopses = synopses_of(head, table, condition)
         frames = OneFrame(table, frame)
-        return build_synopses(self.session.spark, sql, head.seed, synopses, frames, self.session.listener)
+        return build_synopses(self.session.own_spark, sql, head.seed, synopses, frames, self.session.listener)
 
     def _appended(self, statement: AppendSketch) -> tuple[str, DataFrame, str | None]:
         """What APPEND reads: a name for it, its DataFrame, and the condition on it."""
@@ -280,9 +283,6 @@ class Keeper:
         if earlier.is_table:
             return self.session.tables.frame(earlier.source)
         return self.session.tables.read(_APPENDED, earlier.source, {})
-
-    def _source_of(self, table: str) -> str:
-        return self.session.tables.known(table).source or table
 
 
 def find_head(catalog: Catalog, sql: str, name: Part) -> Head:

@@ -8,18 +8,25 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from ..errors import DataError
 from ..parser.join_graph import Column, TableSchema
+from ..parser.lexing import identifiers
 from .catalog.catalog import Catalog
+from .catalog.folder import local_path
 from .catalog.manifest import KnownTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from .isolation import Place, Places
+    from .source_state import Sources
 
 FORMATS = {
     ".parquet": "parquet",
@@ -32,8 +39,18 @@ FORMATS = {
 COMPRESSIONS = {".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate"}
 
 
-# Spark's tables by mapping and name, as the running query has found them; see `Tables.looked_up_once`.
-_LOOKED_UP: ContextVar[dict[tuple[int, str], DataFrame] | None] = ContextVar("tables looked up", default=None)
+@dataclass
+class _Running:
+    """A statement that runs: its text, where it works, and what it has found of tables."""
+
+    text: str
+    place: Place | None = None
+    found: dict[str, DataFrame] = field(default_factory=dict)
+    sources: dict[str, Sources] = field(default_factory=dict)
+
+
+# The running statement of each mapping, by the identity of that; see `Tables.statement`.
+_RUNNING: ContextVar[Mapping[int, _Running]] = ContextVar("running statements", default=MappingProxyType({}))
 
 
 class Frames(Protocol):
@@ -47,8 +64,9 @@ class Frames(Protocol):
 class Tables(Mapping[str, TableSchema]):
     """Tables by name, ignoring case: what was registered, what the catalog remembers, what Spark's own catalog knows.
 
-    A mapping name -> `TableSchema` for the parser; `frame(name)` gives the DataFrame to the engine. Each
-    registered table is also a temporary view, so that exact queries see the same names.
+    A mapping name -> `TableSchema` for the parser; `frame(name)` gives the DataFrame to the engine, in a Spark
+    session of ours. There registered tables are temporary views too, for what Spark itself runs: the names of a
+    statement, while it runs.
     """
 
     def __init__(self, spark: Callable[[], SparkSession], catalog: Catalog | None = None) -> None:
@@ -57,6 +75,9 @@ class Tables(Mapping[str, TableSchema]):
         self._frames: dict[str, tuple[str, DataFrame]] = {}
         self._known: dict[str, KnownTable] = {}
         self._origins: dict[str, tuple[str, str]] = {}
+        self._places: Places | None = None
+        # DataFrames that can never change, as they are of no files, with what they are read from.
+        self._constant: dict[str, tuple[DataFrame, Sources]] = {}
 
     @property
     def _spark(self) -> SparkSession:
@@ -83,7 +104,10 @@ class Tables(Mapping[str, TableSchema]):
         """
         if not name.strip():
             raise DataError("a table needs a name", "SKIMQL_BAD_TABLE_NAME")
+        if not _is_frame(source):
+            local_path(str(source))
         frame = source if _is_frame(source) else self.read(name, str(source), options)
+        self._refuse_other_session(name, frame)
         path = (
             None
             if _is_frame(source) or self._is_spark_table(str(source), options)
@@ -93,10 +117,22 @@ class Tables(Mapping[str, TableSchema]):
             self._origins[name.lower()] = ("file", path)
         else:
             self._origins[name.lower()] = ("frame", "") if _is_frame(source) else ("catalog", str(source))
-        frame.createOrReplaceTempView(_quoted(name))
         self._frames[name.lower()] = (name, frame)
         kept = {k: v if isinstance(v, (bool, int, float, str)) else str(v) for k, v in options.items()}
         self._known[name.lower()] = KnownTable(schema_of(name, frame), path, kept, _stamp(path))
+
+    def _refuse_other_session(self, name: str, frame: DataFrame) -> None:
+        """Refuse a DataFrame of a session that reads it by other settings than ours."""
+        from .meaning import late_differences
+
+        names = late_differences(frame, self._spark)
+        if names:
+            raise DataError(
+                f"table {name}: the DataFrame is of another Spark session, and would not mean the same in this one:"
+                f" {', '.join(names)} differ{'s' if len(names) == 1 else ''}",
+                "SKIMQL_OTHER_SESSION",
+                hint="skimql.Session(frame.sparkSession)",
+            )
 
     def origin(self, name: str) -> tuple[str, str]:
         """Where a table's tuples lie: ("file", path), ("catalog", Spark's name), or ("frame", "")."""
@@ -119,10 +155,16 @@ class Tables(Mapping[str, TableSchema]):
     def known(self, name: str) -> KnownTable:
         """What is known of a table that this mapping has."""
         found = self._known.get(name.lower()) or self._catalog.table(name)
-        return found or KnownTable(self[name], None, {})
+        if found is None:
+            return KnownTable(self[name], None, {})
+        if self._named_in_spark(name) is not None:
+            # One that is gone is as it was.
+            with contextlib.suppress(KeyError):
+                return KnownTable(self[name], None, found.options)
+        return found
 
     def frame(self, name: str) -> DataFrame:
-        """The DataFrame behind a name that this mapping has.
+        """The DataFrame behind a name that this mapping has, in the session that `place` gives.
 
         Raises
         ------
@@ -130,6 +172,33 @@ class Tables(Mapping[str, TableSchema]):
             If the catalog remembers a table that cannot be read any more; ``SKIMQL_OPTIONS_WITHHELD`` if that is
             because it does not keep all options.
         """
+        return self.place().moved(self._user_frame(name))
+
+    def sources(self, name: str) -> Sources:
+        """What a table is read from; looked at once in a statement."""
+        from .source_state import sources_of
+
+        running = _RUNNING.get().get(id(self))
+        if running is not None and name in running.sources:
+            return running.sources[name]
+        frame = self._user_frame(name)
+        known, constant = self._constant.get(name.lower(), (None, None))
+        found = constant if constant is not None and known is frame else sources_of(frame)
+        if found.state.complete and not found.files and self.origin(name)[0] == "frame":
+            self._constant[name.lower()] = frame, found
+        if running is not None:
+            running.sources[name] = found
+        return found
+
+    def _named_in_spark(self, name: str) -> str | None:
+        """The name in Spark that a registered table stands for, whatever that is now; None of others."""
+        kind, source = self._origins.get(name.lower(), ("", ""))
+        return source if kind == "catalog" else None
+
+    def _user_frame(self, name: str) -> DataFrame:
+        in_spark = self._named_in_spark(name)
+        if in_spark is not None:
+            return self._from_catalog(in_spark)
         if name.lower() not in self._frames:
             remembered = self._catalog.table(name)
             if remembered is not None:
@@ -139,33 +208,99 @@ class Tables(Mapping[str, TableSchema]):
             self.register(remembered.schema.name, remembered.source, remembered.options)
         return self._frames[name.lower()][1]
 
-    @staticmethod
     @contextlib.contextmanager
-    def looked_up_once() -> Iterator[None]:
-        """Within one query every table of Spark's is looked up once."""
-        token = _LOOKED_UP.set({})
+    def statement(self, text: str) -> Iterator[None]:
+        """Within one statement all is done in one Spark session, and every table of Spark's is looked up once."""
+        token = _RUNNING.set({**_RUNNING.get(), id(self): _Running(text)})
         try:
             yield
         finally:
-            _LOOKED_UP.reset(token)
+            _RUNNING.reset(token)
+
+    def place(self) -> Place:
+        """Where the running statement works: a Spark session of ours that has the tables which its text names.
+
+        Between statements it has none.
+        """
+        running = _RUNNING.get().get(id(self))
+        if running is not None and running.place is not None:
+            return running.place
+        from .isolation import Places
+
+        if self._places is None:
+            self._places = Places(self._start)
+        place = self._places.current()
+        if running is not None:
+            running.place = place
+            self.show(place, running.text)
+        return place
+
+    def forget_place(self) -> None:
+        """The next statement works in a new Spark session, as what Spark has run has changed this one."""
+        if self._places is not None:
+            self._places.forget()
+
+    def named_in(self, text: str) -> list[str]:
+        """The tables that are ours, not Spark's, of which a statement has the names, in lower case."""
+        ours = {*self._frames, *(n for n, t in self._catalog.manifest.tables.items() if t.source is not None)}
+        return sorted(ours & identifiers(text)) if ours else []
+
+    def registered(self) -> list[str]:
+        """The tables that were registered in this session or read in it, as they were spelled."""
+        return [name for name, _ in self._frames.values()]
+
+    def lost(self, names: Iterable[str]) -> DataError | None:
+        """Why one of these tables that the catalog remembers cannot be read; None if all can."""
+        for name in names:
+            try:
+                self._user_frame(name)
+            except DataError as fault:
+                return fault
+            except KeyError:
+                continue
+        return None
+
+    def show(self, place: Place, text: str) -> None:
+        """Make the tables that a statement names known to Spark, by views in a session of ours.
+
+        The user's own views mean what they mean to the user: where a name of ours hides one of theirs, the views
+        that may be made of it are moved as they are.
+        """
+        from .isolation import has_temp_view
+
+        names = self.named_in(text)
+        for name in names:
+            # What cannot be read any more may be the name of something else here, such as a column.
+            with contextlib.suppress(DataError, KeyError):
+                place.show(self.declared_name(name), self._user_frame(name))
+        user = self._spark
+        if place.spark is not user and any(has_temp_view(user, name) for name in place.shown):
+            for name in identifiers(text) - set(names):
+                if has_temp_view(user, name):
+                    place.show(name, self._from_catalog(name))
+
+    def declared_name(self, name: str) -> str:
+        """The name as it was registered, whatever its case here."""
+        return self.known(name).schema.name
 
     def refresh(self, name: str) -> None:
         """Make Spark forget what it has cached of a table that it knows itself: lists of files, data."""
         from .spark import SPARK_FAULTS
 
-        (_LOOKED_UP.get() or {}).pop((id(self), name), None)
-        with contextlib.suppress(*SPARK_FAULTS):
-            self._spark.catalog.refreshTable(_quoted(name))
-
-    def show_spark(self, text: str) -> None:
-        """Make the tables that the catalog remembers known to Spark, those whose names occur in a statement."""
-        low = text.lower()
-        for name, remembered in self._catalog.manifest.tables.items():
-            if remembered.source is not None and name not in self._frames and name in low:
-                self.frame(name)
+        running = _RUNNING.get().get(id(self))
+        if running is not None:
+            running.found.pop(name, None)
+            running.sources.pop(name, None)
+        for spelled in _spellings(self._named_in_spark(name) or name):
+            with contextlib.suppress(*SPARK_FAULTS):
+                self._spark.catalog.refreshTable(spelled)
+                return
 
     def __getitem__(self, name: str) -> TableSchema:
         registered = self._known.get(name.lower())
+        in_spark = self._named_in_spark(name)
+        if registered is not None and in_spark is not None:
+            return schema_of(registered.schema.name, self._from_catalog(in_spark))
         remembered = registered or self._catalog.table(name)
         if remembered is not None:
             return remembered.schema
@@ -175,9 +310,13 @@ class Tables(Mapping[str, TableSchema]):
         yield from (t.schema.name for t in self._known.values())
         others = {n: t.schema.name for n, t in self._catalog.manifest.tables.items() if n not in self._known}
         yield from others.values()
-        for table in self._spark.catalog.listTables():
-            if table.name.lower() not in self._known and table.name.lower() not in others:
-                yield table.name
+        from .spark import SPARK_FAULTS
+
+        # Spark looks at every view to tell its type, and one whose tables are gone may be among them.
+        with contextlib.suppress(*SPARK_FAULTS):
+            for table in self._spark.catalog.listTables():
+                if table.name.lower() not in self._known and table.name.lower() not in others:
+                    yield table.name
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -207,16 +346,16 @@ class Tables(Mapping[str, TableSchema]):
     def _from_catalog(self, name: str) -> DataFrame:
         from .spark import SPARK_FAULTS
 
-        seen = _LOOKED_UP.get()
-        if seen is not None and (id(self), name) in seen:
-            return seen[id(self), name]
-        try:
-            found = self._spark.table(name)
-        except SPARK_FAULTS as fault:
-            raise KeyError(name) from fault
-        if seen is not None:
-            seen[id(self), name] = found
-        return found
+        running = _RUNNING.get().get(id(self))
+        if running is not None and name in running.found:
+            return running.found[name]
+        for spelled in _spellings(name):
+            with contextlib.suppress(*SPARK_FAULTS):
+                found = self._spark.table(spelled)
+                if running is not None:
+                    running.found[name] = found
+                return found
+        raise KeyError(name)
 
     def read(self, name: str, path: str, given: Mapping[str, Any]) -> DataFrame:
         """The DataFrame of a file, folder or Spark table, as `register` reads it; `name` is for messages."""
@@ -251,6 +390,16 @@ class Tables(Mapping[str, TableSchema]):
         except SPARK_FAULTS as fault:
             said = first_line(fault)
             raise DataError(f"table {name}: cannot read {path}: {said}", "SKIMQL_UNREADABLE_FILE") from fault
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """How a name may be meant: as it stands, as one identifier, or a database (or a format) with what is in it."""
+    yield name
+    yield _quoted(name)
+    first, dot, rest = name.partition(".")
+    if dot and first and rest:
+        yield f"{_quoted(first)}.{_quoted(rest)}"
+        yield ".".join(map(_quoted, name.split(".")))
 
 
 def schema_of(name: str, frame: DataFrame) -> TableSchema:

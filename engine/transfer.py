@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ..errors import DataError
 from .catalog import disk
-from .catalog.folder import Folder, LocalFolder, open_folder
+from .catalog.folder import Folder, LocalFolder, local_path, open_folder
 from .catalog.secrets import redacted
 
 
@@ -67,5 +65,5 @@ def _split(path: str) -> tuple[Folder, str]:
         place, mark, options = path.partition("?")
         parent, _, name = place.rpartition("/")
         return open_folder(parent + mark + options), name
-    local = Path(path).expanduser()
+    local = local_path(path)
     return open_folder(local.parent), local.name

@@ -15,7 +15,7 @@ from .answer import Answer
 from .catalog.file import StoredSketch
 from .catalog.form import Head, Measure
 from .catalog.manifest import StoredWorkload
-from .eaten import eaten
+from .eaten import eaten_table
 from .making import now, refuse_unstable, stored, typed
 from .partial import Built, Tally
 from .standing import check_joins, histograms_of, plan_workload_of, workload_json
@@ -53,7 +53,7 @@ class Workloads:
         self._refuse_overwriting(statement)
         check_joins(statement, queries)
         session, settings = self.session, self.session.settings
-        known = gather_all(session.spark, session.tables, queries, session.statistics, session.listener)
+        known = gather_all(session.own_spark, session.tables, queries, session.statistics, session.listener)
         histograms = histograms_of(queries, known)
         standing = plan_workload_of(statement, queries, settings.seed, settings.sparse, histograms)
         relations = list(dict.fromkeys(r for row in known for r in row))
@@ -61,9 +61,10 @@ class Workloads:
         plan = standing.plans[0]
         for s in plan.synopses:
             keys = [k for a in s.attributes for k in a.keys]
-            refuse_unstable(statement.sql, (s.filter, s.weight.expression, *keys))
+            expressions = (s.filter, s.weight.expression, *keys)
+            refuse_unstable(statement.sql, expressions, self.session.memory.own_functions)
         started = time.perf_counter()
-        built = build(self.session.spark, plan, self.session.tables, self.session.listener)
+        built = build(self.session.own_spark, plan, self.session.tables, self.session.listener)
         sketches = [
             self._stored(statement, number, synopsis, plan.seed, one)
             for number, (synopsis, one) in enumerate(zip(plan.synopses, built, strict=True))
@@ -97,7 +98,7 @@ class Workloads:
         text, gathered = workload.plans["stages"], workload.plans.get("gathered_at")
         if gathered is not None:
             text += f"\nthe statistics are {max(time.time() - gathered, 0.0):,.0f} s old"
-        return Answer(("plan",), ((printable(text),),), exact=True)
+        return Answer(("plan",), ((printable(text),),), exact=True, is_text=True)
 
     def _refuse_overwriting(self, statement: CreateSketches) -> None:
         """Refuse a name whose sketches would take those of others; how many there will be is not known yet."""
@@ -143,6 +144,5 @@ class Workloads:
             cell=synopsis.cell,
         )
         head = typed(draft, tables, self.session.memory.circumstances(), statement.sql, compared=True)
-        source = tables.known(synopsis.table).source or synopsis.table
-        helping = eaten(source, True, None, tables.frame(synopsis.table))
+        helping = eaten_table(tables, synopsis.table, tables.frame(synopsis.table))
         return stored(replace(head, eaten=(helping,)), (built,))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ..sketches.ranking import rounded
 from .cost import Cost
 from .messages import Residual
 from .objective import Objective
@@ -100,9 +101,14 @@ def rank(candidate: Candidate, objective: Objective) -> tuple[float, ...]:
     """What is least for the candidate to take."""
     width = candidate.half_width(objective.confidence)
     if objective.size_bytes is not None:
-        return (candidate.error, width, candidate.cost.seconds, candidate.nbytes)
+        return _rounded(candidate.error, width, candidate.cost.seconds, candidate.nbytes)
     # Predicted costs that differ by less than a tenth are the same: then the smaller state decides.
-    return (round(math.log(max(candidate.cost.seconds, 1e-9)), 1), candidate.nbytes, width)
+    return _rounded(round(math.log(max(candidate.cost.seconds, 1e-9)), 1), candidate.nbytes, width)
+
+
+def _rounded(*figures: float) -> tuple[float, ...]:
+    """Figures that rounding alone may tell apart are equal, and the next one decides."""
+    return tuple(rounded(figures).tolist())
 
 
 def unwanted(method: str, objective: Objective) -> str:

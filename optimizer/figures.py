@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from ..sketches.ranking import by_weight, rounded
 from .cells import KeyCells, key_cells
 from .messages import Fold, JoinTree
 from .relation import Attribute, Relation
@@ -160,7 +161,7 @@ class Figures:
             heavy = parts.cells.heavy
             keys, inverse = np.unique(parts.cells.keys[heavy], return_inverse=True)
             squares = np.bincount(inverse, (parts.cells.counts * parts.squares)[heavy], keys.size)
-            order = np.argsort(-squares, kind="stable")
+            order = by_weight(rounded(squares))
             self._dense_order[joined] = keys[order[squares[order] > 0.0]]
         return self._dense_order[joined]
 

@@ -19,6 +19,7 @@ from math import prod
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..sketches.ranking import least, rounded
 from .statistics import Floats, JoinStatistics, Keys, overlap, second_moment, shrinkage
 
 LEAST_GAIN = 1.2  # below this predicted gain, histograms err more than partitioning wins
@@ -44,7 +45,7 @@ def binary_parts(first: ArrayLike, second: ArrayLike) -> Parts:
     order = _by_ratio(squares)
     sums = np.concatenate((np.zeros((2, 1)), np.cumsum(squares[:, order], axis=1)), axis=1)
     objective = np.sqrt(sums.prod(axis=0)) + np.sqrt((sums[:, -1:] - sums).clip(0).prod(axis=0))
-    split = int(np.argmin(objective))
+    split = least(objective)
     labels = np.zeros(squares.shape[1], dtype=np.int64)
     if 0 < split < len(order):
         labels[order[split:]] = 1
@@ -94,7 +95,7 @@ def _all_parts(first: ArrayLike, second: ArrayLike, most: int) -> list[Parts]:
         best[0, u] = last[0]
         if most > 1:
             total = best[:-1, :u] + last
-            cut[1:, u] = np.argmin(total, axis=1)
+            cut[1:, u] = np.argmin(rounded(total), axis=1)
             best[1:, u] = np.take_along_axis(total, cut[1:, u, None], axis=1)[:, 0]
     return [_trace(order, squares.shape[1], cut, v, float(best[v, size])) for v in range(most)]
 
@@ -123,7 +124,7 @@ def _by_ratio(squares: Floats) -> Keys:
     present = np.flatnonzero(squares.any(axis=0))
     with np.errstate(divide="ignore", over="ignore"):
         ratio = squares[0, present] / squares[1, present]
-    return present[np.argsort(ratio, kind="stable")]
+    return present[np.argsort(rounded(ratio), kind="stable")]
 
 
 def divide_parts(objectives: Sequence[Sequence[float]], most: int) -> tuple[int, ...]:

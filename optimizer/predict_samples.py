@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..sketches.ranking import least_of, rounded
 from ..sketches.two_level_plan import ENTRY_BYTES, TOTAL_BYTES, split_by_itself
 from .figures import Figures
 from .messages import Residual
@@ -152,7 +153,7 @@ def two_level_joint(figures: Figures, budget_bytes: float) -> SamplePlan:
         unseen = figures.largest_unseen(0, dense)
         predicted = Predicted(figures.total, variance, unseen / min(p))
         found.append((predicted, dense, left, min(p), unseen))
-    predicted, dense, left, probability, unseen = min(found, key=lambda f: f[0].half_width(0.95))
+    predicted, dense, left, probability, unseen = least_of(found, lambda f: f[0].half_width(0.95))
     used = sum(min(each, ENTRY_BYTES * figures.attribute(v, 0).distinct + TOTAL_BYTES) for v in range(tables))
     dense = np.sort(dense)
     largest = tuple(_heaviest_but(figures, v, dense) for v in range(tables))
@@ -203,7 +204,7 @@ def sampled_messages(figures: Figures, residual: Residual, joined: int, budget_b
         raise ValueError(
             f"{budget_bytes:,.0f} bytes hold no key of class {figures.tree.classes[joined].name}"
         )
-    predicted, dense, left, probability, unseen, held = min(found, key=lambda f: f[0].half_width(0.95))
+    predicted, dense, left, probability, unseen, held = least_of(found, lambda f: f[0].half_width(0.95))
     bounds = _bounds(figures, residual, joined, dense)
     return SamplePlan(joined, (np.sort(dense),), (left,), bounds, unseen, probability, held, predicted, steps)
 
@@ -228,7 +229,11 @@ def scan_steps(figures: Figures, residual: Residual, joined: int) -> tuple[Step,
     def by_size(vertices: Sequence[int], shared: int) -> list[int]:
         return sorted(
             vertices,
-            key=lambda v: (len(residual.classes_of(v)) > 1, figures.attribute(v, shared).distinct, v),
+            key=lambda v: (
+                len(residual.classes_of(v)) > 1,
+                float(rounded(figures.attribute(v, shared).distinct)),
+                v,
+            ),
         )
 
     def behind(vertex: int, shared: int) -> list[Step]:
@@ -240,7 +245,7 @@ def scan_steps(figures: Figures, residual: Residual, joined: int) -> tuple[Step,
         return steps
 
     members = residual.members(joined)
-    first = min(members, key=lambda v: (figures.attribute(v, joined).distinct, v))
+    first = min(members, key=lambda v: (float(rounded(figures.attribute(v, joined).distinct)), v))
     steps = [Step(first, joined), *behind(first, joined)]
     for v in by_size([v for v in members if v != first], joined):
         steps += [Step(v, joined), *behind(v, joined)]
@@ -256,7 +261,7 @@ class _State:
         self.first = steps[0].vertex
         self.order = figures.dense_order(joined)
         places = np.full(self.contributions.cells.counts.size, self.order.size)
-        by_key = np.argsort(self.order)
+        by_key = np.argsort(self.order, kind="stable")
         at = np.searchsorted(self.order[by_key], self.contributions.cells.keys)
         found = at < self.order.size
         found[found] = self.order[by_key][at[found]] == self.contributions.cells.keys[found]

@@ -12,6 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from ..sketches.ranking import by_weight, rounded
 from .cells import KeyCells
 from .figures import Figures
 from .messages import Residual
@@ -49,7 +50,7 @@ def _median_variance(f: Floats, g: Floats, counts: Floats, rows: int, buckets: i
     if not f2 or not g2:
         return 0.0
     weight = np.maximum(f**2 / f2, g**2 / g2)
-    order = np.argsort(-weight, kind="stable")
+    order = by_weight(rounded(weight))
     copies = np.maximum(np.rint(counts[order]), 1.0)
     enough = int(np.searchsorted(np.cumsum(copies), SIMULATED_KEYS)) + 1
     chosen = order[:enough]

@@ -40,7 +40,7 @@ def read_aggregate(node: exp.Expr, name: str, scope: Scope) -> Aggregate:
     else:
         raise _unsupported(inner, scope)
     if condition is not None:
-        branches = guarded(branches, guard(condition, scope, holds=True))
+        branches = guarded(branches, guard(condition, scope))
     presence = presence_terms(branches)
     if isinstance(inner, exp.Count):
         return Aggregate("count", name, presence, presence, span)
@@ -71,6 +71,7 @@ def _distinct(node: exp.Expr, condition: exp.Expr | None, name: str, span: Span,
         function = type(node).__name__.upper()
         message = f"{function}(DISTINCT ...) cannot be estimated; COUNT(DISTINCT ...) can"
         raise scope.fault(message, "SKIMQL_DISTINCT", node, EXACT)
+    only = None if condition is None else guard(condition, scope)
     factors = []
     for column in node.this.expressions:
         fragment = scope.fragment(column.unnest())
@@ -79,12 +80,13 @@ def _distinct(node: exp.Expr, condition: exp.Expr | None, name: str, span: Span,
             raise scope.fault(
                 message, "SKIMQL_CROSS_EXPRESSION", column, f"COUNT(DISTINCT a.x, b.y), or {EXACT}"
             )
-        factors.append(Factor(next(iter(fragment.vertices), 0), fragment.sql))
-    if condition is not None:
-        test = guard(condition, scope, holds=True)
-        ((vertex, fragment),) = test.parts
+        vertex = next(iter(fragment.vertices), 0)
+        # A column is there anyway; what is computed may fail where the condition does not hold.
+        shielded = only is not None and only.vertex == vertex and fragment.column is None
+        factors.append(Factor(vertex, only.around(fragment.sql) if only and shielded else fragment.sql))
+    if only is not None:
         # Where the condition fails the marker is NULL, and such a tuple is not counted.
-        factors.append(Factor(max(vertex, 0), fragment.sql))
+        factors.append(Factor(max(only.vertex, 0), only.around("1")))
     return Aggregate("count_distinct", name, (), (), span, tuple(factors))
 
 

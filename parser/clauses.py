@@ -10,13 +10,13 @@ from lark import Token, Tree
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from ..errors import ParseError, UnsupportedQuery
+from .amounts import BadNumber, byte_count, meant_percent, share, whole
 from .join_graph import Accuracy, Span
 from .lexing import blank, end_of, grammar, plain_value, start_of, tokens_of, unquote
 from .syntax import (
     BEHAVIORS,
     FORMATS,
     METHODS,
-    UNITS,
     ApproximateSelect,
     EstimateRows,
     ExactSelect,
@@ -271,11 +271,14 @@ class Clauses:
     def _fraction(self, amount: Tree[Token], what: str, hint: str) -> float:
         """A share between 0 and 1, written 5% or 0.05."""
         tokens = list(tokens_of(amount))
-        value = float(tokens[0].value) / (100 if len(tokens) == 2 else 1)
-        if not 0 < value < 1:
+        text = "".join(t.value for t in tokens)
+        try:
+            return share(text)
+        except BadNumber as fault:
+            meant = meant_percent(text)
+            clause = hint.rsplit(" ", 1)[0]
             span = Span(start_of(tokens[0]), end_of(tokens[-1]))
-            raise self._fault(f"{what} must lie between 0 and 1 (0% and 100%)", span, hint)
-        return value
+            raise self._fault(f"{what} {fault}", span, f"{clause} {meant}" if meant else hint) from fault
 
     def _behavior(self, clause: Tree[Token], tokens: list[Token]) -> None:
         self.behavior = self._choice(tokens[1], unquote(tokens[1].value), BEHAVIORS, "behavior")
@@ -306,16 +309,23 @@ class Clauses:
             self.options[name.value.lower()] = plain_value(value)
 
     def _size(self, clause: Tree[Token], tokens: list[Token]) -> None:
-        amount = tokens[0].value.split(None, 1)[1]
-        digits = amount.rstrip("kmgtibKMGTIB ")
-        self.size_bytes = int(float(digits) * 1024 ** UNITS[amount[len(digits) :].strip().upper()[:1]])
-        if self.size_bytes < 1:
-            span = Span(start_of(tokens[0]), end_of(tokens[0]))
-            raise self._fault("the size must be at least one byte", span, "SIZE 64 KB")
+        self.size_bytes = self.read_size(
+            tokens[0].value.split(None, 1)[1], Span(start_of(tokens[0]), end_of(tokens[0]))
+        )
+
+    def read_size(self, text: str, span: Span) -> int:
+        """The bytes of a SIZE."""
+        try:
+            return byte_count(text)
+        except BadNumber as fault:
+            raise self._fault(f"the size {fault}", span, "SIZE 64 KB") from fault
 
     def _seed(self, clause: Tree[Token], tokens: list[Token]) -> None:
         number = tokens[1]
-        if not number.value.isdigit() or int(number.value) >= 2**63:
+        try:
+            self.seed = whole(number.value)
+        except BadNumber as fault:
             span = Span(start_of(number), end_of(number))
-            raise self._fault("the seed must be a whole number below 2^63", span, "SEED 7")
-        self.seed = int(number.value)
+            raise self._fault(
+                f"the seed must be a whole number below 2^63: it {fault}", span, "SEED 7"
+            ) from fault

@@ -8,11 +8,11 @@ from lark import Token, Tree
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from ..errors import ParseError
+from .amounts import MOST_PARTITIONS, BadNumber, whole
 from .clauses import Clauses
 from .join_graph import Accuracy, Span
 from .lexing import end_of, grammar, start_of, tokens_of, unquote
 from .syntax import (
-    UNITS,
     AppendSketch,
     Command,
     ControlQuery,
@@ -179,11 +179,7 @@ class _Reader:
         if clause is None:
             return None
         tokens = list(tokens_of(clause))
-        unit = tokens[2].value.upper().rstrip("B").rstrip("I") if len(tokens) == 3 else ""
-        size = float(tokens[1].value) * 1024 ** UNITS[unit]
-        if size < 1:
-            raise self.fault("the size must be at least one byte", self.part(clause).span, "SIZE 64 KB")
-        return int(size)
+        return self.clauses.read_size(" ".join(t.value for t in tokens[1:]), self.part(clause).span)
 
     def accuracy(self) -> Accuracy:
         clause = self.clause("error_within")
@@ -243,12 +239,12 @@ def _create_sketches(reader: _Reader) -> CreateSketches:
     partitions = 1
     if partition is not None:
         count = list(tokens_of(partition))[1]
-        if not count.value.isdigit() or int(count.value) < 1:
+        try:
+            partitions = whole(count.value, 1, MOST_PARTITIONS)
+        except BadNumber as fault:
             span = Span(start_of(count), end_of(count))
-            raise reader.fault(
-                "the number of partitions must be a whole number from 1", span, "PARTITION INTO 4"
-            )
-        partitions = int(count.value)
+            message = f"the number of partitions must be a whole number from 1: it {fault}"
+            raise reader.fault(message, span, "PARTITION INTO 4") from fault
     queries = tuple(reader.part(q) for tree in reader.trees("queries") for q in tree.find_data("query_sql"))
     ordered = tuple(sorted(queries, key=lambda q: q.span.start))
     return CreateSketches(

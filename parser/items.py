@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from sqlglot import exp
 
 from ..errors import SkimqlError, UnknownName
 from .aggregates import default_name, holds_aggregate, is_aggregate, not_aggregated, read_aggregate
+from .amounts import MOST_ROWS_SHOWN, BadNumber, whole
 from .expressions import BOUNDS, Aggregated, Constant, Expression, Grouped, Operation, has_aggregate
 from .fragment import Fragment
 from .join_graph import Aggregate, Feature, Group, Item, Order, Span
 from .relations import Join
+from .result_types import type_of
 from .scope import EXACT, Scope, columns_of
 
 _BINARY: dict[type[exp.Expr], str] = {
@@ -31,7 +34,7 @@ _BINARY: dict[type[exp.Expr], str] = {
 }
 
 
-@dataclass(slots=True)
+@dataclass
 class Results:
     """Reads what a SELECT shows; aggregates and features are collected on the way."""
 
@@ -47,6 +50,7 @@ class Results:
     limit: int | None = None
     offset: int = 0
     features: list[Feature] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)
 
     def read(self) -> None:
         """Everything, in the order in which its parts need one another.
@@ -107,12 +111,17 @@ class Results:
         return node.this if isinstance(node, exp.Alias) else node
 
     def _ordinal(self, node: exp.Literal) -> exp.Expr:
-        items = self.select.expressions
-        if not node.name.isdigit() or not 1 <= int(node.name) <= len(items):
-            message = f"there is no item {node.name} in the SELECT list"
-            raise self.scope.fault(message, "SKIMQL_ORDINAL", node, f"1 to {len(items)}", UnknownName)
-        item = items[int(node.name) - 1]
+        item = self.select.expressions[self._ordinal_index(node)]
         return item.this if isinstance(item, exp.Alias) else item  # type: ignore[no-any-return]
+
+    def _ordinal_index(self, node: exp.Literal) -> int:
+        """The place in the SELECT list, from 0, that a number in GROUP BY or ORDER BY means."""
+        most = len(self.select.expressions)
+        try:
+            return whole(node.name, 1, most) - 1
+        except BadNumber as fault:
+            message = f"there is no item {node.name} in the SELECT list"
+            raise self.scope.fault(message, "SKIMQL_ORDINAL", node, f"1 to {most}", UnknownName) from fault
 
     def _add_group(self, node: exp.Expr, written: exp.Expr) -> None:
         fragment = self.scope.fragment(node)
@@ -127,7 +136,7 @@ class Results:
 
     def _read_item(self, item: exp.Expr) -> None:
         inner = item.this if isinstance(item, exp.Alias) else item
-        name = self._free(item.alias if isinstance(item, exp.Alias) else default_name(inner, self.scope))
+        name = self._free(self._name(item))
         bare = inner.unnest()
         if is_aggregate(bare):
             value: Expression = Aggregated(len(self.aggregates))
@@ -136,14 +145,23 @@ class Results:
             value = self._value(inner)
             if has_aggregate(value):
                 self._feature("expression over aggregates", inner)
-        self.items.append(Item(name, value, self.scope.span_of(item)))
+        self.items.append(Item(name, value, self.scope.span_of(item), type_of(inner, self.scope)))
+
+    def _name(self, item: exp.Expr) -> str:
+        """The name that an item gives itself, or has by its text."""
+        return item.alias if isinstance(item, exp.Alias) else default_name(item, self.scope)
+
+    @cached_property
+    def _given(self) -> set[str]:
+        """The names of all items as they stand."""
+        return {self._name(item).lower() for item in self.select.expressions}
 
     def _free(self, name: str) -> str:
         """The name, numbered if an earlier item has it: result columns are looked up by name."""
-        taken = {i.name.lower() for i in self.items}
         free, number = name, 2
-        while free.lower() in taken:
+        while free.lower() in self.taken or (number > 2 and free.lower() in self._given):
             free, number = f"{name}_{number}", number + 1
+        self.taken.add(free.lower())
         return free
 
     def _add_aggregate(self, aggregate: Aggregate) -> None:
@@ -265,8 +283,7 @@ class Results:
         for key in order.expressions:
             node = key.this
             if isinstance(node, exp.Literal) and not node.is_string:
-                self._ordinal(node)
-                value = self.items[int(node.name) - 1].expression
+                value = self.items[self._ordinal_index(node)].expression
             else:
                 value = self._value(node, aliases=True)
             descending, nulls_first = bool(key.args.get("desc")), bool(key.args.get("nulls_first"))
@@ -280,16 +297,24 @@ class Results:
             number = clause.expression
             if isinstance(number, exp.Column) and number.name.lower() == "all":
                 continue
-            if not isinstance(number, exp.Literal) or not number.name.isdigit():
-                message = f"{key.upper()} must be a whole number"
-                raise self.scope.fault(message, "SKIMQL_LIMIT", clause, f"{key.upper()} 10")
-            if self.groups or (int(number.name) == 0) == (key == "limit"):
+            count = self._row_count(key, clause, number)
+            if self.groups or (count == 0) == (key == "limit"):
                 # Without groups there is one row: LIMIT 10 and OFFSET 0 keep it.
                 self._feature(key.upper(), clause)
             if key == "limit":
-                self.limit = int(number.name)
+                self.limit = count
             else:
-                self.offset = int(number.name)
+                self.offset = count
+
+    def _row_count(self, key: str, clause: exp.Expr, number: exp.Expr) -> int:
+        why = ""
+        if isinstance(number, exp.Literal) and not number.is_string:
+            try:
+                return whole(number.name, 0, MOST_ROWS_SHOWN)
+            except BadNumber as fault:
+                why = f"; this {fault}"
+        message = f"{key.upper()} must be a whole number{why}"
+        raise self.scope.fault(message, "SKIMQL_LIMIT", clause, f"write the number, or {EXACT}")
 
 
 def _same(one: str, other: str) -> bool:
@@ -307,4 +332,4 @@ def _literal(node: exp.Expr) -> int | float | str | bool | None:
         return bool(node.this)
     if node.is_string:
         return node.name
-    return int(node.name) if node.name.isdigit() else float(node.name)
+    return int(node.name) if node.name.isascii() and node.name.isdigit() else float(node.name)

@@ -233,11 +233,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A column of the result: its name, and what it is of aggregates and group columns."""
+    """A column of the result: its name, and what it is of aggregates and group columns.
+
+    `type` is its Spark type (``simpleString`` form), or None where only Spark knows it.
+    """
 
     name: str
     expression: Expression
     span: Span
+    type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

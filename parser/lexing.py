@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 
 from lark import Lark, Token, Tree
 
 from .join_graph import Span
+
+# What may hide a word, then a word. Text in double quotes is a name where Spark is told so.
+_PIECE = re.compile(
+    r"""--[^\n]*|/\*.*?\*/|'((?:[^'\\]|\\.|'')*)'|"((?:[^"\\]|\\.|"")*)"|`((?:[^`]|``)+)`|(\w+)""", re.DOTALL
+)
+# With one of these words the name of a table may stand in a text.
+_NAMES_BY_TEXT = re.compile(r"\b(?:identifier|execute)\b", re.IGNORECASE)
+
+
+def identifiers(sql: str) -> frozenset[str]:
+    """What may be a name in a statement, in lower case: words, and what stands in backticks or double quotes."""
+    found: set[str] = set()
+    by_text = _NAMES_BY_TEXT.search(sql) is not None
+    for text, double, quoted, word in _PIECE.findall(sql):
+        found |= {word, double, quoted.replace("``", "`")}
+        if by_text:
+            found |= {*re.findall(r"\w+", text), *re.findall(r"\w+", double)}
+    return frozenset(name.lower() for name in found if name)
+
+
+def with_quoted_names(sql: str) -> str:
+    """The text with backticks for the double quotes that stand around names, where Spark reads those so."""
+
+    def piece(found: re.Match[str]) -> str:
+        text = found.group()
+        if not text.startswith('"'):
+            return text
+        return "`" + text[1:-1].replace('""', '"').replace("`", "``") + "`"
+
+    return _PIECE.sub(piece, sql)
 
 
 @cache
@@ -48,8 +79,8 @@ def plain_value(value: Tree[Token]) -> str:
     tokens = list(tokens_of(value))
     if tokens[0].type == "TEXT":
         return unquote(tokens[0].value)
-    separator = "" if tokens[0].type == "SIGN" else " "
-    return separator.join(t.value for t in tokens)
+    sign = tokens[0].value if tokens[0].type == "SIGN" else ""
+    return sign + " ".join(t.value for t in tokens[1 if sign else 0 :])
 
 
 def unquote(literal: str) -> str:

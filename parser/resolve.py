@@ -158,7 +158,7 @@ def _set_query(query: Query, select: exp.Select, subquery: exp.Subquery, outside
         query,
         aggregates=(aggregate,),
         graph=JoinGraph(vertices_of(join, conditions), ()),
-        items=(Item(aggregate.name, Aggregated(0), aggregate.span),),
+        items=(Item(aggregate.name, Aggregated(0), aggregate.span, "bigint"),),
         sets=sets,
         features=(Feature("set expression", outside.span_of(subquery)),),
     )
@@ -199,7 +199,7 @@ def _row_query(statement: EstimateRows, join: Join, ansi: bool) -> Query:
         select.options,
         select.seed,
         built.warnings,
-        (Item("rows", Aggregated(0), span),),
+        (Item("rows", Aggregated(0), span, "bigint"),),
         empty=conditions.empty,
         features=built.features,
     )

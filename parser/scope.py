@@ -160,7 +160,7 @@ class Scope:
     def table(self, name: str) -> TableSchema | None:
         """A table of the schema, whatever the case of its name."""
         found = self.schema.get(name) or self.schema.get(name.lower())
-        return found or next((t for k, t in self.schema.items() if k.lower() == name.lower()), None)
+        return found or next((self.schema.get(k) for k in self.schema if k.lower() == name.lower()), None)
 
     def find(self, name: str, relations: list[Relation] | None = None) -> list[tuple[Relation, Output]]:
         """Every column of that name, in order."""
@@ -234,6 +234,10 @@ class Scope:
         """
         self._refuse_parts(node)
         first, last = self.source.token_range(node)
+        if last == 0 and self.source.tokens[0].text.upper() in ("SELECT", "WITH"):
+            # The statement's own first word is the place of what sqlglot gives none.
+            message = f"{node.sql(dialect='spark')} cannot stand here"
+            raise self.fault(message, "SKIMQL_UNSUPPORTED_FUNCTION", node, EXACT)
         replaced: dict[int, tuple[int, Fragment]] = {}
         for column in columns_of(node):
             output, used = self.resolve(column)

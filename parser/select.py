@@ -29,6 +29,19 @@ _PLACE = "skimql_tokens"
 class SpannedParser(Spark.parser_class):  # type: ignore[misc, valid-type]
     """The Spark parser, noting the tokens of what it returns."""
 
+    def expression(self, *args, **kwargs):  # type: ignore[no-untyped-def]
+        """As inherited; a name that is a value elsewhere, as in ``t.true``, has its place too."""
+        node = super().expression(*args, **kwargs)
+        if isinstance(node, exp.Identifier) and "start" not in node.meta:
+            node.update_positions(self._prev)
+        return node
+
+    def _parse_column_ops(self, this):  # type: ignore[no-untyped-def]
+        if isinstance(this, exp.Boolean | exp.Null) and self._curr and self._curr.text == ".":
+            # A table called `true` or `null`: before a dot the word is a name.
+            this = exp.Column(this=self.expression(exp.Identifier(this=self._prev.text)))
+        return super()._parse_column_ops(this)
+
 
 def _noting(name: str):  # type: ignore[no-untyped-def]
     inherited = getattr(Spark.parser_class, name)
@@ -49,6 +62,10 @@ def _noting(name: str):  # type: ignore[no-untyped-def]
 
 
 for _name in (
+    "_parse_atom",
+    "_parse_boolean",
+    "_parse_null",
+    "_parse_primary",
     "_parse_unary",
     "_parse_column",
     "_parse_factor",

@@ -55,6 +55,8 @@ def parse_statement(text: str) -> Statement:
     UnsupportedQuery
         If APPROXIMATE or an accuracy clause stands inside a subquery.
     """
+    if not text.isascii():
+        _refuse_half_characters(text)
     visible, semicolons = without_comments(text)
     if semicolons and visible[semicolons[0] + 1 :].strip():
         raise ParseError(
@@ -74,6 +76,16 @@ def parse_statement(text: str) -> Statement:
     if words[:1] and words[0] in {"SELECT", "WITH", "EXACT", "EXPLAIN", "ESTIMATE"}:
         return read_select(text, visible)
     return PassThrough(text)
+
+
+def _refuse_half_characters(text: str) -> None:
+    """Python's text may hold halves of characters, from bytes that are no UTF-8; nothing can be done with those."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as fault:
+        place = (fault.start, fault.end)
+        message = f"character {fault.start + 1} is none: the text was read from bytes that are not UTF-8"
+        raise ParseError(message, sql=text.encode("utf-8", "replace").decode(), span=place) from fault
 
 
 def _first_words(visible: str) -> list[str]:

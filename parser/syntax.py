@@ -24,10 +24,6 @@ METHODS = (
 FORMATS = ("text", "json", "mermaid")
 
 
-# Units of SIZE: powers of 1,024.
-UNITS = {"": 0, "B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
-
-
 @dataclass(frozen=True, slots=True)
 class ApproximateSelect:
     """A SELECT to be estimated.

@@ -8,7 +8,7 @@ and CASE between tables are split.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -18,27 +18,65 @@ from .scope import EXACT, Scope
 
 
 @dataclass(frozen=True, slots=True)
+class Guard:
+    """A one-table condition under which alone a product counts, and its other parts are evaluated.
+
+    `holds` is false where they count unless the condition is true, as behind a WHEN that was not taken.
+    """
+
+    vertex: int
+    test: Fragment
+    holds: bool = True
+
+    def around(self, value: str) -> str:
+        """The value where the guard lets it be evaluated, else NULL, in the value's own type."""
+        then = f"{value} END" if self.holds else f"NULL ELSE {value} END"
+        return f"CASE WHEN {self.test.sql} THEN {then}"
+
+
+@dataclass(frozen=True, slots=True)
 class Product:
     """Signed product of one-table parts, by vertex; constants stand at vertex -1 until they find a place.
 
-    `literals` are the parts that are never NULL.
+    `literals` are the parts that are never NULL. `guards` are asked before the parts, the first of them first.
     """
 
     sign: float
     parts: tuple[tuple[int, Fragment], ...]
     literals: frozenset[str] = frozenset()
+    guards: tuple[Guard, ...] = ()
 
     def times(self, other: Product) -> Product:
-        return Product(self.sign * other.sign, self.parts + other.parts, self.literals | other.literals)
+        return Product(
+            self.sign * other.sign,
+            self.parts + other.parts,
+            self.literals | other.literals,
+            self.guards + other.guards,
+        )
 
     def negated(self) -> Product:
-        return Product(-self.sign, self.parts, self.literals)
+        return replace(self, sign=-self.sign)
+
+    def guarded(self, guards: Sequence[Guard]) -> Product:
+        """The product behind more guards, which are asked before its own."""
+        return replace(self, guards=(*guards, *self.guards))
 
     def at(self, vertex: int) -> list[Fragment]:
         return [f for v, f in self.parts if v == vertex]
 
     def nullable_at(self, vertex: int) -> list[Fragment]:
         return [f for f in self.at(vertex) if f.sql not in self.literals]
+
+    def behind_guards(self, vertex: int, value: str) -> str:
+        """A value of one vertex, evaluated only where the guards on it allow."""
+        for guard in reversed([g for g in self.guards if g.vertex == vertex]):
+            value = guard.around(value)
+        return value
+
+    @property
+    def vertices(self) -> set[int]:
+        """Where its parts and guards are."""
+        return {v for v, _ in self.parts} | {g.vertex for g in self.guards}
 
     @property
     def is_zero(self) -> bool:
@@ -84,19 +122,25 @@ def split_branches(node: exp.Expr, scope: Scope) -> list[Sum]:
 
 def _case_branches(ifs: list[exp.If], default: exp.Expr | None, scope: Scope) -> list[Sum]:
     """``CASE WHEN c THEN a ELSE b END``: a where c is true, b where it is not; the guards are factors."""
-    failed: list[Product] = []
+    failed: list[Guard] = []
     branches: list[Sum] = []
     for when in ifs:
-        condition = guard(when.this, scope, holds=True)
+        condition = guard(when.this, scope)
         branches.append(_guarded(split(when.args["true"], scope), [*failed, condition]))
-        failed.append(guard(when.this, scope, holds=False))
+        failed.append(replace(condition, holds=False))
     if default is not None and not isinstance(default, exp.Null):
         branches.append(_guarded(split(default, scope), failed))
     return branches
 
 
-def guard(condition: exp.Expr, scope: Scope, *, holds: bool) -> Product:
-    """A factor that is 1 where a one-table condition is true (or is not), and NULL elsewhere."""
+def guard(condition: exp.Expr, scope: Scope) -> Guard:
+    """The guard of a one-table condition.
+
+    Raises
+    ------
+    UnsupportedQuery
+        ``SKIMQL_CROSS_EXPRESSION`` for a condition on several tables.
+    """
     test = scope.fragment(condition)
     if len(test.vertices) > 1:
         raise scope.fault(
@@ -105,18 +149,14 @@ def guard(condition: exp.Expr, scope: Scope, *, holds: bool) -> Product:
             condition,
             EXACT,
         )
-    ends = (" THEN 1 END",) if holds else (" THEN NULL ELSE 1 END",)
-    whole = Fragment(("CASE WHEN ", *test.pieces, *ends), simple=True)
-    return Product(1.0, ((next(iter(test.vertices), -1), whole),))
+    return Guard(next(iter(test.vertices), -1), test)
 
 
-def _guarded(products: Sum, guards: list[Product]) -> Sum:
-    for one in guards:
-        products = [p.times(one) for p in products]
-    return products
+def _guarded(products: Sum, guards: Sequence[Guard]) -> Sum:
+    return [p.guarded(guards) for p in products]
 
 
-def guarded(branches: Sequence[Sum], condition: Product) -> list[Sum]:
+def guarded(branches: Sequence[Sum], condition: Guard) -> list[Sum]:
     """Every branch where the condition holds, as FILTER (WHERE ...) asks."""
     return [_guarded(products, [condition]) for products in branches]
 
@@ -163,16 +203,20 @@ def _placed(products: Sum) -> Sum:
     """Constants moved to a vertex of their product, or to the first vertex if there is none."""
     placed = []
     for product in products:
-        home = next((v for v, _ in product.parts if v >= 0), 0)
+        home = min((v for v in product.vertices if v >= 0), default=0)
         parts = tuple((home if v < 0 else v, f) for v, f in product.parts)
-        placed.append(Product(product.sign, parts, product.literals))
+        guards = tuple(replace(g, vertex=home) if g.vertex < 0 else g for g in product.guards)
+        placed.append(replace(product, parts=parts, guards=guards))
     return placed
 
 
 def _sum_terms(products: Sum) -> tuple[Term, ...]:
-    """Each product, counted only where no part of any other product is NULL; products with 0 add nothing."""
+    """Each product, counted only where no part of any other product is NULL; products with 0 add nothing.
+
+    The products of one branch have the same guards.
+    """
     placed = _placed(products)
-    vertices = sorted({v for p in placed for v, _ in p.parts})
+    vertices = sorted({v for p in placed for v in p.vertices})
     terms = []
     for product in placed:
         if product.is_zero:
@@ -182,35 +226,53 @@ def _sum_terms(products: Sum) -> tuple[Term, ...]:
             own = product.at(vertex)
             others = [f for p in placed if p is not product for f in p.nullable_at(vertex)]
             others = [f for f in others if all(f.sql != o.sql for o in own)]
-            if own or others:
-                factors.append(_factor(vertex, own, others))
+            if own:
+                factors.append(Factor(vertex, _value(product, vertex, own, others)))
+            elif others or any(g.vertex == vertex for g in product.guards):
+                factors.append(Factor(vertex, _presence_of(product, vertex, others), presence=True))
         terms.append(Term(tuple(factors), product.sign))
     return tuple(terms)
 
 
-def _factor(vertex: int, own: list[Fragment], others: list[Fragment]) -> Factor:
-    if not own:
-        return _present_factor(vertex, others)
+def _value(product: Product, vertex: int, own: list[Fragment], others: list[Fragment]) -> str:
+    """The product of the parts of one vertex where other parts are present too."""
     value = join_fragments(own, " * ").sql
-    if not others:
-        return Factor(vertex, value)
-    return Factor(vertex, f"CASE WHEN {_all_present(others)} THEN {value} END")
+    if others:
+        value = f"CASE WHEN {_all_present([f.wrapped().sql for f in others])} THEN {value} END"
+    return product.behind_guards(vertex, value)
 
 
-def _all_present(parts: list[Fragment]) -> str:
-    texts = dict.fromkeys(f.wrapped().sql for f in parts)
-    return " AND ".join(f"{t} IS NOT NULL" for t in texts)
-
-
-def _present_factor(vertex: int, parts: list[Fragment]) -> Factor:
-    texts = dict.fromkeys(p.sql for p in parts)
+def _presence_of(product: Product, vertex: int, parts: list[Fragment]) -> str:
+    """What is NULL where any of the parts is, or a guard fails."""
+    texts = list(dict.fromkeys(p.sql for p in parts))
+    if not texts:
+        return product.behind_guards(vertex, "1")
     if len(texts) == 1:
-        return Factor(vertex, next(iter(texts)), presence=True)
-    return Factor(vertex, f"CASE WHEN {_all_present(parts)} THEN 1 END", presence=True)
+        return product.behind_guards(vertex, texts[0])
+    wrapped = [p.wrapped().sql for p in parts]
+    return product.behind_guards(vertex, f"CASE WHEN {_all_present(wrapped)} THEN 1 END")
+
+
+def _all_present(texts: list[str]) -> str:
+    return " AND ".join(f"{t} IS NOT NULL" for t in dict.fromkeys(texts))
 
 
 def _presence(products: Sum) -> Term:
-    """The tuples in which no part is NULL."""
+    """The tuples in which every product counts and none of its parts is NULL."""
+    factors = []
     placed = _placed(products)
-    parts = {v: [f for p in placed for f in p.nullable_at(v)] for p in placed for v, _ in p.parts}
-    return Term(tuple(_present_factor(v, parts[v]) for v in sorted(parts) if parts[v]))
+    for vertex in sorted({v for p in placed for v in p.vertices}):
+        guards = {p.guards for p in placed}
+        if len(guards) == 1:
+            parts = [f for p in placed for f in p.nullable_at(vertex)]
+            texts = [_presence_of(placed[0], vertex, parts)]
+            present = bool(parts) or any(g.vertex == vertex for g in placed[0].guards)
+        else:
+            # Several arguments of COUNT, each with guards of its own.
+            own = [p for p in placed if p.nullable_at(vertex) or any(g.vertex == vertex for g in p.guards)]
+            texts = list(dict.fromkeys(_presence_of(p, vertex, p.nullable_at(vertex)) for p in own))
+            present = bool(own)
+        if present:
+            text = texts[0] if len(texts) == 1 else f"CASE WHEN {_all_present(texts)} THEN 1 END"
+            factors.append(Factor(vertex, text, presence=True))
+    return Term(tuple(factors))

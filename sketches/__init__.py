@@ -13,6 +13,7 @@ all linear sketches          linear, accumulate; exact maps first: exact_map, sp
 joins: one and several keys  hash_sketch (Fast-AGMS, US 2006/0143170), convolution, agms (SIGMOD 2002)
 estimates with intervals      estimate, join_tree, interval, collision; sizes: sizing, moments
 skimming (US 2006/0143170)   skim, dyadic, skim_join
+choices by rank, bits alike     ranking
 samples of keys              key_sample, sample_join, sample_regression, gamma_interval, known_keys
 dense keys exact, rest not   two_level, two_level_plan
 distinct counts              level, sparse_level, count_signature, occupancy, witness; fm, two_level_hash

@@ -82,8 +82,8 @@ class ConvolutionSpec:
 
     @property
     def layout(self) -> tuple[object, ...]:
-        """Equal for specs that hash alike."""
-        return self.families, self.rows, self.buckets
+        """Equal for specs that hash alike: row r of all of them has the same buckets and signs."""
+        return self.families, self.buckets
 
     @property
     def basis(self) -> str:
@@ -164,8 +164,8 @@ class ConvolutionSpec:
             slots = self.slots([column[block] for column in columns])
             for target, column in zip(targets, weights, strict=True):
                 piece = None if column is None else column[block]
-                for row in range(self.rows):
-                    add_signed(target[row], slots[row], piece)
+                for counters, own in zip(target, slots, strict=False):
+                    add_signed(counters, own, piece)
 
 
 class ConvolutionSketch(LinearSketch[ConvolutionSpec]):
@@ -225,7 +225,7 @@ def join_rows(sketches: Sequence[ConvolutionSketch], edges: Edges) -> NDArray[np
     twice[0] = 1.0
     if buckets % 2 == 0:
         twice[-1] = 1.0
-    estimates = np.asarray(product.real @ twice / buckets, dtype=np.float64)
+    estimates = np.asarray(np.sum(product.real * twice, axis=1) / buckets, dtype=np.float64)
     # Integer counters make integer rows; what the transform leaves behind the point is rounding.
     return np.rint(estimates) if all(s.spec.dtype == "int64" for s in sketches) else estimates
 

@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .agms import AgmsSketch, join_averages
+from .accumulate import EXACT_IN_FLOAT
+from .agms import AgmsSketch, AgmsSpec, join_averages
 from .collision import collision_free_rows
 from .convolution import ConvolutionSketch, join_rows
 from .exact_map import ExactMap, exact_join
 from .interval import (
+    LEAST_BUCKETS,
     Estimate,
+    averaged,
     clip,
     collapse_notes,
     exact,
+    in_rows,
     median_interval,
     ratio_interval,
     uncertified,
@@ -30,6 +34,7 @@ from .sparse import SparseFirstSketch
 
 AnySketch = LinearSketch[Any] | SparseFirstSketch[Any]
 NOTHING_MATCHES = "no rows match"
+ROUNDING = 2.0**-50  # of a product of counters, relative
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +109,12 @@ def sum_estimate(
     rows, counters = _rows(terms, edges, _fewest_rows(terms))
     free = _free_rows(terms, edges, counters, confidence)
     if free is not None and _agree(rows[free]):
-        return Estimate(rows[free][0], rows[free][0], rows[free][0], confidence, True, "measured")
-    estimate = median_interval(rows, confidence, _basis(terms))
-    return clip(uncertified(estimate, *collapse_notes(counters)), low_bound, high_bound)
+        value = float(rows[free][0])
+        # Whole numbers beyond 2^53 are rounded by the doubles of the rows.
+        slack = 0.0 if abs(value) < EXACT_IN_FLOAT else abs(value) * ROUNDING
+        return Estimate(value, value - slack, value + slack, confidence, True, "measured")
+    estimate = median_interval(averaged(rows, _buckets(terms), confidence), confidence, _basis(terms))
+    return clip(uncertified(estimate, *_doubts(terms, counters)), low_bound, high_bound)
 
 
 def sum_ratio_estimate(
@@ -154,8 +162,10 @@ def sum_ratio_estimate(
     if free is not None and bottom_rows[free].all() and _agree(rows[free] / bottom_rows[free]):
         ratio = float(rows[free][0] / bottom_rows[free][0])
         return Estimate(ratio, ratio, ratio, confidence, True, "measured")
-    estimate = ratio_interval(rows, bottom_rows, confidence, _basis([*numerators, *denominators]))
-    return clip(uncertified(estimate, *collapse_notes(counters)), low_bound, high_bound)
+    both = [*numerators, *denominators]
+    rows, bottom_rows = (averaged(r, _buckets(both), confidence) for r in (rows, bottom_rows))
+    estimate = ratio_interval(rows, bottom_rows, confidence, _basis(both))
+    return clip(uncertified(estimate, *_doubts(both, counters)), low_bound, high_bound)
 
 
 def _check(terms: Sequence[JoinTerm], edges: Edges) -> None:
@@ -210,17 +220,6 @@ def _fewest_rows(terms: Sequence[JoinTerm]) -> int:
     return min(int(term.sketches[0].spec.shape[0]) for term in terms)
 
 
-def in_rows(values: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    """Average row estimates down to `rows`: entry r is the mean of the rows r, r + `rows`, r + 2 `rows`, ...
-
-    Two sums that are brought to equal lengths this way use the same functions in entry r and none of them in any
-    other, however many rows each had: entries of their sum are independent.
-    """
-    if len(values) == rows:
-        return values
-    return np.array([values[r::rows].mean() for r in range(rows)])
-
-
 def _rows(
     terms: Sequence[JoinTerm], edges: Edges, most: int
 ) -> tuple[NDArray[np.float64], list[NDArray[np.generic]]]:
@@ -250,6 +249,21 @@ def _rows(
         total = total + term.coefficient * in_rows(rows, most)
     # Atomic sketches have no buckets that keys could collapse into.
     return total, [s.counters for s in dense.values() if not isinstance(s, AgmsSketch)]
+
+
+def _buckets(terms: Sequence[JoinTerm]) -> int:
+    return min(int(s.spec.shape[1]) for term in terms for s in term.sketches)
+
+
+def _doubts(terms: Sequence[JoinTerm], counters: Sequence[NDArray[np.generic]]) -> tuple[str, ...]:
+    """Why the interval cannot be certified; nothing if it can."""
+    notes = collapse_notes(counters)
+    atomic = [s.spec.s1 for term in terms for s in term.sketches if isinstance(s.spec, AgmsSpec)]
+    if atomic and min(atomic) < LEAST_BUCKETS:
+        notes += (
+            f"{min(atomic)} atomic sketches averaged; certified intervals need {LEAST_BUCKETS} or more",
+        )
+    return notes
 
 
 def _basis(terms: Sequence[JoinTerm]) -> str:

@@ -124,7 +124,9 @@ class Groups:
         """Sum of the weights in each group, integers modulo 2^64."""
         if weights.dtype == np.int64:
             return integer_sums(self.member, weights.astype(np.int64, copy=False), self.count)
-        return np.bincount(self.member, weights=weights, minlength=self.count)
+        # Of no tuples at all, bincount gives integers whatever the weights are.
+        sums: Weights = np.bincount(self.member, weights=weights, minlength=self.count)
+        return sums.astype(weights.dtype, copy=False)
 
     def split(self, position: int) -> tuple[Groups, Groups]:
         """The same groups over the tuples before `position`, and over the others."""

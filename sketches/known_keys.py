@@ -122,7 +122,7 @@ def combined(terms: JoinTerms, coefficients: Sequence[Floats]) -> JoinTerms:
     low, high = terms.unseen.T
     ends = [_times(weights, np.broadcast_to(end, weights.shape)) for end in (low, high)]
     unseen = np.stack([np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)], axis=1)
-    return replace(terms, terms=weights @ terms.terms, unseen=unseen)
+    return replace(terms, terms=np.einsum("nc,ck->nk", weights, terms.terms), unseen=unseen)
 
 
 def with_certain(sampled: JoinTerms, certain: JoinTerms, keys: Ints) -> JoinTerms:
@@ -137,7 +137,7 @@ def with_certain(sampled: JoinTerms, certain: JoinTerms, keys: Ints) -> JoinTerm
     """
     rest = ~np.isin(sampled.keys, keys)
     merged = np.concatenate([sampled.keys[rest], certain.keys])
-    order = np.argsort(merged)
+    order = np.argsort(merged, kind="stable")
     return JoinTerms(
         merged[order],
         np.concatenate([sampled.terms[:, rest], certain.terms], axis=1)[:, order],

@@ -44,12 +44,15 @@ class SketchSpec(Protocol):
 
     @property
     def layout(self) -> tuple[object, ...]:
-        """Equal for specs that hash alike, whatever the type of their counters."""
+        """Equal for specs that hash alike, whatever the type of their counters and the number of their rows."""
 
     def add_batch(
         self, targets: Sequence[Counters], columns: Sequence[Keys], weights: Sequence[Weights | None]
     ) -> None:
-        """Add checked columns with weights[i] to targets[i], hashing once; integers modulo 2^64."""
+        """Add checked columns with weights[i] to targets[i], hashing once; integers modulo 2^64.
+
+        No target has more rows than `shape`.
+        """
 
 
 SpecT = TypeVar("SpecT", bound=SketchSpec)
@@ -167,12 +170,13 @@ def update_many(
     keys: Sequence[ArrayLike],
     weights: Sequence[ArrayLike | None],
 ) -> None:
-    """Add one batch to several sketches of the same families and sizes, hashing once.
+    """Add one batch to several sketches of the same families, hashing once.
 
     Parameters
     ----------
     sketches : sequence of LinearSketch
-        Of equal layout; the types of the counters may differ (COUNT and SUM of a double).
+        Of equal layout; the types of the counters may differ (COUNT and SUM of a double), and of convolution sketches
+        the number of rows.
     keys : sequence of ndarray of int64, shape (n,)
         One array for each attribute.
     weights : sequence of (ndarray of shape (n,) or None)
@@ -187,8 +191,8 @@ def update_many(
         raise ValueError(f"{len(sketches)} sketches need as many weights, not {len(weights)}")
     if not sketches:
         return
-    first = sketches[0].spec
-    for other in sketches[1:]:
+    first = max((s.spec for s in sketches), key=lambda spec: spec.shape[0])
+    for other in sketches:
         if other.spec.layout != first.layout:
             raise ValueError(f"sketches of different layouts cannot share hashes: {first} and {other.spec}")
     if len({id(s) for s in sketches}) < len(sketches):

@@ -218,6 +218,16 @@ def _ratio(terms: JoinTerms, confidence: float, most: float) -> Estimate:
     return Estimate(average, low, high, confidence, False, "measured", (LINEARISED,))
 
 
+def _complete(values: Floats, total: float) -> Estimate:
+    """The total of all keys: exact, but for the rounding of doubles where whole numbers leave their range."""
+    if not total.is_integer():
+        return exact(total)
+    if abs(total) < EXACT_IN_FLOAT:
+        return exact(int(total))
+    slack = float(np.abs(values).sum()) * len(values) * np.finfo(np.float64).eps
+    return Estimate(total, total - slack, total + slack, 1.0, True, "theorem")
+
+
 def estimate_total(terms: JoinTerms, confidence: float, column: int = 0) -> Estimate:
     """Value and gamma interval of the total of one column of join terms.
 
@@ -229,7 +239,7 @@ def estimate_total(terms: JoinTerms, confidence: float, column: int = 0) -> Esti
     values, sampled = terms.terms[column], terms.probabilities < 1.0
     certain = float(np.sum(values[~sampled]))
     if is_complete(terms):
-        return exact(int(certain) if abs(certain) < EXACT_IN_FLOAT else certain)
+        return _complete(values, certain)
     drawn, p = values[sampled], terms.probabilities[sampled]
     lowest, highest = terms.unseen[column]
     certified = bool(np.isfinite(lowest) and np.isfinite(highest))

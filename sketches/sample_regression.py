@@ -26,6 +26,7 @@ import numpy as np
 
 from .gamma_interval import difference_interval, poisson_sum
 from .known_keys import Bools, Floats, Ints, JoinTerms, KnownKeys
+from .ranking import rounded
 
 LEAST_JOINED = 10  # sampled keys that contribute, for each table
 # Share of the variance that may remain. Since keys that would decide the slopes are left out of the fit, 0.6 errs less
@@ -138,8 +139,9 @@ def regress(tables: Sequence[KnownKeys], terms: JoinTerms) -> list[Regression] |
         x, left = rest.controls(column)
         slopes, leverages = _fit(x, c)
         certain = float(terms.terms[column][terms.probabilities == 1.0].sum())
-        known = certain + float(slopes @ left)
-        found.append(Regression(known, c - slopes @ x, probability, leverages, tuple(slopes.tolist())))
+        known = certain + float(np.sum(slopes * left))
+        residuals = c - np.sum(slopes[:, np.newaxis] * x, axis=0)
+        found.append(Regression(known, residuals, probability, leverages, tuple(slopes.tolist())))
         variance = found[-1].squares * (1.0 - probability) / probability**2
         if variance > MOST_REMAINING * terms.variance(column):
             return None
@@ -147,14 +149,17 @@ def regress(tables: Sequence[KnownKeys], terms: JoinTerms) -> list[Regression] |
 
 
 def _fit(x: Floats, c: Floats) -> tuple[Floats, Floats]:
-    """Slopes and leverages; keys that would decide the slopes are left out of the fit and have leverage 0."""
+    """Slopes and leverages; keys that would decide the slopes are left out of the fit and have leverage 0.
+
+    Any slopes will do, so those that all processors compute alike are taken.
+    """
     fitted: Bools = np.ones(c.size, bool)
     while True:
         inverse = _steady_inverse(x[:, fitted])
-        leverages = np.einsum("ti,tu,ui->i", x, inverse, x) * fitted
+        leverages = rounded(np.einsum("ti,tu,ui->i", x, inverse, x)) * fitted
         heavy = leverages > MOST_LEVERAGE
         if not heavy.any():
-            return inverse @ (x[:, fitted] @ c[fitted]), leverages
+            return rounded(inverse @ (x[:, fitted] @ c[fitted])), leverages
         fitted &= ~heavy
 
 

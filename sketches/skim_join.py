@@ -24,6 +24,7 @@ import numpy.typing as npt
 from .convolution import ConvolutionSketch, ConvolutionSpec, join_rows
 from .interval import (
     Estimate,
+    averaged,
     collapse_notes,
     exact,
     median_interval,
@@ -110,6 +111,7 @@ def skimmed_join(vertices: Sequence[Skimmed], edges: Edges, confidence: float = 
     joins.
     """
     parts = subjoins(vertices, edges)
+    parts = _averaged(parts, vertices, confidence)
     value = sum(part.value for part in parts)
     if all(len(part.rows) == 1 for part in parts):
         return exact(value)
@@ -136,7 +138,7 @@ def skimmed_average(
         The ratio of the two sums of medians; the interval is `interval.ratio_interval` of the rows' totals,
         widened to hold the value.
     """
-    tops, bottoms = subjoins(sums, edges), subjoins(counts, edges)
+    tops, bottoms = (_averaged(subjoins(v, edges), v, confidence) for v in (sums, counts))
     count = sum(part.value for part in bottoms)
     around = ratio_interval(row_totals(tops), row_totals(bottoms), confidence, _basis([*sums, *counts]))
     if not count or math.isnan(around.value):
@@ -144,6 +146,12 @@ def skimmed_average(
     value = sum(part.value for part in tops) / count
     widened = replace(around, value=value, low=min(around.low, value), high=max(around.high, value))
     return uncertified(widened, *collapse_notes([v.residual.counters for v in (*sums, *counts)]))
+
+
+def _averaged(parts: Sequence[SubJoin], vertices: Sequence[Skimmed], confidence: float) -> list[SubJoin]:
+    """The sub-joins with as few rows as their medians can be trusted with."""
+    buckets = vertices[0].residual.spec.buckets
+    return [replace(part, rows=averaged(part.rows, buckets, confidence)) for part in parts]
 
 
 def row_totals(parts: Sequence[SubJoin]) -> Floats:

@@ -166,12 +166,12 @@ def update_sparse_first(
     keys: Sequence[ArrayLike],
     weights: Sequence[ArrayLike | None],
 ) -> None:
-    """Add one batch to several sketches of the same families and sizes, grouping and hashing once.
+    """Add one batch to several sketches of the same families, grouping and hashing once.
 
     Parameters
     ----------
     sketches : sequence of SparseFirstSketch
-        Of equal layout, some exact and some not; the types of the weights may differ.
+        Of equal layout, some exact and some not; the types of the weights and the numbers of rows may differ.
     keys : sequence of ndarray of int64, shape (n,)
         One array for each attribute.
     weights : sequence of (ndarray of shape (n,) or None)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .convolution import ConvolutionSketch, ConvolutionSpec
 from .hash_sketch import frequency_rows, join_size_rows
-from .interval import Estimate, collapse_notes, median_interval, uncertified
+from .interval import Estimate, averaged, collapse_notes, median_interval, uncertified
 from .key_sample import KeySample, KeySampleSpec, checked_batch, net_weights
 from .known_keys import KnownKeys
 from .xi import Family
@@ -218,6 +218,7 @@ def sketch_join(left: TwoLevel, right: TwoLevel, confidence: float = 0.95) -> Es
     .. [1] S. Ganguly, M. Garofalakis, R. Rastogi, US 2006/0143170, procedure ESTSKIMJOINSIZE (Table 4).
     """
     certain, parts = subjoin_rows(left, right)
+    parts = [averaged(rows, left.sketch.spec.buckets, confidence) for rows in parts]
     value = certain + sum(float(np.median(rows)) for rows in parts)
     around = median_interval(certain + np.sum(parts, axis=0), confidence, left.sketch.spec.basis)
     widened = replace(around, value=value, low=min(around.low, value), high=max(around.high, value))
@@ -237,8 +238,8 @@ def subjoin_rows(left: TwoLevel, right: TwoLevel) -> tuple[float, list[npt.NDArr
     both, mine, theirs = np.intersect1d(
         left.dense_keys, right.dense_keys, assume_unique=True, return_indices=True
     )
-    certain = left.dense_weights[0, mine].astype(np.float64) @ right.dense_weights[0, theirs]
-    return float(certain), [
+    certain = float(np.sum(left.dense_weights[0, mine].astype(np.float64) * right.dense_weights[0, theirs]))
+    return certain, [
         join_size_rows(left.sketch, right.sketch),
         _against_sketch(left, both, right.sketch),
         _against_sketch(right, both, left.sketch),
@@ -249,4 +250,4 @@ def _against_sketch(table: TwoLevel, known: Ints, sketch: ConvolutionSketch) -> 
     """Row estimates of the join of a table's dense keys, but the known ones, with another's sketch."""
     alone = ~np.isin(table.dense_keys, known, assume_unique=True)
     rows = frequency_rows(sketch, table.dense_keys[alone])
-    return np.asarray(rows @ table.dense_weights[0, alone].astype(np.float64))
+    return np.asarray(np.sum(rows * table.dense_weights[0, alone].astype(np.float64), axis=1))

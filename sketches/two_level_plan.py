@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from .key_sample import checked_batch, net_weights
 from .known_keys import KnownKeys, join_terms
+from .ranking import by_weight, least, least_of, rounded
 from .sample_regression import regress
 
 Ints = npt.NDArray[np.int64]
@@ -61,7 +62,7 @@ def heaviest(keys: Ints, weights: Ints | None, count: int) -> Candidates:
     sizes = np.abs(sums[0].astype(np.float64))
     if distinct.size <= count:
         return Candidates(distinct, sums[0], 0.0)
-    order = np.argpartition(-sizes, count)
+    order = by_weight(sizes, count + 1)
     chosen = np.sort(order[:count])
     return Candidates(distinct[chosen], sums[0][chosen], float(sizes[order[count]]))
 
@@ -236,7 +237,7 @@ def plan_two_level(
     if len(candidates.weights) == 2 and budget_bytes >= 8 * rows * LEAST_BUCKETS:
         sketch = _best_sketch(candidates, rest, budget_bytes, rows)
         plans[sketch.method] = sketch
-    best = min(plans.values(), key=lambda plan: plan.variance)
+    best = least_of(plans.values(), lambda plan: plan.variance)
     alternatives = {method: plan.variance for method, plan in plans.items()}
     return TwoLevelPlan(
         best.dense_keys, best.method, best.capacity, best.largest_product, best.variance, alternatives
@@ -270,7 +271,7 @@ def candidate_keys(tables: Sequence[Candidates]) -> Ints:
 
 def _best_sample(candidates: CandidateTable, rest: RestMoments, entries: int) -> TwoLevelPlan:
     squares = candidates.products**2
-    order = np.argsort(-squares, kind="stable")
+    order = by_weight(squares)
     # Keys that do not join need no entry: not as dense keys, and a sample loses nothing by drawing them.
     useful = int(np.count_nonzero(squares))
     counts = np.arange(max(min(useful, entries - 1), 0) + 1)
@@ -281,7 +282,7 @@ def _best_sample(candidates: CandidateTable, rest: RestMoments, entries: int) ->
     left_over = _left_over(squares[order], counts)
     # The dense keys are chosen as if nothing were regressed: a pilot knows the residuals too roughly for
     # that.
-    best = int(np.argmin(sample_variance(rest.squared_products + left_over, probability)))
+    best = least(sample_variance(rest.squared_products + left_over, probability))
     missed = candidates.products - np.array(rest.slopes) @ candidates.weights
     residuals = rest.squared_residuals + _left_over(missed[order] ** 2, counts[[best]])
     residuals = np.minimum(residuals, rest.squared_products + left_over[[best]])
@@ -293,7 +294,7 @@ def _best_sketch(candidates: CandidateTable, rest: RestMoments, budget_bytes: in
     weights = candidates.weights.astype(np.float64)
     squares = weights**2
     totals = np.array(rest.self_joins)[:, np.newaxis] + squares.sum(axis=1, keepdims=True)
-    order = np.argsort(-np.max(squares / np.maximum(totals, 1.0), axis=0), kind="stable")
+    order = by_weight(rounded(np.max(squares / np.maximum(totals, 1.0), axis=0)))
     most = min(order.size, (budget_bytes - 8 * rows * LEAST_BUCKETS) // ENTRY_BYTES)
     counts = np.arange(most + 1)
     buckets = (budget_bytes - ENTRY_BYTES * counts) // (8 * rows)
@@ -301,7 +302,7 @@ def _best_sketch(candidates: CandidateTable, rest: RestMoments, budget_bytes: in
     join = rest.join + _left_over(candidates.products[order], counts)
     squared = rest.squared_products + _left_over(candidates.products[order] ** 2, counts)
     variances = np.maximum(hash_variance(f2, g2, join, squared, (rows * buckets).astype(np.float64)), 0.0)
-    best = int(np.argmin(variances))
+    best = least(variances)
     return _plan(candidates, order, best, "hash sketch", int(buckets[best]), float(variances[best]))
 
 
@@ -374,13 +375,13 @@ def split_by_itself(
             f"{budget_bytes} bytes hold no sampled key; {ENTRY_BYTES + TOTAL_BYTES} is the least"
         )
     sizes = np.abs(named.weights.astype(np.float64))
-    order = np.argsort(-sizes, kind="stable")
+    order = by_weight(sizes)
     counts = np.arange(min(order.size, entries - 1) + 1)
     taken = np.concatenate([[0.0], np.cumsum(sizes[order] ** 2)])[counts]
     keys = np.maximum(distinct - counts, entries - counts)
     variances = sample_variance(
         np.maximum(self_join_size - taken, 0.0), (entries - counts) / np.maximum(keys, 1.0)
     )
-    best = int(np.argmin(variances))
+    best = least(variances)
     dropped = float(sizes[order[best:]].max(initial=0.0))
     return TableSplit(np.sort(named.keys[order[:best]]), entries - best, max(dropped, named.largest_other))

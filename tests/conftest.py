@@ -1,4 +1,4 @@
-"""Fixtures of the whole suite: one Spark session a run, quiet and small."""
+"""Fixtures of the whole suite: one Spark session a run, quiet and small; pure tests beside it where there are two workers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,20 @@ from hypothesis import settings
 # The same examples in every run: a failure is one that can be looked at again.
 settings.register_profile("suite", derandomize=True, deadline=None)
 settings.load_profile("suite")
+
+
+def pytest_configure(config):
+    if getattr(config.option, "dist", "no") not in ("no", "loadgroup"):
+        raise pytest.UsageError("workers of a run share one Spark session: add --dist loadgroup")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """All tests on the Spark session go to one worker (the largest group starts first), the others to whoever is free."""
+    for item in items:
+        if "spark" in item.fixturenames:
+            item.add_marker(pytest.mark.spark)
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +35,8 @@ def spark():
             "spark.sql.shuffle.partitions": "2",
             "spark.driver.memory": "2g",
             "spark.sql.session.timeZone": "UTC",
+            # A suite runs thousands of small jobs once each: the JVM's second compiler costs more than it gives back.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         }
     )
     yield session
@@ -34,6 +50,5 @@ def session(spark):
 
     made = Session(spark)
     yield made
-    for table in spark.catalog.listTables():
-        if table.isTemporary:
-            spark.catalog.dropTempView(table.name)
+    # All temporary views in one call: listing them first costs a query a test.
+    spark._jsparkSession.sessionState().catalog().clearTempTables()

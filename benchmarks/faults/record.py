@@ -44,7 +44,7 @@ class Tally:
 
     @contextmanager
     def trying(self, what: str) -> Iterator[None]:
-        """Count one try; an error of SkimQL's is fine, any other exception is a crash. `what` tells how to repeat it."""
+        """Count one try, which may end in an error of SkimQL's and in no other; `what` tells how to repeat it."""
         started, before = time.perf_counter(), _peak_mb()
         try:
             yield

@@ -206,7 +206,11 @@ class Catalog:
         self._change(change)
 
     def remember(
-        self, tables: Mapping[str, KnownTable], ansi: bool | None = None, time_zone: str | None = None
+        self,
+        tables: Mapping[str, KnownTable],
+        ansi: bool | None = None,
+        time_zone: str | None = None,
+        others: tuple[tuple[str, str], ...] | None = None,
     ) -> None:
         """Keep what tables are, and the settings of the Spark session that saw them; nothing is written if known."""
         state = self.manifest
@@ -215,8 +219,9 @@ class Catalog:
         settings = {
             "ansi": state.ansi if ansi is None else ansi,
             "time_zone": state.time_zone if time_zone is None else time_zone,
+            "settings": state.settings if others is None else others,
         }
-        if known == state.tables and settings == {"ansi": state.ansi, "time_zone": state.time_zone}:
+        if known == state.tables and all(getattr(state, name) == value for name, value in settings.items()):
             return
         self._change(lambda now, _: {"tables": {**now.tables, **new}, **settings})
 

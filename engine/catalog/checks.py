@@ -67,6 +67,11 @@ def texts(value: Any, what: str) -> tuple[str, ...]:
     return tuple(text(v, what) for v in items(value, what))
 
 
+def text_pairs(value: Any, what: str) -> tuple[tuple[str, str], ...]:
+    """A JSON object of texts, as pairs in the order of their names."""
+    return tuple(sorted((text(n, what), text(v, what)) for n, v in mapping(value, what).items()))
+
+
 def integer(value: Any, low: int, high: int, what: str) -> int:
     """A whole number of the interval [low, high]."""
     if type(value) is not int:

@@ -67,13 +67,32 @@ def open_folder(location: str | Path) -> Folder:
     """
     text = str(location)
     if "://" not in text:
-        return LocalFolder(Path(text).expanduser())
+        return LocalFolder(local_path(text))
     file_system, path = resolve_uri(text)
     from pyarrow.fs import LocalFileSystem
 
+    if not path.strip("/"):
+        raise DataError(f"{text} names no folder", "SKIMQL_BAD_PATH", hint=f"{text.rstrip('/')}/sketches")
     if isinstance(file_system, LocalFileSystem):
         return LocalFolder(Path(path))
     return RemoteFolder(file_system, path, redacted(text.partition("?")[0]))
+
+
+def local_path(text: str) -> Path:
+    """A path as the user writes it, ``~`` and all.
+
+    Raises
+    ------
+    DataError
+        ``SKIMQL_BAD_PATH`` if no file can have it, or it is in the home of a user who is not there.
+    """
+    if "\0" in text:
+        raise DataError(f"{text!r} is no path: no name of a file has a NUL in it", "SKIMQL_BAD_PATH")
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as fault:
+        user = text.partition("/")[0]
+        raise DataError(f"{text}: there is no home of {user}", "SKIMQL_BAD_PATH", hint=f"./{text}") from fault
 
 
 def resolve_uri(uri: str) -> tuple[Any, str]:

@@ -41,10 +41,33 @@ class EatenFile:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceState:
+    """What a table of Spark's, a view or a DataFrame was when it was read, beside its files.
+
+    Attributes
+    ----------
+    kind : str
+        "table" for a plain table of Spark's catalog, else "other".
+    plan : str or None
+        What tells its plan from another: that of a view that was replaced, say; None of a plain table.
+    roots : tuple of str or None
+        The local folders of which the files were all that it had; None where that cannot be said.
+    complete : bool
+        Whether its files, plan and versions tell every change of it.
+    """
+
+    kind: str
+    plan: str | None
+    roots: tuple[str, ...] | None
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Eaten:
     """One helping: the table or path it came from, the condition on it, and what was there.
 
-    `snapshot` is the version of the table, where its source tells one.
+    `snapshot` is the version of the table, where its source tells one; `state` is that of what Spark knows by name,
+    None of files and of what an earlier SkimQL has read.
     """
 
     source: str
@@ -53,6 +76,7 @@ class Eaten:
     files: tuple[EatenFile, ...]
     snapshot: str | None
     at: str
+    state: SourceState | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +135,8 @@ class Head:
         The last batch of a stream that it has.
     program : str
         What wrote it.
+    settings : tuple of (str, str)
+        Other settings of Spark at that time that change what a text means, those off their defaults.
     cell : tuple of int
         The parts of its attributes' domains that its tuples lie in, as in `Synopsis`: only together with the other
         cells of its workload does it stand for the virtual relation.
@@ -143,6 +169,7 @@ class Head:
     program: str = ""
     cell: tuple[int, ...] = ()
     imported_from: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
 
     @property
     def weights(self) -> tuple[Weight, ...]:
@@ -226,6 +253,7 @@ def to_json(head: Head) -> dict[str, Any]:
                 "files": [[f.path, f.size, f.modified] for f in e.files],
                 "snapshot": e.snapshot,
                 "at": e.at,
+                **({} if e.state is None else {"state": _state_json(e.state)}),
             }
             for e in head.eaten
         ],
@@ -236,6 +264,16 @@ def to_json(head: Head) -> dict[str, Any]:
         "last_batch_id": head.last_batch_id,
         **({"cell": list(head.cell)} if head.cell else {}),
         **({"imported_from": head.imported_from} if head.imported_from else {}),
+        **({"settings": dict(head.settings)} if head.settings else {}),
+    }
+
+
+def _state_json(state: SourceState) -> dict[str, Any]:
+    return {
+        "kind": state.kind,
+        "plan": state.plan,
+        "roots": None if state.roots is None else list(state.roots),
+        "complete": state.complete,
     }
 
 
@@ -299,6 +337,7 @@ def _head(data: Mapping[str, Any]) -> Head:
         program=checks.text(data["program"], "program", 256),
         cell=tuple(checks.integer(p, 0, 1 << 32, "cell") for p in checks.items(data.get("cell", []), "cell")),
         imported_from=checks.text(data.get("imported_from", ""), "imported_from"),
+        settings=checks.text_pairs(data.get("settings", {}), "settings"),
     )
     _check_together(head)
     return head
@@ -373,6 +412,17 @@ def _eaten(value: Any) -> Eaten:
         tuple(_file(f) for f in checks.items(data["files"], "files")),
         checks.optional(data["snapshot"], lambda v: checks.text(v, "snapshot")),
         checks.text(data["at"], "at", 64),
+        checks.optional(data.get("state"), _source_state),
+    )
+
+
+def _source_state(value: Any) -> SourceState:
+    data = checks.mapping(value, "state")
+    return SourceState(
+        checks.one_of(data["kind"], ("table", "other"), "kind of source"),
+        checks.optional(data["plan"], lambda v: checks.text(v, "plan")),
+        checks.optional(data["roots"], lambda v: checks.texts(v, "roots")),
+        checks.boolean(data["complete"], "complete"),
     )
 
 

@@ -97,6 +97,8 @@ class Manifest:
         Drawn when the catalog was begun; empty where an older SkimQL began it.
     digest : str
         Its own checksum, as it was read; empty where it was not.
+    settings : tuple of (str, str)
+        Its other settings that change what a text means, those off their defaults.
     """
 
     generation: int = 0
@@ -108,6 +110,7 @@ class Manifest:
     garbage: tuple[str, ...] | None = ()
     id: str = ""
     digest: str = field(default="", compare=False)
+    settings: tuple[tuple[str, str], ...] = ()
 
     def next(self, **changes: Any) -> Manifest:
         """The following state."""
@@ -175,6 +178,7 @@ def encode(manifest: Manifest) -> bytes:
         "time_zone": manifest.time_zone,
         "garbage": list(manifest.garbage or ()),
         **({"id": manifest.id} if manifest.id else {}),
+        **({"settings": dict(manifest.settings)} if manifest.settings else {}),
         "sketches": {
             name: {
                 "file": e.file,
@@ -250,6 +254,7 @@ def _manifest(content: Mapping[str, Any], where: str) -> Manifest:
         checks.optional(content["time_zone"], lambda v: checks.text(v, "time_zone", 256)),
         _garbage(content["garbage"], sketches) if "garbage" in content else None,
         checks.text(content.get("id", ""), "id", 64),
+        settings=checks.text_pairs(content.get("settings", {}), "settings"),
     )
 
 

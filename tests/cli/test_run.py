@@ -53,8 +53,8 @@ def test_every_format_carries_the_same_numbers(run):
     assert json.loads(run(QUERY, output="jsonl")[1])["n"] == 2.0
     for output, separator in (("csv", ","), ("tsv", "\t")):
         row = next(csv.DictReader(io.StringIO(run(QUERY, output=output)[1]), delimiter=separator))
-        assert (row["n"], row["s_low"], row["certified"]) == ("2.0", "201.0", "true")
-    assert "| 2.0 |" in run(QUERY, output="markdown")[1]
+        assert (row["n"], row["s_low"], row["certified"]) == ("2", "201.0", "true")
+    assert "| 2 |" in run(QUERY, output="markdown")[1]
     assert "n_low" in run(QUERY, output="vertical")[1]
     table = run(QUERY, output="table")[1].split()
     assert {"n", "s", "2", "201"} <= set(table)

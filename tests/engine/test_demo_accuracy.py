@@ -53,6 +53,10 @@ def flights(spark):
 def test_intervals_hold_the_truth_and_are_no_wider_than_they_must(flights, sql, right):
     many = ManySeeds(flights, sql)
     cells = [many.answer(seed).rows[0] for seed in SEEDS]
+    # What Spark's workers make is what was made here.
+    through_spark = flights.sql(f"{sql} SEED {SEEDS[1]}").rows[0]
+    ends = [[(c.low, c.value, c.high) for c in row] for row in (through_spark, cells[1])]
+    assert ends[0] == ends[1]
     for i, truth in enumerate(right):
         column = [row[i] for row in cells]
         covered = sum(c.low <= truth <= c.high for c in column)
@@ -65,12 +69,3 @@ def test_intervals_hold_the_truth_and_are_no_wider_than_they_must(flights, sql, 
         assert np.median(np.abs(errors)) <= 0.015 * truth
         width = np.median([(c.high - c.low) / 2 for c in column])
         assert width <= 3.5 * np.sqrt(np.mean(errors**2))
-
-
-@pytest.mark.parametrize(
-    ("sql", "right"), [PLANES, WEATHER, PAIRS, THREE_WAY], ids=["planes", "weather", "pairs", "three-way"]
-)
-def test_five_seeds_through_spark_hold_the_truth(flights, sql, right):
-    for seed in range(1, 6):
-        for cell, truth in zip(flights.sql(f"{sql} SEED {seed}").rows[0], right, strict=True):
-            assert cell.low <= truth <= cell.high, f"{seed=}: {truth} not in {cell}"

@@ -160,9 +160,9 @@ def test_an_ill_formed_start_is_refused():
         coalesce(bare)
 
 
-@pytest.mark.parametrize(("queries", "seconds"), [(29, 1.0), (200, 30.0)])
+@pytest.mark.parametrize(("queries", "seconds"), [(29, 1.0), (100, 10.0)])
 def test_planning_time(queries, seconds):
-    # Measured on one core: 0.03 s and 3 to 5 s.
+    # Measured on one core: 0.03 s and 0.5 to 1 s; 200 queries take 3 to 9 s.
     graph = (
         tpch_workload(WORKLOADS["workload2"])
         if queries == 29

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import BooleanType, DateType, NumericType, StringType, StructType
+
 from skimql.optimizer.messages import receiver_of, tree_of, whole
 
 # name -> (schema, rows): the tables of the shared cases.
@@ -12,10 +16,28 @@ CASES = {
 }
 
 
+# What (name, schema, rows) became, once a run.
+_frames = {}
+_PLAIN = (NumericType, StringType, BooleanType, DateType)
+
+
 def register(session, **tables):
     """Register name=(schema, rows) as DataFrames."""
     for name, (schema, rows) in tables.items():
-        session.table(name, session.spark.createDataFrame(rows, schema))
+        key = id(session.spark), name, schema, repr(rows)
+        if key not in _frames:
+            _frames[key] = _local(session.spark, StructType.fromDDL(schema), rows)
+        session.table(name, _frames[key])
+
+
+def _local(spark, schema, rows):
+    """A local relation where Arrow has these types, which Spark reads in half the time of rows of Python's."""
+    if not all(isinstance(f.dataType, _PLAIN) for f in schema):
+        return spark.createDataFrame(rows, schema)
+    fields = to_arrow_schema(schema)
+    columns = list(zip(*rows, strict=True)) or [()] * len(fields)
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, fields, strict=True)]
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=fields), schema)
 
 
 def register_cases(session):

@@ -1,0 +1,77 @@
+"""A Python worker that is killed: the job is done once more, and an error of ours says so where that ends likewise."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+from pyspark.errors import PySparkException
+
+from skimql import EnvironmentFault
+from skimql.engine import maintain
+from skimql.engine.spark import explained
+
+QUERY = "SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k"
+
+
+@pytest.fixture
+def killed(session, spark, tmp_path, monkeypatch):
+    """Tables, and workers of this session's that kill themselves, so often as there are files in the folder."""
+    session.table("a", spark.sql("SELECT id % 7 AS k FROM range(50)"))
+    session.table("b", spark.sql("SELECT id % 5 AS k FROM range(50)"))
+    plain, folder = maintain.task, str(tmp_path)
+
+    def dying(*arguments):
+        function = plain(*arguments)
+
+        def run(batches):
+            for name in os.listdir(folder):
+                try:
+                    os.unlink(os.path.join(folder, name))
+                except FileNotFoundError:
+                    continue
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(batches)
+
+        return run
+
+    monkeypatch.setattr(maintain, "task", dying)
+    return session
+
+
+def test_the_job_is_repeated_where_spark_gives_up(killed, tmp_path):
+    (tmp_path / "once").touch()
+    assert killed.sql(QUERY).value == 360
+    assert not os.listdir(tmp_path)
+
+
+def test_an_error_of_ours_says_what_happened_where_workers_die_again(killed, tmp_path):
+    for number in range(8):
+        (tmp_path / str(number)).touch()
+    with pytest.raises(EnvironmentFault) as told:
+        killed.sql(QUERY)
+    assert told.value.code == "SKIMQL_WORKER_DIED"
+    assert "Py4J" not in str(told.value)
+    assert "route = jvm" in told.value.hint
+
+
+def test_other_ends_of_spark_are_told_as_errors_of_ours():
+    for fault, code, hint in (
+        (ConnectionRefusedError("refused"), "SKIMQL_SPARK_GONE", "new Spark session"),
+        (
+            PySparkException("java.lang.OutOfMemoryError: Java heap space"),
+            "SKIMQL_SPARK_FAILED",
+            "spark.driver.memory",
+        ),
+        (
+            PySparkException("java.io.IOException: No space left on device"),
+            "SKIMQL_SPARK_FAILED",
+            "spark.local.dir",
+        ),
+        (PySparkException("something else"), "SKIMQL_SPARK_FAILED", ""),
+    ):
+        told = explained(fault, "SELECT 1")
+        assert told.code == code
+        assert hint in (told.hint or "")
+    assert explained(KeyError("a fault of ours"), "SELECT 1") is None
