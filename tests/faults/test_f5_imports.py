@@ -398,6 +398,7 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path, monkeypatch):
             "SKIMQL_NO_SUCH_FILE",
             "SKIMQL_CORRUPT_SKETCH",
             "SKIMQL_PARSE_ERROR",
+            "SKIMQL_BAD_PATH",
         ), path
     # The files of a catalog too.
     home = tmp_path / "c"
