@@ -148,6 +148,7 @@ class Keeper:
             created=made,
             updated=made,
         )
+        _refuse_large(draft, self.session.settings.max_bytes, statement.sql)
         frame = self.session.tables.frame(draft.table)
         head = typed(draft, self.session.tables, self.session.memory.circumstances(), statement.sql)
         helping = eaten_table(self.session.tables, draft.table, frame)
@@ -323,7 +324,19 @@ def refuse_member(catalog: Catalog, sql: str, name: Part) -> None:
             "SKIMQL_SKETCH_OF_GROUP",
             sql,
             _place(name),
-            f"CREATE OR REPLACE SKETCHES {groups[0]} ..., DROP SKETCH {groups[0]}",
+            f"CREATE OR REPLACE SKETCHES {_quoted(groups[0])} ..., DROP SKETCH {_quoted(groups[0])}",
+        )
+
+
+def _refuse_large(head: Head, most_bytes: int, sql: str) -> None:
+    """Refuse to make what could not be loaded again."""
+    needed = 8 * head.rows * head.buckets * len(head.measures)
+    if needed > most_bytes:
+        raise BudgetExceeded(
+            f"sketch {head.name} may take {needed:,} bytes, and skimql.max_bytes = {most_bytes:,} are allowed",
+            "SKIMQL_MAX_BYTES",
+            sql,
+            hint="fewer buckets or rows, SIZE, or a larger skimql.max_bytes",
         )
 
 
@@ -338,7 +351,7 @@ def _refuse_untrusted(head: Head, sql: str, name: Part) -> None:
             "SKIMQL_NOT_TRUSTED",
             sql,
             _place(name),
-            f"DROP SKETCH {name.text}; IMPORT SKETCH {name.text} FROM '{quoted}' TRUSTED",
+            f"DROP SKETCH {_quoted(name.text)}; IMPORT SKETCH {_quoted(name.text)} FROM '{quoted}' TRUSTED",
         )
 
 
@@ -358,7 +371,6 @@ def _refuse_foreign_expressions(head: Head, path: str, sql: str, place: tuple[in
                 refuse_foreign(text)
         for name in dict.fromkeys(t for a in head.attributes for t in a.key_types):
             refuse_foreign_type(name)
-        # Foreign expressions call none of the functions that a user makes.
         refuse_unstable("", expressions, frozenset)
     except UnsupportedQuery as fault:
         raise UnsupportedQuery(
@@ -476,6 +488,11 @@ def _refuse_other_types(head: Head, schema: TableSchema, sql: str, place: tuple[
             place,
             ", ".join(c.name for c in schema.columns),
         )
+
+
+def _quoted(name: str) -> str:
+    """A name as a statement has it: in backticks where it is no plain word."""
+    return name if name.isidentifier() else "`" + name.replace("`", "``") + "`"
 
 
 def _place(part: Part) -> tuple[int, int]:

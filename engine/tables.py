@@ -181,7 +181,8 @@ class Tables(Mapping[str, TableSchema]):
             If the catalog remembers a table that cannot be read any more; ``SKIMQL_OPTIONS_WITHHELD`` if that is
             because it does not keep all options.
         """
-        return self.place().moved(self._user_frame(name))
+        frame = self._user_frame(name)  # first: what cannot be read needs no session
+        return self.place().moved(frame)
 
     def sources(self, name: str) -> Sources:
         """What a table is read from; looked at once in a statement."""

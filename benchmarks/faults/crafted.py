@@ -78,14 +78,14 @@ def mutated(value: Any, draw: random.Random) -> Any:
             case 1 if isinstance(holder, list):
                 holder.insert(draw.randrange(len(holder) + 1), copy.deepcopy(draw.choice(holder)))
             case 1:
-                holder[str(draw.choice(HOSTILE))[:40]] = draw.choice(HOSTILE)
+                holder[str(draw.choice(HOSTILE))[:40]] = copy.deepcopy(draw.choice(HOSTILE))
             case 2:
                 other, name = draw.choice(places)
                 holder[key] = copy.deepcopy(other[name])
             case 3 if isinstance(holder[key], (int, float)) and not isinstance(holder[key], bool):
                 holder[key] = holder[key] * draw.choice((-1, 2, 1024, 1 << 40)) + draw.choice((0, 1))
             case _:
-                holder[key] = draw.choice(HOSTILE)
+                holder[key] = copy.deepcopy(draw.choice(HOSTILE))
     return whole
 
 

@@ -8,6 +8,7 @@ the state before it named, and what was left. That is one change after it was gi
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 from collections.abc import Iterable
@@ -51,6 +52,9 @@ class Change:
         while self._is_taken(numbered(after.generation), after.generation):
             after = replace(after, generation=after.generation + 1)
         data = encode(after)
+        if len(data) > MOST_BYTES:
+            raise OSError(errno.EFBIG, f"its manifest would have more than {MOST_BYTES:,} bytes")
+        decode(data, self.folder.where)  # what no reader takes is not written
         self._write(numbered(after.generation), data)
         by = self._new_name(".partial")
         self._made.append(by)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-MOST_TEXT = 1 << 20  # characters of one text: a filter, a path, the stages of a plan
+MOST_TEXT = 1 << 24  # characters of one text: a filter, a path, the stages of a plan
 INT64 = 1 << 63
 
 
@@ -33,7 +33,7 @@ def mapping(value: Any, what: str) -> Mapping[str, Any]:
     return value
 
 
-def items(value: Any, what: str, most: int = 1_000_000) -> list[Any]:
+def items(value: Any, what: str, most: int = 1 << 24) -> list[Any]:
     """A JSON array of up to `most` entries."""
     if type(value) is not list or len(value) > most:
         raise ValueError(

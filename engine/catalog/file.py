@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ...errors import BudgetExceeded, CorruptSketch
+from ...errors import BudgetExceeded, CorruptSketch, DataError
 from ...sketches.sparse import SparseFirstSketch
 from ..partial import Built
 from . import checks
@@ -62,8 +63,15 @@ def digest(data: bytes) -> str:
 
 
 def encode(sketch: StoredSketch) -> bytes:
-    """The file of a sketch."""
+    """The file of a sketch; DataError ``SKIMQL_OVERFLOW`` if a sum in it is no finite number."""
     arrays = _arrays_of(sketch)
+    finite = all(a.dtype != np.float64 or np.isfinite(a).all() for a in arrays.values())
+    if not finite or not all(math.isfinite(m.tally.mass) for m in sketch.head.measures):
+        raise DataError(
+            f"a sum in sketch {sketch.head.name} leaves the range of DOUBLE",
+            "SKIMQL_OVERFLOW",
+            hint="a filter or a view that leaves such values out",
+        )
     head, listed = canonical(to_json(sketch.head)), canonical(_listed(arrays))
     metadata = {_HEAD: head, _ARRAYS: listed, _CHECKSUM: digest(head + listed).encode()}
     names: list[str] = []

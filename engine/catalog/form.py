@@ -27,6 +27,7 @@ METHODS = ("hash", "convolution", "total")
 FAMILIES = ("tabulation", "polynomial61", "xxhash64", "folded", "countmin")
 _PARAMETERS = {"fine_bits": (8, 18)}
 _MOST_BITS = {"countmin": 31}  # of one hash; the others have more than any sketch takes
+MOST_SCALE = 1e18  # of the longest DECIMAL that is summed as an integer; products of many scales stay finite
 MOST_ATTRIBUTES, MOST_MEASURES = 64, 64
 MOST_ROWS, MOST_BUCKETS = 1 << 16, 1 << 26
 
@@ -381,9 +382,9 @@ def _measure(value: Any) -> Measure:
     tuples = checks.integer(tally["tuples"], 0, checks.INT64, "tuples")
     presence = checks.boolean(data["presence"], "presence")
     expression = checks.optional(data["weight"], lambda v: checks.text(v, "weight"))
-    scale = checks.number(data["scale"], 0, "scale")
-    if scale == 0 or (presence and expression is None):
-        raise ValueError("a scale is 0" if scale == 0 else "presence is of nothing")
+    scale = checks.number(data["scale"], 1 / MOST_SCALE, "scale")
+    if scale > MOST_SCALE or (presence and expression is None):
+        raise ValueError("a scale is too large" if scale > MOST_SCALE else "presence is of nothing")
     return Measure(
         Weight(expression, presence),
         checks.one_of(data["dtype"], ("int64", "float64"), "dtype"),

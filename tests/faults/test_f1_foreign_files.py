@@ -6,6 +6,7 @@ import ast
 import contextlib
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,12 @@ from hypothesis import strategies as st
 from support.dying import DyingFolder, Killed
 from support.kept import kept, remember, same, schema_of
 
-from skimql import DataError, Session
+from skimql import DataError, Session, SkimqlError
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.file import canonical, digest, encode
 from skimql.engine.catalog.folder import LocalFolder
 from skimql.engine.catalog.manifest import KnownTable, StoredWorkload
+from skimql.engine.partial import Tally
 
 ROOT = Path(__file__).parents[2]
 A = kept("a", "t", {"k": [1, 2, 2]}, rows=3, buckets=8)
@@ -290,3 +292,20 @@ def test_changes_alone_calls_for_removal_in_a_catalog():
             and n.func.attr in ("delete", "_delete")
         ]
         assert not calls or path.name in ("changes.py", "folder.py"), path
+
+
+def test_what_no_reader_would_take_is_not_written(tmp_path):
+    """Writers keep to the bounds of readers: a catalog that can be written can be read."""
+    catalog = remember(Catalog(tmp_path), A)
+    before, files = catalog.manifest, set(everything(tmp_path))
+    measure = replace(A.head.measures[0], tally=Tally(3, float("inf"), 0))
+    infinite = replace(A, head=replace(A.head, name="i", measures=(measure,)))
+    for change in (
+        lambda: catalog.put(infinite),
+        lambda: catalog.put(kept("b", "t", {"k": [1]}, rows=3, buckets=8, created="x" * 100)),
+        lambda: catalog.put(*MEMBERS, workload=StoredWorkload("w", ("w.0", "w.1"), {"stages": "no queries"})),
+    ):
+        with pytest.raises(SkimqlError):
+            change()
+        assert Catalog(tmp_path).manifest == before
+        assert set(everything(tmp_path)) <= files

@@ -457,3 +457,13 @@ def test_the_study_of_crafted_files_finds_nothing_in_a_few_hundred(tmp_path, mon
 
     tally = run(80, 11, tmp_path)
     assert (tally.tries, tally.faults) == (80, 0), tally
+
+
+@pytest.mark.parametrize("scale", [0, 5e-324, 1e-19, 1e19, 1e308, -1.0])
+def test_scales_are_those_of_decimals(scale, importing):
+    """Products of the scales of several tables must be finite, and not 0."""
+    head = HONEST.head
+    with pytest.raises(CorruptSketch, match="scale"):
+        importing(crafted(HONEST, head=lambda h: {**h, "measures": [{**h["measures"][0], "scale": scale}]}))
+    decimals = replace(head, measures=(replace(head.measures[0], scale=100.0),))
+    assert importing(replace(HONEST, head=decimals)).catalog.load("s").built[0].scale == 100.0
