@@ -39,7 +39,7 @@ def compared(session, select):
     answer = session.sql(f"SELECT APPROXIMATE {select}")
     assert all(getattr(c, "exact", True) for row in answer.rows for c in row), select
     values = [tuple(getattr(c, "value", c) for c in row) for row in answer.rows]
-    return values, [tuple(row) for row in session.spark.sql(f"SELECT {select}").collect()]
+    return values, [tuple(row) for row in session.sql(f"SELECT {select}").collect()]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ CONFIDENCE = 0.95
 def misses_of(session, select, seeds):
     """Of each item: how many of the intervals of `seeds` miss the exact value, from one scan of each table."""
     many = ManySeeds(session, f"SELECT APPROXIMATE {select}")
-    truth = list(session.spark.sql(f"SELECT {select}").collect()[0])
+    truth = list(session.sql(f"SELECT {select}").collect()[0])
     misses = [0] * len(truth)
     for seed in range(seeds):
         cells = many.answer(seed, CONFIDENCE).rows[0]

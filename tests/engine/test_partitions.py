@@ -126,4 +126,4 @@ def test_exact_maps_of_parts_add_up_exactly(permuted_tables, relations):
     built = maintain.build(permuted_tables.spark, sparse, permuted_tables.tables)
     for own, sql in zip(standing.plans, QUERIES, strict=True):
         known = SketchJoin(own, built).known(own.aggregates[0].total)
-        assert known == (permuted_tables.spark.sql(sql).collect()[0][0] or 0)
+        assert known == (permuted_tables.sql(sql).collect()[0][0] or 0)

@@ -116,7 +116,7 @@ def random_query(rng):
 
 
 def truth_of(session, query):
-    row = session.spark.sql(f"SELECT {query}").collect()[0]
+    row = session.sql(f"SELECT {query}").collect()[0]
     return [None if v is None else float(v) for v in row]
 
 

@@ -70,7 +70,7 @@ def test_workload_one_runs_on_merged_vertices_in_one_pass_a_table(workload_one, 
     misses = 0
     for sql in queries:
         answer = session.sql(sql.replace("SELECT", "SELECT APPROXIMATE", 1))
-        truth = session.spark.sql(sql).collect()[0][0]
+        truth = session.sql(sql).collect()[0][0]
         assert any("sketches w" in n for n in answer.notes), sql
         misses += not answer.low <= truth <= answer.high
     # Intervals of 95 %, one seed; that the numbers themselves are right is the next test's.
@@ -129,7 +129,7 @@ def test_workload_one_runs_on_merged_vertices_and_parts_where_they_gain(workload
     for sql in queries[1:4] + queries[6:8] + queries[9:10]:
         answer = session.sql(sql.replace("SELECT", "SELECT APPROXIMATE", 1))
         assert any("sketches w" in n for n in answer.notes)
-        assert (answer.low, answer.value, answer.high) == (session.spark.sql(sql).collect()[0][0],) * 3
+        assert (answer.low, answer.value, answer.high) == (session.sql(sql).collect()[0][0],) * 3
     assert planned(session, create).plans[0].partitions == (), "parts are made where they are asked for"
 
 
@@ -171,7 +171,7 @@ def test_shared_sketches_without_counters_are_exact(workload_one):
     session.sql(f"CREATE SKETCHES w FOR QUERIES ({'; '.join(queries[:4])}) SIZE 64 MB MINIMIZE MAX ERROR")
     for sql in queries[:4]:
         answer = session.sql(sql.replace("SELECT", "SELECT APPROXIMATE", 1))
-        assert answer.value == session.spark.sql(sql).collect()[0][0]
+        assert answer.value == session.sql(sql).collect()[0][0]
 
 
 def test_what_is_not_asked_in_the_workload_is_built_anew(workload_one):
@@ -196,7 +196,7 @@ def test_sums_and_averages_share_a_workload(session):
     )
     answer = session.sql(sql.replace("SELECT", "SELECT APPROXIMATE", 1))
     assert any("sketches w" in n for n in answer.notes)
-    assert [c.value for c in answer.rows[0]] == list(session.spark.sql(sql).collect()[0])
+    assert [c.value for c in answer.rows[0]] == list(session.sql(sql).collect()[0])
 
 
 def test_what_a_workload_cannot_be_is_said(workload_one):
