@@ -119,33 +119,24 @@ class Evaluator:
             return self.aggregate(self.plan.aggregates[expression.index])
         if expression.operator in ("lower_bound", "upper_bound", "absolute_error", "relative_error"):
             return _bound(expression.operator, self.cell(expression.operands[0]))
-        if any(self._is_null(part) for part in parts_of(expression)):
-            return exact(math.nan)
+        null = self._null_within(expression)
+        if null is not None:
+            return null
         terms = self._linear(expression)
         if terms is not None:
-            total = self._joined.total(terms, self.confidence)
-            return (self._null_within(expression) if total.low == total.high == 0 else None) or total
+            return self._joined.total(terms, self.confidence)
         if expression.operator == "/":
             top, bottom = (self._linear(o) for o in expression.operands)
             if top is not None and bottom is not None:
                 return self._joined.ratio(top, bottom, self.confidence)
         return None
 
-    def _is_null(self, part: Expression) -> bool:
-        """Whether it is a SUM known to be NULL, which makes all arithmetic on it NULL."""
-        if not isinstance(part, Aggregated) or self.known is not None:
-            return False
-        planned = self.plan.aggregates[part.index]
-        return planned.function == "sum" and self._joined.known(planned.presence) == 0
-
     def _null_within(self, expression: Expression) -> Estimate | None:
-        """The NULL of a SUM over no value that is part of the expression, if there is one."""
-        for part in parts_of(expression):
-            planned = self.plan.aggregates[part.index] if isinstance(part, Aggregated) else None
-            null = self._sum_of_nothing(planned) if planned and planned.function == "sum" else None
-            if null is not None:
-                return null
-        return None
+        """The NULL of a SUM over no value that is part of the expression, which makes all arithmetic on it NULL."""
+        parts = [p for p in parts_of(expression) if isinstance(p, Aggregated)] if self.known is None else []
+        planned = [self.plan.aggregates[p.index] for p in parts]
+        nulls = (self._sum_of_nothing(p) for p in planned if p.function == "sum")
+        return next((n for n in nulls if n is not None), None)
 
     def _linear(self, expression: Expression) -> list[PlannedTerm] | None:
         """The expression as a sum of weighted joins, or None if it is none."""
