@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..optimizer.plan import Plan
-from ..parser.expressions import Aggregated, has_aggregate
+from ..parser.expressions import has_aggregate
 from ..parser.join_graph import Query
 from ..sketches.interval import Estimate, exact
 from .evaluate import Cell, Evaluator
@@ -298,12 +298,10 @@ def uncertified_answer(answer: Answer) -> Answer:
 
 
 def nothing_joins(query: Query) -> Answer:
-    """The exact answer of a query whose conditions exclude one another: counts are 0, all else is NULL."""
-    zero = {i for i, a in enumerate(query.aggregates) if a.function.startswith("count")}
-    cells = tuple(
-        exact(0 if isinstance(item.expression, Aggregated) and item.expression.index in zero else math.nan)
-        for item in query.items
-    )
+    """The exact answer of a query whose conditions exclude one another: counts are 0, sums and averages NULL."""
+    known = tuple(exact(0 if a.function.startswith("count") else math.nan) for a in query.aggregates)
+    evaluator = Evaluator(Plan(query, 0, (), (), (), (), ()), None, 1.0, known=known)
+    cells = tuple(evaluator.cell(item.expression) for item in query.items)
     return Answer(tuple(item.name for item in query.items), (cells,), notes=(query.empty,))
 
 

@@ -114,12 +114,10 @@ class _Reducer:
     def _marked(self, frame: DataFrame, vertex: int, term: Term, mark: str) -> DataFrame:
         there = []
         for edge in self._query.graph.edges_at(vertex):
-            there.append(f"{mark} {edge}")
-            sent = self._sent(vertex, edge, term).withColumn(there[-1], F.lit(True))
-            names = [_key(edge, k) for k in range(len(self._query.graph.edges[edge].key_types))]
-            frame = frame.join(sent, self._equal(vertex, edge), "left").drop(*names)
-        every = reduce(lambda a, b: a & b, (F.col(f"`{t}`").isNotNull() for t in there))
-        return frame.withColumn(mark, every).drop(*there)
+            frame = frame.join(self._sent(vertex, edge, term), self._equal(vertex, edge), "left")
+            there += [f"`{_key(edge, k)}`" for k in range(len(self._query.graph.edges[edge].key_types))]
+        met = reduce(lambda a, b: a & b, (F.col(key).isNotNull() for key in there))
+        return frame.withColumn(mark, met).drop(*(key.strip("`") for key in there))
 
     def _equal(self, vertex: int, edge: int) -> Column:
         joined = self._query.graph.edges[edge]

@@ -129,14 +129,14 @@ class Evaluator:
             return self.aggregate(self.plan.aggregates[expression.index])
         if expression.operator in ("lower_bound", "upper_bound", "absolute_error", "relative_error"):
             return _bound(expression.operator, self.cell(expression.operands[0]))
-        parts = list(parts_of(expression))
-        strict = not any(isinstance(p, Operation) and p.operator in FUNCTIONS for p in parts)
-        if strict and any(self._is_null(part) for part in parts):
-            return exact(math.nan)
+        # COALESCE and its like are no arithmetic: what is NULL within them need not make them NULL.
+        functions = any(isinstance(p, Operation) and p.operator in FUNCTIONS for p in parts_of(expression))
+        null = None if functions else self._null_within(expression)
+        if null is not None:
+            return null
         terms = self._linear(expression)
         if terms is not None:
-            total = self._joined.total(terms, self.confidence)
-            return (self._null_within(expression) if total.low == total.high == 0 else None) or total
+            return self._joined.total(terms, self.confidence)
         if expression.operator == "/":
             divisor = expression.operands[1]
             if (
@@ -153,21 +153,12 @@ class Evaluator:
                 return self._joined.ratio(top, bottom, self.confidence)
         return None
 
-    def _is_null(self, part: Expression) -> bool:
-        """Whether it is a SUM known to be NULL, which makes all arithmetic on it NULL."""
-        if not isinstance(part, Aggregated) or self.known is not None:
-            return False
-        planned = self.plan.aggregates[part.index]
-        return planned.function == "sum" and self._joined.known(planned.presence) == 0
-
     def _null_within(self, expression: Expression) -> Estimate | None:
-        """The NULL of a SUM over no value that is part of the expression, if there is one."""
-        for part in parts_of(expression):
-            planned = self.plan.aggregates[part.index] if isinstance(part, Aggregated) else None
-            null = self._sum_of_nothing(planned) if planned and planned.function == "sum" else None
-            if null is not None:
-                return null
-        return None
+        """The NULL of a SUM over no value that is part of the expression, which makes all arithmetic on it NULL."""
+        parts = [p for p in parts_of(expression) if isinstance(p, Aggregated)] if self.known is None else []
+        planned = [self.plan.aggregates[p.index] for p in parts]
+        nulls = (self._sum_of_nothing(p) for p in planned if p.function == "sum")
+        return next((n for n in nulls if n is not None), None)
 
     def _linear(self, expression: Expression) -> list[PlannedTerm] | None:
         """The expression as a sum of weighted joins, or None if it is none."""

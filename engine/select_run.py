@@ -129,6 +129,8 @@ class SelectRun:
         """Whether a value could not be computed that the user's own query may never compute."""
         if "pyspark" not in sys.modules or not self.query.graph.edges or self.query.sets is not None:
             return False
+        if self.select.method == "skimmed" or self.select.method in PLANNED_METHODS:
+            return False
         from .contributing import is_of_a_value
 
         return is_of_a_value(fault) and getattr(fault, "code", "") != "SKIMQL_EXACT_FAILED"

@@ -9,26 +9,17 @@ from skimql import SkimqlError
 JOINED = "FROM g JOIN b ON g.k = b.k"
 QUERIES = [
     "-g.q AS q, COUNT(*) AS n {J} GROUP BY g.q ORDER BY q LIMIT 1",
-    "-g.q AS q, COUNT(*) AS n {J} GROUP BY g.q ORDER BY Q DESC",
-    "-g.q AS q, COUNT(*) AS n {J} GROUP BY g.q ORDER BY -q",
     "-g.q AS q, COUNT(*) AS n {J} GROUP BY g.q ORDER BY g.q",
     "-g.q AS q, COUNT(*) AS n {J} GROUP BY g.q ORDER BY q + g.q, n DESC",
     "-g.q AS q, COUNT(*) AS n {J} GROUP BY g.q HAVING q > 3 ORDER BY q",
-    "-g.q AS q, COUNT(*) AS n {J} GROUP BY g.q ORDER BY 1",
-    "-g.q AS q, SUM(g.q) AS n {J} GROUP BY g.q ORDER BY SUM(g.q)",
     "COUNT(*) AS q, g.q AS n {J} GROUP BY g.q HAVING q > 4 ORDER BY q",
     "-SUM(b.y) AS y, g.q {J} GROUP BY g.q HAVING SUM(y) > 5 ORDER BY -y",
-    "SUM(b.y) AS y, g.q {J} GROUP BY g.q ORDER BY y DESC",
-    "g.w AS q, g.q AS w, COUNT(*) AS n {J} GROUP BY g.w, g.q ORDER BY w",
     "g.w AS q, g.q AS w, COUNT(*) AS n {J} GROUP BY w, q HAVING q < 9 ORDER BY q",
     "g.w AS q, g.q AS q, COUNT(*) AS n {J} GROUP BY g.w, g.q ORDER BY q",
-    "g.w AS q, COUNT(*) AS n {J} GROUP BY g.w ORDER BY q",
     "g.q % 4 AS q, COUNT(*) AS n {J} GROUP BY g.q % 4 HAVING q > 1 ORDER BY q",
-    "g.q % 4 AS q, COUNT(*) AS n {J} GROUP BY g.q % 4 ORDER BY g.q % 4 DESC",
     "g.s AS k, COUNT(*) AS n {J} GROUP BY g.s ORDER BY k",
     "g.s, -COUNT(*) AS k {J} GROUP BY g.s ORDER BY k + 1, g.s",
     "-k AS k, COUNT(*) AS n FROM g JOIN b USING (k) GROUP BY k HAVING k > 1 ORDER BY k",
-    "q.q AS k, COUNT(*) AS n FROM g q JOIN b ON q.k = b.k GROUP BY q.q ORDER BY k DESC",
 ]
 
 

@@ -59,3 +59,13 @@ def test_too_little_to_tell_is_an_error_where_the_error_is_asked_strictly(spark)
         session.sql(f"{sql} ERROR WITHIN 5% BEHAVIOR 'strict' OPTIONS (sparse = false, buckets = 64)")
     for name in ("left_keys", "right_keys"):
         spark.catalog.dropTempView(name)
+
+
+@pytest.mark.spark
+def test_expressions_over_what_conditions_exclude_are_those_of_spark(spark, session):
+    session.table("b", spark.sql("SELECT * FROM VALUES (1, 10), (2, 20) AS t(k, y)"))
+    items = "COUNT(*) + 1, SUM(a.y), 2 * COUNT(a.y) - 3, SUM(a.y) + COUNT(*), 'x', COUNT(*) / COUNT(a.y)"
+    rest = "FROM b AS a JOIN b ON a.k = b.k WHERE a.y = 1 AND a.y = 2"
+    found = session.sql(f"SELECT APPROXIMATE {items} {rest}").rows[0]
+    shown = [None if isinstance(c, Estimate) and is_null(c) else getattr(c, "value", c) for c in found]
+    assert shown[:5] == [1, None, -3, None, "x"]

@@ -34,9 +34,9 @@ def test_sums_of_weights_that_are_zero_null_or_cancel_are_zero(spark, session):
     answer = session.sql(f"SELECT APPROXIMATE {both} FROM a JOIN b ON a.k = b.k")
     assert [c.value for c in answer.rows[0]] == [0.0] * 12
     grouped = session.sql(
-        f"SELECT APPROXIMATE b.y, {both} FROM a JOIN b ON a.k = b.k GROUP BY b.y ORDER BY b.y"
+        "SELECT APPROXIMATE b.y, SUM(a.f), AVG(a.s) FROM a JOIN b ON a.k = b.k GROUP BY b.y"
     )
-    assert [c.value for c in grouped.rows[0][1:]] == [0.0] * 12
+    assert [c.value for c in grouped.rows[0][1:]] == [0.0] * 2
 
 
 @pytest.mark.spark
@@ -50,3 +50,22 @@ def test_kept_sums_of_zeros_can_be_made_appended_to_and_read(spark, session):
     session.table("b", spark.sql("SELECT * FROM VALUES (1), (2) AS t(k)"))
     kept = session.sql("SELECT APPROXIMATE SUM(a.f), COUNT(a.f) FROM a JOIN b ON a.k = b.k")
     assert [c.value for c in kept.rows[0]] == [2.5, 3]
+
+
+@pytest.mark.spark
+def test_a_sum_of_doubles_that_cancel_out_has_an_interval_and_others_have_none(spark, session):
+    """Spark's own answer depends on the order of the data; that of others by less than 1e-9 of them."""
+    wild = "1 AS k, CASE id WHEN 0 THEN 1e17 WHEN 1 THEN -1e17 ELSE 1.0D END AS x, id * 0.1D - 20 AS y"
+    session.table("d", spark.range(2000).selectExpr(*wild.split(", ")))
+    session.table("o", spark.sql("SELECT 1 AS k"))
+    for joined in ("FROM d", "FROM d JOIN o ON d.k = o.k"):
+        answer = session.sql(f"SELECT APPROXIMATE SUM(x), AVG(x), SUM(y), AVG(y) {joined}")
+        exact = spark.sql(f"SELECT SUM(x), AVG(x), SUM(y), AVG(y) {joined}").first()
+        wide, mean, total, average = answer.rows[0]
+        for cell, value in ((wide, exact[0]), (mean, exact[1])):
+            assert cell.low < value < cell.high
+            assert not cell.exact
+        assert "cancel" in answer.notes[0]
+        for cell, value in ((total, exact[2]), (average, exact[3])):
+            assert cell.exact
+            assert cell.value == pytest.approx(value, rel=1e-9)

@@ -12,28 +12,29 @@ COLUMNS = StructType(
     [StructField("k", IntegerType()), StructField("s", StringType()), StructField("d", DateType())]
 )
 JOINED = "FROM a JOIN b ON a.k = b.k"
-PROTECTED = [
-    "SUM(10 / a.x) FILTER (WHERE a.x <> 0), COUNT(*) {J}",
-    "SUM(CASE WHEN a.x <> 0 THEN 10 / a.x ELSE b.y END) {J}",
-    "SUM(CASE WHEN a.x = 0 THEN b.y WHEN 10 / a.x > 1 THEN 10 / a.x END) {J}",
-    "AVG(CAST(a.s AS INT)) FILTER (WHERE a.s RLIKE '^[0-9]+$') {J}",
-    "COUNT(DISTINCT 10 / a.x) FILTER (WHERE a.x <> 0) {J}",
-    "COUNT(10 / a.x) FILTER (WHERE a.x <> 0) {J}",
-    "SUM(10 / a.x) FROM a JOIN a AS c ON a.k = c.k WHERE a.x <> 0",
-    "COUNT(*) FROM b AS a JOIN b ON a.k = CAST(b.t AS INT) WHERE b.t RLIKE '^[0-9]+$'",
-    "COUNT(*) {J} WHERE a.x <> 0 AND 10 / a.x > 1",
-]
+# Spark itself fails on some of them: it computes the argument of AVG before it asks the FILTER.
+PROTECTED = {
+    "SUM(10 / a.x) FILTER (WHERE a.x <> 0), COUNT(*) {J}": (2.0, 2),
+    "SUM(CASE WHEN a.x <> 0 THEN 10 / a.x ELSE b.y END) {J}": (22.0,),
+    "SUM(CASE WHEN a.x = 0 THEN b.y WHEN 10 / a.x > 1 THEN 10 / a.x END) {J}": (22.0,),
+    "AVG(CAST(a.s AS INT)) FILTER (WHERE a.s RLIKE '^[0-9]+$') {J}": (7.0,),
+    "COUNT(DISTINCT 10 / a.x) FILTER (WHERE a.x <> 0) {J}": (1,),
+    "COUNT(10 / a.x) FILTER (WHERE a.x <> 0) {J}": (1,),
+    "SUM(10 / a.x) FROM a JOIN a AS c ON a.k = c.k WHERE a.x <> 0": (2.0,),
+    "COUNT(*) FROM b AS a JOIN b ON a.k = CAST(b.t AS INT) WHERE b.t RLIKE '^[0-9]+$'": (1,),
+    "COUNT(*) {J} WHERE a.x <> 0 AND 10 / a.x > 1": (1,),
+}
 # The scan of a fails; the tuple with x = 0 joins only what the rest of the query leaves out.
-APART = [
-    "SUM(10 / a.x), COUNT(*) {J} WHERE b.y < 15",
-    "SUM(10 / a.x * b.y) {J} WHERE b.y < 15",
-    "SUM(10 / a.x) FILTER (WHERE b.y < 15), COUNT(*) {J}",
-    "SUM(CASE WHEN b.y < 15 THEN a.r[0] ELSE b.y END) {J}",
-    "SUM(10 / a.x) FILTER (WHERE c.u > 0), SUM(c.u) FROM a JOIN b ON a.k = b.k JOIN c ON b.k = c.k",
-    "COUNT(DISTINCT 10 / a.x) {J} WHERE b.y < 15",
-    "b.y, SUM(10 / a.x) {J} WHERE b.y < 15 GROUP BY b.y",
-    "10 / a.x AS g, COUNT(*) {J} WHERE b.y < 15 GROUP BY 10 / a.x",
-]
+APART = {
+    "SUM(10 / a.x), COUNT(*) {J} WHERE b.y < 15": (2.0, 1),
+    "SUM(10 / a.x * b.y) {J} WHERE b.y < 15": (20.0,),
+    "SUM(10 / a.x) FILTER (WHERE b.y < 15), COUNT(*) {J}": (2.0, 2),
+    "SUM(CASE WHEN b.y < 15 THEN a.r[0] ELSE b.y END) {J}": (21,),
+    "SUM(10 / a.x) FILTER (WHERE c.u > 0), SUM(c.u) FROM a JOIN b ON a.k = b.k JOIN c ON b.k = c.k": (4.0, 3),
+    "COUNT(DISTINCT 10 / a.x) {J} WHERE b.y < 15": (1,),
+    "b.y, SUM(10 / a.x) {J} WHERE b.y < 15 GROUP BY b.y": (10, 2.0),
+    "10 / a.x AS g, COUNT(*) {J} WHERE b.y < 15 GROUP BY 10 / a.x": (2.0, 1),
+}
 
 
 @pytest.mark.parametrize(
@@ -65,12 +66,10 @@ def guarded(spark, session):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("queries", [PROTECTED, APART], ids=["protected", "apart"])
-def test_what_the_query_protects_does_not_fail(spark, guarded, queries):
-    for query in queries:
-        sql = query.format(J=JOINED)
-        exact = [tuple(row) for row in spark.sql(f"SELECT {sql}").collect()]
-        answer = guarded.sql(f"SELECT APPROXIMATE {sql}")
-        assert [tuple(getattr(c, "value", c) for c in row) for row in answer.rows] == exact, query
+def test_what_the_query_protects_does_not_fail(guarded, queries):
+    for query, expected in queries.items():
+        answer = guarded.sql(f"SELECT APPROXIMATE {query.format(J=JOINED)}")
+        assert [tuple(getattr(c, "value", c) for c in row) for row in answer.rows] == [expected], query
         assert any("tuples that join" in note for note in answer.notes) == (queries is APART), query
 
 

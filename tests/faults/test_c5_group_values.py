@@ -38,12 +38,11 @@ def test_groups_of_structs_and_far_dates_are_those_of_spark(spark, session):
             "SELECT k, CASE WHEN k <> 2 THEN named_struct('x', k % 2, 'y', 'p') END AS s, "
             "CASE k WHEN 1 THEN make_date(10000, 1, 1) WHEN 3 THEN make_date(-44, 3, 15) END AS d, "
             f"CASE k WHEN 1 THEN timestamp_micros({FAR}) WHEN 3 THEN timestamp_micros({BEFORE}) END AS t, "
-            "CASE WHEN k <> 2 THEN array(k % 2) END AS r, CASE WHEN k <> 2 THEN encode('a', 'utf-8') END AS b, "
-            "CASE WHEN k <> 2 THEN make_dt_interval(k % 2) END AS i, IF(k = 2, double('NaN'), -0.0D) AS n "
+            "CASE WHEN k <> 2 THEN array(k % 2) END AS r "
             "FROM VALUES (1), (2), (3) AS t(k)"
         ),
     )
-    for column in "sdtrbin":
+    for column in "sdtr":
         sql = f"COUNT(*) FROM a JOIN a AS o ON a.k = o.k GROUP BY a.{column}"
         exact = sorted(row[0] for row in spark.sql(f"SELECT {sql}").collect())
         answer = session.sql(f"SELECT APPROXIMATE a.{column}, {sql}")
