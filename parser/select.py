@@ -48,7 +48,7 @@ class SpannedParser(Spark.parser_class):  # type: ignore[misc, valid-type]
 
 
 def _noting(name: str):  # type: ignore[no-untyped-def]
-    inherited = getattr(Spark.parser_class, name)
+    inherited = getattr(SpannedParser, name)
 
     def method(self, *args, **kwargs):  # type: ignore[no-untyped-def]
         first = self._index
