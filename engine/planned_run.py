@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ..errors import AccuracyNotReached, BudgetExceeded, UnsupportedQuery
+from ..errors import AccuracyNotReached, BudgetExceeded, DataError, UnsupportedQuery
 from ..optimizer.candidate import Choice, NoMethod
 from ..optimizer.candidates import choose_method
 from ..optimizer.choose import plan_of
@@ -92,6 +92,12 @@ class PlannedRun:
             except MessageTooLarge:
                 # The statistics were wrong: no messages then.
                 if not fold_bytes:
+                    raise
+                fold_bytes = 0
+                continue
+            except DataError as fault:
+                # Products of counts beyond 64 bits: sketches and samples multiply doubles.
+                if fault.code != "SKIMQL_OVERFLOW" or not fold_bytes:
                     raise
                 fold_bytes = 0
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -180,8 +180,8 @@ class Session:
             self._statistics = KeptStatistics()
         return self._statistics
 
-    def table(self, name: str, source: str | Path | DataFrame, **options: Any) -> None:
-        """Register a file, folder, DataFrame or Spark table under `name`.
+    def table(self, name: str, source: str | Path | DataFrame | Sequence[str | Path], **options: Any) -> None:
+        """Register a file, folder, list of files, DataFrame or Spark table under `name`.
 
         `options` go to Spark's reader, such as ``nullValue="NA"`` or ``format="csv"``.
 

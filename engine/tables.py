@@ -6,9 +6,10 @@ What a catalog remembers of a table is enough to resolve names; Spark starts whe
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,16 @@ FORMATS = {
     ".json": "json",
     ".jsonl": "json",
     ".ndjson": "json",
+    ".orc": "orc",
+    ".avro": "avro",
 }
+# What reads a format that Spark does not bring.
+PACKAGES = {"avro": "org.apache.spark:spark-avro_2.13", "delta": "io.delta:delta-spark_2.13"}
+GLOB = "*?[{\\"
+MOST_NAME = 255
+MOST_PATH = 200  # characters of a path in a message
+# Files of a folder that are looked at for its format.
+MOST_LOOKED_AT = 10_000
 COMPRESSIONS = {".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate"}
 
 
@@ -88,16 +98,18 @@ class Tables(Mapping[str, TableSchema]):
     def _spark(self) -> SparkSession:
         return self._start()
 
-    def register(self, name: str, source: str | Path | DataFrame, options: Mapping[str, Any]) -> None:
+    def register(
+        self, name: str, source: str | Path | DataFrame | Sequence[str | Path], options: Mapping[str, Any]
+    ) -> None:
         """Make `source` known as `name`, replacing what had that name.
 
         Parameters
         ----------
         name : str
             One identifier; it need not be a plain word.
-        source : str, Path or DataFrame
-            A file or folder in Parquet, CSV (header, types inferred) or JSON (one object a line), a DataFrame,
-            or the name of a Spark table.
+        source : str, Path, DataFrame, or sequence of paths
+            A file or folder in Parquet, ORC, CSV (header, types inferred) or JSON (one object a line), several
+            files of one format, a DataFrame, or the name of a Spark table.
         options : mapping
             Options of Spark's reader, such as ``nullValue="NA"``; ``format`` overrides the file's ending,
             ``schema`` ("id INT, name STRING") replaces inference.
@@ -109,8 +121,17 @@ class Tables(Mapping[str, TableSchema]):
         """
         if not name.strip():
             raise DataError("a table needs a name", "SKIMQL_BAD_TABLE_NAME")
-        if not is_frame(source):
+        if len(name) > MOST_NAME or not name.isprintable():
+            raise DataError(
+                f"a table's name has at most {MOST_NAME} characters, all of them printable",
+                "SKIMQL_BAD_TABLE_NAME",
+            )
+        if isinstance(source, (list, tuple)):
+            source = self._read_all(name, [str(path) for path in source], options)
+        assert isinstance(source, (str, Path)) or is_frame(source)
+        if isinstance(source, (str, Path)):
             local_path(str(source))
+            source = _plain_path(str(source))
         frame = source if is_frame(source) else self.read(name, str(source), options)
         self._refuse_other_session(name, frame)
         path = (
@@ -367,10 +388,22 @@ class Tables(Mapping[str, TableSchema]):
                 return found
         raise KeyError(name)
 
+    def _read_all(self, name: str, paths: Sequence[str], options: Mapping[str, Any]) -> DataFrame:
+        """Several files or folders of one format as one DataFrame."""
+        if not paths:
+            raise DataError(f"table {name}: the list of files is empty", "SKIMQL_NO_SUCH_FILE")
+        frames = [self.read(name, path, options) for path in paths]
+        first = frames[0]
+        for frame in frames[1:]:
+            first = first.unionByName(frame)
+        return first
+
     def read(self, name: str, path: str, given: Mapping[str, Any]) -> DataFrame:
         """The DataFrame of a file, folder or Spark table, as `register` reads it; `name` is for messages."""
         from .spark import SPARK_FAULTS, first_line
 
+        path = _plain_path(path)
+        _refuse_odd_path(name, path)
         options = dict(given)
         file_format = options.pop("format", None) or _format_of(path)
         if not _is_remote(path) and (file_format is not None or "/" in path):
@@ -378,15 +411,11 @@ class Tables(Mapping[str, TableSchema]):
         if file_format is None:
             with contextlib.suppress(KeyError):
                 return self._from_catalog(path)
-            if not _is_remote(path) and not Path(path).exists():
+            if not _is_remote(path) and not os.path.exists(path):
                 raise DataError(
                     f"table {name}: there is no file or Spark table {path}", "SKIMQL_NO_SUCH_FILE"
                 )
-            raise DataError(
-                f"table {name}: cannot tell the format of {path} from its name",
-                "SKIMQL_UNKNOWN_FORMAT",
-                hint="a name that ends in .parquet, .csv or .json, or format='parquet'",
-            )
+            raise _no_format(name, path)
         schema = options.pop("schema", None)
         defaults: dict[str, Any] = {}
         if file_format == "csv":
@@ -394,12 +423,28 @@ class Tables(Mapping[str, TableSchema]):
             defaults = {"header": True, "inferSchema": True, "columnPruning": False}
             if ".tsv" in Path(path).suffixes:
                 defaults["sep"] = "\t"
+        if any(c in path for c in GLOB) and _exists(path):
+            # It is the file's own name, no pattern.
+            defaults["__globPaths__"] = "false"
         try:
             reader = self._spark.read.format(file_format).options(**{**defaults, **options})
-            return (reader if schema is None else reader.schema(schema)).load(path)
+            reader = reader if schema is None else reader.schema(schema)
+            return reader.load(path if _is_remote(path) else _for_spark(path))
         except SPARK_FAULTS as fault:
             said = first_line(fault)
-            raise DataError(f"table {name}: cannot read {path}: {said}", "SKIMQL_UNREADABLE_FILE") from fault
+            package = PACKAGES.get(file_format)
+            hint = (
+                f"Spark with spark.jars.packages = {package}:{self._spark.version}"
+                if package == PACKAGES["avro"]
+                else ""
+            )
+            if package == PACKAGES["delta"]:
+                hint = (
+                    f"Spark with spark.jars.packages = {package} of a version for Spark {self._spark.version}"
+                )
+            raise DataError(
+                f"table {name}: cannot read {path}: {said}", "SKIMQL_UNREADABLE_FILE", hint=hint
+            ) from fault
 
 
 def _spellings(name: str) -> Iterator[str]:
@@ -475,22 +520,78 @@ def _format_of(path: str) -> str | None:
         suffixes.pop()
     if suffixes and suffixes[-1] in FORMATS:
         return FORMATS[suffixes[-1]]
-    folder = Path(path)
-    if not _is_remote(path) and folder.is_dir():
-        inside = {FORMATS[s] for f in folder.rglob("*.*") for s in f.suffixes if s in FORMATS}
+    if not _is_remote(path) and os.path.isdir(path):
+        if os.path.isdir(os.path.join(path, "_delta_log")):
+            return "delta"
+        inside = {FORMATS[s] for f in _files_in(path) for s in Path(f).suffixes if s in FORMATS}
         return inside.pop() if len(inside) == 1 else None
     return None
 
 
+def _files_in(folder: str) -> Iterator[str]:
+    """Names of the files under a folder that Spark would read, some thousands at most."""
+    names = (
+        name
+        for _, folders, files in os.walk(folder)
+        for name in (files, folders.sort())[0]
+        if not name.startswith((".", "_"))
+    )
+    return itertools.islice(names, MOST_LOOKED_AT)
+
+
+def _plain_path(path: str) -> str:
+    """A path without the scheme of this machine's files."""
+    if not path.lower().startswith("file:"):
+        return path
+    rest = path[len("file:") :]
+    return "/" + rest.lstrip("/") if rest.startswith("/") else rest
+
+
+def _for_spark(path: str) -> str:
+    """A path as Hadoop takes it: what stands before a colon would be a scheme."""
+    return "file:" + os.path.abspath(path) if ":" in path else path
+
+
+def _exists(path: str) -> bool:
+    return not _is_remote(path) and os.path.lexists(path)
+
+
+def _refuse_odd_path(name: str, path: str) -> None:
+    """Refuse what no file system takes, before it is asked."""
+    try:
+        if "\x00" in path:
+            raise ValueError("a path holds no NUL")
+        path.encode()
+        if not _is_remote(path):
+            os.path.lexists(path)
+    except ValueError as fault:
+        raise DataError(f"table {name}: {path[:80]!r} is no path: {fault}", "SKIMQL_NO_SUCH_FILE") from fault
+
+
+def _no_format(name: str, path: str) -> DataError:
+    hint = "a name that ends in .parquet, .orc, .csv or .json, or format='parquet'"
+    if os.path.isdir(path):
+        if not any(True for _ in _files_in(path)):
+            return DataError(f"table {name}: the folder {path} is empty", "SKIMQL_NO_SUCH_FILE")
+        message = f"table {name}: the files in {path} are of several formats, or of none that is known"
+        return DataError(message, "SKIMQL_UNKNOWN_FORMAT", hint="format='parquet'")
+    message = f"table {name}: cannot tell the format of {path} from its name"
+    return DataError(message, "SKIMQL_UNKNOWN_FORMAT", hint=hint)
+
+
 def _check_file(name: str, path: str) -> None:
     try:
-        mode = Path(path).stat().st_mode
-    except FileNotFoundError as fault:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError) as fault:
         if any(c in path for c in "*?[{"):
             return
-        raise DataError(f"table {name}: there is no file {path}", "SKIMQL_NO_SUCH_FILE") from fault
+        raise DataError(
+            f"table {name}: there is no file {path[:MOST_PATH]}", "SKIMQL_NO_SUCH_FILE"
+        ) from fault
     except OSError as fault:
-        raise DataError(f"table {name}: {path}: {fault.strerror}", "SKIMQL_UNREADABLE_FILE") from fault
+        raise DataError(
+            f"table {name}: {path[:MOST_PATH]}: {fault.strerror}", "SKIMQL_UNREADABLE_FILE"
+        ) from fault
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise DataError(
             f"table {name}: {path} is a pipe or a device; Spark reads a source more than once",

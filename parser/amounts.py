@@ -92,6 +92,8 @@ def meant_percent(text: str) -> str:
 def literal_fault(text: str) -> str:
     """Why Spark has no such number, where `text` is a number of a SELECT; empty if it has."""
     exponent = "e" in text.lower()
+    if exponent and not _AMOUNT.fullmatch(text):
+        return f"{text[:MOST_CHARACTERS]} is no number"
     if len(text) > MOST_LITERAL or (not exponent and len(text.replace(".", "").lstrip("0")) > MOST_DIGITS):
         return f"a number of {len(text):,} characters; Spark's have at most {MOST_DIGITS} digits"
     if exponent and not math.isfinite(float(text)):

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from sqlglot import exp
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
-from ..errors import SkimqlError, UnknownName, UnsupportedQuery
+from ..errors import ParseError, SkimqlError, UnknownName, UnsupportedQuery
 from .fragment import Fragment, Ref, spaced, typed_name
 from .join_graph import Schema, Span, TableSchema
 from .select import Source
@@ -241,8 +241,12 @@ class Scope:
         replaced: dict[int, tuple[int, Fragment]] = {}
         for column in columns_of(node):
             output, used = self.resolve(column)
-            start = self.source.index_at[column.parts[0].meta["start"]]
-            end = self.source.index_at[column.parts[used - 1].meta["start"]]
+            places = [p.meta["start"] for p in column.parts[:used] if "start" in p.meta]
+            if len(places) < used:
+                # A word that sqlglot takes for something else first: t.true, t.$x.
+                message = f"{self.source.text_of(column)} cannot be read as a column"
+                raise self.fault(message, "SKIMQL_SYNTAX_ERROR", column, "the name in backticks", ParseError)
+            start, end = self.source.index_at[places[0]], self.source.index_at[places[-1]]
             replaced[start] = (end, bound_fragment(output))
         subqueries = [
             self.source.token_range(q) for q in walk_outside_subqueries(node) if isinstance(q, exp.Query)

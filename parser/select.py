@@ -63,7 +63,7 @@ class SpannedParser(Spark.parser_class):  # type: ignore[misc, valid-type]
 
 
 def _noting(name: str):  # type: ignore[no-untyped-def]
-    inherited = getattr(Spark.parser_class, name)
+    inherited = getattr(SpannedParser, name)
 
     def method(self, *args, **kwargs):  # type: ignore[no-untyped-def]
         first = self._index
@@ -189,6 +189,11 @@ def _parse(sql: str, shown: str, what: str) -> Source:
         tokens = dialect.tokenize(visible)
     except TokenError as error:
         raise ParseError(str(error).split(":")[0], sql=shown, span=(0, len(sql))) from error
+    if what == "SELECT" and (
+        not tokens or tokens[0].text.upper() not in ("SELECT", "WITH", "(", "FROM", "VALUES")
+    ):
+        # sqlglot would take it for some command, and say so in its log.
+        raise ParseError(f"{what} is expected", sql=shown, span=(0, len(sql)), hint="SELECT ...")
     _refuse_long_numbers(tokens, shown)
     parser = SpannedParser(dialect=dialect)
     try:

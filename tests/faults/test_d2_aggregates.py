@@ -1,0 +1,80 @@
+"""Functions and aggregates that people write, held against Spark."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+JOINED = " FROM a JOIN b ON a.k = b.k "
+ITEMS = [
+    "ROUND(SUM(b.y) / 3, 2)", "ROUND(AVG(b.y), -1)", "COALESCE(SUM(a.x), 0)", "COALESCE(SUM(a.x) FILTER (WHERE a.k > 5), 0)",
+    "1 + COALESCE(SUM(a.x) FILTER (WHERE a.k > 5), 0)", "SUM(a.x) / NULLIF(COUNT(*), 0)", "NULLIF(COUNT(*), 3)", "FLOOR(AVG(b.y))",
+    "SUM(a.x) / NULLIF(COUNT(*) FILTER (WHERE a.k > 7), 0)", "CEIL(AVG(b.y))", "ABS(0 - SUM(b.y))", "GREATEST(SUM(b.y), 100)",
+    "LEAST(COUNT(*), 2)", "COUNT_IF(a.x > 5)", "COUNT_IF(a.x > 5) FILTER (WHERE b.y > 10)", "MEAN(b.y)", "MEAN(a.x)",
+    "SUM(CASE a.t WHEN 'x' THEN b.y ELSE 1 END)", "SUM(CASE a.t WHEN 'x' THEN b.y WHEN 'y' THEN a.x END)",
+    "SUM((a.x + b.y) * (a.x + b.y) * (a.x - b.y))", "SUM(a.x * b.y - b.y * a.x)", "AVG(a.x * b.y - b.y * a.x)",
+]  # fmt: skip
+DISTINCT = ["APPROX_COUNT_DISTINCT(b.y)", "approx_count_distinct(b.y, 0.01)", "COUNT(DISTINCT *)"]
+
+
+@pytest.fixture
+def tables(session, spark):
+    rows = [(1, 5, "x"), (1, 6, "y"), (2, 7, "x"), (3, None, "z")]
+    session.table("a", spark.createDataFrame(rows, "k INT, x INT, t STRING"))
+    session.table("b", spark.createDataFrame([(1, 10), (2, 20), (2, 21), (9, 1)], "k INT, y INT"))
+    return session
+
+
+def number(cell):
+    value = getattr(cell, "value", cell)
+    return None if value is None or math.isnan(value) else float(value)
+
+
+@pytest.mark.parametrize("sparse", ["true", "false"])
+def test_functions_over_aggregates_are_what_spark_computes(tables, spark, sparse):
+    items = ", ".join(f"{item} AS v{i}" for i, item in enumerate(ITEMS))
+    tables.sql(f"SET skimql.sparse = {sparse}")
+    answer = tables.sql(f"SELECT APPROXIMATE {items}{JOINED}")
+    truth = spark.sql(f"SELECT {items}{JOINED}").collect()[0]
+    for item, cell, exact in zip(ITEMS, answer.rows[0], truth, strict=True):
+        if exact is None:
+            assert number(cell) is None, item
+        elif sparse == "true":
+            assert number(cell) == pytest.approx(float(exact)), item
+        else:
+            assert cell.low - 1e-9 <= float(exact) <= cell.high + 1e-9, item
+
+
+def test_distinct_values_by_other_names(tables, spark):
+    for item in DISTINCT:
+        answer = tables.sql(f"SELECT APPROXIMATE {item} AS n{JOINED}")
+        text = item if "*" in item else "COUNT(DISTINCT b.y)"
+        assert answer.value == spark.sql(f"SELECT {text}{JOINED}").collect()[0][0]
+        assert answer.rows[0][0].exact
+
+
+def test_an_exact_run_does_not_take_sparks_estimate_of_distinct_values(tables):
+    from skimql.parser.statement import parse_statement
+
+    text = f"SELECT APPROXIMATE APPROX_COUNT_DISTINCT(b.y), t IN (SELECT approx_count_distinct(t) FROM a){JOINED}"
+    statement = parse_statement(text)
+    assert "COUNT(DISTINCT" in statement.select_sql
+    assert "SELECT approx_count_distinct(t)" in statement.select_sql
+    assert len(statement.select_sql) == len(text) - len(text) + len(statement.select_sql)
+    assert tables.spark.sql(f"SELECT COUNT(DISTINCT        b.y){JOINED}").collect()[0][0] == 3
+
+
+def test_an_exists_over_one_equality_is_told_the_in_that_answers_it(tables, spark):
+    from skimql.errors import SkimqlError
+
+    exists = "EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.y > 15)"
+    with pytest.raises(SkimqlError) as caught:
+        tables.sql(f"SELECT APPROXIMATE COUNT(*) FROM a WHERE {exists}")
+    typed, other = caught.value.hint.split(", or ")
+    assert other == "EXACT SELECT ..."
+    truth = spark.sql(f"SELECT COUNT(*) FROM a WHERE {exists}").collect()[0][0]
+    assert tables.sql(f"SELECT APPROXIMATE COUNT(*) FROM a WHERE {typed}").value == truth
+    with pytest.raises(SkimqlError) as negated:
+        tables.sql(f"SELECT APPROXIMATE COUNT(*) FROM a WHERE NOT {exists}")
+    assert negated.value.hint == "EXACT SELECT ..."
