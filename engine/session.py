@@ -101,7 +101,7 @@ class Session:
             return
         self._closed = True
         spark, self._spark = self._spark, None
-        if spark is None or is_gone(spark):
+        if spark is None or _is_gone(spark):
             return
         if self._started:
             spark.stop()
@@ -124,7 +124,7 @@ class Session:
 
             self._started = running_spark() is None
             self._spark = start_spark()
-        if is_gone(self._spark):
+        if _is_gone(self._spark):
             raise _stopped()
         return self._spark
 
@@ -367,15 +367,16 @@ class Session:
             from pyspark.sql import SparkSession
 
             return SparkSession.getActiveSession()
-        return None if self._spark is not None and is_gone(self._spark) else self._spark
+        return None if self._spark is not None and _is_gone(self._spark) else self._spark
 
     def _ansi(self) -> bool:
         return self.memory.circumstances().ansi
 
 
-def is_gone(spark: SparkSession) -> bool:
-    """Whether a session was stopped in this process; costs no call to the JVM."""
-    return hasattr(spark, "_jsc") and spark._jsc is None
+def _is_gone(spark: SparkSession) -> bool:
+    from .spark import is_gone
+
+    return is_gone(spark)
 
 
 def _stopped() -> EnvironmentFault:

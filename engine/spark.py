@@ -141,15 +141,19 @@ def running_spark() -> SparkSession | None:
     return SparkSession(context) if active is None and context is not None else active
 
 
+def is_gone(spark: SparkSession) -> bool:
+    """Whether a session was stopped in this process; costs no call to the JVM."""
+    return hasattr(spark, "_jsc") and spark.sparkContext._jsc is None
+
+
 def is_stopped(spark: SparkSession) -> bool:
     """Whether a session was stopped, or its JVM is gone."""
     if not hasattr(spark, "_jsc"):
         return bool(getattr(spark, "is_stopped", False))
-    context = spark.sparkContext
-    if context._jsc is None:
+    if is_gone(spark):
         return True
     try:
-        return bool(context._jsc.sc().isStopped())
+        return bool(spark.sparkContext._jsc.sc().isStopped())
     except Py4JError:
         return True
 
