@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -240,7 +241,14 @@ def _scaled(terms: Sequence[PlannedTerm], factor: float) -> list[PlannedTerm]:
 
 
 def _estimate(value: Cell) -> Estimate:
-    return value if isinstance(value, Estimate) else exact(math.nan if value is None else float(value))
+    """A plain value as one that is known: whole numbers and decimals, as they are written, with all their digits."""
+    if isinstance(value, Estimate):
+        return value
+    if value is None:
+        return exact(math.nan)
+    if isinstance(value, bool) or not math.isfinite(value):
+        return exact(float(value))
+    return exact(value if isinstance(value, int) else Fraction(str(value)))
 
 
 def _combined(sign: str, parts: Sequence[Estimate]) -> Estimate:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from ..optimizer.plan import Plan
 from ..parser.expressions import has_aggregate
 from ..parser.join_graph import Query
 from ..parser.statement import ApproximateSelect
-from ..sketches.interval import USELESS
+from ..sketches.interval import USELESS, Estimate
 from .answer import Answer, answer_plan, nothing_joins, uncertified_answer, with_target
 from .features import is_grouped
 from .joined import SketchJoin
@@ -77,11 +78,13 @@ class SelectRun:
         """
         answer = self._of_what_joins()
         aggregated = tuple(has_aggregate(item.expression) for item in self.query.items)
+        kinds = answer.types or self._types(answer)
         presented = replace(
             answer,
+            rows=tuple(tuple(map(_plainest, row, kinds)) for row in answer.rows),
             columns=tuple(item.name for item in self.query.items),
             aggregated=aggregated,
-            types=answer.types or self._types(answer),
+            types=kinds,
             bounds=self.settings.bounds,
             notes=tuple(f"{n}: {self._way_to_tell}" if n == USELESS else n for n in answer.notes),
         )
@@ -362,6 +365,14 @@ class SelectRun:
         if settings.behavior == "local_omit":
             return noted.omitting(settings.error)
         return noted
+
+
+def _plainest(cell: Any, kind: pa.DataType | None) -> Any:
+    """The cell, an exact ratio as the DOUBLE that it is in the result."""
+    value: object = cell.value if isinstance(cell, Estimate) else None
+    if isinstance(value, Fraction) and (kind is None or pa.types.is_float64(kind)):
+        return replace(cell, value=float(value), low=float(value), high=float(value))
+    return cell
 
 
 def settings_of(ours: Settings, statement: ApproximateSelect) -> Settings:

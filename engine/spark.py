@@ -157,18 +157,17 @@ def running_spark() -> SparkSession | None:
 
 def is_gone(spark: SparkSession) -> bool:
     """Whether a session was stopped in this process; costs no call to the JVM."""
-    return hasattr(spark, "_jsc") and spark._jsc is None
+    return hasattr(spark, "_jsc") and spark.sparkContext._jsc is None
 
 
 def is_stopped(spark: SparkSession) -> bool:
     """Whether a session was stopped, or its JVM is gone."""
     if not hasattr(spark, "_jsc"):
         return bool(getattr(spark, "is_stopped", False))
-    context = spark.sparkContext
-    if context._jsc is None:
+    if is_gone(spark):
         return True
     try:
-        return bool(context._jsc.sc().isStopped())
+        return bool(spark.sparkContext._jsc.sc().isStopped())
     except Py4JError:
         return True
 
