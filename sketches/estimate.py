@@ -107,7 +107,8 @@ def sum_estimate(
     rows, counters = _rows(terms, edges, _fewest_rows(terms))
     free = _free_rows(terms, edges, counters, confidence)
     if free is not None and _agree(rows[free]):
-        return Estimate(rows[free][0], rows[free][0], rows[free][0], confidence, True, "measured")
+        alone = float(rows[free][0])
+        return Estimate(alone, alone, alone, confidence, True, "measured")
     estimate = median_interval(averaged(rows, _buckets(terms), confidence), confidence, _basis(terms))
     return clip(uncertified(estimate, *_doubts(terms, counters)), low_bound, high_bound)
 
