@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .fingerprints import fingerprint, is_text
+from .fingerprints import as_column, fingerprint, is_text
 
 SEED_LIMIT = 1 << 63
 WORD_BITS = 64
@@ -141,7 +141,7 @@ def as_keys(keys: ArrayLike) -> Keys:
         If they are neither integers that fit in int64 nor text or bytes, or not one-dimensional. Nothing is rounded or
         wrapped; text and bytes become their `fingerprint`.
     """
-    array = np.asarray(keys)
+    array = as_column(keys)
     if array.ndim != 1:
         raise ValueError(
             f"the keys of an attribute are a one-dimensional array, not of shape {array.shape}; "

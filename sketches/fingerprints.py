@@ -40,7 +40,7 @@ def fingerprint(*columns: ArrayLike) -> Ints:
         raise ValueError("a fingerprint is that of one column or several, not of none")
     found: Words | None = None
     for column in columns:
-        array = np.asarray(column)
+        array = as_column(column)
         if array.ndim != 1:
             raise ValueError(f"a column is a one-dimensional array, not of shape {array.shape}")
         start = np.full(array.size, SPARK_SEED, np.uint64) if found is None else found
@@ -49,6 +49,15 @@ def fingerprint(*columns: ArrayLike) -> Ints:
         found = _hashed(array, start)
     assert found is not None, "there is a column"
     return found.view(np.int64)
+
+
+def as_column(values: ArrayLike) -> NDArray[Any]:
+    """An array of the values; of a list with text in it one of objects, as numpy would make text of all of it."""
+    if isinstance(values, (list, tuple)) and any(isinstance(v, (str, bytes)) for v in values):
+        column = np.empty(len(values), object)
+        column[:] = values
+        return column
+    return np.asarray(values)
 
 
 def is_text(array: NDArray[Any]) -> bool:
