@@ -21,7 +21,7 @@ from .accumulate import Counters, Weights
 from .convolution import check_families_and_dtype
 from .join_tree import Edges, check_join
 from .linear import LinearSketch
-from .xi import WORD_BITS, Family, Keys, Values
+from .xi import WORD_BITS, Family, Keys, Values, check_families
 
 BLOCK = 1 << 13  # tuples; their sign words stay in the cache
 FLOAT_BLOCK = 1 << 8  # tuples whose signs are spread out as float64, 8 bytes for each atomic sketch
@@ -50,6 +50,7 @@ class AgmsSpec:
     dtype: str = "int64"
 
     def __post_init__(self) -> None:
+        check_families("AgmsSpec", self.families)
         if self.s1 < 1 or self.s2 < 1:
             raise ValueError(f"an AGMS sketch has at least one atomic sketch, not {self.s2} x {self.s1}")
         check_families_and_dtype(self.families, self.dtype)

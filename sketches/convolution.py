@@ -33,7 +33,7 @@ from .accumulate import Counters, Weights, add_signed
 from .join_tree import Edges, check_join
 from .linear import LinearSketch
 from .linear import update_many as update_many
-from .xi import Family, Keys, Values
+from .xi import Family, Keys, Values, check_families
 
 BLOCK = 1 << 15  # tuples; smaller blocks spend their time clearing bins, larger ones leave the cache
 FREE_BUCKET_BITS = 31  # hash bits behind a bucket when the number of buckets is not a power of two
@@ -62,6 +62,7 @@ class ConvolutionSpec:
     dtype: str = "int64"
 
     def __post_init__(self) -> None:
+        check_families("ConvolutionSpec", self.families)
         if self.rows < 1:
             raise ValueError(f"a sketch has at least one row, not {self.rows}")
         if not 2 <= self.buckets <= MOST_BUCKETS:
@@ -261,6 +262,8 @@ def walsh_hadamard(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def check_families_and_dtype(families: tuple[Family, ...], dtype: str) -> None:
     """Raise ValueError unless the families of a spec are all different and its counters int64 or float64."""
+    if not isinstance(families, tuple):
+        raise TypeError(f"families are a tuple, one for each attribute: ({families},)")
     if dtype not in ("int64", "float64"):
         raise ValueError(f"counters are int64 or float64, not {dtype}")
     if len(set(families)) < len(families):

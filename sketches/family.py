@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from .fingerprints import as_column, fingerprint, is_text
 
 SEED_LIMIT = 1 << 63
 WORD_BITS = 64
@@ -77,6 +79,8 @@ class Seeded(ABC):
     """Seed, identity and derivation, common to all families."""
 
     seed: int
+    # What it was derived from, for people to read: the seed that they gave, and the labels.
+    origin: tuple[int, tuple[str, ...]] | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     group: ClassVar[str] = "cyclic"
 
@@ -87,7 +91,7 @@ class Seeded(ABC):
     @property
     def parameters(self) -> dict[str, int]:
         """Everything but the seed that the functions depend on."""
-        return {f.name: int(getattr(self, f.name)) for f in fields(self) if f.name != "seed"}
+        return {f.name: int(getattr(self, f.name)) for f in fields(self) if f.name not in ("seed", "origin")}
 
     @abstractmethod
     def values(self, keys: Keys, functions: int, bits: int) -> Values:
@@ -99,14 +103,18 @@ class Seeded(ABC):
 
     def derive(self, label: str) -> Self:
         """The family of the same kind and parameters for the join class `label`."""
-        return type(self)(derive_seed(self.seed, label), **self._derived_parameters())
+        first, labels = self.origin or (self.seed, ())
+        origin = first, (*labels, label)
+        return type(self)(derive_seed(self.seed, label), **self._derived_parameters(), origin=origin)
 
     def _derived_parameters(self) -> dict[str, Any]:
         return dict(self.parameters)
 
     def __str__(self) -> str:
         rest = "".join(f", {key}={value}" for key, value in self.parameters.items())
-        return f"{type(self).name}(seed={self.seed}{rest})"  # type: ignore[attr-defined]
+        seed, labels = self.origin or (self.seed, ())
+        key = f", key={'/'.join(labels)!r}" if labels else ""
+        return f"{type(self).name}(seed={seed}{key}{rest})"  # type: ignore[attr-defined]
 
 
 def derive_seed(seed: int, label: str) -> int:
@@ -115,21 +123,38 @@ def derive_seed(seed: int, label: str) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
+def check_families(spec: str, families: object) -> None:
+    """Raise TypeError if what a spec was given for its hash family, or for a tuple of some, is none."""
+    for family in families if isinstance(families, tuple) else (families,):
+        if not isinstance(getattr(family, "seed", None), int) or not hasattr(family, "derive"):
+            raise TypeError(
+                f"a {spec} takes a hash family, not {family!r}: make_family(seed=7).derive('user'); sizes have names"
+            )
+
+
 def as_keys(keys: ArrayLike) -> Keys:
     """`keys` as a one-dimensional int64 array, without copying where possible.
 
     Raises
     ------
     ValueError
-        If they are not integers that fit in int64, or not one-dimensional. Nothing is rounded or wrapped.
+        If they are neither integers that fit in int64 nor text or bytes, or not one-dimensional. Nothing is rounded or
+        wrapped; text and bytes become their `fingerprint`.
     """
-    array = np.asarray(keys)
+    array = as_column(keys)
     if array.ndim != 1:
-        raise ValueError(f"keys are a one-dimensional array, not of shape {array.shape}")
+        raise ValueError(
+            f"the keys of an attribute are a one-dimensional array, not of shape {array.shape}; "
+            "update([keys]) for one attribute, update([keys, others]) for two"
+        )
     if array.size == 0:
         return np.empty(0, dtype=np.int64)
-    if array.dtype.kind not in "iu" or array.dtype == np.uint64:
-        raise ValueError(f"keys are int64, not {array.dtype}; view or fingerprint them first")
+    if is_text(array):
+        return fingerprint(array)
+    if array.dtype == np.uint64:
+        raise ValueError("keys are int64, not uint64; keys.view(np.int64) keeps them apart")
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"keys are int64, text or bytes, not {array.dtype}; cast them first")
     return np.ascontiguousarray(array, dtype=np.int64)
 
 

@@ -32,7 +32,7 @@ from .interval import Estimate, exact
 from .linear import LinearSketch
 from .occupancy import Occupancy, level_probabilities
 from .witness import estimate_keys
-from .xi import Family, Keys, make_family
+from .xi import Family, Keys, check_families, make_family
 
 LEVEL_BITS = 32
 MAX_LEVELS = LEVEL_BITS + 1
@@ -64,6 +64,7 @@ class FMSpec:
     dtype = "int64"
 
     def __post_init__(self) -> None:
+        check_families("FMSpec", self.family)
         if self.copies < 1:
             raise ValueError(f"a Flajolet-Martin sketch has at least one copy, not {self.copies}")
         if not 2 <= self.levels <= MAX_LEVELS:

@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from .convolution import ConvolutionSketch, ConvolutionSpec, join_rows
 from .xi import Family, as_keys
 
+HashSketch = ConvolutionSketch
+
 
 def hash_spec(family: Family, rows: int = 11, buckets: int = 4096, dtype: str = "int64") -> ConvolutionSpec:
     """The spec of a hash sketch: a convolution sketch of one attribute."""

@@ -33,7 +33,7 @@ from .composed import Bits, window_size
 from .count_signature import SINGLETON, WORDS_PER_CELL, CountSignatures, Ints, Places, Words, make_prints
 from .fm import MAX_LEVELS, hash_levels
 from .level import integer_weights
-from .xi import Family, as_keys, make_family
+from .xi import Family, as_keys, check_families, make_family
 
 PRINT_BITS = 24  # two functions make a print
 
@@ -64,6 +64,7 @@ class JDSpec:
     inner_levels: int = 24
 
     def __post_init__(self) -> None:
+        check_families("JDSpec", (self.outer, self.inner))
         if min(self.copies, self.inner_copies) < 1:
             raise ValueError(f"a JD sketch has at least one copy, not {self.copies} x {self.inner_copies}")
         if not 2 <= min(self.outer_levels, self.inner_levels) <= MAX_LEVELS >= self.outer_levels:

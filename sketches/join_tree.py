@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from .linear import SketchSpec
 from .xi import Family
 
-Edge = tuple[int, int, int, int]  # vertices u and v, attribute of u, attribute of v
-Edges = Sequence[Edge]
+
+class Edge(NamedTuple):
+    """An equi-join between two of the sketches of a query; a plain tuple of four numbers will do as well.
+
+    Parameters
+    ----------
+    left, right : int
+        Which sketches, by their places in the list.
+    left_attribute, right_attribute : int
+        Which attribute of either, by its place among the keys of its updates. ``Edge(0, 1)``, or ``(0, 1, 0, 0)``,
+        joins two sketches of one attribute.
+    """
+
+    left: int
+    right: int
+    left_attribute: int = 0
+    right_attribute: int = 0
+
+
+Edges = Sequence[tuple[int, int, int, int]]
+MEANING = (
+    "an edge is (left sketch, right sketch, attribute of the left, attribute of the right), as (0, 1, 0, 0)"
+)
 
 
 def check_join(specs: Sequence[SketchSpec], edges: Edges) -> list[bool]:
@@ -64,13 +86,16 @@ def check_tree(attributes: Sequence[int], edges: Edges) -> list[bool]:
     if len(edges) != len(attributes) - 1:
         raise ValueError(f"a tree of {len(attributes)} vertices has one edge fewer, not {len(edges)}")
     ends: set[tuple[int, int]] = set()
-    for u, v, i, j in edges:
+    for edge in edges:
+        if len(edge) != 4:
+            raise ValueError(f"{tuple(edge)} is no edge; {MEANING}")
+        u, v, i, j = edge
         for vertex, attribute in ((u, i), (v, j)):
             if not 0 <= vertex < len(attributes):
-                raise ValueError(f"an edge names vertex {vertex} of {len(attributes)}")
+                raise ValueError(f"an edge names vertex {vertex} of {len(attributes)}; {MEANING}")
             if not 0 <= attribute < attributes[vertex]:
                 raise ValueError(
-                    f"an edge names attribute {attribute} of vertex {vertex}, which has {attributes[vertex]}"
+                    f"an edge names attribute {attribute} of vertex {vertex}, which has {attributes[vertex]}; {MEANING}"
                 )
             ends.add((vertex, attribute))
     total = sum(attributes)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .known_keys import KnownKeys
-from .xi import Family, as_keys
+from .xi import Family, as_keys, check_families
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -47,6 +47,7 @@ class KeySampleSpec:
     hash_bits: int = 40
 
     def __post_init__(self) -> None:
+        check_families("KeySampleSpec", self.family)
         if self.capacity < 1:
             raise ValueError(f"a key sample needs room for at least one key, got capacity {self.capacity}")
         if not self.columns or len(set(self.columns)) != len(self.columns):
@@ -96,6 +97,10 @@ class KeySample:
         self._pending_tuples = 0
         self._unseen: Floats = np.zeros((len(spec.columns), 2))
         self._totals: Ints = np.zeros(len(spec.columns), np.int64)
+
+    def __repr__(self) -> str:
+        size = f"{self.keys.size:,} of at most {self.spec.capacity:,} keys, {self.probability:.3g} of all"
+        return f"KeySample({size}, {', '.join(self.spec.columns)} over {self.spec.family}, {self.nbytes:,} bytes)"
 
     @property
     def keys(self) -> Ints:

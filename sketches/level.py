@@ -42,7 +42,7 @@ from .count_signature import (
 from .interval import Estimate
 from .occupancy import TERNARY_INFORMATION, Occupancy, level_probabilities
 from .witness import estimate_keys, estimate_share
-from .xi import Family, as_keys, make_family
+from .xi import Family, as_keys, check_families, make_family
 
 MAX_LEVELS = 33  # levels are read from the position of the highest one in 32 hash bits
 BLOCK = 1 << 14
@@ -67,6 +67,7 @@ class LevelSpec:
     levels: int = 32
 
     def __post_init__(self) -> None:
+        check_families("LevelSpec", self.family)
         if not 16 <= self.buckets <= 1 << 24:
             raise ValueError(f"a level sketch has 16 to 2**24 buckets a level, not {self.buckets}")
         if not 2 <= self.levels <= MAX_LEVELS:
@@ -274,6 +275,9 @@ class LevelSketch:
         keys = cells.singles()
         hits = int(np.count_nonzero(predicate(keys)))
         return estimate_share(cells.occupancy(), hits, len(keys), confidence)
+
+    def __repr__(self) -> str:
+        return f"LevelSketch({self.spec}, {self.nbytes:,} bytes)"
 
     def state(self) -> dict[str, NDArray[np.generic]]:
         """The counters as arrays; with `spec` they are the whole sketch."""

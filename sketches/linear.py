@@ -8,7 +8,7 @@ refused.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,6 +58,22 @@ class SketchSpec(Protocol):
 SpecT = TypeVar("SpecT", bound=SketchSpec)
 
 
+class Described(Protocol):
+    """A sketch that can be told in a line."""
+
+    @property
+    def spec(self) -> object:
+        """What it is."""
+
+    @property
+    def tuples(self) -> int | None:
+        """What it was given."""
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes."""
+
+
 class LinearSketch(Generic[SpecT]):
     """A linear sketch of a weighted relation by its join attributes.
 
@@ -68,6 +84,8 @@ class LinearSketch(Generic[SpecT]):
     Attributes
     ----------
     counters : ndarray of `spec.dtype`, shape `spec.shape`
+    tuples : int or None
+        How many it has been given since it was made, deletions among them; None for one restored from its counters.
 
     Notes
     -----
@@ -75,12 +93,13 @@ class LinearSketch(Generic[SpecT]):
     deleting anything leaves them bit for bit as they were.
     """
 
-    __slots__ = ("_bound", "counters", "spec")
+    __slots__ = ("_bound", "counters", "spec", "tuples")
 
     def __init__(self, spec: SpecT) -> None:
         self.spec: SpecT = spec
         self.counters: Counters = np.zeros(spec.shape, dtype=spec.dtype)
         self._bound = 0  # at least the largest absolute counter; an integer of any size
+        self.tuples: int | None = 0
 
     @classmethod
     def from_state(cls, spec: SpecT, state: Mapping[str, NDArray[np.generic]]) -> Self:
@@ -92,7 +111,11 @@ class LinearSketch(Generic[SpecT]):
             raise ValueError(f"counters of {counters.dtype} {counters.shape} do not belong to {spec}")
         sketch = cls(spec)
         sketch._replace(counters.astype(spec.dtype))
+        sketch.tuples = None
         return sketch
+
+    def __repr__(self) -> str:
+        return described(self)
 
     def state(self) -> State:
         """Everything but the spec: ``{"counters": ...}``, a copy."""
@@ -108,8 +131,9 @@ class LinearSketch(Generic[SpecT]):
 
         Parameters
         ----------
-        keys : sequence of ndarray of int64, shape (n,)
-            One array for each attribute; ``[]`` with `weights` for a sketch without attributes.
+        keys : sequence of arrays of shape (n,), or one such array
+            One for each attribute, of int64, or of text or bytes, which become their `fingerprint`; a sketch of one
+            attribute takes its array alone as well. ``[]`` with `weights` for a sketch without attributes.
         weights : ndarray of int64 or float64, shape (n,), optional
             +1 for an insert (the default), -1 for a delete, or the argument of SUM.
 
@@ -134,6 +158,7 @@ class LinearSketch(Generic[SpecT]):
         """An independent sketch with the same counters."""
         twin = type(self)(self.spec)
         twin._replace(self.counters.copy())
+        twin.tuples = self.tuples
         return twin
 
     def _combine(self, other: LinearSketch[SpecT], combine: np.ufunc) -> None:
@@ -141,11 +166,13 @@ class LinearSketch(Generic[SpecT]):
             raise ValueError(f"sketches of different specs cannot be combined: {self.spec} and {other.spec}")
         if self._has_room(other._bound):
             combine(self.counters, other.counters, out=self.counters)
+            self.tuples = both_tuples(self.tuples, other.tuples)
             return
         total = combine(self.counters, other.counters)
         shadow = combine(self.counters.astype(np.float64), other.counters.astype(np.float64))
         check_not_wrapped(total, shadow, "a sketch")
         self._replace(total)
+        self.tuples = both_tuples(self.tuples, other.tuples)
 
     def _has_room(self, mass: int) -> bool:
         """Whether every counter can surely change by `mass`; if so, the bound grows by it.
@@ -199,8 +226,10 @@ def update_many(
         raise ValueError("a sketch is listed twice in one batch; add up its weights instead")
     columns, checked = check_batch([s.spec for s in sketches], keys, weights)
     masses = [absolute_mass(w, len(columns[0]) if columns else 0) for w in checked]
+    length = next((len(c) for c in (*columns, *checked) if c is not None), 0)
     if all(s._has_room(mass) for s, mass in zip(sketches, masses, strict=True)):
         first.add_batch([s.counters for s in sketches], columns, checked)
+        _count(sketches, length)
         return
     # Rare: the sum of absolute weights does not fit, the counters may. Add to copies, and look.
     totals = [s.counters.copy() for s in sketches]
@@ -211,6 +240,30 @@ def update_many(
         check_not_wrapped(total, shadow, "a batch")
     for sketch, total in zip(sketches, totals, strict=True):
         sketch._replace(total)
+    _count(sketches, length)
+
+
+def _count(sketches: Sequence[LinearSketch[SpecT]], tuples: int) -> None:
+    for sketch in sketches:
+        sketch.tuples = None if sketch.tuples is None else sketch.tuples + tuples
+
+
+def both_tuples(one: int | None, other: int | None) -> int | None:
+    """What two sketches were given together, if that is known of both."""
+    return None if one is None or other is None else one + other
+
+
+def described(sketch: Described) -> str:
+    """One line for people: kind, size and hash functions, tuples, bytes."""
+    seen = "" if sketch.tuples is None else f", {sketch.tuples:,} tuples"
+    return f"{type(sketch).__name__}({sketch.spec}{seen}, {sketch.nbytes:,} bytes)"
+
+
+def _is_one_column(keys: object) -> bool:
+    """Whether something is an array of keys, rather than a sequence of such arrays."""
+    if isinstance(keys, (list, tuple)):
+        return len(keys) > 0 and isinstance(keys[0], (int, str, bytes, np.integer))
+    return getattr(keys, "ndim", 1) == 1 and not isinstance(keys, (str, bytes))
 
 
 def check_batch(
@@ -219,11 +272,13 @@ def check_batch(
     weights: Sequence[ArrayLike | None],
 ) -> tuple[list[Keys], list[Weights | None]]:
     """Keys as int64 columns and weights in the type of each spec; ValueError if they do not fit together."""
-    columns = [as_keys(column) for column in keys]
-    if len(columns) != len(specs[0].families):
+    arrays: Sequence[Any] = [keys] if _is_one_column(keys) else keys
+    if len(arrays) != len(specs[0].families):
         raise ValueError(
-            f"{len(columns)} key arrays for the {len(specs[0].families)} attributes of {specs[0]}"
+            f"{len(arrays)} key arrays for the {len(specs[0].families)} attributes of {specs[0]}; "
+            "update takes one array for each: update([users, items])"
         )
+    columns = [as_keys(column) for column in arrays]
     if not columns and any(w is None for w in weights):
         raise ValueError("a sketch without attributes is updated with weights: nothing else says how many")
     checked = [as_weights(w, spec.dtype) for w, spec in zip(weights, specs, strict=True)]

@@ -29,7 +29,7 @@ from .composed import Bits, compose, likely_size, likely_size_by_levels, window_
 from .count_signature import Ints
 from .fm import MAX_LEVELS, hash_levels
 from .level import integer_weights
-from .xi import Family, as_keys, make_family
+from .xi import Family, as_keys, check_families, make_family
 
 BLOCK = 1 << 12
 BLOCK_ROWS = 1 << 10
@@ -54,6 +54,7 @@ class LinearJDSpec:
     levels: int = 24
 
     def __post_init__(self) -> None:
+        check_families("LinearJDSpec", self.family)
         if self.copies < 1:
             raise ValueError(f"a LinearJD sketch has at least one copy, not {self.copies}")
         if not 2 <= self.levels <= MAX_LEVELS:

@@ -30,7 +30,7 @@ from .accumulate import absolute_mass
 from .count_signature import CountSignatures, Ints
 from .level import integer_weights
 from .tuple_table import ROWS, TupleTable
-from .xi import Family, as_keys, make_family
+from .xi import Family, as_keys, check_families, make_family
 
 HASH_BITS = 40
 MAX_LEVELS = HASH_BITS + 1
@@ -63,6 +63,7 @@ class PairSampleSpec:
     levels: int = 32
 
     def __post_init__(self) -> None:
+        check_families("PairSampleSpec", self.family)
         if self.size < 2:
             raise ValueError(f"a pair sample has at least two values, not {self.size}")
         if self.capacity < 1:
@@ -283,6 +284,9 @@ class PairSample:
                 bound = 1 << (HASH_BITS - level)
                 break
         return arrange(pairs, self.spec.hashes(pairs[0]), bound)
+
+    def __repr__(self) -> str:
+        return f"PairSample({self.spec}, {self.nbytes:,} bytes)"
 
     def state(self) -> State:
         """The tables of the levels that hold anything, by ``level/array``; with `spec` the whole sketch."""

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .accumulate import Weights
 from .exact_map import ExactMap, Groups, group_tuples
-from .linear import LinearSketch, SketchSpec, State, check_batch, update_many
+from .linear import LinearSketch, SketchSpec, State, both_tuples, check_batch, described, update_many
 from .xi import Keys
 
 BLOCK = 1 << 16  # tuples grouped at a time: how far a map may outgrow its limit before it is noticed
@@ -55,13 +55,14 @@ class SparseFirstSketch(Generic[SpecT]):
     those of a sketch that was never sparse.
     """
 
-    __slots__ = ("_dense", "_map", "_shadow", "limit_bytes", "spec")
+    __slots__ = ("_dense", "_map", "_shadow", "limit_bytes", "spec", "tuples")
 
     def __init__(self, spec: SpecT, limit_bytes: int | None = None) -> None:
         self.spec: SpecT = spec
         self.limit_bytes = spec.nbytes if limit_bytes is None else limit_bytes
         self._map: ExactMap | None = ExactMap.empty(len(spec.families), spec.dtype)
         self._dense: LinearSketch[Any] | None = None
+        self.tuples: int | None = 0
         self._shadow: LinearSketch[Any] | None = None  # what the map would turn into, once somebody has asked
         if self.limit_bytes <= 0:
             self._turn_dense()
@@ -72,6 +73,7 @@ class SparseFirstSketch(Generic[SpecT]):
     ) -> Self:
         """The sketch whose `state` was taken; raises ValueError if the arrays do not fit `spec`."""
         sketch = cls(spec, limit_bytes)
+        sketch.tuples = None
         if set(state) == {"keys", "weights"}:
             sketch._map = ExactMap.from_arrays(
                 np.asarray(state["keys"]), np.asarray(state["weights"]), len(spec.families), spec.dtype
@@ -81,6 +83,10 @@ class SparseFirstSketch(Generic[SpecT]):
         sketch._dense = type(spec.empty()).from_state(spec, state)
         sketch._map = None
         return sketch
+
+    def __repr__(self) -> str:
+        kind = "exact" if self._map is not None else "counters"
+        return f"{described(self)[:-1]}, {kind})"
 
     def state(self) -> State:
         """``{"keys": ..., "weights": ...}`` while exact, then ``{"counters": ...}``; copies."""
@@ -126,13 +132,16 @@ class SparseFirstSketch(Generic[SpecT]):
         twin = type(self)(self.spec, self.limit_bytes)
         twin._map = None if self._map is None else self._map.copy()
         twin._dense = None if self._dense is None else self._dense.copy()
+        twin.tuples = self.tuples
         return twin
 
     def _combine(self, other: SparseFirstSketch[SpecT], sign: int) -> None:
         if self.spec != other.spec:
             raise ValueError(f"sketches of different specs cannot be combined: {self.spec} and {other.spec}")
+        tuples = both_tuples(self.tuples, other.tuples)
         if self._map is not None and other._map is not None:
             self._take(self._map.plus(other._map, sign))
+            self.tuples = tuples
             return
         mine = self._converted(self._map) if self._map is not None else self._counters()
         if sign > 0:
@@ -140,6 +149,7 @@ class SparseFirstSketch(Generic[SpecT]):
         else:
             mine.subtract(other.dense())
         self._map, self._dense, self._shadow = None, mine, None
+        self.tuples = tuples
 
     def _take(self, exact: ExactMap) -> None:
         """Adopt a map, or turn into its counters if it is too large."""
@@ -216,6 +226,9 @@ def _add_block(
     update_many([sketch for sketch, _ in counted], columns, [w for _, w in counted])
     for (sketch, _), grown in zip(still_exact, maps, strict=True):
         sketch._take(grown)
+    length = next((len(c) for c in (*columns, *weights) if c is not None), 0)
+    for sketch in sketches:
+        sketch.tuples = None if sketch.tuples is None else sketch.tuples + length
 
 
 def _grown_maps(

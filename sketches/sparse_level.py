@@ -113,6 +113,10 @@ class SparseLevelSketch:
             return self._counters().estimate_where(predicate, confidence)
         return exact(int(np.count_nonzero(predicate(keys))))
 
+    def __repr__(self) -> str:
+        kind = "counters" if self._map is None else f"exact, {len(self._map):,} keys"
+        return f"SparseLevelSketch({self.spec}, {self.nbytes:,} bytes, {kind})"
+
     def state(self) -> dict[str, NDArray[np.generic]]:
         """``{"keys": ..., "weights": ...}`` while exact, then the state of the counters; copies."""
         if self._map is None:

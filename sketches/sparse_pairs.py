@@ -95,6 +95,10 @@ class SparsePairSample:
             return self._dense().draw()
         return arrange(self._map.keys.T, self.spec.hashes(self._map.columns[0]), 1 << HASH_BITS)
 
+    def __repr__(self) -> str:
+        kind = "tables" if self._map is None else f"exact, {len(self._map):,} pairs"
+        return f"SparsePairSample({self.spec}, {self.nbytes:,} bytes, {kind})"
+
     def state(self) -> State:
         """``{"keys": ..., "weights": ...}`` while exact, then the state of the tables; copies."""
         if self._map is None:

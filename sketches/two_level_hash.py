@@ -30,7 +30,7 @@ from .interval import Estimate
 from .level import Cells
 from .linear import LinearSketch
 from .witness import estimate_keys
-from .xi import Family, Keys, make_family
+from .xi import Family, Keys, check_families, make_family
 
 BLOCK = 1 << 12
 
@@ -59,6 +59,7 @@ class TwoLevelHashSpec:
     dtype = "int64"
 
     def __post_init__(self) -> None:
+        check_families("TwoLevelHashSpec", self.family)
         if self.copies < 1:
             raise ValueError(f"a 2-level hash sketch has at least one copy, not {self.copies}")
         if not 2 <= self.levels <= MAX_LEVELS:

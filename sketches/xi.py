@@ -18,6 +18,7 @@ countmin       none proven  any int64                the same, by Spark's ``coun
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -29,6 +30,7 @@ from .family import Keys as Keys
 from .family import Seeded, check_bits, slice_words
 from .family import Values as Values
 from .family import as_keys as as_keys
+from .family import check_families as check_families
 from .family import derive_seed as derive_seed
 from .family import pack_bits as pack_bits
 from .fields import P61, cubes, fold61, multiply61
@@ -181,10 +183,11 @@ def make_family(name: str = "tabulation", seed: int = 0, **parameters: int) -> F
     """The family called `name`; raises ValueError on an unknown name or parameter, listing the known ones."""
     if name not in FAMILIES:
         raise ValueError(f"unknown hash family {name!r}; known: {', '.join(sorted(FAMILIES))}")
-    known = [f.name for f in fields(FAMILIES[name]) if f.name != "seed"]
+    known = [f.name for f in fields(FAMILIES[name]) if f.name not in ("seed", "origin")]
     if unknown := sorted(set(parameters) - set(known)):
         raise ValueError(f"{name} has no parameter {unknown[0]!r}; known: {', '.join(known) or 'none'}")
-    return FAMILIES[name](seed, **parameters)
+    made: Callable[..., Family] = FAMILIES[name]
+    return made(seed, **parameters)
 
 
 def _parity(x: Values) -> Values:

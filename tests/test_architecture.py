@@ -72,11 +72,19 @@ def test_imports_follow_the_direction(path):
                 assert module.split(".")[1] in OPTIMIZER_READS_FROM_PARSER, f"{path} imports {module}"
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("folder", [f for f in FOLDERS if f != "sketches"])
 def test_package_pages_hold_a_docstring_and_nothing_else(folder):
     body = ast.parse((ROOT / folder / "__init__.py").read_text()).body
     assert len(body) == 1
     assert ast.get_docstring(ast.parse((ROOT / folder / "__init__.py").read_text()))
+
+
+def test_the_library_of_sketches_imports_what_it_offers_when_it_is_asked_for():
+    """`skimql.sketches` is for people who use it by itself; importing it must cost nothing."""
+    tree = ast.parse((ROOT / "sketches" / "__init__.py").read_text())
+    imported = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
+    assert imported == {"typing"}
+    assert not any(isinstance(node, ast.Import) for node in tree.body)
 
 
 def test_only_the_engine_names_pyspark():
