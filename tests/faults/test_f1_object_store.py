@@ -103,7 +103,7 @@ def test_what_is_kept_there_is_changed_exported_and_answered_from_by_others(plac
         other.put(A, based_on={"a": None})
     reader = python(READER, place)
     told, wrong = reader.communicate(timeout=60)
-    assert told == "10.0\n", wrong
+    assert told.strip() in ("10", "10.0"), wrong
     session = Session(catalog=place)
     target = f"s3://bucket/exported.parquet?{server}"
     session.sql(f"EXPORT SKETCH b TO '{target}'")
