@@ -9,6 +9,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -90,7 +92,7 @@ def test_the_way_out_is_a_folder_that_works(tmp_path):
 
 def test_registering_a_table_in_the_folder_of_its_file_is_refused_and_the_files_stay(tmp_path, spark):
     for name in ("a", "b"):
-        spark.range(3).toPandas().to_parquet(tmp_path / f"{name}.parquet")
+        pq.write_table(pa.table({"k": [1, 2]}), tmp_path / f"{name}.parquet")
     (tmp_path / "c.partial").write_text("mine")
     before = everything(tmp_path)
     with pytest.raises(DataError, match="is no catalog") as caught:
