@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 
 from ..errors import SkimqlError
 from ..parser.join_graph import Factor, Query, Term
-from .filters import kept_by
-from .keys import compared_text, is_plain
+from .filters import cannot_fail, kept_by
+from .keys import compared_text
 from .tables import Frames
 from .weights import LEAVES_64_BITS
 
@@ -81,15 +81,20 @@ class _Reducer:
         self._marks: dict[tuple[int, Term], str] = {}
 
     def guarded(self, term: Term) -> Term:
-        """The term, each factor computed only where the tuple joins tuples for which the other factors are there."""
+        """The term; a factor that may fail is computed only where the tuple joins tuples that have all others.
+
+        Of the others those count that cannot fail themselves: the conditions of FILTER and CASE, mostly.
+        """
         if len(term.factors) < 2:
             return term
         return replace(term, factors=tuple(self._guarded(f, term) for f in term.factors))
 
     def _guarded(self, factor: Factor, term: Term) -> Factor:
-        if is_plain(factor.expression):
+        if cannot_fail(factor.expression):
             return factor
-        others = Term(tuple(f for f in term.factors if f is not factor))
+        others = Term(tuple(f for f in term.factors if f is not factor and cannot_fail(f.expression)))
+        if not others.factors:
+            return factor
         mark = self._marks.setdefault((factor.vertex, others), f"skimql mark {len(self._marks)}")
         return replace(factor, expression=f"CASE WHEN `{mark}` THEN {factor.expression} END")
 

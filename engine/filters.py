@@ -43,6 +43,9 @@ _COMPARES = (
     *(exp.And, exp.Or, exp.Not, exp.Paren),
 )
 
+# What else cannot fail, though it takes longer.
+_DECIDES = (exp.Case, exp.If, exp.Like, exp.ILike, exp.RegexpLike)
+
 
 def kept_by(frame: DataFrame, filters: Iterable[str | None]) -> DataFrame:
     """The tuples that any of some filters keeps: all, where one of them is None."""
@@ -72,6 +75,16 @@ def cheap_first(condition: str, schema: StructType) -> str:
 
     ordered = sorted(found, key=turn)
     return condition if ordered == found else " AND ".join(text for _, text in ordered)
+
+
+def cannot_fail(expression: str) -> bool:
+    """Whether Spark evaluates an expression on any tuple without error: comparisons and CASE over columns."""
+    try:
+        tree = parse_expression(expression, Span(0, len(expression))).tree
+    except SkimqlError:
+        return False
+    negated = all(isinstance(n.this, exp.Literal) for n in tree.find_all(exp.Neg))
+    return negated and all(isinstance(node, (*_COMPARES, *_DECIDES)) for node in tree.walk())
 
 
 def _conjuncts(condition: str) -> list[tuple[exp.Expr, str]]:

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql.types import DateType, IntegerType, StringType, StructField, StructType
 
 from skimql import DataError
-from skimql.engine.filters import cheap_first
+from skimql.engine.filters import cannot_fail, cheap_first
 
 COLUMNS = StructType(
     [StructField("k", IntegerType()), StructField("s", StringType()), StructField("d", DateType())]
@@ -52,6 +52,23 @@ APART = {
 def test_conjuncts_change_places_and_not_their_words(text):
     assert cheap_first(f"{text} AND `k` > 0", COLUMNS) == f"`k` > 0 AND {text}"
     assert cheap_first(f"`k` > 0 AND {text}", COLUMNS) == f"`k` > 0 AND {text}"
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("`y`", True),
+        ("CASE WHEN `y` < 15 THEN 1 END", True),
+        ("CASE WHEN `t` RLIKE '^[0-9]+$' AND NOT `y` IS NULL THEN NULL ELSE 1 END", True),
+        ("10 / `x`", False),
+        ("-`x`", False),
+        ("CASE WHEN `x` <> 0 THEN `x` + 1 END", False),
+        ("`r`[0]", False),
+        ("CAST(`s` AS INT)", False),
+    ],
+)
+def test_comparisons_and_case_over_columns_cannot_fail(text, safe):
+    assert cannot_fail(text) is safe
 
 
 @pytest.fixture
