@@ -110,9 +110,7 @@ def _distinct(node: exp.Expr, condition: exp.Expr | None, name: str, span: Span,
     for column, fragment in _distinct_columns(node.this.expressions, scope):
         if len(fragment.vertices) > 1:
             message = "a distinct value must be computed from one table"
-            raise scope.fault(
-                message, "SKIMQL_CROSS_EXPRESSION", column, f"COUNT(DISTINCT a.x, b.y), or {EXACT}"
-            )
+            raise scope.fault(message, "SKIMQL_CROSS_EXPRESSION", column, EXACT)
         factors.append(Factor(next(iter(fragment.vertices), 0), fragment.sql))
     if condition is not None:
         test = guard(condition, scope, holds=True)
