@@ -98,7 +98,7 @@ def listed(
             "SKIMQL_TOO_MANY_GROUPS",
             query.sql,
             _span(query),
-            "a WHERE that leaves fewer, SET skimql.max_groups = ..., or EXACT SELECT ...",
+            "SET skimql.max_groups = ..., or EXACT SELECT ...",
         )
     values = tuple(zip(*(c.to_pylist() for c in table.columns), strict=True))
     numbered = table.append_column(GROUP_COLUMN, pa.array(range(table.num_rows), pa.int64()))
