@@ -100,7 +100,7 @@ def listed(
             "SKIMQL_TOO_MANY_GROUPS",
             query.sql,
             _span(query),
-            "a WHERE that leaves fewer, SET skimql.max_groups = ..., or EXACT SELECT ...",
+            "SET skimql.max_groups = ..., or EXACT SELECT ...",
         )
     values = tuple(zip(*(python_values(c) for c in in_zone(spark, table).columns), strict=True))
     numbered = table.append_column(GROUP_COLUMN, pa.array(range(table.num_rows), pa.int64()))

@@ -146,7 +146,7 @@ class PlannedRun:
             raise AccuracyNotReached(
                 f"no method is predicted to meet the asked error: {reasons}",
                 sql=self.query.sql,
-                hint="a larger error, or skimql.max_bytes",
+                hint="a larger skimql.max_bytes, or EXACT SELECT ...",
             ) from fault
 
     def _best_effort(

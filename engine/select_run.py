@@ -229,7 +229,7 @@ class SelectRun:
                 "SKIMQL_UNKNOWN_METHOD",
                 self.select.sql,
                 _span_of(self.select.clause_spans, "method"),
-                "USING hash, or no GROUP BY",
+                "USING hash",
             )
 
     def _finished(self, answer: Answer) -> Answer:

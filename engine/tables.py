@@ -564,6 +564,12 @@ def _refuse_odd_path(name: str, path: str) -> None:
         path.encode()
         if not _is_remote(path):
             os.path.lexists(path)
+        if ":" in os.path.basename(path) and _exists(path):
+            raise DataError(
+                f"table {name}: {path} has a colon in its name, which Spark's file system cannot read",
+                "SKIMQL_UNREADABLE_FILE",
+                hint="a link to it, or another name, without a colon",
+            )
     except ValueError as fault:
         raise DataError(f"table {name}: {path[:80]!r} is no path: {fault}", "SKIMQL_NO_SUCH_FILE") from fault
 

@@ -85,6 +85,9 @@ def refuse_unknown(text: str, words: list[str]) -> None:
     said = _without_replace(words) if words else []
     if len(said) < 2 or said[0] not in _VERBS or said[1] not in _NOUNS:
         return
+    if len(text.split()) < 3 and said[0] != "SHOW":
+        # A table may have that name.
+        return
     singular = said[1].removesuffix("ES") if said[1] == "SKETCHES" else said[1]
     hint = _INSTEAD.get((said[0], said[1])) or "SHOW SKETCHES, or " + ", ".join(
         sorted(" ".join(head) for head in _HEADS if head[1].startswith(singular))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..errors import SkimqlError
 from .classes import Equality, JoinClass, JoinTree, Key, cyclic_pairs, join_classes, join_tree
 from .facts import carried, contradiction, implied_equalities
-from .fragment import Fragment, typed_name
+from .fragment import Fragment
 from .join_graph import Edge, Feature, JoinGraph, Span, Vertex
 from .predicates import Conditions
 from .relations import Join, Occurrence
@@ -131,11 +131,7 @@ def _second_part(tree: JoinTree, join: Join) -> Occurrence:
 def _cross_product(tree: JoinTree, join: Join, scope: Scope) -> SkimqlError:
     first, second = join.occurrences[min(tree.components[0])], _second_part(tree, join)
     message = f"there is no join condition between {first.alias} and {second.alias} (a cross product)"
-    names = {c.name.lower() for c in second.table.columns}
-    shared = [c.name for c in first.table.columns if c.name.lower() in names]
-    column = typed_name(shared[0]) if shared else "k"
-    hint = f"ON {typed_name(first.alias)}.{column} = {typed_name(second.alias)}.{column}, or {EXACT}"
-    return scope.fault(message, "SKIMQL_CROSS_PRODUCT", second.span, hint)
+    return scope.fault(message, "SKIMQL_CROSS_PRODUCT", second.span, EXACT)
 
 
 def _closing_equality(join: Join, equalities: list[Equality]) -> Span:

@@ -210,19 +210,17 @@ def _refusal(node: exp.Expr, scope: Scope) -> SkimqlError:
     if isinstance(node, exp.NullSafeEQ):
         sign = "<=>" if "<=>" in scope.source.text_of(node) else "IS NOT DISTINCT FROM"
         message = f"null-safe equality {sign} between tables cannot be estimated; SkimQL joins on '='"
-        return scope.fault(
-            message, "SKIMQL_NULL_SAFE_JOIN", node, f"{EXACT}, or '=' if NULL keys need not match"
-        )
+        return scope.fault(message, "SKIMQL_NULL_SAFE_JOIN", node, EXACT)
     if isinstance(node, exp.Or):
         return scope.fault(
             "OR between tables cannot be estimated; SkimQL joins on equality, ANDed",
             "SKIMQL_OR_JOIN",
             node,
-            f"{EXACT}, or one query for each side of the OR",
+            EXACT,
         )
     sign = next((s for kind, s in _COMPARISONS.items() if isinstance(node, kind)), "")
     if sign:
         message = f"join on '{sign}' cannot be estimated; SkimQL joins on equality"
-        return scope.fault(message, "SKIMQL_NON_EQUI_JOIN", node, f"{EXACT}, or filter one side in a view")
+        return scope.fault(message, "SKIMQL_NON_EQUI_JOIN", node, EXACT)
     message = "a condition over several tables cannot be estimated unless it is an equality"
     return scope.fault(message, "SKIMQL_CROSS_PREDICATE", node, EXACT)

@@ -230,7 +230,9 @@ class Join:
         for join in node.args.get("joins") or ():
             self._add_join(join, scope)
 
-    def select_outputs(self, inner: exp.Expr, scope: Scope) -> tuple[Output, ...]:
+    def select_outputs(
+        self, inner: exp.Expr, scope: Scope, where: str = " inside FROM"
+    ) -> tuple[Output, ...]:
         """A SELECT in FROM, flattened: the columns it offers.
 
         Raises
@@ -240,13 +242,11 @@ class Join:
         """
         if not isinstance(inner, exp.Select):
             what = "UNION, INTERSECT and EXCEPT" if isinstance(inner, exp.SetOperation) else "this"
-            message = f"{what} inside FROM cannot be estimated here"
-            raise scope.fault(
-                message, "SKIMQL_SET_OPERATION", inner, "COUNT(DISTINCT k) of it alone, or " + EXACT
-            )
+            message = f"{what}{where} cannot be estimated here"
+            raise scope.fault(message, "SKIMQL_SET_OPERATION", inner, EXACT)
         for key, name in _NOT_FLAT.items():
             for clause in _nodes(inner.args.get(key)):
-                message = f"{name} inside FROM cannot be estimated"
+                message = f"{name}{where} cannot be estimated"
                 raise scope.fault(message, "SKIMQL_AGGREGATE_IN_FROM", clause, EXACT)
         if not inner.expressions:
             raise scope.fault("the SELECT list is empty", "SKIMQL_SYNTAX_ERROR", inner, EXACT, ParseError)

@@ -78,8 +78,7 @@ def _resolve(
     select = source.tree
     if not isinstance(select, exp.Select):
         what = "a set operation" if isinstance(select, exp.SetOperation) else "this statement"
-        hint = "SELECT APPROXIMATE COUNT(DISTINCT k) FROM (...), or " + EXACT
-        raise outside.fault(f"{what} cannot be estimated", "SKIMQL_UNSUPPORTED_STATEMENT", select, hint)
+        raise outside.fault(f"{what} cannot be estimated", "SKIMQL_UNSUPPORTED_STATEMENT", select, EXACT)
     query = Query(
         statement.sql,
         statement.select_sql,
@@ -180,7 +179,7 @@ def _row_query(statement: EstimateRows, join: Join, ansi: bool) -> Query:
     select = statement.select
     source = parse_select(select.select_sql, statement.sql)
     outside = Scope(source, statement.sql, join.schema)
-    join.select_outputs(source.tree, outside)
+    join.select_outputs(source.tree, outside, " in ESTIMATE ROWS")
     refuse_outer_joins(join, outside)
     conditions = read_conditions(join)
     built = build_graph(join, conditions, outside, ansi)

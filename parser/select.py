@@ -225,6 +225,11 @@ def _syntax_error(error: SqlglotParseError, tokens: list[Token], shown: str) -> 
     hint = "complete the expression, or see what Spark says: EXACT SELECT ..."
     if token is not None:
         at = tokens.index(token)
+        if (
+            token.text.upper() in ("ERROR", "WITHIN", "CONFIDENCE")
+            or tokens[max(at - 1, 0)].text.upper() == "ERROR"
+        ):
+            hint = "ERROR WITHIN 5% CONFIDENCE 95%"
         word = next((t.text for t in tokens[max(at - 1, 0) : at + 1] if t.text.lower() in _TAKEN_WORDS), None)
         if word is not None:
             hint = f"`{word}` in backticks if it is a column, or see what Spark says: EXACT SELECT ..."

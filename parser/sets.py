@@ -73,7 +73,7 @@ def _read(
     node = node.unnest() if isinstance(node, exp.Subquery) else node
     if isinstance(node, exp.SetOperation):
         if isinstance(node, exp.Except) and not node.args.get("distinct", True):
-            raise scope.fault("EXCEPT ALL cannot be estimated", "SKIMQL_SET_OPERATION", node, "EXCEPT")
+            raise scope.fault("EXCEPT ALL cannot be estimated", "SKIMQL_SET_OPERATION", node, EXACT)
         left = _read(node.left, join, scope, leaves)
         right = _read(node.right, join, scope, leaves)
         return SetOperation(_OPERATORS[type(node)], left, right)
@@ -94,9 +94,7 @@ def _counted(select: exp.Select, scope: Scope) -> tuple[Aggregate, tuple[str, ..
     distinct = bare.this if isinstance(bare, exp.Count) and isinstance(bare.this, exp.Distinct) else None
     if len(select.expressions) != 1 or distinct is None or not is_aggregate(bare):
         message = "only COUNT(DISTINCT ...) of a set expression can be estimated"
-        raise scope.fault(
-            message, "SKIMQL_SET_OPERATION", item, "SELECT APPROXIMATE COUNT(DISTINCT k) FROM (...)"
-        )
+        raise scope.fault(message, "SKIMQL_SET_OPERATION", item, EXACT)
     name = item.alias if isinstance(item, exp.Alias) else default_name(inner, scope)
     counted = tuple(scope.fragment(c.unnest()).sql for c in distinct.expressions)
     return Aggregate("count_distinct", name, (), (), scope.span_of(inner)), counted
@@ -117,7 +115,7 @@ def _check_whole_rows(select: exp.Select, names: list[str], scope: Scope) -> Non
     plain = {c.name.lower() for c in counted if isinstance(c, exp.Column)}
     if not all(isinstance(c, exp.Column) for c in counted) or plain != {n.lower() for n in names}:
         message = "INTERSECT and EXCEPT compare whole rows, so all of their columns are counted as they are"
-        raise scope.fault(message, "SKIMQL_SET_OPERATION", item, f"COUNT(DISTINCT {', '.join(names)})")
+        raise scope.fault(message, "SKIMQL_SET_OPERATION", item, EXACT)
 
 
 def _same_types(leaves: list[tuple[Output, ...]], scope: Scope, span: Span) -> None:

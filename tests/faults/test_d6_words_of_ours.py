@@ -23,7 +23,7 @@ def test_select_approximate_behind_anything_is_refused_with_a_way_out(head):
 @pytest.mark.parametrize(
     "text",
     ["INSERT INTO z SELECT approx FROM a", "CREATE VIEW v AS SELECT 'SELECT APPROX x' FROM a", "CREATE TABLE z AS SELECT approximate, k FROM a",
-     "CREATE VIEW v AS SELECT 1 -- SELECT APPROXIMATE COUNT(*)\n", "DROP TABLE sketches", "SHOW TABLES"],
+     "CREATE VIEW v AS SELECT 1 -- SELECT APPROXIMATE COUNT(*)\n", "DROP TABLE sketches", "DESCRIBE sketches", "SHOW TABLES"],
 )  # fmt: skip
 def test_what_only_looks_like_ours_goes_to_spark(text):
     assert isinstance(parse_statement(text), PassThrough)
