@@ -106,11 +106,7 @@ def test_sums_beyond_doubles_keep_their_digits(tables):
     answer = tables.sql(f"SELECT APPROXIMATE SUM(a.i) AS i, SUM(a.w) AS w {JOIN}")
     assert answer.rows[0][0].exact
     record = answer.records()[0]
-    assert (record["i"], record["w"], record["less"]) == (
-        36028797018963972,
-        Decimal("64E-18"),
-        36028797018963971,
-    )
+    assert (record["i"], record["w"]) == (36028797018963972, Decimal("64E-18"))
     out = io.StringIO()
     render(answer, "json", out)
     assert '"i": 36028797018963972' in out.getvalue()
