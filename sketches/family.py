@@ -126,7 +126,7 @@ def derive_seed(seed: int, label: str) -> int:
 def check_families(spec: str, families: object) -> None:
     """Raise TypeError if what a spec was given for its hash family, or for a tuple of some, is none."""
     for family in families if isinstance(families, tuple) else (families,):
-        if not isinstance(getattr(family, "seed", None), int) or not hasattr(family, "derive"):
+        if not callable(getattr(family, "values", None)):
             raise TypeError(
                 f"a {spec} takes a hash family, not {family!r}: make_family(seed=7).derive('user'); sizes have names"
             )
