@@ -111,22 +111,12 @@ def _distinct(node: exp.Expr, condition: exp.Expr | None, name: str, span: Span,
     for column, fragment in _distinct_columns(node.this.expressions, scope):
         if len(fragment.vertices) > 1:
             message = "a distinct value must be computed from one table"
-<<<<<<< HEAD
-            raise scope.fault(
-                message, "SKIMQL_CROSS_EXPRESSION", column, f"COUNT(DISTINCT a.x, b.y), or {EXACT}"
-            )
+            raise scope.fault(message, "SKIMQL_CROSS_EXPRESSION", column, EXACT)
         vertex = next(iter(fragment.vertices), 0)
         # A column is there anyway; what is computed may fail where the condition does not hold.
         shielded = only is not None and only.vertex == vertex and fragment.column is None
         factors.append(Factor(vertex, only.around(fragment.sql) if only and shielded else fragment.sql))
     if only is not None:
-=======
-            raise scope.fault(message, "SKIMQL_CROSS_EXPRESSION", column, EXACT)
-        factors.append(Factor(next(iter(fragment.vertices), 0), fragment.sql))
-    if condition is not None:
-        test = guard(condition, scope, holds=True)
-        ((vertex, fragment),) = test.parts
->>>>>>> language
         # Where the condition fails the marker is NULL, and such a tuple is not counted.
         factors.append(Factor(max(only.vertex, 0), only.around("1")))
     return Aggregate("count_distinct", name, (), (), span, tuple(factors))
