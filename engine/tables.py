@@ -6,9 +6,7 @@ What a catalog remembers of a table is enough to resolve names; Spark starts whe
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -22,6 +20,17 @@ from ..parser.lexing import identifiers
 from .catalog.catalog import Catalog
 from .catalog.folder import local_path
 from .catalog.manifest import KnownTable
+from .paths import (
+    absolute,
+    check_file,
+    format_of,
+    is_remote,
+    load,
+    no_format,
+    plain_path,
+    refuse_odd_path,
+    stamp,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,25 +39,7 @@ if TYPE_CHECKING:
     from .isolation import Place, Places
     from .source_state import Sources
 
-FORMATS = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".orc": "orc",
-    ".avro": "avro",
-}
-# What reads a format that Spark does not bring.
-PACKAGES = {"avro": "org.apache.spark:spark-avro_2.13", "delta": "io.delta:delta-spark_2.13"}
-GLOB = "*?[{\\"
-MOST_NAME = 255
-MOST_PATH = 200  # characters of a path in a message
-# Files of a folder that are looked at for its format.
-MOST_LOOKED_AT = 10_000
-COMPRESSIONS = {".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate"}
-
+MOST_NAME = 255  # characters
 
 # Where Spark keeps the declared type of a column of CHAR or VARCHAR.
 _CHAR = "__CHAR_VARCHAR_TYPE_STRING"
@@ -131,11 +122,11 @@ class Tables(Mapping[str, TableSchema]):
         assert isinstance(source, (str, Path)) or is_frame(source)
         if isinstance(source, (str, Path)):
             local_path(str(source))
-            source = _plain_path(str(source))
+            source = plain_path(str(source))
         frame = source if is_frame(source) else self.read(name, str(source), options)
         self._refuse_other_session(name, frame)
         path = (
-            None if is_frame(source) or self._is_spark_table(str(source), options) else _absolute(str(source))
+            None if is_frame(source) or self._is_spark_table(str(source), options) else absolute(str(source))
         )
         if path is not None:
             self._origins[name.lower()] = ("file", path)
@@ -143,7 +134,7 @@ class Tables(Mapping[str, TableSchema]):
             self._origins[name.lower()] = ("frame", "") if is_frame(source) else ("catalog", str(source))
         self._frames[name.lower()] = (name, frame)
         kept = {k: v if isinstance(v, (bool, int, float, str)) else str(v) for k, v in options.items()}
-        self._known[name.lower()] = KnownTable(schema_of(name, frame), path, kept, _stamp(path))
+        self._known[name.lower()] = KnownTable(schema_of(name, frame), path, kept, stamp(path))
 
     def _refuse_other_session(self, name: str, frame: DataFrame) -> None:
         """Refuse a DataFrame of a session that reads it by other settings than ours."""
@@ -179,8 +170,8 @@ class Tables(Mapping[str, TableSchema]):
             or not isinstance(source, (str, Path))
         ):
             return False
-        path = _absolute(str(source))
-        return known.source == path and dict(known.options) == dict(options) and known.stamp == _stamp(path)
+        path = absolute(str(source))
+        return known.source == path and dict(known.options) == dict(options) and known.stamp == stamp(path)
 
     def known(self, name: str) -> KnownTable:
         """What is known of a table that this mapping has."""
@@ -372,7 +363,7 @@ class Tables(Mapping[str, TableSchema]):
             ) from fault
 
     def _is_spark_table(self, source: str, options: Mapping[str, Any]) -> bool:
-        return "/" not in source and not options.get("format") and _format_of(source) is None
+        return "/" not in source and not options.get("format") and format_of(source) is None
 
     def _from_catalog(self, name: str) -> DataFrame:
         from .spark import SPARK_FAULTS
@@ -400,51 +391,21 @@ class Tables(Mapping[str, TableSchema]):
 
     def read(self, name: str, path: str, given: Mapping[str, Any]) -> DataFrame:
         """The DataFrame of a file, folder or Spark table, as `register` reads it; `name` is for messages."""
-        from .spark import SPARK_FAULTS, first_line
-
-        path = _plain_path(path)
-        _refuse_odd_path(name, path)
+        path = plain_path(path)
+        refuse_odd_path(name, path)
         options = dict(given)
-        file_format = options.pop("format", None) or _format_of(path)
-        if not _is_remote(path) and (file_format is not None or "/" in path):
-            _check_file(name, path)
+        file_format = options.pop("format", None) or format_of(path)
+        if not is_remote(path) and (file_format is not None or "/" in path):
+            check_file(name, path)
         if file_format is None:
             with contextlib.suppress(KeyError):
                 return self._from_catalog(path)
-            if not _is_remote(path) and not os.path.exists(path):
+            if not is_remote(path) and not os.path.exists(path):
                 raise DataError(
                     f"table {name}: there is no file or Spark table {path}", "SKIMQL_NO_SUCH_FILE"
                 )
-            raise _no_format(name, path)
-        schema = options.pop("schema", None)
-        defaults: dict[str, Any] = {}
-        if file_format == "csv":
-            # columnPruning off: which rows are malformed must not depend on the columns that a query asks for.
-            defaults = {"header": True, "inferSchema": True, "columnPruning": False}
-            if ".tsv" in Path(path).suffixes:
-                defaults["sep"] = "\t"
-        if any(c in path for c in GLOB) and _exists(path):
-            # It is the file's own name, no pattern.
-            defaults["__globPaths__"] = "false"
-        try:
-            reader = self._spark.read.format(file_format).options(**{**defaults, **options})
-            reader = reader if schema is None else reader.schema(schema)
-            return reader.load(path if _is_remote(path) else _for_spark(path))
-        except SPARK_FAULTS as fault:
-            said = first_line(fault)
-            package = PACKAGES.get(file_format)
-            hint = (
-                f"Spark with spark.jars.packages = {package}:{self._spark.version}"
-                if package == PACKAGES["avro"]
-                else ""
-            )
-            if package == PACKAGES["delta"]:
-                hint = (
-                    f"Spark with spark.jars.packages = {package} of a version for Spark {self._spark.version}"
-                )
-            raise DataError(
-                f"table {name}: cannot read {path}: {said}", "SKIMQL_UNREADABLE_FILE", hint=hint
-            ) from fault
+            raise no_format(name, path)
+        return load(self._spark, name, path, file_format, options)
 
 
 def _spellings(name: str) -> Iterator[str]:
@@ -489,121 +450,10 @@ def refuse_withheld(table: KnownTable) -> None:
     )
 
 
-def _absolute(path: str) -> str:
-    return path if _is_remote(path) else os.path.abspath(path)
-
-
-def _stamp(path: str | None) -> tuple[int, int] | None:
-    """Size and time of change of a local file or folder."""
-    if path is None or _is_remote(path):
-        return None
-    try:
-        state = os.stat(path)
-    except OSError:
-        return None
-    return state.st_size, state.st_mtime_ns // 1_000_000
-
-
 def is_frame(source: object) -> TypeGuard[DataFrame]:
     """Whether a source is a DataFrame, of Spark or of Spark Connect."""
     # Spark Connect has a DataFrame class of its own; both have a schema and can be selected from.
     return hasattr(source, "selectExpr") and hasattr(source, "schema")
-
-
-def _is_remote(path: str) -> bool:
-    return "://" in path
-
-
-def _format_of(path: str) -> str | None:
-    suffixes = [s.lower() for s in Path(path).suffixes]
-    if suffixes and suffixes[-1] in COMPRESSIONS:
-        suffixes.pop()
-    if suffixes and suffixes[-1] in FORMATS:
-        return FORMATS[suffixes[-1]]
-    if not _is_remote(path) and os.path.isdir(path):
-        if os.path.isdir(os.path.join(path, "_delta_log")):
-            return "delta"
-        inside = {FORMATS[s] for f in _files_in(path) for s in Path(f).suffixes if s in FORMATS}
-        return inside.pop() if len(inside) == 1 else None
-    return None
-
-
-def _files_in(folder: str) -> Iterator[str]:
-    """Names of the files under a folder that Spark would read, some thousands at most."""
-    names = (
-        name
-        for _, folders, files in os.walk(folder)
-        for name in (files, folders.sort())[0]
-        if not name.startswith((".", "_"))
-    )
-    return itertools.islice(names, MOST_LOOKED_AT)
-
-
-def _plain_path(path: str) -> str:
-    """A path without the scheme of this machine's files."""
-    if not path.lower().startswith("file:"):
-        return path
-    rest = path[len("file:") :]
-    return "/" + rest.lstrip("/") if rest.startswith("/") else rest
-
-
-def _for_spark(path: str) -> str:
-    """A path as Hadoop takes it: what stands before a colon would be a scheme."""
-    return "file:" + os.path.abspath(path) if ":" in path else path
-
-
-def _exists(path: str) -> bool:
-    return not _is_remote(path) and os.path.lexists(path)
-
-
-def _refuse_odd_path(name: str, path: str) -> None:
-    """Refuse what no file system takes, before it is asked."""
-    try:
-        if "\x00" in path:
-            raise ValueError("a path holds no NUL")
-        path.encode()
-        if not _is_remote(path):
-            os.path.lexists(path)
-        if ":" in os.path.basename(path) and _exists(path):
-            raise DataError(
-                f"table {name}: {path} has a colon in its name, which Spark's file system cannot read",
-                "SKIMQL_UNREADABLE_FILE",
-                hint="a link to it, or another name, without a colon",
-            )
-    except ValueError as fault:
-        raise DataError(f"table {name}: {path[:80]!r} is no path: {fault}", "SKIMQL_NO_SUCH_FILE") from fault
-
-
-def _no_format(name: str, path: str) -> DataError:
-    hint = "a name that ends in .parquet, .orc, .csv or .json, or format='parquet'"
-    if os.path.isdir(path):
-        if not any(True for _ in _files_in(path)):
-            return DataError(f"table {name}: the folder {path} is empty", "SKIMQL_NO_SUCH_FILE")
-        message = f"table {name}: the files in {path} are of several formats, or of none that is known"
-        return DataError(message, "SKIMQL_UNKNOWN_FORMAT", hint="format='parquet'")
-    message = f"table {name}: cannot tell the format of {path} from its name"
-    return DataError(message, "SKIMQL_UNKNOWN_FORMAT", hint=hint)
-
-
-def _check_file(name: str, path: str) -> None:
-    try:
-        mode = os.stat(path).st_mode
-    except (FileNotFoundError, NotADirectoryError) as fault:
-        if any(c in path for c in "*?[{"):
-            return
-        raise DataError(
-            f"table {name}: there is no file {path[:MOST_PATH]}", "SKIMQL_NO_SUCH_FILE"
-        ) from fault
-    except OSError as fault:
-        raise DataError(
-            f"table {name}: {path[:MOST_PATH]}: {fault.strerror}", "SKIMQL_UNREADABLE_FILE"
-        ) from fault
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise DataError(
-            f"table {name}: {path} is a pipe or a device; Spark reads a source more than once",
-            "SKIMQL_NOT_A_FILE",
-            hint="write it to a file first",
-        )
 
 
 def _quoted(name: str) -> str:
