@@ -74,7 +74,11 @@ def query(
     setting: Annotated[
         list[str] | None,
         typer.Option(
-            "-s", "--set", metavar="NAME=VALUE", help="seed, rows, buckets, confidence, error, behavior."
+            "-s",
+            "--set",
+            metavar="NAME=VALUE",
+            help="A setting, as SET skimql.NAME = VALUE: seed, rows, buckets, size_bytes, sparse, confidence, error, "
+            "behavior, bounds, max_groups, route, fold_bytes, max_bytes or cache.",
         ),
     ] = None,
     keep_going: Annotated[
