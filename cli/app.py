@@ -83,7 +83,13 @@ def query(
     ] = False,
     setting: Annotated[
         list[str] | None,
-        typer.Option("-s", "--set", metavar="NAME=VALUE", help="A setting of skimql, such as error=5%."),
+        typer.Option(
+            "-s",
+            "--set",
+            metavar="NAME=VALUE",
+            help="A setting, as SET skimql.NAME = VALUE: seed, rows, buckets, size_bytes, sparse, confidence, error, "
+            "behavior, bounds, max_groups, route, fold_bytes, max_bytes or cache.",
+        ),
     ] = None,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Go on after a statement fails; the exit code is still 1.")

@@ -5,6 +5,7 @@ Each is taken, or refused by an error of ours, within seconds; what is taken is 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import random
@@ -111,10 +112,8 @@ def _register(tally: Tally, folder: Path, name: str, path: str) -> None:
     """Everything about a table that is decided before Spark is asked."""
     with tally.trying(_shown(f"table({name}, {path})")):
         tables = Tables(_no_spark, Catalog(folder / "catalog"))
-        try:
+        with contextlib.suppress(_NoSpark):
             tables.register(name, path, {})
-        except _NoSpark:
-            pass
 
 
 class _NoSpark(Exception):
