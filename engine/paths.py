@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import itertools
 import os
 import stat
@@ -33,6 +36,8 @@ GLOB = "*?[{\\"
 MOST_PATH = 200  # characters of a path in a message
 # Files of a folder that are looked at for its format.
 MOST_LOOKED_AT = 10_000
+# Bytes of a CSV file that are looked at for line breaks within quotes.
+LOOKED_AT_BYTES = 1 << 20
 COMPRESSIONS = {".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate"}
 
 
@@ -54,6 +59,7 @@ def load(spark: SparkSession, name: str, path: str, file_format: str, given: Map
         defaults = {"header": True, "inferSchema": True, "columnPruning": False}
         if ".tsv" in Path(path).suffixes:
             defaults["sep"] = "\t"
+        _refuse_split_rows(name, path, {**defaults, **options})
     if any(c in path for c in GLOB) and _exists(path):
         # It is the file's own name, no pattern.
         defaults["__globPaths__"] = "false"
@@ -67,6 +73,56 @@ def load(spark: SparkSession, name: str, path: str, file_format: str, given: Map
         raise DataError(
             f"table {name}: cannot read {path}: {said}", "SKIMQL_UNREADABLE_FILE", hint=hint
         ) from fault
+
+
+def _refuse_split_rows(name: str, path: str, options: Mapping[str, Any]) -> None:
+    """Refuse a CSV file with line breaks within quotes, which Spark would take for the ends of rows.
+
+    The beginning of the first file is looked at, unless the user has said how lines are meant.
+    """
+    given = {key.lower(): str(value) for key, value in options.items()}
+    quote, separator = given.get("quote", '"'), given.get("sep", given.get("delimiter", ","))
+    first = _first_file(path)
+    if "multiline" in given or first is None or len(quote) != 1 or len(separator) != 1:
+        return
+    try:
+        with gzip.open(first) if first.endswith(".gz") else open(first, "rb") as file:
+            looked_at = file.read(LOOKED_AT_BYTES).decode(given.get("encoding", "utf-8"), "replace")
+    except (OSError, LookupError):
+        return  # Spark says what is wrong with it.
+    escape = given.get("escape", "\\")
+    rows = csv.reader(
+        io.StringIO(looked_at),
+        delimiter=separator,
+        quotechar=quote,
+        escapechar=escape if len(escape) == 1 and escape != quote else None,
+    )
+    try:
+        lines = 0
+        for _ in rows:
+            # What goes on to the end of what was looked at is a stray quote, or tells nothing.
+            if rows.line_num > lines + 1 and rows.line_num < looked_at.count("\n"):
+                raise DataError(
+                    f"table {name}: line {lines + 1} of {first} has a line break within quotes, where Spark would"
+                    " end a row",
+                    "SKIMQL_UNREADABLE_FILE",
+                    hint=f'session.table("{name}", "{path}", multiLine=True); multiLine=False reads it line by line',
+                )
+            lines = rows.line_num
+    except csv.Error:
+        return
+
+
+def _first_file(path: str) -> str | None:
+    """The file itself, or the first one in a folder; None of what is not on this machine."""
+    if is_remote(path) or not os.path.exists(path):
+        return None
+    if not os.path.isdir(path):
+        return path
+    return next(
+        (f"{folder}/{n}" for folder, _, names in os.walk(path) for n in sorted(names) if n[0] not in "._"),
+        None,
+    )
 
 
 def absolute(path: str) -> str:

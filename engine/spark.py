@@ -8,6 +8,7 @@ import hashlib
 import importlib.util
 import logging
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -256,14 +257,27 @@ def explained(fault: Exception, sql: str) -> SkimqlError | None:
 
 
 def first_line(fault: BaseException) -> str:
-    """What Spark said, without its error class and stack trace."""
-    if isinstance(fault, Py4JJavaError):
-        thrown = fault.java_exception
-        while thrown.getCause() is not None:
-            thrown = thrown.getCause()
+    """What Spark said, without its error class and stack trace; the file that it read, where it names one."""
+    if not isinstance(fault, Py4JJavaError):
+        return _first(str(fault)) or type(fault).__name__
+    thrown, file = fault.java_exception, ""
+    while True:
         text = str(thrown.getMessage() or thrown.toString())
-    else:
-        text = str(fault)
-    lines = text.strip().splitlines() or [type(fault).__name__]
-    line = lines[0]
+        found = _FILE_READ.search(text)
+        file = found.group(1) if found else file
+        if thrown.getCause() is None:
+            break
+        thrown = thrown.getCause()
+    line = _first(text)
+    if "physicalType" in line:
+        line += "; files of several types are read by a schema for all: session.table(..., schema='k BIGINT, ...')"
+    return line if file in line else f"{file}: {line}"
+
+
+# How Spark names the file at which reading failed.
+_FILE_READ = re.compile(r"Encountered error while reading file (\S+?)\.?(?:\s|$)")
+
+
+def _first(text: str) -> str:
+    line = next(iter(text.strip().splitlines()), "")
     return line.split("] ", 1)[1] if line.startswith("[") and "] " in line else line
