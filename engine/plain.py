@@ -84,9 +84,11 @@ def compare(left: Any, right: Any, sql: str) -> int:
 
 def padded(operands: Sequence[Expression], values: Sequence[Any], groups: Sequence[Group]) -> list[Any]:
     """Two values that are compared, as Spark pads them where one is of CHAR and the other of CHAR or a literal."""
+    if not all(isinstance(v, str) for v in values):
+        return list(values)
     chars = [isinstance(o, Grouped) and is_padded(groups[o.index].type or "") for o in operands]
     pads = any(chars) and all(c or isinstance(o, Constant) for c, o in zip(chars, operands, strict=True))
-    if not pads or not all(isinstance(v, str) for v in values):
+    if not pads:
         return list(values)
     length = max(map(len, values))
     return [v.ljust(length) for v in values]

@@ -110,13 +110,14 @@ def _add_named(named: NamedEquality, join: Join, conditions: Conditions) -> None
 
 
 def _sort(node: exp.Expr, scope: Scope, join: Join, conditions: Conditions) -> None:
+    if _is_true(node):
+        # Also what sqlglot puts where a JOIN has no ON, which has no place in the text.
+        return
     whole = scope.fragment(node)
     vertices = whole.vertices
     if len(vertices) > 1:
         if not (isinstance(node, exp.Or) and _sort_factored(node, scope, join, conditions)):
             conditions.equalities.append(_equality(node, scope, join))
-        return
-    if _is_true(node):
         return
     if always_false(node):
         conditions.empty = "a condition is always false"

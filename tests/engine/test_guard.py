@@ -37,5 +37,5 @@ def test_too_many_rows_are_refused(session, frames):
 def test_keys_are_names_of_columns(session, frames):
     with pytest.raises(UnknownName, match="no column h"):
         session.guard(*frames, on="h")
-    with pytest.raises(UnsupportedQuery, match="by name"):
+    with pytest.raises(UnsupportedQuery, match="guarded on columns"):
         session.guard(*frames, on=[])

@@ -51,29 +51,32 @@ def rows(session, sql):
 
 
 @pytest.mark.spark
-def test_char_joins_filters_and_groups_as_in_spark(spark, chars):
+def test_char_joins_filters_and_groups_as_in_spark(chars):
     for query in QUERIES:
         sql = query.format(J=JOINED)
-        exact = [tuple(row) for row in spark.sql(f"SELECT {sql}").collect()]
+        exact = [tuple(row) for row in chars.sql(f"SELECT {sql}").collect()]
         assert rows(chars, sql) == exact, query
 
 
 @pytest.mark.spark
 def test_char_is_text_where_spark_takes_it_for_text(spark, chars):
+    frames = {name: chars.sql(f"SELECT * FROM {name}") for name in ("ca", "cb")}
     spark.conf.set("spark.sql.legacy.charVarcharAsString", "true")
     try:
         session = Session(spark)
+        for name in ("ca", "cb"):
+            session.table(name, frames[name])
         assert rows(session, "COUNT(*) FROM ca a JOIN cb b ON a.c = b.c") == [(0,)]
-        assert spark.sql("SELECT COUNT(*) FROM ca a JOIN cb b ON a.c = b.c").first()[0] == 0
+        assert session.sql("SELECT COUNT(*) FROM ca a JOIN cb b ON a.c = b.c").first()[0] == 0
     finally:
         spark.conf.unset("spark.sql.legacy.charVarcharAsString")
 
 
 @pytest.mark.spark
-def test_kept_sketches_row_estimates_and_guards_of_char(spark, chars):
+def test_kept_sketches_row_estimates_and_guards_of_char(chars):
     assert chars.sql("ESTIMATE ROWS FOR SELECT * FROM ca JOIN cb ON ca.c = cb.c").value == 2
     with pytest.raises(SkimqlError, match="more than 1"):
-        chars.guard(spark.table("ca"), spark.table("cb"), on="c", most=1)
+        chars.guard(chars.sql("SELECT * FROM ca"), chars.sql("SELECT * FROM cb"), on="c", most=1)
     for table, key in (("ca", "c"), ("cb", "c"), ("st", "s CLASS c")):
         chars.sql(f"CREATE SKETCH k{table} ON {table} ({key})")
     answer = chars.sql("SELECT APPROXIMATE COUNT(*) FROM ca JOIN cb ON ca.c = cb.c")

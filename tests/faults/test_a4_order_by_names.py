@@ -33,7 +33,7 @@ def test_names_in_order_by_and_having_mean_what_they_mean_in_spark(spark, sessio
     session.table("b", spark.sql(f"SELECT * FROM VALUES {pairs} AS t(k, y)"))
     for query in QUERIES:
         sql = query.format(J=JOINED)
-        exact = [tuple(row) for row in spark.sql(f"SELECT {sql}").collect()]
+        exact = [tuple(row) for row in session.sql(f"SELECT {sql}").collect()]
         rows = session.sql(f"SELECT APPROXIMATE {sql}").rows
         assert [tuple(getattr(c, "value", c) for c in row) for row in rows] == exact, query
 

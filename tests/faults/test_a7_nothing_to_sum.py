@@ -41,7 +41,7 @@ def test_sums_of_no_value_are_null_and_groups_that_join_nothing_are_not_there(sp
     ]
     dense = Session(spark, sparse=False)
     for query in queries:
-        expected = [tuple(row) for row in spark.sql(f"SELECT {query}").collect()]
+        expected = [tuple(row) for row in session.sql(f"SELECT {query}").collect()]
         for asked in (session, dense):
             found = asked.sql(f"SELECT APPROXIMATE {query}").arrow().to_pylist()
             names = [k for k in found[0] if not k.endswith(("_low", "_high"))][: len(expected[0])]

@@ -60,7 +60,7 @@ def test_a_sum_of_doubles_that_cancel_out_has_an_interval_and_others_have_none(s
     session.table("o", spark.sql("SELECT 1 AS k"))
     for joined in ("FROM d", "FROM d JOIN o ON d.k = o.k"):
         answer = session.sql(f"SELECT APPROXIMATE SUM(x), AVG(x), SUM(y), AVG(y) {joined}")
-        exact = spark.sql(f"SELECT SUM(x), AVG(x), SUM(y), AVG(y) {joined}").first()
+        exact = session.sql(f"SELECT SUM(x), AVG(x), SUM(y), AVG(y) {joined}").first()
         wide, mean, total, average = answer.rows[0]
         for cell, value in ((wide, exact[0]), (mean, exact[1])):
             assert cell.low < value < cell.high

@@ -44,7 +44,7 @@ def test_groups_of_structs_and_far_dates_are_those_of_spark(spark, session):
     )
     for column in "sdtr":
         sql = f"COUNT(*) FROM a JOIN a AS o ON a.k = o.k GROUP BY a.{column}"
-        exact = sorted(row[0] for row in spark.sql(f"SELECT {sql}").collect())
+        exact = sorted(row[0] for row in session.sql(f"SELECT {sql}").collect())
         answer = session.sql(f"SELECT APPROXIMATE a.{column}, {sql}")
         assert sorted(row[1].value for row in answer.rows) == exact, column
         assert str(answer)

@@ -32,11 +32,11 @@ def number(cell):
 
 
 @pytest.mark.parametrize("sparse", ["true", "false"])
-def test_functions_over_aggregates_are_what_spark_computes(tables, spark, sparse):
+def test_functions_over_aggregates_are_what_spark_computes(tables, sparse):
     items = ", ".join(f"{item} AS v{i}" for i, item in enumerate(ITEMS))
     tables.sql(f"SET skimql.sparse = {sparse}")
     answer = tables.sql(f"SELECT APPROXIMATE {items}{JOINED}")
-    truth = spark.sql(f"SELECT {items}{JOINED}").collect()[0]
+    truth = tables.sql(f"SELECT {items}{JOINED}").collect()[0]
     for item, cell, exact in zip(ITEMS, answer.rows[0], truth, strict=True):
         if exact is None:
             assert number(cell) is None, item
@@ -46,11 +46,11 @@ def test_functions_over_aggregates_are_what_spark_computes(tables, spark, sparse
             assert cell.low - 1e-9 <= float(exact) <= cell.high + 1e-9, item
 
 
-def test_distinct_values_by_other_names(tables, spark):
+def test_distinct_values_by_other_names(tables):
     for item in DISTINCT:
         answer = tables.sql(f"SELECT APPROXIMATE {item} AS n{JOINED}")
         text = item if "*" in item else "COUNT(DISTINCT b.y)"
-        assert answer.value == spark.sql(f"SELECT {text}{JOINED}").collect()[0][0]
+        assert answer.value == tables.sql(f"SELECT {text}{JOINED}").collect()[0][0]
         assert answer.rows[0][0].exact
 
 
@@ -62,10 +62,10 @@ def test_an_exact_run_does_not_take_sparks_estimate_of_distinct_values(tables):
     assert "COUNT(DISTINCT" in statement.select_sql
     assert "SELECT approx_count_distinct(t)" in statement.select_sql
     assert len(statement.select_sql) == len(text) - len(text) + len(statement.select_sql)
-    assert tables.spark.sql(f"SELECT COUNT(DISTINCT        b.y){JOINED}").collect()[0][0] == 3
+    assert tables.sql(f"SELECT COUNT(DISTINCT        b.y){JOINED}").collect()[0][0] == 3
 
 
-def test_an_exists_over_one_equality_is_told_the_in_that_answers_it(tables, spark):
+def test_an_exists_over_one_equality_is_told_the_in_that_answers_it(tables):
     from skimql.errors import SkimqlError
 
     exists = "EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.y > 15)"
@@ -73,7 +73,7 @@ def test_an_exists_over_one_equality_is_told_the_in_that_answers_it(tables, spar
         tables.sql(f"SELECT APPROXIMATE COUNT(*) FROM a WHERE {exists}")
     typed, other = caught.value.hint.split(", or ")
     assert other == "EXACT SELECT ..."
-    truth = spark.sql(f"SELECT COUNT(*) FROM a WHERE {exists}").collect()[0][0]
+    truth = tables.sql(f"SELECT COUNT(*) FROM a WHERE {exists}").collect()[0][0]
     assert tables.sql(f"SELECT APPROXIMATE COUNT(*) FROM a WHERE {typed}").value == truth
     with pytest.raises(SkimqlError) as negated:
         tables.sql(f"SELECT APPROXIMATE COUNT(*) FROM a WHERE NOT {exists}")

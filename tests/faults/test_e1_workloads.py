@@ -91,4 +91,4 @@ def test_counts_and_sums_of_one_table_in_a_workload(session):
     for question in questions:
         answer = session.sql(question.replace("SELECT", "SELECT APPROXIMATE", 1))
         assert any("sketches w" in n for n in answer.notes)
-        assert answer.low <= spark.sql(question).collect()[0][0] <= answer.high
+        assert answer.low <= session.sql(question).collect()[0][0] <= answer.high

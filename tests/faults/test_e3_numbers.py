@@ -47,9 +47,9 @@ def tables(session, spark):
 
 
 @pytest.mark.spark
-def test_types_by_rule_are_those_of_spark(tables, spark):
+def test_types_by_rule_are_those_of_spark(tables):
     items = ", ".join(f"{e} AS x{i}" for i, e in enumerate(EXPRESSIONS))
-    analysed = [f.dataType.simpleString() for f in spark.sql(f"SELECT {items} {JOIN}").schema.fields]
+    analysed = [f.dataType.simpleString() for f in tables.sql(f"SELECT {items} {JOIN}").schema.fields]
     query = resolve(
         parse_statement(f"SELECT APPROXIMATE {items} {JOIN}"),
         tables.tables,

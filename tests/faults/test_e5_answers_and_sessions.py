@@ -135,7 +135,7 @@ def test_given_frames_are_tables_as_long_as_the_statement_runs(session, spark):
         "it's {df}",
     )
     assert session.sql("SELECT '{df}' AS text").first()[0] == "{df}"
-    assert session.tables.registered() == ("df",)
+    assert session.tables.registered() == ["df"]
     assert "tables df" in repr(session)
 
 

@@ -93,9 +93,9 @@ def test_a_key_outside_the_small_domain_is_named():
         xi.make_family("bch5", 1, domain_bits=3).values(np.array([0, 8]), 1, 1)
 
 
-@pytest.mark.parametrize("bad", [[1.5], [[1]], np.array([1], dtype=np.uint64), [True], ["a"]])
+@pytest.mark.parametrize("bad", [[1.5], [[1]], np.array([1], dtype=np.uint64), [True], [None]])
 def test_keys_that_are_not_int64_are_refused(bad):
-    with pytest.raises(ValueError, match="keys are"):
+    with pytest.raises(ValueError, match=r"keys (of an attribute )?are|key None"):
         xi.as_keys(bad)
 
 

@@ -97,6 +97,7 @@ def built(plan, tables):
     """Every synopsis of the plan: those of one virtual relation and one set of attributes in one go, as a scan feeds them."""
     sketches = [sketch_plan(s, plan.seed, "int64").empty() for s in plan.synopses]
     domains, feeds = dict(plan.partitions), defaultdict(list)
+    tallies = {}
     for number, synopsis in enumerate(plan.synopses):
         feeds[synopsis.table, synopsis.filter, synopsis.attributes, synopsis.cell].append(number)
     for (name, condition, attributes, cell), numbers in feeds.items():
@@ -107,12 +108,14 @@ def built(plan, tables):
             if attribute.class_name in domains:
                 inside &= domains[attribute.class_name].part_of(key) == part
         weights = [_weights(plan.synopses[n].weight, columns) for n in numbers]
-        update_sparse_first(
-            [sketches[n] for n in numbers],
-            [k[inside] for k in keys],
-            [None if w is None else w[inside] for w in weights],
-        )
-    return [Built(s, Tally(), 1.0) for s in sketches]
+        chosen = [None if w is None else w[inside] for w in weights]
+        update_sparse_first([sketches[n] for n in numbers], [k[inside] for k in keys], chosen)
+        tuples = int(inside.sum())
+        for number, weight in zip(numbers, chosen, strict=True):
+            mass = tuples if weight is None else float(np.abs(weight).sum())
+            negative = 0 if weight is None else int((weight < 0).sum())
+            tallies[number] = Tally(tuples, mass, negative)
+    return [Built(s, tallies[number], 1.0) for number, s in enumerate(sketches)]
 
 
 def _weights(weight, columns):
