@@ -40,6 +40,8 @@ def test_sums_of_no_value_are_null_and_groups_that_join_nothing_are_not_there(sp
         "SUM(n.v), SUM(b.y), SUM(b.y) * 2, COUNT(*) FROM n JOIN b ON n.k = b.k + 100",
     ]
     dense = Session(spark, sparse=False)
+    for name in ("n", "b", "e"):
+        dense.table(name, session.sql(f"SELECT * FROM {name}"))
     for query in queries:
         expected = [tuple(row) for row in session.sql(f"SELECT {query}").collect()]
         for asked in (session, dense):

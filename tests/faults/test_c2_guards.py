@@ -87,7 +87,9 @@ def test_what_the_query_protects_does_not_fail(guarded, queries):
     for query, expected in queries.items():
         answer = guarded.sql(f"SELECT APPROXIMATE {query.format(J=JOINED)}")
         assert [tuple(getattr(c, "value", c) for c in row) for row in answer.rows] == [expected], query
-        assert any("tuples that join" in note for note in answer.notes) == (queries is APART), query
+        # Of distinct values the tuples that join are known beforehand, by an exact message.
+        apart = queries is APART and "DISTINCT" not in query
+        assert any("tuples that join" in note for note in answer.notes) == apart, query
 
 
 @pytest.mark.spark
