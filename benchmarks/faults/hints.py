@@ -34,7 +34,7 @@ def run(tries: int, seed: int, folder: Path) -> Tally:
                 continue
             if "EXACT SELECT" in typed:
                 continue
-            answer, exact = session.sql(typed), spark.sql(text.replace("APPROXIMATE", "")).collect()
+            answer, exact = session.sql(typed), session.sql(text.replace("APPROXIMATE", "")).collect()
             assert isinstance(answer, Answer)
             if sorted(_plain(answer.rows)) != sorted(_plain(exact)):
                 tally.wrong.append(f"{text} -> {typed}")
