@@ -269,7 +269,7 @@ class Tables(Mapping[str, TableSchema]):
 
     def registered(self) -> list[str]:
         """The tables that were registered in this session or read in it, as they were spelled."""
-        return [name for name, _ in self._frames.values()]
+        return [name for name, _ in list(self._frames.values())]
 
     def lost(self, names: Iterable[str]) -> DataError | None:
         """Why one of these tables that the catalog remembers cannot be read; None if all can."""
@@ -296,7 +296,7 @@ class Tables(Mapping[str, TableSchema]):
             with contextlib.suppress(DataError, KeyError):
                 place.show(self.declared_name(name), self._user_frame(name))
         user = self._spark
-        if place.spark is not user and any(has_temp_view(user, name) for name in place.shown):
+        if place.spark is not user and any(has_temp_view(user, name) for name in list(place.shown)):
             for name in identifiers(text) - set(names):
                 if has_temp_view(user, name):
                     place.show(name, self._from_catalog(name))
