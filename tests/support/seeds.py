@@ -12,6 +12,8 @@ from skimql.engine.partial import task
 from skimql.engine.scan import prepare, sketch_plan
 from skimql.optimizer.route import family_parameters
 
+TUPLES = "tuples of equal keys"
+
 
 class ManySeeds:
     """Answers of one query for any number of seeds, reading its tables once.
@@ -21,16 +23,21 @@ class ManySeeds:
     session : Session
     sql : str
         A SELECT to be estimated.
+    summed : bool
+        Whether tuples of equal keys are added up first. Counters are linear: they come out the same, many times
+        faster. For weights that are integers, in scans without masks, groups and parts.
     """
 
-    def __init__(self, session, sql):
+    def __init__(self, session, sql, *, summed=False):
         self.plan = session.plan(sql)
         self.scans = []
         messages = Messages(session.spark, self.plan, session.tables)
         for scan in self.plan.scans:
             prepared = prepare(self.plan, scan, session.tables.frame(scan.table), messages)
-            batches = prepared.columns.toArrow().combine_chunks().to_batches(max_chunksize=65_536)
-            self.scans.append((prepared, batches))
+            columns = prepared.columns.toArrow()
+            if summed:
+                prepared, columns = _summed(prepared, columns)
+            self.scans.append((prepared, columns.combine_chunks().to_batches(max_chunksize=65_536)))
 
     def built(self, seed, sparse=None):
         """Every sketch of the plan under another seed; `sparse` says whether maps are kept."""
@@ -56,3 +63,16 @@ class ManySeeds:
     def answer(self, seed, confidence=0.95, sparse=None):
         """The answer under another seed."""
         return answer_plan(self.plan, SketchJoin(self.plan, self.built(seed, sparse)), confidence)
+
+
+def _summed(prepared, columns):
+    """The scan over the sums of its weights for each combination of its keys."""
+    assert all(f.mask is None and f.group is None and not f.partitions for f in prepared.feeds)
+    keys = sorted({k for f in prepared.feeds for k in f.keys})
+    weights = sorted({w for f in prepared.feeds for w in f.weights if w is not None})
+    sums = columns.group_by(keys).aggregate([*((w, "sum") for w in weights), ([], "count_all")])
+    sums = sums.rename_columns([*keys, *weights, TUPLES])
+    feeds = tuple(
+        replace(f, weights=tuple(TUPLES if w is None else w for w in f.weights)) for f in prepared.feeds
+    )
+    return replace(prepared, feeds=feeds), sums
