@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import time
 from collections.abc import Callable
@@ -75,6 +76,8 @@ def result_types(spark: SparkSession, select_sql: str) -> tuple[pa.DataType | No
     """
     from pyspark.sql.pandas.types import to_arrow_type
 
+    # Spark 4.0 takes UTC without being told.
+    named = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
     zone = str(spark.conf.get("spark.sql.session.timeZone"))
     kinds: list[pa.DataType | None] = []
     try:
@@ -83,7 +86,7 @@ def result_types(spark: SparkSession, select_sql: str) -> tuple[pa.DataType | No
         return ()
     for field in fields:
         try:
-            kinds.append(_zoned(to_arrow_type(field.dataType, timezone="UTC"), zone))
+            kinds.append(_zoned(to_arrow_type(field.dataType, **named), zone))
         except SPARK_FAULTS:
             kinds.append(None)
     return tuple(kinds)
