@@ -37,6 +37,9 @@ class SpannedParser(Spark.parser_class):  # type: ignore[misc, valid-type]
             node.update_positions(self._prev)
         return node
 
+    def _warn_unsupported(self) -> None:
+        """Nothing on stderr: what is not read becomes an error, or goes to Spark."""
+
     def _parse_column_ops(self, this):  # type: ignore[no-untyped-def]
         if isinstance(this, exp.Boolean | exp.Null) and self._curr and self._curr.text == ".":
             # A table called `true` or `null`: before a dot the word is a name.

@@ -89,7 +89,7 @@ def _uncorrelated(query: exp.Query, columns: set[str], scope: Scope) -> str:
         return exact
     own, other = sides if mine[0] else reversed(sides)
     text = scope.source.text_of
-    rest = [text(c) for c in conditions if c is not outside[0]]
+    rest = [f"({text(c)})" if isinstance(c, exp.Or) else text(c) for c in conditions if c is not outside[0]]
     kept = f" WHERE {' AND '.join(rest)}" if rest else ""
     return f"{text(other)} IN (SELECT {text(own)} FROM {text(query.args['from_'].this)}{kept}), or {exact}"
 

@@ -86,3 +86,10 @@ def test_error_without_within_is_told_so():
     with pytest.raises(SkimqlError) as caught:
         query(SELECT + "LIMIT 10 ERROR 5%", TABLES)
     assert caught.value.hint.startswith("ERROR WITHIN 5%")
+
+
+def test_the_in_for_an_exists_keeps_its_parentheses():
+    exists = "EXISTS (SELECT 1 FROM b WHERE (b.y < 7 OR b.y = 9) AND b.k = a.k AND b.y > 3)"
+    with pytest.raises(SkimqlError) as caught:
+        query(SELECT + "WHERE " + exists, TABLES)
+    assert "a.k IN (SELECT b.k FROM b WHERE (b.y < 7 OR b.y = 9) AND b.y > 3)" in caught.value.hint
