@@ -77,7 +77,9 @@ def result_types(spark: SparkSession, select_sql: str) -> tuple[pa.DataType | No
     from pyspark.sql.pandas.types import to_arrow_type
 
     # Spark 4.0 takes UTC without being told.
-    named = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
+    named: dict[str, Any] = (
+        {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
+    )
     zone = str(spark.conf.get("spark.sql.session.timeZone"))
     kinds: list[pa.DataType | None] = []
     try:
