@@ -41,14 +41,20 @@ def stale_note(head: Head, tables: Tables, runs: bool) -> str:
         unknown = ""
     else:
         present, unknown = _named(head, first.state, tables, runs)
-    new = sum(1 for path in present or () if path not in taken)
+    added = [path for path in present or () if path not in taken]
+    new = len(added)
     parts = [f"{n} {word}" for n, word in ((new, "new"), (changed, "changed"), (gone, "gone")) if n]
     if not parts:
         return unknown
     files = "file" if new + changed + gone == 1 else "files"
+    way_out = f"REFRESH SKETCH {head.name}"
+    if source is not None and added and not changed + gone:
+        path = added[0].replace("'", "''")
+        what = f"'{path}'" if new == 1 else f"{head.table} WHERE ... (what is new)"
+        way_out = f"APPEND SKETCH {head.name} FROM {what}, or {way_out}"
     return (
         f"sketch {head.name} is of {head.table} as of {head.updated}; since then {', '.join(parts)} {files}:"
-        f" REFRESH SKETCH {head.name}"
+        f" {way_out}"
     )
 
 
