@@ -114,7 +114,7 @@ class SketchJoin:
     def _rounding(self, term: PlannedTerm) -> float:
         """How far two orders of summation may be apart: n * eps * the sum of absolute values [1]_.
 
-        What cancels out within a key is taken to lie among the keys that join as it does among all.
+        What has cancelled out within keys may lie at those that join with most.
 
         References
         ----------
@@ -132,8 +132,14 @@ class SketchJoin:
         if any(m is None for m in maps):
             return 0.0
         sizes = [ExactMap(m.keys, np.abs(m.weights.astype(np.float64))) for m in maps if m is not None]
-        within = [b.tally.mass / m.weights.sum() for b, m in zip(parts, sizes, strict=True) if len(m)]
-        return each * float(exact_join(sizes, self._edges)) * math.prod(max(w, 1.0) for w in within)
+        cancelled = [max(b.tally.mass - m.weights.sum(), 0.0) for b, m in zip(parts, sizes, strict=True)]
+        # How much one tuple can meet in a table: its heaviest key where it has one key, else all of it.
+        most = [
+            float(m.weights.max(initial=0.0)) if m.keys.shape[1] == 1 and not c else b.tally.mass
+            for b, m, c in zip(parts, sizes, cancelled, strict=True)
+        ]
+        hidden = (c * math.prod(most[:i] + most[i + 1 :]) for i, c in enumerate(cancelled))
+        return each * (float(exact_join(sizes, self._edges)) + math.fsum(hidden))
 
     def _adds_nothing(self, term: PlannedTerm) -> bool:
         """Whether no tuple of one of its tables weighs anything, which is counted beside every sketch."""
