@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import SparkSession
 
 from ..errors import DataError
+from ..optimizer.methods import method_of
 from ..parser.join_graph import Aggregate, Query, Term
 from ..sketches.interval import Estimate, uncertified
 from .answer import Answer, misses
@@ -93,6 +94,9 @@ class GroupedRun:
             seconds=self._seconds,
             notes=(*notes, *dict.fromkeys(n for e in estimates for n in e.notes)),
             uncertain=shown.uncertain if decided else None,
+            method="constant"
+            if query.empty
+            else method_of(evaluators[0].plan if evaluators else chosen(query, self.settings)),
         )
 
     def _evaluators(self, query: Query) -> tuple[list[Evaluator], Numbered | None]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..errors import UnsupportedQuery, printable
+from ..optimizer.methods import STORED
 from ..optimizer.plan import Plan, Synopsis, Weight
 from ..parser.join_graph import Query
 from ..parser.statement import ApproximateSelect
@@ -23,8 +24,6 @@ from .settings import Settings
 
 if TYPE_CHECKING:
     from .session import Session
-
-METHODS = ("hash", "convolution", "total")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +82,9 @@ class KeptSketches:
             return standing
         found = self.plan(select, query)
         if found is None or _too_large(found.heads, settings):
+            return None
+        if found.missing and settings.route == "jvm":
+            # Kept sketches are made by Python workers, and what is missing would have to be.
             return None
         started = time.perf_counter()
         new: tuple[Built, ...] = ()
@@ -237,7 +239,7 @@ def _relations(plan: Plan, functions: Callable[[], Collection[str]]) -> list[lis
     """The synopses that can be kept, those of one virtual relation, size and order of attributes together."""
     groups: dict[Synopsis, list[int]] = {}
     for number, synopsis in enumerate(plan.synopses):
-        simple = synopsis.method in METHODS and synopsis.group is None and not synopsis.messages
+        simple = synopsis.method in STORED and synopsis.group is None and not synopsis.messages
         expressions = (
             synopsis.filter,
             synopsis.weight.expression,

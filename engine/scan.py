@@ -12,7 +12,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ..optimizer.distinct_count import LEVEL, LEVELS, PAIRS
+from ..optimizer.distinct_count import LEVELS
+from ..optimizer.methods import LEVEL, PAIRS
 from ..optimizer.partition import DomainPartition
 from ..optimizer.plan import Attribute, Message, Plan, Scan, Synopsis
 from ..optimizer.route import family_parameters

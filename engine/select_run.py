@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..errors import AccuracyNotReached, DataError, EnvironmentFault, SkimqlError, UnsupportedQuery
+from ..errors import AccuracyNotReached, DataError, EnvironmentFault, SkimqlError
+from ..optimizer.methods import METHODS, Asked, check, counts_distinct, is_grouped, is_linear
 from ..optimizer.plan import Plan
 from ..parser.expressions import has_aggregate
 from ..parser.join_graph import Query
 from ..parser.statement import ApproximateSelect
 from ..sketches.interval import USELESS, Estimate
 from .answer import Answer, answer_plan, nothing_joins, uncertified_answer, with_target
-from .features import is_grouped
 from .joined import SketchJoin
 from .kept import KeptSketches, Supply
 from .result import arrow_type
-from .settings import METHODS, PLANNED_METHODS, BadSetting, Settings
+from .settings import BadSetting, Settings
 
 if TYPE_CHECKING:
     from .planned_run import PlannedRun
@@ -119,7 +119,7 @@ class SelectRun:
         return result_types(self.session.own_spark, self.select.select_sql) or kinds
 
     def _of_what_joins(self) -> Answer:
-        self._check_method()
+        self.check()
         try:
             return self._answer()
         except Exception as fault:
@@ -132,7 +132,7 @@ class SelectRun:
         """Whether a value could not be computed that the user's own query may never compute."""
         if "pyspark" not in sys.modules or not self.query.graph.edges or self.query.sets is not None:
             return False
-        if self.select.method == "skimmed" or self.select.method in PLANNED_METHODS:
+        if self.settings.route == "jvm" or not self._is_by_sketches:
             return False
         from .contributing import is_of_a_value
 
@@ -181,12 +181,14 @@ class SelectRun:
         """The sketches that would be built, of a grouped query for one group."""
         from .choice import chosen
 
+        self.check()
         return chosen(self.typed, self._routed)
 
     def plan_text(self) -> str:
         """The plan as text: from kept sketches where they answer the whole query, else what would be done."""
         from ..optimizer.describe import describe
 
+        self.check()
         kept = None if is_grouped(self.query) else KeptSketches(self.session).plan(self.select, self.typed)
         if kept is not None and not kept.missing:
             return describe(kept.plan, [h.name for h in kept.heads])
@@ -210,27 +212,11 @@ class SelectRun:
         """The SELECT as Spark runs it."""
         return self.session.exact(self.select.sql, self.select.select_sql)
 
-    def _check_method(self) -> None:
-        graph = self.query.graph
-        if self.select.method == "hash" and any(
-            len(graph.edges_at(v)) > 1 for v in range(len(graph.vertices))
-        ):
-            raise UnsupportedQuery(
-                "a hash sketch has one join attribute; a table of this query has several",
-                "SKIMQL_UNKNOWN_METHOD",
-                self.select.sql,
-                _span_of(self.select.clause_spans, "method"),
-                "USING convolution",
-            )
-
-        if self.select.method == "skimmed" and is_grouped(self.query):
-            raise UnsupportedQuery(
-                "the sketches of groups are not skimmed",
-                "SKIMQL_UNKNOWN_METHOD",
-                self.select.sql,
-                _span_of(self.select.clause_spans, "method"),
-                "USING hash",
-            )
+    def check(self) -> None:
+        """Refuse what is asked where nothing honours it; see `methods.check`."""
+        settings = self.settings
+        places = {name: (s.start, s.end) for name, s in self.select.clause_spans.items()}
+        check(self.query, Asked(settings.error, settings.cache, settings.route, places))
 
     def _finished(self, answer: Answer) -> Answer:
         notes = (*self.query.warnings, *answer.notes)
@@ -291,18 +277,28 @@ class SelectRun:
         return self._finished(self._planned_run().answer())
 
     @property
+    def _is_by_sketches(self) -> bool:
+        """Whether sketches as they are would answer with the method that is asked for, if any is."""
+        method = self.select.method
+        return method is None or METHODS[method].synopsis or counts_distinct(method)
+
+    @property
     def _is_planned(self) -> bool:
-        if self.typed.counts_distinct or not self.typed.graph.edges or self.settings.cache:
+        """Whether the planner chooses the method, or the size of the one that is asked for."""
+        settings, method = self.settings, self.select.method
+        if self.typed.counts_distinct or not self.typed.graph.edges:
             return False
-        if self.select.method is not None:
-            return self.select.method in PLANNED_METHODS
-        asked = self.settings.error is not None or self.settings.size_bytes is not None
-        return asked and not self.settings.by_hand
+        if method is not None and not is_linear(method):
+            return True
+        # Sketches that are kept, or asked for, take the size that is asked; without one it is planned for the error.
+        by_size = settings.size_bytes is not None and not settings.cache and method is None
+        return (settings.error is not None or by_size) and not settings.by_hand
 
     @property
     def _is_target_alone(self) -> bool:
         settings = self.settings
-        return settings.error is not None and self.select.method is None and settings.size_bytes is None
+        alone = self.select.method is None and settings.size_bytes is None and not settings.cache
+        return settings.error is not None and alone
 
     def _sample_run(self) -> SampleRun:
         from .sample_run import SampleRun
@@ -324,6 +320,7 @@ class SelectRun:
             session.statistics,
             self.exact,
             session.listener,
+            KeptSketches(session).keep if self.settings.cache else None,
         )
 
     def _misses_what_is_asked(self, answer: Answer) -> bool:
@@ -382,17 +379,7 @@ def settings_of(ours: Settings, statement: ApproximateSelect) -> Settings:
     ------
     BadSetting
         If an option does not exist, or cannot take its value.
-    UnsupportedQuery
-        If there is no such method.
     """
-    if statement.method is not None and statement.method not in METHODS:
-        raise UnsupportedQuery(
-            f"there is no method {statement.method} in this version",
-            "SKIMQL_UNKNOWN_METHOD",
-            statement.sql,
-            _span_of(statement.clause_spans, "method"),
-            "one of " + ", ".join(METHODS),
-        )
     try:
         settings = ours.with_text(statement.options)
         asked = statement.accuracy

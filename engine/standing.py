@@ -181,6 +181,7 @@ def _select(statement: CreateSketches, part: Part) -> ApproximateSelect:
     parsed = parse_statement(text)
     match parsed:
         case ApproximateSelect():
+            _refuse_clauses(statement, parsed)
             return replace(parsed, sql=statement.sql)
         case PassThrough() if part.text.split(None, 1)[0].upper() in ("SELECT", "WITH"):
             return ApproximateSelect(statement.sql, text)
@@ -190,6 +191,22 @@ def _select(statement: CreateSketches, part: Part) -> ApproximateSelect:
         span=(part.span.start, part.span.end),
         hint="SELECT COUNT(*) FROM a JOIN b ON a.k = b.k",
     )
+
+
+def _refuse_clauses(statement: CreateSketches, select: ApproximateSelect) -> None:
+    """Refuse what a query of the workload asks for itself: the sketches are planned for all together."""
+    if select.clause_spans:
+        name, span = min(select.clause_spans.items(), key=lambda c: c[1].start)
+        raise UnsupportedQuery(
+            f"the queries of {statement.name.text} have no {_WORDS.get(name, name.upper())} of their own",
+            "SKIMQL_CLAUSE",
+            statement.sql,
+            (span.start, span.end),
+            "SIZE and MINIMIZE behind the queries, for all of them; leave it out here",
+        )
+
+
+_WORDS = {"error_within": "ERROR WITHIN", "method": "USING"}
 
 
 def _question(query: Query) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..errors import UnknownName, UnsupportedQuery, printable
+from ..optimizer.methods import check_kept
 from ..optimizer.plan import Synopsis
 from ..parser.join_graph import Query
 from ..parser.syntax import CreateSketches, ExplainSketches
@@ -52,6 +53,7 @@ class Workloads:
             raise taken_name(statement.sql, statement.name, f"DROP SKETCH {name}, or another name")
         self._refuse_overwriting(statement)
         check_joins(statement, queries)
+        check_kept(self.session.settings.route, statement.sql)
         session, settings = self.session, self.session.settings
         known = gather_all(session.own_spark, session.tables, queries, session.statistics, session.listener)
         histograms = histograms_of(queries, known)

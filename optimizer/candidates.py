@@ -18,8 +18,8 @@ from .cost import MOST_OUTPUT, Cost, exact_join, sample, sampled_messages, scans
 from .figures import Figures
 from .folding import edges, message_keys, messages_bytes, messages_cost, planned_bytes, unfolded
 from .messages import JoinTree, Residual, fold_orders, whole
-from .objective import ENTRY_BYTES, SKETCHES
-from .objective import METHODS as METHODS
+from .methods import is_linear
+from .objective import ENTRY_BYTES
 from .objective import Objective as Objective
 from .predict import Predicted
 from .predict_samples import SamplePlan, key_sample, two_level_alone, two_level_joint
@@ -127,7 +127,7 @@ def _sized(
         return Candidate(kind, residual, 0.0, EXACT, Cost(math.inf), refused=refused)
     spent = messages_bytes(figures, residual, objective)
     # Sketches have counters for every weight, samples keys with all their weights.
-    wider = objective.columns if kind in SKETCHES else objective.entry_bytes / ENTRY_BYTES
+    wider = objective.columns if is_linear(kind) else objective.entry_bytes / ENTRY_BYTES
     most = objective.most_bytes - spent
 
     def built(size: float) -> Candidate:

@@ -10,7 +10,8 @@ from ..parser.join_graph import Query
 from ..sketches.level import LevelSpec
 from ..sketches.pair_sample import PairSampleSpec
 from ..sketches.xi import Family, make_family
-from .distinct_count import DISTINCT_METHODS, LEVEL, LEVELS, PAIRS, DistinctCount
+from .distinct_count import LEVELS, DistinctCount
+from .methods import LEVEL, PAIRS, counts_distinct
 from .partition import DomainPartition
 
 BYTES_PER_COUNTER = 8
@@ -90,7 +91,7 @@ class Synopsis:
     @property
     def distinct(self) -> bool:
         """Whether it tells distinct values apart, and so needs no weights."""
-        return self.method in DISTINCT_METHODS
+        return counts_distinct(self.method)
 
 
 @dataclass(frozen=True, slots=True)
