@@ -31,7 +31,7 @@ from .plan import (
 )
 
 if TYPE_CHECKING:
-    from .candidate import Choice
+    from .candidates.candidate import Choice
 
 
 @dataclass(frozen=True, slots=True)
