@@ -15,6 +15,7 @@ from ...parser.statement import ApproximateSelect
 from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure
+from ..catalog.manifest import StoredWorkload
 from ..execution.partial_aggregate import Built, Tally
 from ..settings import Settings
 from .definition import now, stored, typed, unstable
@@ -80,11 +81,8 @@ class KeptSketches:
         standing = self._standing(select, query, settings)
         if standing is not None:
             return standing
-        found = self.plan(select, query)
-        if found is None or _too_large(found.heads, settings):
-            return None
-        if found.missing and settings.route == "jvm":
-            # Kept sketches are made by Python workers, and what is missing would have to be.
+        found = self.usable(select, query, settings)
+        if found is None:
             return None
         started = time.perf_counter()
         new: tuple[Built, ...] = ()
@@ -100,6 +98,14 @@ class KeptSketches:
         stale = self._stale(found.heads)
         notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)
         return Supply(found.plan, built, notes, seconds, bool(stale))
+
+    def usable(self, select: ApproximateSelect, query: Query, settings: Settings) -> Reuse | None:
+        """How kept sketches serve a query, within what its settings allow; raises as `supply`."""
+        found = self.plan(select, query)
+        if found is None or _too_large(found.heads, settings):
+            return None
+        # Kept sketches are made by Python workers, and what is missing would have to be.
+        return None if found.missing and settings.route == "jvm" else found
 
     def plan(self, select: ApproximateSelect, query: Query) -> Reuse | None:
         """How kept sketches would serve a query, nothing loaded; raises as `supply`."""
@@ -171,6 +177,19 @@ class KeptSketches:
 
     def _standing(self, select: ApproximateSelect, query: Query, settings: Settings) -> Supply | None:
         """From the sketches of a workload that has just this question."""
+        found = self.standing(select, query, settings)
+        if found is None:
+            return None
+        workload, plan, heads = found
+        built = tuple(self.catalog.load(h.name, settings.max_bytes).built[0] for h in heads)
+        told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
+        stale = self._stale(heads)
+        return Supply(plan, built, (told, *stale), stale=bool(stale))
+
+    def standing(
+        self, select: ApproximateSelect, query: Query, settings: Settings
+    ) -> tuple[StoredWorkload, Plan, Sequence[Head]] | None:
+        """A workload that has just this question, its plan for it and its sketches, nothing loaded."""
         if select.options or select.method or select.seed is not None or select.size_bytes is not None:
             return None
         if not self.catalog.manifest.workloads:
@@ -190,10 +209,7 @@ class KeptSketches:
             circumstances = self.context.memory.circumstances()
             usable = all(circumstances.fit(h) and not other_source(h, self.context.tables) for h in heads)
             if usable and not _too_large(heads, settings):
-                built = tuple(self.catalog.load(h.name, settings.max_bytes).built[0] for h in heads)
-                told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
-                stale = self._stale(heads)
-                return Supply(plan, built, (told, *stale), stale=bool(stale))
+                return workload, plan, heads
         return None
 
     def _stale(self, heads: Iterable[Head]) -> tuple[str, ...]:
@@ -233,6 +249,11 @@ def asked_of(select: ApproximateSelect) -> Asked:
         given.sparse if "sparse" in select.options else None,
         select.method,
     )
+
+
+def keepable(plan: Plan, functions: Callable[[], Collection[str]]) -> bool:
+    """Whether the catalog can keep all synopses of a plan; `functions` as `unstable` wants them."""
+    return sum(map(len, _relations(plan, functions))) == len(plan.synopses)
 
 
 def _relations(plan: Plan, functions: Callable[[], Collection[str]]) -> list[list[int]]:

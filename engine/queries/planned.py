@@ -83,7 +83,7 @@ class PlannedRun:
             If no method within `max_bytes` is predicted to meet the asked error, and running exactly is no candidate.
         """
         started = time.perf_counter()
-        fold_bytes = self._fold_bytes
+        fold_bytes = self.fold_bytes
         while True:
             choice = self.choice(self.statistics, fold_bytes)
             if choice.taken.method == "exact_run":
@@ -120,7 +120,7 @@ class PlannedRun:
     def explained(self) -> str:
         """The choice as text, by what is known without a job."""
         known = gather(self.spark, self.tables, self.query, self.kept, pilot=False)
-        choice = self.choice(known, self._fold_bytes)
+        choice = self.choice(known, self.fold_bytes)
         return describe_choice(choice, self.query.graph, known, time.time())
 
     @cached_property
@@ -193,7 +193,7 @@ class PlannedRun:
         if plan.sample is not None:
             tuples = {v: s.tuples for v, s in enumerate(self.statistics) if s.tuples is not None}
             return run_sample(self.spark, plan, self.tables, self.listener, self.settings.max_bytes, tuples)
-        built = build(self.spark, plan, self.tables, self.listener, self._fold_bytes or None)
+        built = build(self.spark, plan, self.tables, self.listener, self.fold_bytes or None)
         if self.keep is not None:
             self.keep(plan, dict(enumerate(built)))
         if self.query.method == "skimmed":
@@ -201,7 +201,7 @@ class PlannedRun:
         return SketchJoin(plan, built)
 
     @property
-    def _fold_bytes(self) -> int:
+    def fold_bytes(self) -> int:
         """Bytes of an exact message; none where sketches are to be kept, which stand for one table."""
         return 0 if self.keep is not None else self.settings.fold_bytes
 

@@ -196,14 +196,14 @@ class SelectRun:
         )
         if kept is not None and not kept.missing:
             return describe(kept.plan, [h.name for h in kept.heads])
-        if is_grouped(self.query) or not self._is_planned:
+        if is_grouped(self.query) or not self.is_planned:
             return describe(self.sketch_plan())
-        if self._is_target_alone:
-            run = self._sample_run()
+        if self.is_target_alone:
+            run = self.sample_run()
             explained = run.explained() if run.applies() else None
             if explained is not None:
                 return explained
-        return self._planned_run().explained()
+        return self.planned_run().explained()
 
     @cached_property
     def _routed(self) -> Settings:
@@ -271,14 +271,14 @@ class SelectRun:
 
     def _planned(self) -> Answer | None:
         """The answer by a method of the planner's choice, where an error, a size or such a method is asked."""
-        if not self._is_planned:
+        if not self.is_planned:
             return None
-        if self._is_target_alone:
-            run = self._sample_run()
+        if self.is_target_alone:
+            run = self.sample_run()
             sampled = run.answer() if run.applies() else None
             if sampled is not None:
                 return self._finished(sampled)
-        return self._finished(self._planned_run().answer())
+        return self._finished(self.planned_run().answer())
 
     @property
     def _is_by_sketches(self) -> bool:
@@ -287,7 +287,7 @@ class SelectRun:
         return method is None or METHODS[method].synopsis or counts_distinct(method)
 
     @property
-    def _is_planned(self) -> bool:
+    def is_planned(self) -> bool:
         """Whether the planner chooses the method, or the size of the one that is asked for."""
         settings, method = self.settings, self.select.method
         if self.typed.counts_distinct or not self.typed.graph.edges:
@@ -299,12 +299,12 @@ class SelectRun:
         return (settings.error is not None or by_size) and not settings.by_hand
 
     @property
-    def _is_target_alone(self) -> bool:
+    def is_target_alone(self) -> bool:
         settings = self.settings
         alone = self.select.method is None and settings.size_bytes is None and not settings.cache
         return settings.error is not None and alone
 
-    def _sample_run(self) -> SampleRun:
+    def sample_run(self) -> SampleRun:
         from .sampled import SampleRun
 
         session = self.session
@@ -312,7 +312,7 @@ class SelectRun:
             session.own_spark, session.tables, self.typed, self.settings, self.exact, session.listener
         )
 
-    def _planned_run(self) -> PlannedRun:
+    def planned_run(self) -> PlannedRun:
         from .planned import PlannedRun
 
         session = self.session
