@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from ..errors import UnsupportedQuery
@@ -262,22 +261,6 @@ class Asked:
     clauses: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def check_name(name: str, sql: str, place: tuple[int, int] | None = None) -> None:
-    """Refuse a method that there is none of.
-
-    Raises
-    ------
-    UnsupportedQuery
-        ``SKIMQL_UNKNOWN_METHOD``; near names first.
-    """
-    if name in NAMED:
-        return
-    near = get_close_matches(name, NAMED, 1)
-    rest = ", ".join(n for n in NAMED if n not in near)
-    hint = f"{near[0]}, or another of {rest}" if near else f"one of {rest}"
-    raise UnsupportedQuery(f"there is no method {name!r}", "SKIMQL_UNKNOWN_METHOD", sql, place, hint)
-
-
 def check(query: Query, asked: Asked) -> None:
     """Refuse a combination of query, method, clauses and route that nothing honours.
 
@@ -296,7 +279,6 @@ def check(query: Query, asked: Asked) -> None:
     if query.empty:
         return
     if query.method is not None:
-        check_name(query.method, query.sql, asked.clauses.get("method"))
         check_aggregates(query)
         _check_method(query, METHODS[query.method], asked)
     if asked.cache:

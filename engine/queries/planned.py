@@ -151,7 +151,9 @@ class PlannedRun:
             raise AccuracyNotReached(
                 f"no method is predicted to meet the asked error: {reasons}",
                 sql=self.query.sql,
-                hint="a larger skimql.max_bytes, or EXACT SELECT ...",
+                hint="OPTIONS (cache = false)"
+                if self.keep
+                else "a larger skimql.max_bytes, or EXACT SELECT ...",
             ) from fault
 
     def _best_effort(
@@ -159,7 +161,7 @@ class PlannedRun:
     ) -> Choice | None:
         """The least predicted error where nothing meets the asked one and the exact run would not end."""
         exact = next((c for c in fault.candidates if c.method == "exact_run"), None)
-        if exact is None or not exact.refused or self.query.method is not None:
+        if exact is None or not exact.refused or self.query.method is not None or self.keep is not None:
             return None
         size = min(self.settings.max_bytes, BEST_EFFORT_BYTES)
         objective = replace(self._objective(fold_bytes), relative_error=None, size_bytes=size)
