@@ -1,7 +1,7 @@
 """Every combination of a question with clauses, kept sketches and routes: answered by what was asked, or refused.
 
-``python -m benchmarks.matrix --json FILE [--only-plan] [--range FIRST:LAST]``. On the demo tables. Records that FILE has
-are not made again. Exits with 1 if a cell is other than asked, and no refusal says so.
+``python -m benchmarks.matrix --json FILE [--only-plan] [--range FIRST:LAST]``. On the demo tables. Records that FILE
+has are not made again. Exits with 1 if a cell is other than asked, and no refusal says so.
 """
 
 from __future__ import annotations
@@ -100,21 +100,33 @@ def cells() -> list[Cell]:
 
 def planned(session: Session, cell: Cell) -> Way:
     """The way of a cell, nothing built; raises as its statement would."""
+    return planned_in(session, cell, resolved(session, cell))
+
+
+def resolved(session: Session, cell: Cell) -> tuple[Any, Any]:
+    """The statement of a cell and what it asks: the same by every route, and whatever is kept."""
     statement = session._read(cell.sql)
     with session.tables.statement(cell.sql):
         match statement:
             case EstimateRows():
-                rows = resolve_rows(statement, session.tables, ansi=True)
-                return way_of(SelectRun(session, statement.select, rows, counts_rows=True))
+                return statement.select, resolve_rows(statement, session.tables, ansi=True)
             case CreateSketches():
                 known = RUNS - GROUPING - DISTINCT
-                queries = [session.typed(session._resolved(s, known)) for s in selects_of(statement)]
-                standing, _ = Workloads(session.context).plan(statement, queries)
-                plan = standing.plans[0]
-                return Way(method_of(plan), "built", "arrow", None, sum(map(most_bytes, plan.synopses)), True)
+                return statement, [session.typed(session._resolved(s, known)) for s in selects_of(statement)]
             case ApproximateSelect():
-                return way_of(SelectRun(session, statement, session._resolved(statement)))
+                return statement, session._resolved(statement)
     raise AssertionError(f"{cell.sql} is no question")
+
+
+def planned_in(session: Session, cell: Cell, found: tuple[Any, Any]) -> Way:
+    """The way of a cell that is `resolved`."""
+    statement, query = found
+    with session.tables.statement(cell.sql):
+        if cell.shape != WORKLOAD:
+            return way_of(SelectRun(session, statement, query, counts_rows=cell.shape == ROWS))
+        standing, _ = Workloads(session.context).plan(statement, query)
+        plan = standing.plans[0]
+        return Way(method_of(plan), "built", "arrow", None, sum(map(most_bytes, plan.synopses)), True)
 
 
 def otherwise(cell: Cell, way: Way) -> str:

@@ -46,7 +46,7 @@ class Method:
         Whether ``SIZE`` bounds it.
     error : str
         What ``ERROR WITHIN`` does: ``planned`` is sized for it by what is predicted, ``reported`` says whether it is
-        met; empty where the answer is exact in any case.
+        met; empty where the answer is exact in any case, or no size is planned.
     stored : bool
         Whether the catalog keeps its synopses.
     synopsis : bool
@@ -120,7 +120,6 @@ METHODS: Mapping[str, Method] = {
             named=True,
             groups=True,
             sized=True,
-            error="planned",
             synopsis=True,
             candidate=True,
             routes=_WORKERS,
@@ -253,9 +252,20 @@ def is_linear(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a statement and its session ask, beside the query itself; `clauses` tells where each clause stands."""
+    """What a statement and its session ask, beside the query itself.
 
-    error: float | None = None
+    Attributes
+    ----------
+    by_hand : bool
+        Whether the size of sketches is set, whatever error is asked.
+    cache : bool
+        Whether what is built is kept.
+    route : str
+    clauses : mapping of str to (int, int)
+        Where each clause of the statement stands, by its name.
+    """
+
+    by_hand: bool = False
     cache: bool = False
     route: str = "auto"
     clauses: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -348,6 +358,14 @@ def _check_method(query: Query, method: Method, asked: Asked) -> None:
     if method.attributes == "one" and any(len(graph.edges_at(v)) > 1 for v in range(len(graph.vertices))):
         why = f"a {method.name} sketch has one join attribute; a table of this query has several"
         raise refusal(why, "USING convolution")
+    if "error_within" in asked.clauses and not method.error and not asked.by_hand:
+        raise UnsupportedQuery(
+            f"{method.name} sketches are not sized for an asked error",
+            "SKIMQL_CLAUSE",
+            query.sql,
+            asked.clauses["error_within"],
+            "OPTIONS (buckets = ...) beside it, for a size of your choice, or no USING",
+        )
     if is_grouped(query) and not method.groups:
         kind = "GROUP BY" if query.groups else next(f.name for f in query.features if f.name in GROUPING)
         others = (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import BudgetExceeded, ParseError, UnsupportedQuery
 from ...optimizer.plan import Plan, PlannedAggregate, PlannedEdge, PlannedTerm, Scan, Synopsis
 from ...parser.join_graph import Query
-from ...parser.statement import ApproximateSelect, PassThrough, parse_statement
+from ...parser.statement import ApproximateSelect, EstimateRows, PassThrough, parse_statement
 from ...parser.syntax import CreateSketches, Part
 from ..catalog.form import Head
 from .planned_use import check_plan
@@ -184,6 +184,10 @@ def _select(statement: CreateSketches, part: Part) -> ApproximateSelect:
             _refuse_clauses(statement, parsed)
             return replace(parsed, sql=statement.sql)
         case PassThrough() if part.text.split(None, 1)[0].upper() in ("SELECT", "WITH"):
+            # Our clauses are read as such behind our words only; these take the place of blanks.
+            rows = parse_statement(_ROWS + text[len(_ROWS) :])
+            assert isinstance(rows, EstimateRows), "a SELECT behind our words"
+            _refuse_clauses(statement, rows.select)
             return ApproximateSelect(statement.sql, text)
     raise ParseError(
         "a standing query is a SELECT",
@@ -206,6 +210,7 @@ def _refuse_clauses(statement: CreateSketches, select: ApproximateSelect) -> Non
         )
 
 
+_ROWS = "ESTIMATE ROWS FOR "
 _WORDS = {"error_within": "ERROR WITHIN", "method": "USING"}
 
 

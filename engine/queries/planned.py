@@ -14,7 +14,7 @@ from ...optimizer.candidates.enumerate import choose_method
 from ...optimizer.choose import plan_of
 from ...optimizer.describe.choice import describe_choice
 from ...optimizer.messages import tree_of
-from ...optimizer.methods import CHOSEN, METHODS
+from ...optimizer.methods import CHOSEN, METHODS, is_linear
 from ...optimizer.objective import Objective
 from ...optimizer.plan import Plan
 from ...optimizer.prediction.relation import RelationStatistics
@@ -112,7 +112,9 @@ class PlannedRun:
                 note += f"; ±{width:.2g} of the value was predicted"
             if choice.objective.relative_error is None and self.settings.error is not None:
                 refused = next(c.refused for c in choice.candidates if c.method == "exact_run")
-                note += f"; nothing meets the asked error, and an exact run {refused}"
+                other = "" if self._forced else f", and an exact run {refused}"
+                said = f"{self._forced} is not predicted to meet" if self._forced else "nothing meets"
+                note += f"; {said} the asked error{other}"
             seconds = {"build": time.perf_counter() - started}
             method = self.query.method or choice.taken.method
             return replace(answer, notes=(note, *answer.notes), seconds=seconds, method=method)
@@ -137,7 +139,8 @@ class PlannedRun:
             if best is not None:
                 return best
             reasons = "; ".join(dict.fromkeys(f"{c.name}: {c.refused}" for c in fault.candidates[:4]))
-            if self.query.method is not None:
+            sized = any(c.method == self._forced and c.error > 0 for c in fault.candidates)
+            if self.query.method is not None and not sized:
                 code, hint = "SKIMQL_UNKNOWN_METHOD", "another method, or no USING"
                 raise UnsupportedQuery(
                     f"{self.query.method} cannot answer this: {reasons}", code, self.query.sql, hint=hint
@@ -161,13 +164,17 @@ class PlannedRun:
     ) -> Choice | None:
         """The least predicted error where nothing meets the asked one and the exact run would not end."""
         exact = next((c for c in fault.candidates if c.method == "exact_run"), None)
-        if exact is None or not exact.refused or self.query.method is not None or self.keep is not None:
+        if exact is None or not exact.refused or self.keep is not None:
+            return None
+        if self._forced is not None and not is_linear(self._forced):
             return None
         size = min(self.settings.max_bytes, BEST_EFFORT_BYTES)
         objective = replace(self._objective(fold_bytes), relative_error=None, size_bytes=size)
         try:
             choice = choose_method(tree_of(self.query.graph), statistics, objective)
         except NoMethod as nothing:
+            if self._forced is not None:
+                return None
             raise BudgetExceeded(
                 f"an exact run {exact.refused}, and no sketch fits: {nothing}",
                 sql=self.query.sql,

@@ -220,7 +220,7 @@ class SelectRun:
         """Refuse what is asked where nothing honours it; see `methods.check`."""
         settings = self.settings
         places = {name: (s.start, s.end) for name, s in self.select.clause_spans.items()}
-        check(self.query, Asked(settings.error, settings.cache, settings.route, places))
+        check(self.query, Asked(settings.by_hand, settings.cache, settings.route, places))
 
     def _finished(self, answer: Answer) -> Answer:
         notes = (*self.query.warnings, *answer.notes)
@@ -296,7 +296,8 @@ class SelectRun:
             return True
         # Sketches that are kept, or asked for, take the size that is asked; without one it is planned for the error.
         by_size = settings.size_bytes is not None and not settings.cache and method is None
-        return (settings.error is not None or by_size) and not settings.by_hand
+        by_error = settings.error is not None and (method is None or METHODS[method].error == "planned")
+        return (by_error or by_size) and not settings.by_hand
 
     @property
     def is_target_alone(self) -> bool:

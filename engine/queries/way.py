@@ -80,7 +80,7 @@ def _of_planner(run: SelectRun) -> Way:
     planned, session = run.planned_run(), run.session
     known = gather(session.own_spark, session.tables, run.typed, session.statistics, pilot=False)
     choice = planned.choice(known, planned.fold_bytes)
-    taken, error = choice.taken, choice.objective.relative_error
+    taken, error = choice.taken, run.settings.error
     if taken.method == "exact_run":
         return Way("exact_run", "none", "jvm", error)
     plan = planned.plan(choice)
