@@ -7,10 +7,11 @@ from dataclasses import replace
 from sqlglot import exp
 
 from .aggregates import default_name, is_aggregate
+from .bound import bound_fragment, fragment_of
 from .classes import INTEGERS
 from .join_graph import Aggregate, SetLeaf, SetOperation, Span
-from .relations import Conjunct, Join
-from .scope import EXACT, Output, Relation, Scope, bound_fragment
+from .joined import Conjunct, Join
+from .scope import EXACT, Output, Relation, Scope
 from .types import is_padded
 
 _OPERATORS: dict[type[exp.Expr], str] = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
@@ -96,7 +97,7 @@ def _counted(select: exp.Select, scope: Scope) -> tuple[Aggregate, tuple[str, ..
         message = "only COUNT(DISTINCT ...) of a set expression can be estimated"
         raise scope.fault(message, "SKIMQL_SET_OPERATION", item, EXACT)
     name = item.alias if isinstance(item, exp.Alias) else default_name(inner, scope)
-    counted = tuple(scope.fragment(c.unnest()).sql for c in distinct.expressions)
+    counted = tuple(fragment_of(c.unnest(), scope).sql for c in distinct.expressions)
     return Aggregate("count_distinct", name, (), (), scope.span_of(inner)), counted
 
 
