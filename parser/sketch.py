@@ -48,7 +48,7 @@ def resolve_sketch(statement: CreateSketch, schema: Schema) -> SketchDefinition:
         For an aggregate, a random function or a correlated subquery.
     """
     table = _Table(statement.sql, statement.table, schema)
-    keys = [fragment_of(k.expression, table) for k in statement.keys]
+    keys = [table.fragment(k.expression) for k in statement.keys]
     classes: list[str] = []
     for key, fragment in zip(statement.keys, keys, strict=True):
         named = key.join_class or key.expression
@@ -68,7 +68,7 @@ def resolve_sketch(statement: CreateSketch, schema: Schema) -> SketchDefinition:
         tuple(k.sql for k in keys),
         tuple(table.join.type_of(k) for k in keys),
         tuple(classes),
-        fragment_of(statement.weight, table).sql if statement.weight else None,
+        table.fragment(statement.weight).sql if statement.weight else None,
     )
 
 
