@@ -10,7 +10,8 @@ from .aggregates import default_name, is_aggregate
 from .bound import bound_fragment, fragment_of
 from .classes import INTEGERS
 from .join_graph import Aggregate, SetLeaf, SetOperation, Span
-from .joined import Conjunct, Join
+from .joined import Conjunct
+from .relations import FromReader
 from .scope import EXACT, Output, Relation, Scope
 from .types import is_padded
 
@@ -27,7 +28,7 @@ def set_operation_of(select: exp.Select) -> exp.Subquery | None:
 
 
 def read_set_expression(
-    select: exp.Select, subquery: exp.Subquery, join: Join, outside: Scope
+    select: exp.Select, subquery: exp.Subquery, join: FromReader, outside: Scope
 ) -> tuple[SetLeaf | SetOperation, Aggregate]:
     """The set expression and the COUNT(DISTINCT) over it; tables and conditions go to `join`.
 
@@ -68,7 +69,7 @@ def read_set_expression(
 
 
 def _read(
-    node: exp.Expr, join: Join, scope: Scope, leaves: list[tuple[exp.Expr, tuple[Output, ...]]]
+    node: exp.Expr, join: FromReader, scope: Scope, leaves: list[tuple[exp.Expr, tuple[Output, ...]]]
 ) -> SetLeaf | SetOperation:
     """The tree over numbered leaves; `vertex` is the number of the leaf until `_with_columns`."""
     node = node.unnest() if isinstance(node, exp.Subquery) else node
