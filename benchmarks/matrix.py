@@ -24,7 +24,7 @@ from skimql.engine.queries.features import DISTINCT, RUNS
 from skimql.engine.queries.run import SelectRun
 from skimql.engine.queries.way import Way, way_of
 from skimql.engine.results.compare import beside
-from skimql.optimizer.methods import GROUPING, METHODS, NAMED, method_of
+from skimql.optimizer.methods import GROUPING, METHODS, NAMED
 from skimql.optimizer.plan import most_bytes
 from skimql.parser.resolve import resolve_rows
 from skimql.parser.statement import ApproximateSelect, EstimateRows
@@ -126,7 +126,7 @@ def planned_in(session: Session, cell: Cell, found: tuple[Any, Any]) -> Way:
             return way_of(SelectRun(session, statement, query, counts_rows=cell.shape == ROWS))
         standing, _ = Workloads(session.context).plan(statement, query)
         plan = standing.plans[0]
-        return Way(method_of(plan), "built", "arrow", None, sum(map(most_bytes, plan.synopses)), True)
+        return Way(plan.method, "built", "arrow", None, sum(map(most_bytes, plan.synopses)), True)
 
 
 def otherwise(cell: Cell, way: Way) -> str:

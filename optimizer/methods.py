@@ -14,7 +14,6 @@ from ..errors import UnsupportedQuery
 
 if TYPE_CHECKING:
     from ..parser.join_graph import Aggregate, Query
-    from .plan import Plan
 
 LEVEL, PAIRS = "level", "pairs"
 
@@ -322,23 +321,6 @@ def aggregate_fault(query: Query, aggregate: Aggregate, why: str, other: str = "
     span = (aggregate.span.start, aggregate.span.end)
     hint = f"USING {other}, or no USING" if other else "no USING"
     return UnsupportedQuery(message, "SKIMQL_UNKNOWN_METHOD", query.sql, span, hint)
-
-
-def method_of(plan: Plan) -> str:
-    """The method by which the synopses of a plan answer."""
-    if plan.sample is not None:
-        inside = len(plan.sample.members) == len(plan.vertices)
-        return "key_sample" if inside else "sampled_messages"
-    if any(a.distinct for a in plan.aggregates):
-        return "join_distinct" if any(s.method == PAIRS for s in plan.synopses) else "distinct"
-    keyed = [s for s in plan.synopses if s.attributes]
-    if not keyed:
-        return "exact" if plan.messages else "total"
-    if any(s.method == "agms" for s in keyed):
-        return "agms"
-    if plan.query.method is not None and not counts_distinct(plan.query.method):
-        return plan.query.method
-    return "convolution" if any(len(s.attributes) > 1 for s in keyed) else "hash"
 
 
 def is_grouped(query: Query) -> bool:

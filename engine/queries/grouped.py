@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import SparkSession
 
 from ...errors import DataError
-from ...optimizer.methods import method_of
 from ...parser.join_graph import Aggregate, Query, Term
 from ...sketches.intervals.interval import Estimate, uncertified
 from ..execution.build import build
@@ -96,7 +95,7 @@ class GroupedRun:
             uncertain=shown.uncertain if decided else None,
             method="constant"
             if query.empty
-            else method_of(evaluators[0].plan if evaluators else chosen(query, self.settings)),
+            else (evaluators[0].plan if evaluators else chosen(query, self.settings)).method,
         )
 
     def _evaluators(self, query: Query) -> tuple[list[Evaluator], Numbered | None]:

@@ -23,7 +23,6 @@ from ...parser.join_graph import Query
 from ...sketches.intervals.interval import rows_for
 from ..execution.build import build
 from ..execution.messages import MessageTooLarge
-from ..execution.partial_aggregate import Built
 from ..execution.sample_join import run_sample
 from ..results.answer import Answer, answer_plan
 from ..results.estimator import Joined, SketchJoin
@@ -32,6 +31,7 @@ from ..settings import Settings
 from ..sources.tables import Tables
 from ..spark.jobs import ProgressListener
 from ..statistics.gather import KeptStatistics, gather, heaviest_keys
+from ..synopses import Built
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...optimizer.methods import is_grouped, method_of
+from ...optimizer.methods import is_grouped
 from ...optimizer.plan import Plan, most_bytes
 from ...optimizer.route import TABULATION
 from ..materialized.lookup import KeptSketches, keepable
@@ -59,7 +59,7 @@ def way_of(run: SelectRun) -> Way:
     lookup = KeptSketches(run.session.context)
     standing = lookup.standing(run.select, run.typed, run.settings)
     if standing is not None:
-        return Way(method_of(standing[1]), "kept", "jvm", nbytes=_bytes(standing[1]))
+        return Way(standing[1].method, "kept", "jvm", nbytes=_bytes(standing[1]))
     found = lookup.usable(run.select, run.typed, run.settings)
     if found is not None:
         return _of_sketches(run, found.plan, "partly kept" if found.missing else "kept")
@@ -74,7 +74,7 @@ def _of_planner(run: SelectRun) -> Way:
         if sampling.applies():
             sample = sampling.first_by_files()
             if sample is not None:
-                return Way(method_of(sampling.plan(sample)), "none", "jvm", run.settings.error)
+                return Way(sampling.plan(sample).method, "none", "jvm", run.settings.error)
             if sampling.may_run_exactly():
                 return Way("exact_run", "none", "jvm", run.settings.error)
     planned, session = run.planned_run(), run.session
@@ -93,7 +93,7 @@ def _of_planner(run: SelectRun) -> Way:
 def _of_sketches(run: SelectRun, plan: Plan, source: str) -> Way:
     keeps = run.settings.cache and keepable(plan, run.session.memory.own_functions)
     route = "jvm" if source == "kept" or plan.family != TABULATION else "arrow"
-    return Way(method_of(plan), source, route, None, _bytes(plan), keeps)
+    return Way(plan.method, source, route, None, _bytes(plan), keeps)
 
 
 def _bytes(plan: Plan) -> float:
