@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...parser.result_types import LEAST_SCALE, digits
+from ...parser.result_types import LARGEST_BIGINT, LEAST_SCALE, digits
 from ...parser.types import INTEGRAL_DIGITS, MAX_PRECISION
 from .casts import cast, to_precision
 from .values import (
@@ -55,7 +55,9 @@ def negative(value: Value) -> Value:
         value = cast(value, "double")
     if not is_number(value.kind) and value.kind != "void":
         raise not_known(f"the negative of {value.kind}")
-    return Value(value.kind, _checked(lambda: _narrow(pc.negate_checked(value.data), value.kind)), value.written)
+    return Value(
+        value.kind, _checked(lambda: _narrow(pc.negate_checked(value.data), value.kind)), value.written
+    )
 
 
 def absolute(value: Value) -> Value:
@@ -66,7 +68,7 @@ def absolute(value: Value) -> Value:
 
 
 def widest(kinds: list[str]) -> str:
-    """The type that values of several types have in common, as in CASE and COALESCE; UnsupportedQuery if none is known."""
+    """The type that values have in common in CASE and COALESCE; UnsupportedQuery if none is known."""
     known = list(dict.fromkeys(k for k in kinds if k != "void"))
     if len(known) < 2:
         return known[0] if known else "void"
@@ -171,7 +173,7 @@ def _quotient(a: pa.Array, b: pa.Array, scale: int) -> pa.Array:
     b = pc.if_else(zero, pa.scalar(None, b.type), b)
     p1, s1, p2, s2 = a.type.precision, a.type.scale, b.type.precision, b.type.scale
     # Arrow's quotient has max(4, s1 + p2 - s2 + 1) digits behind the point.
-    more = max(0, scale - max(4, s1 + p2 - s2 + 1))
+    more = max(0, scale - (s1 + p2 - s2 + 1))
     if p1 - s1 + s2 + max(4, s1 + more + p2 - s2 + 1) > MAX_DIGITS or p1 + more > MAX_DIGITS:
         raise not_known(f"a quotient of decimals of {p1} and {p2} digits")
     return pc.divide(a.cast(pa.decimal256(p1 + more, s1 + more)), b)
@@ -189,7 +191,10 @@ def _whole_quotient(left: Value, right: Value) -> Value:
     operands = [_decimal_operand(v) for v in (left, right)]
     a, b = (v.data.cast(pa.decimal256(*digits(v.kind))) for v in operands)
     _refuse_zero(a, b)
-    return cast(Value("decimal(38,0)", to_precision(pc.trunc(_quotient(a, b, 0)), "decimal(38,0)")), "bigint")
+    whole = pc.cast(pc.trunc(_quotient(a, b, 0)), pa.decimal256(MAX_DIGITS, 0), safe=False)
+    if any_true(pc.greater(pc.abs(whole), pa.scalar(Decimal(LARGEST_BIGINT), whole.type))):
+        raise not_known("DIV beyond 64 bits")  # Spark cuts off the highest bits
+    return cast(Value("decimal(38,0)", to_precision(whole, "decimal(38,0)")), "bigint")
 
 
 def _remainder(a: pa.Array, b: pa.Array) -> pa.Array:
@@ -198,7 +203,9 @@ def _remainder(a: pa.Array, b: pa.Array) -> pa.Array:
     x, y, nulls = _plain(a, b)
     y = np.where(y == 0, 1, y)
     # The smallest integer by -1 leaves 64 bits.
-    return pa.array(np.where(y == -1, 0, np.fmod(x, np.where(y == -1, 1, y))).astype(x.dtype), a.type, mask=nulls)
+    return pa.array(
+        np.where(y == -1, 0, np.fmod(x, np.where(y == -1, 1, y))).astype(x.dtype), a.type, mask=nulls
+    )
 
 
 def _plain(a: pa.Array, b: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -241,6 +248,3 @@ def _checked(made: Callable[[], pa.Array]) -> pa.Array:
         return made()
     except pa.ArrowInvalid as fault:
         raise ValueFault(f"arithmetic overflow: {fault}") from fault
-
-
-__all__ = ["absolute", "arithmetic", "is_decimal", "negative", "rounded", "widest"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
@@ -33,9 +34,8 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _ODD_NUMBER = re.compile(r"[+-]?(inf|infinity|nan|0x.*|.*[df])", re.IGNORECASE)
 _DATE = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?")
-_TIME = re.compile(
-    r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T](?:([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?)?)?)?)?"
-)
+_CLOCK = r"([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?"
+_TIME = re.compile(rf"([0-9]{{4}})(?:-([0-9]{{1,2}})(?:-([0-9]{{1,2}})(?:[ T](?:{_CLOCK})?)?)?)?")
 _TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
 _ROOM = Context(prec=200)
 
@@ -110,7 +110,7 @@ def _to_fraction(source: str, data: pa.Array, kind: str) -> pa.Array:
     wanted = arrow_type(kind)
     if not is_decimal(source):
         return pc.cast(data, wanted, safe=False)
-    precision, scale = digits(source)
+    _, scale = digits(source)
     if kind == "double" and scale <= 22:
         # One rounding: the unscaled number and the power of ten are both exact.
         size = pc.max(pc.abs(data)).as_py()
@@ -147,7 +147,8 @@ def _to_integer(source: str, data: pa.Array, kind: str) -> pa.Array:
         return pc.cast(wide, arrow_type(kind))
     # Also NaN, which is in no range.
     inside = pc.and_(
-        pc.greater_equal(pc.cast(whole, pa.float64()), float(low)), pc.less(pc.cast(whole, pa.float64()), float(high + 1))
+        pc.greater_equal(pc.cast(whole, pa.float64()), float(low)),
+        pc.less(pc.cast(whole, pa.float64()), float(high + 1)),
     )
     if any_true(pc.invert(inside)):
         raise ValueFault(f"a value does not fit {kind}")
@@ -160,15 +161,18 @@ def _to_decimal(source: str, data: pa.Array, kind: str) -> pa.Array:
     if is_decimal(source):
         precision, scale = digits(source)
         return to_precision(pc.cast(data, pa.decimal256(precision, scale)), kind)
-    # The digits that are shown decide, as in Java.
     narrow = source == "float"
-    return by_value(data, lambda v: _decimal(Decimal(str(np.float32(v)) if narrow else repr(v)), kind), arrow_type(kind))
+
+    def made(number: float) -> Decimal | None:
+        # The digits that are shown decide, as in Java; what is no number becomes NULL.
+        shown = str(np.float32(number)) if narrow else repr(number)
+        return _decimal(Decimal(shown), kind) if math.isfinite(number) else None
+
+    return by_value(data, made, arrow_type(kind))
 
 
 def _decimal(number: Decimal, kind: str) -> Decimal:
     precision, scale = digits(kind)
-    if not number.is_finite():
-        raise ValueFault(f"{number} does not fit {kind}")
     with localcontext(_ROOM):
         found = number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
         if abs(found) >= Decimal(10) ** (precision - scale):
@@ -245,7 +249,13 @@ def _time(text: str) -> datetime.datetime:
     micros = int((fraction or "").ljust(6, "0")[:6] or 0)
     try:
         return datetime.datetime(
-            int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0), micros
+            int(year),
+            int(month or 1),
+            int(day or 1),
+            int(hour or 0),
+            int(minute or 0),
+            int(second or 0),
+            micros,
         )
     except ValueError as fault:
         raise ValueFault(f"'{text}' cannot be cast to timestamp") from fault
@@ -275,7 +285,7 @@ def _between_times(source: str, data: pa.Array, kind: str, zone: str) -> pa.Arra
             return _zoned(data.cast(pa.timestamp("us")), zone)
         case "date", "timestamp_ntz":
             return data.cast(pa.timestamp("us"))
-        case ("timestamp" | "timestamp_ntz"), "date":
+        case (("timestamp" | "timestamp_ntz"), "date"):
             return pc.cast(pc.floor_temporal(local_time(data, zone), unit="day"), pa.date32())
         case "timestamp", "timestamp_ntz":
             return local_time(data, zone)

@@ -23,14 +23,33 @@ from ...parser.types import common_type
 from .arithmetic import arithmetic, negative, widest
 from .casts import cast
 from .functions import call, like
-from .values import Value, arrow_type, column_of, is_decimal, is_fraction, not_known, repeated
+from .values import Value, arrow_type, column_of, is_decimal, is_fraction, is_integer, not_known, repeated
 
 _ARITHMETIC = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div"}
 _COMPARISONS = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 # What sqlglot groups otherwise than Spark where it stands beside a comparison without parentheses.
-_LOOSE = (*_COMPARISONS, exp.NullSafeEQ, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.Escape, exp.Not)
+_LOOSE = (
+    *_COMPARISONS,
+    exp.NullSafeEQ,
+    exp.Is,
+    exp.In,
+    exp.Between,
+    exp.Like,
+    exp.ILike,
+    exp.Escape,
+    exp.Not,
+)
 _CANNOT_FAIL = (
-    *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.DataType, exp.DataTypeParam),
+    *(
+        exp.Column,
+        exp.Identifier,
+        exp.Literal,
+        exp.Boolean,
+        exp.Null,
+        exp.Paren,
+        exp.DataType,
+        exp.DataTypeParam,
+    ),
     *(*_COMPARISONS, exp.NullSafeEQ, exp.Between, exp.In, exp.Is, exp.And, exp.Or, exp.Not, exp.Like),
 )
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
@@ -127,7 +146,9 @@ class _Evaluation:
             return arithmetic(_ARITHMETIC[type(node)], self.value(node.this), self.value(node.expression))
         if type(node) in _COMPARISONS:
             self._refuse_loose(node.this, node.expression)
-            return compare(_COMPARISONS[type(node)], self.value(node.this), self.value(node.expression), self.zone)
+            return compare(
+                _COMPARISONS[type(node)], self.value(node.this), self.value(node.expression), self.zone
+            )
         return call(node, self.value, self.zone, self._text(node))
 
     @property
@@ -231,7 +252,9 @@ class _Evaluation:
         for branch in node.args["ifs"]:
             condition = branch.this
             if node.this is not None:
-                condition = exp.EQ(this=exp.Paren(this=node.this.copy()), expression=exp.Paren(this=condition.copy()))
+                condition = exp.EQ(
+                    this=exp.Paren(this=node.this.copy()), expression=exp.Paren(this=condition.copy())
+                )
             branches.append((condition, branch.args["true"]))
         return self._branches(branches, node.args.get("default"))
 
@@ -246,7 +269,9 @@ class _Evaluation:
             parts.append((chosen, self._on(chosen).value(result)))
             left = pc.and_(left, pc.invert(chosen))
         last = self._on(left)
-        parts.append((left, last.value(default) if default is not None else repeated("void", None, last._count)))
+        parts.append(
+            (left, last.value(default) if default is not None else repeated("void", None, last._count))
+        )
         return self._put_together(parts)
 
     def _put_together(self, parts: list[tuple[pa.Array, Value]]) -> Value:
@@ -261,7 +286,9 @@ class _Evaluation:
         parts: list[tuple[pa.Array, Value]] = []
         for node in nodes:
             value = self._on(left).value(node)
-            known = pc.replace_with_mask(repeated("boolean", False, self._count).data, left, value.data.is_valid())
+            known = pc.replace_with_mask(
+                repeated("boolean", False, self._count).data, left, value.data.is_valid()
+            )
             parts.append((known, Value(value.kind, value.data.drop_null())))
             left = pc.and_(left, pc.invert(known))
         return self._put_together(parts)
@@ -275,7 +302,9 @@ class _Evaluation:
         inner = node.this
         if isinstance(inner, exp.Literal) and kind not in ("timestamp", "timestamp_ntz", "date"):
             # 2.5BD and 1L are read as casts of what is written.
-            return cast(self._written(inner, kind), kind, self.zone)
+            found = cast(self._written(inner, kind), kind, self.zone)
+            suffixed = not inner.is_string and not self._text(node).lower().startswith(("cast", "("))
+            return Value(kind, found.data, len(inner.name)) if suffixed and is_integer(kind) else found
         return cast(self.value(inner), kind, self.zone)
 
     def _written(self, node: exp.Literal, kind: str) -> Value:
@@ -292,7 +321,9 @@ class _Evaluation:
                 raise not_known(self._text(node))
         self._refuse_loose(inner.this)
         pattern = inner.expression
-        if not isinstance(inner, (exp.Like, exp.ILike)) or not (isinstance(pattern, exp.Literal) and pattern.is_string):
+        if not isinstance(inner, (exp.Like, exp.ILike)) or not (
+            isinstance(pattern, exp.Literal) and pattern.is_string
+        ):
             raise not_known(self._text(node))
         text = text_literal(self._text(pattern), str(pattern.this))
         found = like(self.value(inner.this), text, escape, isinstance(inner, exp.ILike))
@@ -327,7 +358,10 @@ def compare(sign: str, left: Value, right: Value, zone: str = "UTC") -> Value:
     if kind == "boolean":
         a, b = a.cast(pa.int8()), b.cast(pa.int8())
     if is_decimal(kind):
-        a, b = a.cast(pa.decimal256(a.type.precision, a.type.scale)), b.cast(pa.decimal256(b.type.precision, b.type.scale))
+        a, b = (
+            a.cast(pa.decimal256(a.type.precision, a.type.scale)),
+            b.cast(pa.decimal256(b.type.precision, b.type.scale)),
+        )
     if is_fraction(kind):
         return Value("boolean", _compare_fractions(sign, a, b))
     return Value("boolean", _COMPARE[sign](a, b))
@@ -389,7 +423,7 @@ def text_literal(text: str, read: str) -> str:
             made, at = made + sign, at + 1
             continue
         letter = body[at + 1]
-        if letter in "uU" or letter.isdigit() and letter != "0" or body[at + 1 : at + 4].isdigit():
+        if letter in "uU" or (letter.isdigit() and letter != "0") or body[at + 1 : at + 4].isdigit():
             raise not_known(f"the text {text}")
         made, at = made + _ESCAPES.get(letter, letter), at + 2
     return made

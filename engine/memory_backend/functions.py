@@ -6,12 +6,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from ...parser.result_types import digits
 from .arithmetic import absolute, arithmetic, rounded, widest
 from .casts import cast, local_time
 from .values import (
@@ -25,7 +23,6 @@ from .values import (
     is_integer,
     is_number,
     not_known,
-    repeated,
 )
 
 Evaluate = Callable[[exp.Expr], Value]
@@ -91,7 +88,9 @@ def call(node: exp.Expr, value: Evaluate, zone: str, text: str) -> Value:
             told = value(node.this).data.is_valid()
             return _chosen(told, value(node.args["true"]), value(node.args["false"]), zone)
         case exp.Greatest() | exp.Least():
-            return _extreme([value(e) for e in (node.this, *node.expressions)], isinstance(node, exp.Greatest))
+            return _extreme(
+                [value(e) for e in (node.this, *node.expressions)], isinstance(node, exp.Greatest)
+            )
         case exp.Floor() | exp.Ceil():
             _only(node, text)
             return _whole(value(node.this), "down" if isinstance(node, exp.Floor) else "up")
@@ -106,7 +105,8 @@ def call(node: exp.Expr, value: Evaluate, zone: str, text: str) -> Value:
             own = _number(value(node.this))
             if is_decimal(own.kind):
                 raise not_known("sign of a decimal")
-            return Value("double", pc.sign(cast(own, "double").data).cast(pa.float64()))
+            number = cast(own, "double").data
+            return Value("double", pc.if_else(pc.equal(number, 0.0), number, pc.sign(number)))
         case exp.IsNan():
             own = _number(value(node.this))
             return Value("boolean", pc.is_nan(cast(own, "double").data).fill_null(False))
@@ -174,7 +174,11 @@ def _trimmed(node: exp.Trim, value: Value | Evaluate, text: str) -> Value:
         raise not_known(text)
     letters = " "
     if node.expression is not None:
-        if not isinstance(node.expression, exp.Literal) or "\\" in text or not text.lower().startswith("trim"):
+        if (
+            not isinstance(node.expression, exp.Literal)
+            or "\\" in text
+            or not text.lower().startswith("trim")
+        ):
             raise not_known(text)
         letters = str(node.expression.this)
     side = str(node.args.get("position") or "BOTH").upper()
@@ -246,7 +250,9 @@ def _extreme(values: list[Value], greatest: bool) -> Value:
         return Value(kind, found)
     if not (is_number(kind) or kind in ("date", "timestamp", "timestamp_ntz")):
         raise not_known(f"greatest of {kind}")
-    return Value(kind, (pc.max_element_wise if greatest else pc.min_element_wise)(*columns).cast(arrow_type(kind)))
+    return Value(
+        kind, (pc.max_element_wise if greatest else pc.min_element_wise)(*columns).cast(arrow_type(kind))
+    )
 
 
 def _fraction_extreme(a: pa.Array, b: pa.Array, greatest: bool) -> pa.Array:
@@ -263,12 +269,10 @@ def _whole(value: Value, mode: str) -> Value:
         return cast(value, "bigint")
     number = cast(_number(value), "double").data
     whole = (pc.floor if mode == "down" else pc.ceil)(number)
-    # Java's cast of a DOUBLE: NaN is 0, what is beyond becomes the end.
-    plain = whole.fill_null(0.0).to_numpy(zero_copy_only=False)
-    with np.errstate(invalid="ignore"):
-        inside = np.clip(np.nan_to_num(plain, nan=0.0), -(2.0**63), 2.0**63 - 1024).astype(np.int64)
-    inside = np.where(plain >= 2.0**63, np.iinfo(np.int64).max, inside)
-    return Value("bigint", pa.array(inside, mask=whole.is_null().to_numpy(zero_copy_only=False)))
+    inside = pc.less(pc.abs(whole), float(1 << 62))
+    if any_true(pc.invert(inside)):
+        raise not_known("floor and ceil of doubles beyond 64 bits")  # versions of Spark differ
+    return Value("bigint", whole.cast(pa.int64()))
 
 
 def _rounded(node: exp.Round, value: Evaluate) -> Value:
@@ -313,7 +317,11 @@ def _date_part(part: str, node: exp.Expr, value: Evaluate, zone: str) -> Value:
         found = getattr(pc, part)(local_time(moment.data, zone))
     else:
         day = cast(own, "date", zone).data
-        found = pc.day_of_week(day, count_from_zero=False, week_start=7) if part == "day_of_week" else getattr(pc, part)(day)
+        found = (
+            pc.day_of_week(day, count_from_zero=False, week_start=7)
+            if part == "day_of_week"
+            else getattr(pc, part)(day)
+        )
     return Value("int", found.cast(pa.int32()))
 
 
@@ -322,7 +330,9 @@ def _positive_modulus(left: Value, right: Value) -> Value:
         raise not_known("pmod of such numbers")
     rest = arithmetic("%", left, right)
     divisor = cast(right, rest.kind)
-    again = arithmetic("%", arithmetic("+", cast(rest, "bigint"), cast(divisor, "bigint")), cast(divisor, "bigint"))
+    again = arithmetic(
+        "%", arithmetic("+", cast(rest, "bigint"), cast(divisor, "bigint")), cast(divisor, "bigint")
+    )
     below = pc.less(rest.data, 0)
     return Value(rest.kind, pc.if_else(below, again.data.cast(rest.data.type), rest.data))
 
@@ -346,5 +356,3 @@ _ANONYMOUS: dict[str, tuple[int, Callable[..., Value]]] = {
     "isnotnull": (1, lambda v: Value("boolean", v.data.is_valid())),
     "pmod": (2, _positive_modulus),
 }
-
-__all__ = ["call", "digits", "like", "repeated"]

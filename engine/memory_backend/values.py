@@ -41,7 +41,7 @@ class ValueFault(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A column: its Spark type in ``simpleString`` form, its values, and the digits of a whole number that is written."""
+    """A column: its Spark type, its values, and how many digits a whole number has that is written."""
 
     kind: str
     data: pa.Array
