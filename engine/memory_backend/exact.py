@@ -236,7 +236,8 @@ def _times(a: Numbers, b: Numbers) -> Numbers:
         return a.astype(np.float64) * b.astype(np.float64) if floats else a.astype(object) * b.astype(object)
     if a.dtype == b.dtype == np.int64 and _largest(a) * _largest(b) >= SMALL:
         return _times(a.astype(object), b.astype(object))
-    return a * b
+    found: Numbers = a * b
+    return found
 
 
 def _sums(weights: Numbers, which: Ints, count: int) -> Numbers:

@@ -215,15 +215,21 @@ def _substring(node: exp.Substring, value: Evaluate) -> Value:
 
 def _replaced(node: exp.Replace, value: Evaluate) -> Value:
     old, new = node.expression, node.args.get("replacement")
-    if not all(isinstance(n, exp.Literal) and "\\" not in n.name for n in (old, new)) or not old.name:
+    if not (isinstance(old, exp.Literal) and isinstance(new, exp.Literal)) or not old.name:
         raise not_known("replace of what is not written")
+    if "\\" in old.name + new.name:
+        raise not_known("replace of a text with a backslash")
     return Value("string", pc.replace_substring(_text(value(node.this)), old.name, new.name))
 
 
 def _found(node: exp.Expr, value: Evaluate) -> Value:
     if not isinstance(node.expression, exp.Literal) or "\\" in node.expression.name:
         raise not_known("a search for what is not written")
-    functions = {exp.StartsWith: pc.starts_with, exp.EndsWith: pc.ends_with, exp.Contains: pc.match_substring}
+    functions: dict[type[exp.Expr], Callable[..., pa.Array]] = {
+        exp.StartsWith: pc.starts_with,
+        exp.EndsWith: pc.ends_with,
+        exp.Contains: pc.match_substring,
+    }
     return Value("boolean", functions[type(node)](_text(value(node.this)), node.expression.name))
 
 

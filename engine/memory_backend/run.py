@@ -30,6 +30,8 @@ from .values import NOT_IN_MEMORY
 # What an answer in memory may use beyond aggregates over one join tree.
 KNOWN = tuple(f for f in FEATURES if f not in ("cyclic join", "cross product"))
 METHODS = (*PLANNED, "exact_run")
+# Below it a sample holds nothing but its dense keys.
+LEAST_RATE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -102,9 +104,16 @@ class MemoryRun:
         if method == "exact_run":
             return replace(self.exact(), notes=("run exactly",))
         if plan.sample is None:
-            joined = SketchJoin(plan, self.backend.build(plan, self.settings.fold_bytes or None))
-            return answer_plan(plan, joined, self.settings.confidence)
-        return answer_plan(plan, self.backend.sample(plan, self.settings.max_bytes), self.settings.confidence)
+            sketches = SketchJoin(plan, self.backend.build(plan, self.settings.fold_bytes or None))
+            return answer_plan(plan, sketches, self.settings.confidence)
+        joined = self.backend.sample(plan, self.settings.max_bytes)
+        size = self.settings.size_bytes
+        while size is not None and joined.nbytes > size and plan.sample and plan.sample.rate > LEAST_RATE:
+            # Taken again, smaller.
+            smaller = replace(plan.sample, rate=0.9 * plan.sample.rate * size / joined.nbytes)
+            plan = replace(plan, sample=smaller)
+            joined = self.backend.sample(plan, self.settings.max_bytes)
+        return answer_plan(plan, joined, self.settings.confidence)
 
     def _choice(self) -> tuple[Plan, str]:
         """The plan of the planner's choice, empty for an exact run, and the method."""

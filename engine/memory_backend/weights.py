@@ -89,7 +89,7 @@ def totals(weights: Weights, which: npt.NDArray[np.int64], count: int) -> Weight
     """The weights added up by group; OverflowError where integers leave 64 bits."""
     if weights.values is None:
         return Weights(np.bincount(which, minlength=count).astype(np.int64), "int64", weights.scale)
-    shadow = np.bincount(which, weights.values.astype(np.float64), count)
+    shadow = np.bincount(which, weights.values.astype(np.float64), count).astype(np.float64)
     if weights.dtype == "float64":
         return Weights(shadow, "float64", weights.scale)
     sums = integer_sums(which, weights.values.astype(np.int64), count)
@@ -100,8 +100,8 @@ def totals(weights: Weights, which: npt.NDArray[np.int64], count: int) -> Weight
 def _times(left: Numbers, right: Numbers) -> Numbers:
     if left.dtype != np.int64 or right.dtype != np.int64:
         return left.astype(np.float64) * right.astype(np.float64)
-    found: Numbers = left * right
-    check_not_wrapped(found, left.astype(np.float64) * right.astype(np.float64), "a product of weights")
+    found: npt.NDArray[np.int64] = left * right
+    check_not_wrapped(found, np.multiply(left, right, dtype=np.float64), "a product of weights")
     return found
 
 
