@@ -56,7 +56,11 @@ def build(
     MessageTooLarge
         If a message takes more bytes than it may.
     """
-    relations = Relations(plan, tables if groups is None else groups.tables, message_bytes)
+    return build_from(plan, Relations(plan, tables if groups is None else groups.tables, message_bytes))
+
+
+def build_from(plan: Plan, relations: Relations) -> tuple[Built, ...]:
+    """`build` from the virtual relations of the plan, which know then what the messages took."""
     parts: dict[int, tuple[Partial, float]] = {}
     for scan in plan.scans:
         with explained(plan, scan.table):

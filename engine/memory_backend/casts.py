@@ -312,5 +312,8 @@ def local_time(data: pa.Array, zone: str) -> pa.Array:
 def _zoned(local: pa.Array, zone: str) -> pa.Array:
     if zone == "UTC":
         return local.cast(pa.timestamp("us", "UTC"))
-    moments = pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="latest")
+    try:
+        moments = pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="raise")
+    except pa.ArrowInvalid as fault:
+        raise not_known(f"a time that {zone} skips, or such a zone") from fault
     return moments.cast(pa.timestamp("us", "UTC"))

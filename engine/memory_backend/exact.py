@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...optimizer.plan import Plan
-from ...parser.join_graph import Edge, Factor, Query, Term
+from ...parser.join_graph import Edge, Factor, Query, SetLeaf, SetOperation, Term
 from ...parser.result_types import digits
-from ...sketches.intervals.interval import Estimate
+from ...sketches.intervals.interval import Estimate, exact
 from ...sketches.joins.accumulate import integer_sums
 from ..execution.known_groups import known_of
 from .build import explained
@@ -55,7 +55,10 @@ def exact_groups(query: Query, tables: MemoryTables) -> tuple[ExactGroup, ...]:
     DataError
         If a value cannot be computed.
     """
-    if query.sets is not None or len(query.graph.edges) != len(query.graph.vertices) - 1:
+    if query.sets is not None:
+        with explained(Plan(query, 0, (), (), (), (), ()), "a set"):
+            return (ExactGroup((), (exact(_Sets(query, tables).count()),)),)
+    if len(query.graph.edges) != len(query.graph.vertices) - 1:
         raise not_known("a query that joins no tree")
     names = " and ".join(dict.fromkeys(v.table for v in query.graph.vertices))
     with explained(Plan(query, 0, (), (), (), (), ()), names):
@@ -190,7 +193,8 @@ class _Run:
         value = self._evaluated(factor.vertex, factor.expression)
         self.scales[factor] = 0
         if factor.presence:
-            return value.data.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
+            present: Numbers = value.data.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
+            return present
         if is_integer(value.kind):
             return _plain(cast(value, "bigint").data, 0)
         if is_decimal(value.kind):
@@ -219,6 +223,54 @@ class _Run:
         return codes[: counts[0]] if vertex == edge.left else codes[counts[0] :]
 
 
+class _Sets:
+    """The sets of a set expression, as numbers of the combinations of values in them."""
+
+    def __init__(self, query: Query, tables: MemoryTables) -> None:
+        assert query.sets is not None, "a set expression"
+        self._sets = query.sets
+        self._leaves = _leaves_of(query.sets)
+        parts = [self._columns(query, tables, leaf) for leaf in self._leaves]
+        counts = [len(columns[0]) for columns in parts]
+        together = [
+            ranks(Value(columns[0].kind, pa.concat_arrays([c.data for c in columns])))
+            for columns in zip(*parts, strict=True)
+        ]
+        which, first = numbered(together, sum(counts))
+        # A combination with a NULL is not counted, though it may be in a set.
+        self._known = np.all([column[first] > 0 for column in together], axis=0)
+        ends = np.cumsum(counts)
+        self._members = [np.unique(which[end - count : end]) for count, end in zip(counts, ends, strict=True)]
+
+    def count(self) -> int:
+        """How many elements are counted."""
+        return int(self._known[self._of(self._sets)].sum())
+
+    def _of(self, part: SetLeaf | SetOperation) -> Ints:
+        if isinstance(part, SetLeaf):
+            return self._members[self._leaves.index(part)]
+        left, right = self._of(part.left), self._of(part.right)
+        match part.operator:
+            case "union":
+                return np.union1d(left, right)
+            case "intersect":
+                return np.intersect1d(left, right)
+        return np.setdiff1d(left, right)
+
+    def _columns(self, query: Query, tables: MemoryTables, leaf: SetLeaf) -> list[Value]:
+        own = query.graph.vertices[leaf.vertex]
+        table = tables.table(own.table)
+        rows = kept(own.filter, table, tables.zone)
+        table = table if rows is None else table.filter(rows)
+        kinds = ("bigint" if is_integer(kind) else kind for kind in leaf.types)
+        pairs = zip(leaf.columns, kinds, strict=True)
+        return [compared(evaluate(c, table, tables.zone), kind, tables.zone) for c, kind in pairs]
+
+
+def _leaves_of(part: SetLeaf | SetOperation) -> list[SetLeaf]:
+    return [part] if isinstance(part, SetLeaf) else [*_leaves_of(part.left), *_leaves_of(part.right)]
+
+
 def _pairs(left: Ints, right: Ints) -> tuple[Ints, Ints]:
     """The places of all pairs of equal keys; -1 equals nothing."""
     order = np.argsort(right, kind="stable")
@@ -231,12 +283,12 @@ def _pairs(left: Ints, right: Ints) -> tuple[Ints, Ints]:
 
 
 def _times(a: Numbers, b: Numbers) -> Numbers:
-    if a.dtype == object or b.dtype == object:
-        floats = any(x.dtype == np.float64 for x in (a, b))
-        return a.astype(np.float64) * b.astype(np.float64) if floats else a.astype(object) * b.astype(object)
-    if a.dtype == b.dtype == np.int64 and _largest(a) * _largest(b) >= SMALL:
-        return _times(a.astype(object), b.astype(object))
-    found: Numbers = a * b
+    if a.dtype == b.dtype == np.int64 and _largest(a) * _largest(b) < SMALL:
+        kind: type = np.int64
+    else:
+        # Integers of any size; what meets a double is one.
+        kind = np.float64 if np.float64 in (a.dtype, b.dtype) else object
+    found: Numbers = a.astype(kind) * b.astype(kind)
     return found
 
 

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from .arithmetic import absolute, arithmetic, rounded, widest
 from .casts import cast, local_time
+from .comparisons import compare
 from .values import (
     Value,
     ValueFault,
@@ -234,8 +235,6 @@ def _found(node: exp.Expr, value: Evaluate) -> Value:
 
 
 def _null_if(left: Value, right: Value) -> Value:
-    from .expressions import compare  # conditions are expressions
-
     same = compare("=", left, right).data.fill_null(False)
     return Value(left.kind, pc.if_else(same, pa.scalar(None, left.data.type), left.data))
 

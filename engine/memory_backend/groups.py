@@ -75,7 +75,7 @@ def listed(query: Query, tables: MemoryTables, most: int) -> Grouped:
 
 def values_at(columns: list[Value], rows: Ints, zone: str) -> tuple[tuple[Any, ...], ...]:
     """The values of columns in some rows, as they are in results."""
-    taken = [in_zone(c.data.take(pa.array(rows)), zone) for c in columns]
+    taken = [in_zone(_one_zero(c.data.take(pa.array(rows))), zone) for c in columns]
     return tuple(zip(*(python_values(pa.chunked_array([t])) for t in taken), strict=True))
 
 
@@ -90,7 +90,7 @@ def ranks(value: Value) -> Ints:
     """Numbers in Spark's order, equal where Spark has one group: NULL first, NaN last, one zero."""
     data = value.data
     if is_fraction(value.kind):
-        data = pc.if_else(pc.equal(data, 0.0), pa.scalar(0.0, data.type), data)
+        data = _one_zero(data)
     if value.kind == "boolean":
         data = data.cast(pa.int8())
     if value.kind == "void":
@@ -103,6 +103,13 @@ def ranks(value: Value) -> Ints:
     codes = encoded.indices.fill_null(len(order)).to_numpy()
     found: Ints = places[codes]
     return found
+
+
+def _one_zero(data: pa.Array) -> pa.Array:
+    """Floats with one zero, as Spark groups them."""
+    if not pa.types.is_floating(data.type):
+        return data
+    return pc.if_else(pc.equal(data, 0.0), pa.scalar(0.0, data.type), data)
 
 
 def numbered(columns: list[Ints], count: int) -> tuple[Ints, Ints]:

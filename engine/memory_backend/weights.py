@@ -100,7 +100,7 @@ def totals(weights: Weights, which: npt.NDArray[np.int64], count: int) -> Weight
 def _times(left: Numbers, right: Numbers) -> Numbers:
     if left.dtype != np.int64 or right.dtype != np.int64:
         return left.astype(np.float64) * right.astype(np.float64)
-    found: npt.NDArray[np.int64] = left * right
+    found = np.multiply(left, right, dtype=np.int64)
     check_not_wrapped(found, np.multiply(left, right, dtype=np.float64), "a product of weights")
     return found
 
