@@ -13,19 +13,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..parser.join_graph import Query
-from ..sketches.level import LevelSpec
-from ..sketches.pair_sample import PairSampleSpec
-from .candidate import EXACT, Candidate, Choice, NoMethod, bytes_text, checked, rank
-from .cost import MOST_OUTPUT, distinct_synopses, exact_distinct, scans, sketches
+from ..sketches.distinct.level import LevelSpec
+from ..sketches.distinct.pair_sample import PairSampleSpec
+from .candidates.candidate import EXACT, Candidate, Choice, NoMethod, bytes_text, checked, rank
+from .prediction.cost import MOST_OUTPUT, distinct_synopses, exact_distinct, scans, sketches
 from .distinct import DistinctPlanner, set_tree
 from .distinct_count import LEVELS, PAIRS, DistinctCount, JoinedPairs, KeySet, KeySets, PairsByKey, Part
-from .figures import Figures
-from .folding import messages_bytes, messages_cost
+from .prediction.figures import Figures
+from .candidates.folding import messages_bytes, messages_cost
 from .messages import JoinTree, Residual, tree_of, whole
 from .objective import Objective
 from .plan import Synopsis, any_family, most_bytes
-from .predict import Predicted
-from .predict_distinct import (
+from .prediction.variance import Predicted
+from .prediction.distinct import (
     DistinctError,
     JoinedFigures,
     Side,
@@ -35,8 +35,8 @@ from .predict_distinct import (
     level_error,
     sets_error,
 )
-from .predict_sketch import convolution_variance
-from .relation import Relation, RelationStatistics, complete
+from .prediction.sketches import convolution_variance
+from .prediction.relation import Relation, RelationStatistics, complete
 from .value_figures import Presence, Values, chance_of_any, shared_cells, values_of
 
 LEAST_BUCKETS = 64

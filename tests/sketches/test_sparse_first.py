@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from skimql.sketches.convolution import ConvolutionSpec
-from skimql.sketches.level import LevelSpec
-from skimql.sketches.pair_sample import PairSampleSpec
-from skimql.sketches.sparse import SparseFirstSketch
+from skimql.sketches.joins.convolution import ConvolutionSpec
+from skimql.sketches.distinct.level import LevelSpec
+from skimql.sketches.distinct.pair_sample import PairSampleSpec
+from skimql.sketches.joins.sparse import SparseFirstSketch
 from skimql.sketches.sparse_first import BLOCK
-from skimql.sketches.sparse_level import SparseLevelSketch
-from skimql.sketches.sparse_pairs import SparsePairSample
-from skimql.sketches.xi import make_family
+from skimql.sketches.distinct.sparse_level import SparseLevelSketch
+from skimql.sketches.distinct.sparse_pairs import SparsePairSample
+from skimql.sketches.hashing.xi import make_family
 
 FAMILY = make_family(seed=5)
 KINDS = [
