@@ -3,9 +3,9 @@
 Each prediction has the relative standard error of the estimate and the half-width that its interval will have, the
 larger side, at a confidence. Where the exact map holds everything both are 0.
 
-References
-----------
-.. [1] `sketches.distinct.occupancy`, `sketches.distinct.set_expression`, `sketches.distinct.join_distinct`: the estimators and their errors.
+Notes
+-----
+The errors are those of the estimators in `sketches.distinct`: `occupancy`, `set_expression`, `join_distinct`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from scipy.special import ndtr, ndtri, stdtrit
 from ...sketches.distinct.level import LevelSpec
 from ...sketches.distinct.occupancy import TERNARY_INFORMATION, Occupancy, level_probabilities
 from ...sketches.distinct.pair_sample import PairSampleSpec
+from .values import Values
 from .variance import Predicted
-from ..value_figures import Values
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..joins.accumulate import Weights
-from .count_signature import Ints
-from ..joins.exact_map import ExactMap
-from ..intervals.interval import Estimate, exact
-from .level import Cells, LevelSketch, LevelSpec, integer_weights
-from ..sparse_first import SparseFirst
 from ..hashing.xi import Keys, as_keys
+from ..intervals.interval import Estimate, exact
+from ..joins.accumulate import Weights
+from ..joins.exact_map import ExactMap
+from ..joins.sparse_first import SparseFirst
+from .count_signature import Ints
+from .level import Cells, LevelSketch, LevelSpec, integer_weights
 
 
 class SparseLevelSketch(SparseFirst[LevelSpec, LevelSketch]):

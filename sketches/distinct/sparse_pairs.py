@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
+from ..hashing.xi import Keys, as_keys
 from ..joins.accumulate import Weights
 from ..joins.exact_map import ExactMap
+from ..joins.sparse_first import SparseFirst
 from .level import integer_weights
 from .pair_sample import HASH_BITS, Drawn, PairSample, PairSampleSpec, arrange
-from ..sparse_first import SparseFirst
-from ..hashing.xi import Keys, as_keys
 
 
 class SparsePairSample(SparseFirst[PairSampleSpec, PairSample]):

@@ -7,11 +7,11 @@ from typing import Any, Protocol, Self, TypeVar
 
 from numpy.typing import ArrayLike, NDArray
 
+from ..hashing.xi import Keys
 from .accumulate import Weights
 from .exact_map import ExactMap
 from .linear import LinearSketch, SketchSpec, both_tuples, check_batch, described, update_many
-from ..sparse_first import BLOCK, SparseFirst, add_block
-from ..hashing.xi import Keys
+from .sparse_first import BLOCK, SparseFirst, add_block
 
 
 class ConvertibleSpec(SketchSpec, Protocol):

@@ -14,9 +14,9 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .joins.accumulate import Weights
-from .joins.exact_map import ExactMap, Groups, group_tuples
-from .hashing.xi import Keys
+from ..hashing.xi import Keys
+from .accumulate import Weights
+from .exact_map import ExactMap, Groups, group_tuples
 
 BLOCK = 1 << 16  # tuples grouped at a time: how far a map may outgrow its limit before it is noticed
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from .prediction.cells import KeyCells, key_cells
-from .prediction.figures import Figures
-from .prediction.relation import Attribute, Relation
+from .cells import KeyCells, key_cells
+from .figures import Figures
+from .relation import Attribute, Relation
 
 Floats = npt.NDArray[np.float64]
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from skimql.sketches.joins.convolution import ConvolutionSpec
 from skimql.sketches.distinct.level import LevelSpec
 from skimql.sketches.distinct.pair_sample import PairSampleSpec
-from skimql.sketches.joins.sparse import SparseFirstSketch
-from skimql.sketches.sparse_first import BLOCK
 from skimql.sketches.distinct.sparse_level import SparseLevelSketch
 from skimql.sketches.distinct.sparse_pairs import SparsePairSample
 from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.joins.convolution import ConvolutionSpec
+from skimql.sketches.joins.sparse import SparseFirstSketch
+from skimql.sketches.joins.sparse_first import BLOCK
 
 FAMILY = make_family(seed=5)
 KINDS = [

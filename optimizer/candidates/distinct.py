@@ -12,20 +12,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..parser.join_graph import Query
-from ..sketches.distinct.level import LevelSpec
-from ..sketches.distinct.pair_sample import PairSampleSpec
-from .candidates.candidate import EXACT, Candidate, Choice, NoMethod, bytes_text, checked, rank
-from .prediction.cost import MOST_OUTPUT, distinct_synopses, exact_distinct, scans, sketches
-from .distinct import DistinctPlanner, set_tree
-from .distinct_count import LEVELS, PAIRS, DistinctCount, JoinedPairs, KeySet, KeySets, PairsByKey, Part
-from .prediction.figures import Figures
-from .candidates.folding import messages_bytes, messages_cost
-from .messages import JoinTree, Residual, tree_of, whole
-from .objective import Objective
-from .plan import Synopsis, any_family, most_bytes
-from .prediction.variance import Predicted
-from .prediction.distinct import (
+from ...parser.join_graph import Query
+from ...sketches.distinct.level import LevelSpec
+from ...sketches.distinct.pair_sample import PairSampleSpec
+from ..distinct import DistinctPlanner, set_tree
+from ..distinct_count import LEVELS, PAIRS, DistinctCount, JoinedPairs, KeySet, KeySets, PairsByKey, Part
+from ..messages import JoinTree, Residual, tree_of, whole
+from ..objective import Objective
+from ..plan import Synopsis, any_family, most_bytes
+from ..prediction.cost import MOST_OUTPUT, distinct_synopses, exact_distinct, scans, sketches
+from ..prediction.distinct import (
     DistinctError,
     JoinedFigures,
     Side,
@@ -35,9 +31,13 @@ from .prediction.distinct import (
     level_error,
     sets_error,
 )
-from .prediction.sketches import convolution_variance
-from .prediction.relation import Relation, RelationStatistics, complete
-from .value_figures import Presence, Values, chance_of_any, shared_cells, values_of
+from ..prediction.figures import Figures
+from ..prediction.relation import Relation, RelationStatistics, complete
+from ..prediction.sketches import convolution_variance
+from ..prediction.values import Presence, Values, chance_of_any, shared_cells, values_of
+from ..prediction.variance import Predicted
+from .candidate import EXACT, Candidate, Choice, NoMethod, bytes_text, checked, rank
+from .folding import messages_bytes, messages_cost
 
 LEAST_BUCKETS = 64
 # A level sketch of this size takes 25 MB, its relative standard error is 0.27 %.
