@@ -32,6 +32,7 @@ SIMULATED = 1024  # values of each side whose partners are drawn
 MOST_DRAWN = 256  # tuples of a value beyond which its partners are told by mean and variance
 MOST_MISSED = 0.25  # as in `sketches.distinct.join_distinct`
 LEAST_CHANCE = 0.02  # sizes of a sample that are less likely are left out
+OFTEN = math.log(2.0)  # expected number from which a sample holds something more often than not
 READ_AGAIN = 1.05  # pairs that a table gives back, over its capacity
 MOST_OUTSIDE = 0.05
 
@@ -187,6 +188,37 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """A figure of each value, over its mean, by descending figure; and what part of all values it stands for."""
+
+    figures: Floats
+    parts: Floats
+
+    @classmethod
+    def of(cls, figures: Floats, weights: Floats) -> Shares:
+        """From figures and how many values each stands for."""
+        order = np.argsort(-figures, kind="stable")
+        mean = float(figures @ weights)
+        total = float(weights.sum())
+        if mean <= 0.0:
+            return cls(np.zeros(1), np.ones(1))
+        return cls(figures[order] * (total / mean), weights[order] / total)
+
+    @property
+    def variance(self) -> float:
+        """Squared coefficient of variation."""
+        return float(self.parts @ (self.figures - 1.0) ** 2)
+
+    def typical(self, size: float) -> tuple[float, float]:
+        """Variance and mean of what a sample of so many values usually holds: without the largest, if rarer."""
+        rare = np.cumsum(self.parts) * size <= OFTEN
+        left = float(self.parts[~rare].sum())
+        mean = float(self.parts[~rare] @ self.figures[~rare])
+        square = float(self.parts[~rare] @ self.figures[~rare] ** 2)
+        return max(square / left - (mean / left) ** 2, 0.0), mean
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class JoinedFigures:
     """What decides about pairs counted from samples of both sides.
 
@@ -194,8 +226,8 @@ class JoinedFigures:
     ----------
     share : float
         Share of all (a, c) that join.
-    rows, columns : float
-        Variance of the share of c that join an a, over the a; and the other way round.
+    rows, columns : Shares
+        The share of c that join an a, over the a; and the other way round.
     partners : tuple of Values
         Of each side the values, with their distinct join keys as weights.
     values : tuple of Values
@@ -203,15 +235,16 @@ class JoinedFigures:
     """
 
     share: float
-    rows: float
-    columns: float
+    rows: Shares
+    columns: Shares
     partners: tuple[Values, Values]
     values: tuple[Values, Values]
 
     @property
     def cell(self) -> float:
-        """Variance of a single pair that neither its row nor its column explains."""
-        return max(self.share * (1.0 - self.share) - self.rows - self.columns, 0.0)
+        """Squared variation of a single pair that neither its row nor its column explains."""
+        spread = self.rows.variance + self.columns.variance
+        return max((1.0 - self.share) / self.share - spread, 0.0)
 
 
 def joined_figures(one: Side, other: Side, counts: Floats) -> JoinedFigures:
@@ -235,8 +268,7 @@ def joined_figures(one: Side, other: Side, counts: Floats) -> JoinedFigures:
         missed = np.power(1.0 - met[:, np.newaxis], yours.weights[np.newaxis, :])
         joining = 1.0 - missed @ yours.counts / max(yours.distinct, 1e-300)
         mean = float(weights @ joining / weights.sum()) if weights.size else 0.0
-        spread = float(weights @ (joining - mean) ** 2 / weights.sum()) if weights.size else 0.0
-        shares.append((mean, spread))
+        shares.append((mean, Shares.of(joining, weights)))
     partners = [
         Values(_distinct_keys(d.weights, side.keys, counts), d.counts)
         for d, side in zip(draws, (one, other), strict=True)
@@ -267,7 +299,8 @@ def _distinct_keys(draws: Floats, keys: Floats, counts: Floats) -> Floats:
     grid = np.geomspace(max(min(float(draws.min()), 1.0), 1e-3), max(float(draws.max()), 2.0), 48)
     missed = np.exp(np.outer(grid, np.log1p(-np.minimum(keys / total, 1.0 - 1e-12))))
     found = (1.0 - missed) @ counts
-    return np.asarray(np.exp(np.interp(np.log(draws), np.log(grid), np.log(np.maximum(found, 1e-300)))))
+    at = np.log(np.maximum(draws, grid[0]))
+    return np.asarray(np.exp(np.interp(at, np.log(grid), np.log(np.maximum(found, 1e-300)))))
 
 
 def _met(values: Values, keys: Floats, others: Floats, counts: Floats) -> tuple[Floats, Floats]:
@@ -343,11 +376,15 @@ def joined_error(
                 1.0 - o.values / max(v.distinct, o.values)
                 for o, v in zip((a, c), figures.values, strict=True)
             ]
-            own = figures.rows / a.values * left[0] + figures.columns / c.values * left[1]
-            together = 1.0 - (1.0 - left[0]) * (1.0 - left[1])
-            own += figures.cell / (a.values * c.values) * together
-            own /= figures.share**2
-            variance += chance * own
+            chance_of_pair = figures.cell / (a.values * c.values) * (1.0 - (1.0 - left[0]) * (1.0 - left[1]))
+            plain, own, seen = chance_of_pair, chance_of_pair, 1.0
+            for side, o, rest in ((figures.rows, a, left[0]), (figures.columns, c, left[1])):
+                spread, mean = side.typical(o.values) if rest > 0.0 else (0.0, 1.0)
+                plain += side.variance / o.values * rest
+                own += spread / mean**2 / o.values * rest
+                seen *= mean
+            # A sample usually holds none of what is rarer than it is large: it errs by what that adds.
+            variance += chance * min(plain, own * seen**2 + (1.0 - seen) ** 2)
             reach = float(stdtrit(max(min(sampled) - 1.0, 1.0), (1 + confidence) / 2)) * math.sqrt(own)
             unseen = 1.0 - ((1.0 - confidence) / 2) ** (1.0 / min(sampled))
             missed = math.log1p((1.0 - figures.share) * unseen / figures.share)
@@ -395,13 +432,16 @@ def by_key_error(
             probability = min(probability, size / max(keys.distinct, 1.0))
     if complete or value <= 0.0:
         return DistinctError(value, 0.0 if complete else math.inf, 0.0 if complete else math.inf, nbytes)
-    variance = float(counts @ terms**2) * (1.0 - probability) / probability
     largest = float(most_of_key) if most_of_key is not None else _largest_seen(terms, counts, probability)
-    found = Predicted(value, variance, largest / probability)
-    width = quantile(confidence) * found.error
-    above = found.unseen / value
-    width = above + quantile(confidence) * math.hypot(found.error, above)
-    return DistinctError(value, found.error, width, nbytes, most_of_key is not None)
+    chosen = terms <= largest
+    spread = (1.0 - probability) / probability
+    plain, usual = (float(counts[c] @ terms[c] ** 2) * spread for c in (terms > 0.0, chosen))
+    seen = float(counts[chosen] @ terms[chosen])
+    # A sample usually holds none of the terms that are larger: it errs by what they add.
+    error = math.sqrt(min(plain, usual + (value - seen) ** 2)) / value
+    above, z = largest / probability / seen, quantile(confidence)
+    width = above + z * math.hypot(math.sqrt(usual) / seen, above)
+    return DistinctError(value, error, width, nbytes, most_of_key is not None)
 
 
 def _values_of_key(side: Side, counts: Floats) -> Floats:
@@ -420,7 +460,7 @@ def _largest_seen(terms: Floats, counts: Floats, probability: float) -> float:
     """The largest term that a sample is more likely than not to hold."""
     order = np.argsort(-terms, kind="stable")
     expected = np.cumsum(counts[order] * (terms[order] > 0.0)) * probability
-    at = int(np.searchsorted(expected, math.log(2.0)))
+    at = int(np.searchsorted(expected, OFTEN))
     return float(terms[order][min(at, terms.size - 1)])
 
 
