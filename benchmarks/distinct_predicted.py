@@ -117,7 +117,7 @@ OF_TABLE = (0, 1, 0, 1, 0, 1, 0, 1)
 
 def questions(r: Table, s: Table) -> list[Question]:
     """All kinds, with their exact answers."""
-    (a, b), (c, d) = r, s
+    b, d = r[1], s[1]
     common = np.intersect1d(b, d)
     values, keys = np.unique(np.stack(r)[:, np.isin(b, common)], axis=1)
     others, partners = np.unique(np.stack(s)[:, np.isin(d, common)], axis=1)

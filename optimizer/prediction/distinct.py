@@ -273,9 +273,8 @@ def joined_figures(one: Side, other: Side, counts: Floats) -> JoinedFigures:
         Values(_distinct_keys(d.weights, side.keys, counts), d.counts)
         for d, side in zip(draws, (one, other), strict=True)
     ]
-    (share, rows), (turned, columns) = shares
-    scale = (share / turned) ** 2 if turned > 0.0 else 1.0
-    return JoinedFigures(share, rows, columns * scale, (partners[0], partners[1]), (one.values, other.values))
+    (share, rows), (_, columns) = shares
+    return JoinedFigures(share, rows, columns, (partners[0], partners[1]), (one.values, other.values))
 
 
 def _effective(side: Side, counts: Floats) -> Values:
