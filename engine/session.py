@@ -26,6 +26,7 @@ from ..parser.statement import (
 )
 from ..parser.syntax import AppendSketch, CreateSketch, CreateSketches, ExplainSketches, Statement
 from .catalog.catalog import Catalog
+from .context import Context
 from .materialized.environment import Memory
 from .materialized.lookup import KeptSketches
 from .queries.features import DISTINCT, GROUPING, RUNS
@@ -180,6 +181,19 @@ class Session:
             self._statistics = KeptStatistics()
         return self._statistics
 
+    @property
+    def context(self) -> Context:
+        """What the session's statements run with, its settings as they are now."""
+        return Context(
+            self.tables,
+            self.catalog,
+            self.settings,
+            self.listener,
+            lambda: self.spark,
+            self._running,
+            lambda: self.statistics,
+        )
+
     def table(self, name: str, source: str | Path | DataFrame | Sequence[str | Path], **options: Any) -> None:
         """Register a file, folder, list of files, DataFrame or Spark table under `name`.
 
@@ -273,7 +287,7 @@ class Session:
             case ExplainSketches():
                 from .materialized.workloads import Workloads
 
-                return Workloads(self).explain(statement)
+                return Workloads(self.context).explain(statement)
             case Explain():
                 return Answer(("plan",), ((self._explained(statement),),), exact=True, is_text=True)
             case ExactSelect():
@@ -287,7 +301,7 @@ class Session:
                 return self._pass_through(statement.sql)
         from .materialized.statements import Keeper
 
-        return Keeper(self).run(statement)
+        return Keeper(self.context).run(statement)
 
     def script(self, text: str) -> Iterator[tuple[str, Answer | Any]]:
         """Run the statements of a script one after the other, as they are asked for: (statement, result)."""
@@ -346,13 +360,13 @@ class Session:
         queries = [
             self.typed(self._resolved(select, RUNS - GROUPING - DISTINCT)) for select in selects_of(statement)
         ]
-        return Workloads(self).create(statement, queries)
+        return Workloads(self.context).create(statement, queries)
 
     def typed(self, query: Query) -> Query:
         """The query with the types of all keys, and of the values that it counts, known."""
         keyed = query
         if any(None in edge.key_types for edge in query.graph.edges):
-            keyed = with_key_types(query, self.tables, self._ansi(), KeptSketches(self).key_types())
+            keyed = with_key_types(query, self.tables, self._ansi(), KeptSketches(self.context).key_types())
         if not query.counts_distinct:
             return keyed
         from .results.distinct import with_counted_types
