@@ -7,7 +7,7 @@ meet an error target, or the largest within the bytes asked; and compared with t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -39,6 +39,7 @@ from ..prediction.variance import Predicted
 from .candidate import EXACT, Candidate, Choice, NoMethod, bytes_text, checked, rank
 from .folding import messages_bytes, messages_cost
 
+METHODS = ("distinct", "join_distinct")
 LEAST_BUCKETS = 64
 # A level sketch of this size takes 25 MB, its relative standard error is 0.27 %.
 MOST_BUCKETS = 1 << 17
@@ -182,6 +183,7 @@ def choose_distinct(
     seen: Mapping[tuple[object, ...], RelationStatistics],
     objective: Objective,
     sparse: bool = True,
+    too_large: Collection[int] = (),
 ) -> Choice:
     """Choose how to answer a query with COUNT(DISTINCT)s and no groups.
 
@@ -196,6 +198,8 @@ def choose_distinct(
     objective : Objective
     sparse : bool
         Whether synopses start as exact maps.
+    too_large : collection of int
+        Vertices whose messages are too large to be folded.
 
     Raises
     ------
@@ -204,9 +208,9 @@ def choose_distinct(
     UnsupportedQuery
         As `DistinctPlanner.plan`.
     """
-    run = _Sizing(query, statistics, seen, objective, sparse)
-    candidates = [checked(run.sized(), replace(objective, methods=(*objective.methods, *METHODS)))]
-    if objective.size_bytes is None:
+    run = _Sizing(query, statistics, seen, objective, sparse, too_large)
+    candidates = [checked(run.sized(), replace(objective, methods=METHODS))]
+    if objective.size_bytes is None and objective.method is None:
         candidates.append(run.exact())
     able = [c for c in candidates if not c.refused]
     if not able:
@@ -216,19 +220,18 @@ def choose_distinct(
     return Choice(taken, tuple(candidates), (), run.assumptions, objective)
 
 
-METHODS = ("distinct", "join_distinct")
-
-
 def seen_key(synopsis: Synopsis) -> tuple[object, ...]:
     """What its own figures depend on: table, filter and attributes, without the names of classes."""
     attributes = tuple((a.keys, a.key_types) for a in synopsis.attributes)
     return synopsis.table.lower(), synopsis.filter, attributes
 
 
-def counting_synopses(query: Query) -> tuple[Synopsis, ...]:
+def counting_synopses(query: Query, too_large: Collection[int] = ()) -> tuple[Synopsis, ...]:
     """The synopses of a query's distinct counts, of any size: whose attributes are to be known."""
     numbers: dict[Synopsis, int] = {}
-    planner = DistinctPlanner(query, LEAST_BUCKETS, True, lambda s: numbers.setdefault(s, len(numbers)))
+    planner = DistinctPlanner(
+        query, LEAST_BUCKETS, True, lambda s: numbers.setdefault(s, len(numbers)), None, too_large
+    )
     for aggregate in query.aggregates:
         if aggregate.function == "count_distinct":
             planner.plan(aggregate)
@@ -250,8 +253,9 @@ class _Sizing:
         seen: Mapping[tuple[object, ...], RelationStatistics],
         objective: Objective,
         sparse: bool,
+        too_large: Collection[int],
     ) -> None:
-        self.query, self.objective, self.sparse = query, objective, sparse
+        self.query, self.objective, self.sparse, self.too_large = query, objective, sparse, too_large
         self.tree = JoinTree(1, ()) if query.sets is not None else tree_of(query.graph)
         at = range(len(statistics))
         classes = [() if query.sets is not None else self.tree.classes_of(v) for v in at]
@@ -280,7 +284,12 @@ class _Sizing:
         """What is built at a size."""
         numbers: dict[Synopsis, int] = {}
         planner = DistinctPlanner(
-            self.query, buckets, self.sparse, lambda s: numbers.setdefault(s, len(numbers))
+            self.query,
+            buckets,
+            self.sparse,
+            lambda s: numbers.setdefault(s, len(numbers)),
+            None,
+            self.too_large,
         )
         counts = tuple(planner.plan(a) for a in self.query.aggregates if a.function == "count_distinct")
         residual = set_tree(self.query).residual if self.query.sets is not None else planner.folded
