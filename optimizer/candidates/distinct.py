@@ -43,7 +43,9 @@ METHODS = ("distinct", "join_distinct")
 LEAST_BUCKETS = 64
 # A level sketch of this size takes 25 MB, its relative standard error is 0.27 %.
 MOST_BUCKETS = 1 << 17
-ROOM = 1.05  # widths of intervals vary, planned ones are so much narrower than the target
+# Widths of intervals vary, those of samples more: planned ones are so much narrower than the target.
+ROOM = 1.05
+SAMPLE_ROOM = 1.25
 SAME_SIZE = 1.05
 
 
@@ -355,12 +357,14 @@ class _Sizing:
             # Planned for all their levels; what they are predicted to take is told.
             found = self.candidate(within)
             return replace(found, nbytes=min(found.nbytes, float(objective.size_bytes)))
-        target = (objective.relative_error or 0.0) / ROOM
+        asked = objective.relative_error or 0.0
+        sampled = any(s.method == PAIRS for s in self.draft(LEAST_BUCKETS).synopses)
+        target = asked / (SAMPLE_ROOM if sampled else ROOM)
         low, high = LEAST_BUCKETS, self._largest(objective.max_bytes) or LEAST_BUCKETS
         best = self.candidate(high)
         if best.half_width(objective.confidence) > target:
             width = best.half_width(objective.confidence)
-            reason = f"predicted +-{width:.2g} of the answer at {bytes_text(best.nbytes)}: misses {target * ROOM:.2g}"
+            reason = f"predicted +-{width:.2g} of the answer at {bytes_text(best.nbytes)}: misses {asked:.2g}"
             return replace(best, refused=reason)
         while high > SAME_SIZE * low and high > low + 1:
             middle = round(math.sqrt(low * high))
