@@ -14,6 +14,8 @@ METHODS = (
     "key_sample",
     "two_level",
     "sampled_messages",
+    "distinct",
+    "join_distinct",
     "exact_run",
 )
 SKETCHES = ("hash", "skimmed", "convolution", "agms")

@@ -26,6 +26,8 @@ SKETCH_JVM_NS = 50.0  # packed sign sums of a hash sketch: 1.70 s less the scan
 SKETCH_ARROW_NS = 200.0  # JVM to Python and a numpy hash sketch: 4.69 s less the scan
 CONVOLUTION_NS = 290.0  # two attributes: do-nothing mapInArrow 157, the kernel 127
 AGMS_NS = 0.25  # each atomic sketch, for each row: 267 ns at 1,024
+LEVEL_NS = 200.0  # assumed: JVM to Python 157, the kernel 40
+PAIRS_NS = 350.0  # assumed: JVM to Python 157, the kernel 190
 OUTPUT_NS = 20.0  # assumed: each joined tuple that Spark's exact join puts out and aggregates
 MOST_OUTPUT = 1e10  # joined tuples; with more an exact run is not started
 EXACT_JOIN_NS = 400.0  # Spark's exact join, for each input row of 7.5M: 1.7 times the sketches' CPU
@@ -92,6 +94,23 @@ def exact_join(relations: Sequence[Relation], output: float) -> Cost:
     """Spark's own join of everything; `output` is the number of joined tuples, each of which is made."""
     nanoseconds = EXACT_JOIN_NS * sum(r.tuples for r in relations) + OUTPUT_NS * output
     return _cost("exact join", nanoseconds).plus(_jobs(1))
+
+
+def distinct_synopses(relations: Sequence[Relation], kinds: Sequence[str], jobs: int) -> Cost:
+    """Updating a level sketch or a pair sample (``pairs``) of every relation."""
+    nanoseconds = sum(
+        (PAIRS_NS if kind == "pairs" else LEVEL_NS) * r.tuples
+        for r, kind in zip(relations, kinds, strict=True)
+    )
+    return _cost("distinct synopses", nanoseconds).plus(_jobs(jobs))
+
+
+def exact_distinct(relations: Sequence[Relation], output: float, values: Sequence[float]) -> Cost:
+    """Spark's own join, if there is one, and its grouping of each count's distinct `values`."""
+    tuples = output if len(relations) > 1 else sum(r.tuples for r in relations)
+    nanoseconds = sum(GROUP_NS * tuples + GROUPED_KEY_NS * v for v in values)
+    cost = _cost("exact distinct", nanoseconds)
+    return cost.plus(exact_join(relations, output)) if len(relations) > 1 else cost.plus(_jobs(1))
 
 
 def _jobs(number: int) -> Cost:
