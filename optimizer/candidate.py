@@ -103,8 +103,12 @@ def rank(candidate: Candidate, objective: Objective) -> tuple[float, ...]:
     width = candidate.half_width(objective.confidence)
     if objective.size_bytes is not None:
         return _rounded(candidate.error, width, candidate.cost.seconds, candidate.nbytes)
-    # Predicted costs that differ by less than a tenth are the same: then the smaller state decides.
-    return _rounded(round(math.log(max(candidate.cost.seconds, 1e-9)), 1), candidate.nbytes, width)
+    return _rounded(cost_rank(candidate.cost), candidate.nbytes, width)
+
+
+def cost_rank(cost: Cost) -> float:
+    """Predicted costs that differ by less than a tenth are the same: then the smaller state decides."""
+    return round(math.log(max(cost.seconds, 1e-9)), 1) if cost.seconds < math.inf else math.inf
 
 
 def _rounded(*figures: float) -> tuple[float, ...]:

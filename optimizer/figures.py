@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ..sketches.ranking import by_weight, rounded
 from .cells import KeyCells, key_cells
+from .dense import DenseKeys
 from .messages import Fold, JoinTree
 from .relation import Attribute, Relation
 
@@ -77,6 +78,7 @@ class Figures:
     _received: dict[tuple[int, int], PerTuple] = field(default_factory=dict)
     _contributions: dict[int, Contributions] = field(default_factory=dict)
     _dense_order: dict[int, Ints] = field(default_factory=dict)
+    _dense: dict[int, DenseKeys] = field(default_factory=dict)
     _bounds: dict[int, tuple[Ints, Floats, float]] = field(default_factory=dict)
 
     def attribute(self, vertex: int, joined: int) -> Attribute:
@@ -165,15 +167,27 @@ class Figures:
             self._dense_order[joined] = keys[order[squares[order] > 0.0]]
         return self._dense_order[joined]
 
+    def dense(self, joined: int) -> DenseKeys:
+        """What any number of dense keys of a class leaves."""
+        if joined not in self._dense:
+            heavy = {v: self.attribute(v, joined).heavy for v in self.tree.classes[joined].vertices}
+            self._dense[joined] = DenseKeys(
+                self.dense_order(joined), self.cells(joined), self.heavy_bounds(joined), heavy
+            )
+        return self._dense[joined]
+
     def largest_unseen(self, joined: int, dense: Ints) -> float:
         """Bound on the contribution of any key of a class that is not dense; infinite without bounds."""
-        if joined not in self._bounds:
-            self._bounds[joined] = self._heavy_bounds(joined)
-        keys, bounds, rest = self._bounds[joined]
+        keys, bounds, rest = self.heavy_bounds(joined)
         return max(float(bounds[~np.isin(keys, dense)].max(initial=0.0)), rest)
 
+    def heavy_bounds(self, joined: int) -> tuple[Ints, Floats, float]:
+        """The heavy keys of a class, a bound on the contribution of each, and one on that of any other key."""
+        if joined not in self._bounds:
+            self._bounds[joined] = self._heavy_bounds(joined)
+        return self._bounds[joined]
+
     def _heavy_bounds(self, joined: int) -> tuple[Ints, Floats, float]:
-        """The heavy keys, a bound on the contribution of each, and one on that of any other key."""
         vertices = self.tree.classes[joined].vertices
         factors = [self.received(v, joined).largest for v in vertices]
         factor = 0.0 if 0.0 in factors else math.prod(factors)
