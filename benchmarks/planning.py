@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from skimql.optimizer.candidates import NoMethod, Objective, choose_method
+from skimql.optimizer.candidates.enumerate import NoMethod, Objective, choose_method
 
 from .accuracy import load
 from .join_queries import JoinQuery
