@@ -67,6 +67,14 @@ class JoinTree:
             tuple(i for i, c in enumerate(self.classes) if v in c.vertices) for v in range(self.vertices)
         )
 
+    def joined_order(self) -> tuple[int, ...]:
+        """The vertices in the order in which a left-deep join takes them: by number, each joined to those before it."""
+        order = [0]
+        while len(order) < self.vertices:
+            near = {v for c in self.classes if not set(order).isdisjoint(c.vertices) for v in c.vertices}
+            order.append(min(near.difference(order)))
+        return tuple(order)
+
     def position(self, vertex: int, joined: int) -> int:
         """Which of a vertex's attributes belongs to the class."""
         return self.classes_of(vertex).index(joined)

@@ -36,6 +36,8 @@ class Candidate:
         For key samples, two levels and sampled messages.
     rows, buckets : int
         Of every sketch, for the sketches.
+    sizes : tuple of float
+        Tuples that an exact run puts out: joins of the first two tables, the first three, ...
     refused : str
         Why it cannot be taken; empty if it can.
     """
@@ -48,6 +50,7 @@ class Candidate:
     sample: SamplePlan | None = None
     rows: int = 0
     buckets: int = 0
+    sizes: tuple[float, ...] = ()
     refused: str = ""
 
     @property

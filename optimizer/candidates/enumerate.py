@@ -16,7 +16,7 @@ from ..messages import JoinTree, Residual, fold_orders, whole
 from ..objective import ENTRY_BYTES, SKETCHES
 from ..objective import METHODS as METHODS
 from ..objective import Objective as Objective
-from ..prediction.cost import MOST_OUTPUT, Cost, exact_join, sample, sampled_messages, scans, sketches
+from ..prediction.cost import Cost, duration_text, exact_join, sample, sampled_messages, scans, sketches
 from ..prediction.figures import Figures
 from ..prediction.relation import RelationStatistics, complete
 from ..prediction.samples import SampledMessages, SamplePlan, key_sample, two_level_alone, two_level_joint
@@ -66,7 +66,7 @@ def choose_method(tree: JoinTree, statistics: Sequence[RelationStatistics], obje
 
     Notes
     -----
-    Deterministic. Some ten milliseconds for each candidate with an error target, which is met by bisection.
+    Deterministic. Some milliseconds for each candidate that has to be sized.
     """
     relations = [complete(s, len(tree.classes_of(v))) for v, s in enumerate(statistics)]
     figures = Figures(tree, relations)
@@ -101,11 +101,7 @@ def enumerate_candidates(figures: Figures, objective: Objective) -> list[Candida
     for residual in residuals:
         drafts += _for_residual(figures, residual, objective)
     if objective.size_bytes is None:
-        everything = list(figures.relations)
-        output = abs(figures.total)
-        cost = scans(everything).plus(exact_join(everything, output))
-        refused = f"would put out {output:.2g} joined tuples" if output > MOST_OUTPUT else ""
-        drafts.append(Candidate("exact_run", whole(tree), 0.0, EXACT, cost, refused=refused))
+        drafts.append(_exact_run(figures, objective))
     found = [checked(d, objective) if isinstance(d, Candidate) else None for d in drafts]
     able = [c for c in found if c is not None and not c.refused]
     best = min(able, key=lambda c: rank(c, objective), default=None)
@@ -246,6 +242,21 @@ def _least(build: Callable[[float], Candidate], most: float, target: float, conf
         size = min(guess, most)
     assert best is not None, "the most bytes are tried before the tries end"
     return best
+
+
+def _exact_run(figures: Figures, objective: Objective) -> Candidate:
+    """Spark's own run of the query; refused where it would take longer than anyone waits."""
+    order = figures.tree.joined_order()
+    sizes = figures.sizes(order)
+    cost = exact_join([figures.relations[v] for v in order], sizes)
+    refused = ""
+    if cost.seconds > objective.max_exact_seconds:
+        most = duration_text(objective.max_exact_seconds)
+        refused = (
+            f"would put out {max(sizes):.2g} joined tuples, in {duration_text(cost.seconds)} of CPU: "
+            f"above skimql.max_exact_seconds of {most}"
+        )
+    return Candidate("exact_run", whole(figures.tree), 0.0, EXACT, cost, sizes=sizes, refused=refused)
 
 
 def _exact(figures: Figures, residual: Residual, objective: Objective) -> Candidate:

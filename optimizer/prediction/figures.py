@@ -210,6 +210,35 @@ class Figures:
         best = max(range(len(self.tree.classes)), key=lambda j: int(self.cells(j).heavy.sum()))
         return self.contributions(best).total
 
+    def sizes(self, order: Sequence[int]) -> tuple[float, ...]:
+        """Predicted tuples of the join of the first two, three, ... of vertices that hang together all the way."""
+        return tuple(self._size(frozenset(order[:n])) for n in range(2, len(order) + 1))
+
+    def _size(self, vertices: frozenset[int]) -> float:
+        """Predicted tuples of the join of some vertices."""
+        if len(vertices) == self.tree.vertices:
+            return self.total
+        inside = [j for j, c in enumerate(self.tree.classes) if len(vertices.intersection(c.vertices)) > 1]
+        best = max(inside, key=lambda j: int(self.cells(j).heavy.sum()))
+        return self.cells(best).total(self._within(best, vertices))
+
+    def _within(self, joined: int, vertices: frozenset[int], exclude: int | None = None) -> Floats:
+        """Mean contribution of the keys of a class to the join of some vertices, one of them left out or none."""
+        cells, product = self.cells(joined), np.ones(self.cells(joined).counts.size)
+        for number, vertex in enumerate(self.tree.classes[joined].vertices):
+            if vertex not in vertices or vertex == exclude:
+                continue
+            product = product * cells.weights[number]
+            for other in self.tree.classes_of(vertex):
+                if other != joined and len(vertices.intersection(self.tree.classes[other].vertices)) > 1:
+                    far = self.cells(other)
+                    own = far.counts * far.weights[self.tree.classes[other].vertices.index(vertex)]
+                    tuples = float(own.sum())
+                    product = product * (
+                        own @ self._within(other, vertices, vertex) / tuples if tuples else 0.0
+                    )
+        return product
+
     def message_keys(self, vertex: int, joined: int, senders: Sequence[int] = ()) -> float:
         """Keys in the exact message of a vertex over a class, after the messages of `senders` over that class.
 

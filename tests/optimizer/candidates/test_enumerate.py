@@ -162,6 +162,16 @@ def test_what_cannot_be_cheaper_is_not_sized(monkeypatch):
     assert choice.taken.name in why
 
 
+def test_an_exact_run_of_hours_is_refused_and_a_setting_allows_it():
+    tables = [counted(1e7, 10), counted(1e7, 10)]
+    choice = choose_method(one_class(2), tables, BIG)
+    (why,) = reasons(choice, "exact_run")
+    assert "would put out 1e+13 joined tuples, in 14 hours of CPU: above skimql.max_exact_seconds" in why
+    assert choice.taken.method != "exact_run"
+    patient = Objective(1e-9, methods=("exact_run",), max_exact_seconds=100_000)
+    assert choose_method(one_class(2), tables, patient).taken.method == "exact_run"
+
+
 @pytest.mark.parametrize("method", ["key_sample", "two_level", "sampled_messages"])
 @pytest.mark.parametrize("error", [0.1, 0.01])
 def test_the_size_is_the_least_that_meets_the_target_or_a_tenth_more(method, error):
