@@ -146,7 +146,7 @@ class PlannedRun:
             raise AccuracyNotReached(
                 f"no method is predicted to meet the asked error: {reasons}",
                 sql=self.query.sql,
-                hint="a larger skimql.max_bytes, or EXACT SELECT ...",
+                hint="a larger skimql.max_bytes or skimql.max_exact_seconds, or EXACT SELECT ...",
             ) from fault
 
     def _best_effort(
@@ -202,6 +202,7 @@ class PlannedRun:
             size_bytes=size,
             max_bytes=self.settings.max_bytes,
             fold_bytes=fold_bytes,
+            max_exact_seconds=self.settings.max_exact_seconds,
             method=self.query.method,
             methods=METHODS,
             rows=rows,
