@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
+from ..catalog.footer import MAGIC, integers_between
 from .source_state import stamps
 from .tables import Tables
 
@@ -20,6 +21,7 @@ MOST_FOOTERS = 2000
 
 # And with more than this nothing is looked up in their footers but that.
 MOST_RANGED = 200
+MOST_RANGED_BYTES = 1 << 20  # of footers
 
 # Bytes of a partition, as Spark cuts files, and the partitions of a table without.
 PARTITION_BYTES = 128 << 20
@@ -89,20 +91,32 @@ def values_between(frame: DataFrame, column: str) -> float:
     paths = local_files(frame) or []
     if not 0 < len(paths) <= MOST_RANGED:
         return math.inf
+    left = MOST_RANGED_BYTES
     try:
         for path in paths:
-            footer = pq.read_metadata(path)
-            # By whole paths: a field of a struct may have the same name.
-            paths_of_columns = [footer.schema.column(n).path.lower() for n in range(footer.num_columns)]
-            number = paths_of_columns.index(column.lower())
-            for group in range(footer.num_row_groups):
-                told = footer.row_group(group).column(number).statistics
-                if told is None or not told.has_min_max or not isinstance(told.min, int):
-                    return math.inf
-                low, high = min(low, told.min), max(high, told.max)
-    except (pa.ArrowException, OSError, ValueError):
+            # Not by pyarrow, which ends the process where the footer of a damaged file contradicts itself.
+            footer = _footer(path, left)
+            told = None if footer is None else integers_between(footer, column)
+            if footer is None or told is None:
+                return math.inf
+            left -= len(footer)
+            low, high = min(low, told[0]), max(high, told[1])
+    except (OSError, ValueError):
         return math.inf
     return max(high - low + 1, 1.0)
+
+
+def _footer(path: str, most: int) -> bytes | None:
+    """The footer of a Parquet file, None where it is none or takes more bytes."""
+    with open(path, "rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(0, end - 8))
+        tail = file.read(8)
+        length = int.from_bytes(tail[:4], "little")
+        if tail[4:] != MAGIC or length > min(most, end - 8):
+            return None
+        file.seek(end - 8 - length)
+        return file.read(length)
 
 
 def partitions(frame: DataFrame) -> int:
