@@ -76,7 +76,9 @@ def test_a_damaged_footer_ends_in_a_value_or_a_fault_of_ours(file):
 
 def test_a_column_of_no_type_does_not_end_the_process(file):
     """As it does where pyarrow looks at it."""
-    program = "import sys, pyarrow.parquet as pq; pq.read_metadata(sys.argv[1]).row_group(0).column(0).statistics"
+    program = (
+        "import sys, pyarrow.parquet as pq; pq.read_metadata(sys.argv[1]).row_group(0).column(0).statistics"
+    )
     raw = file.read_bytes()
     start = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
     # A column begins with its type, INT32, where no type has that number afterwards.
