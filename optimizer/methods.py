@@ -191,7 +191,9 @@ METHODS: Mapping[str, Method] = {
             named=True,
             groups=True,
             sized=True,
-            error="reported",
+            error="planned",
+            candidate=True,
+            statistics=True,
             routes=_WORKERS,
             streams=True,
         ),
@@ -202,7 +204,9 @@ METHODS: Mapping[str, Method] = {
             named=True,
             groups=True,
             sized=True,
-            error="reported",
+            error="planned",
+            candidate=True,
+            statistics=True,
             routes=_WORKERS,
             streams=True,
         ),
@@ -234,6 +238,7 @@ METHODS: Mapping[str, Method] = {
 NAMED = tuple(m.name for m in METHODS.values() if m.named)
 CANDIDATES = tuple(m.name for m in METHODS.values() if m.candidate)
 CHOSEN = tuple(m.name for m in METHODS.values() if m.chosen)
+COUNTING = tuple(m.name for m in METHODS.values() if m.named and "count_distinct" in m.aggregates)
 STORED = tuple(m.name for m in METHODS.values() if m.stored)
 STORED_BY_NAME = tuple(name for name in STORED if name in NAMED)
 
@@ -246,7 +251,7 @@ def counts_distinct(name: str) -> bool:
 def is_linear(name: str) -> bool:
     """Whether a method multiplies linear sketches, which have counters for every weight."""
     method = METHODS[name]
-    return method.candidate and method.streams
+    return method.candidate and method.streams and "sum" in method.aggregates
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from .methods import CANDIDATES
 
 ENTRY_BYTES = 16
+# An hour: whoever asks for an approximate answer does not wait for more.
+MAX_EXACT_SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ class Objective:
         Never more than this, whatever is asked.
     fold_bytes : int
         Largest exact message.
+    max_exact_seconds : float
+        Most CPU seconds that an exact run may be predicted to take.
     ordered : bool
         Whether the tables can be read one after another, with what the first told; false for streams and for
         synopses that are built once for any query.
@@ -45,6 +49,7 @@ class Objective:
     size_bytes: int | None = None
     max_bytes: int = 256 << 20
     fold_bytes: int = 8 << 20
+    max_exact_seconds: float = MAX_EXACT_SECONDS
     ordered: bool = True
     static: tuple[int, ...] = ()
     method: str | None = None

@@ -22,7 +22,7 @@ from ...optimizer.route import routed
 from ...parser.join_graph import Query
 from ...sketches.intervals.interval import rows_for
 from ..execution.build import build
-from ..execution.messages import MessageTooLarge
+from ..execution.message_size import MessageTooLarge
 from ..execution.sample_join import run_sample
 from ..results.answer import Answer, answer_plan
 from ..results.estimator import Joined, SketchJoin
@@ -156,7 +156,7 @@ class PlannedRun:
                 sql=self.query.sql,
                 hint="OPTIONS (cache = false)"
                 if self.keep
-                else "a larger skimql.max_bytes, or EXACT SELECT ...",
+                else "a larger skimql.max_bytes or skimql.max_exact_seconds, or EXACT SELECT ...",
             ) from fault
 
     def _best_effort(
@@ -246,6 +246,7 @@ class PlannedRun:
             size_bytes=size,
             max_bytes=self.settings.max_bytes,
             fold_bytes=fold_bytes,
+            max_exact_seconds=self.settings.max_exact_seconds,
             method=self._forced,
             methods=self._able,
             rows=rows,

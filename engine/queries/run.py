@@ -28,6 +28,7 @@ from ..settings import BadSetting, Settings
 if TYPE_CHECKING:
     from ..session import Session
     from ..sources.tables import Frames
+    from .distinct import DistinctRun
     from .planned import PlannedRun
     from .sampled import SampleRun
 
@@ -196,6 +197,8 @@ class SelectRun:
         )
         if kept is not None and not kept.missing:
             return describe(kept.plan, [h.name for h in kept.heads])
+        if self.is_distinct_planned:
+            return self.distinct_run().explained()
         if is_grouped(self.query) or not self.is_planned:
             return describe(self.sketch_plan())
         if self.is_target_alone:
@@ -219,8 +222,7 @@ class SelectRun:
     def check(self) -> None:
         """Refuse what is asked where nothing honours it; see `methods.check`."""
         settings = self.settings
-        places = {name: (s.start, s.end) for name, s in self.select.clause_spans.items()}
-        check(self.query, Asked(settings.by_hand, settings.cache, settings.route, places))
+        check(self.query, Asked(settings.by_hand, settings.cache, settings.route, places_of(self.select)))
 
     def _finished(self, answer: Answer) -> Answer:
         notes = (*self.query.warnings, *answer.notes)
@@ -271,6 +273,8 @@ class SelectRun:
 
     def _planned(self) -> Answer | None:
         """The answer by a method of the planner's choice, where an error, a size or such a method is asked."""
+        if self.is_distinct_planned:
+            return self._by_planned_distinct()
         if not self.is_planned:
             return None
         if self.is_target_alone:
@@ -298,6 +302,48 @@ class SelectRun:
         by_size = settings.size_bytes is not None and not settings.cache and method is None
         by_error = settings.error is not None and (method is None or METHODS[method].error == "planned")
         return (by_error or by_size) and not settings.by_hand
+
+    @property
+    def is_distinct_planned(self) -> bool:
+        if is_grouped(self.query) or not self.typed.counts_distinct or self.query.empty:
+            return False
+        if self.settings.cache or self.settings.by_hand:
+            return False
+        return self.settings.error is not None or self.settings.size_bytes is not None
+
+    def distinct_run(self) -> DistinctRun:
+        from .distinct import DistinctRun
+
+        session = self.session
+        return DistinctRun(
+            session.own_spark,
+            session.tables,
+            self.typed,
+            self._routed,
+            session.statistics,
+            session.listener,
+        )
+
+    def _by_planned_distinct(self) -> Answer:
+        """The answer where distinct values are counted by synopses of a planned size, or exactly."""
+        from ..execution.build import build
+        from ..results.distinct import built_within
+        from .distinct import RunExactly
+
+        session, run, started = self.session, self.distinct_run(), time.perf_counter()
+        try:
+            (plan, note), built, notes = built_within(
+                self.typed,
+                run.plan,
+                lambda planned, most: build(
+                    session.own_spark, planned[0], session.tables, session.listener, most
+                ),
+            )
+        except RunExactly:
+            exact = self.exact()
+            told = "run exactly: predicted to be the cheapest way to the asked error"
+            return self._finished(replace(exact, notes=(*exact.notes, told)))
+        return self._by_sketches(Supply(plan, built, (note, *notes), time.perf_counter() - started))
 
     @property
     def is_target_alone(self) -> bool:
@@ -399,6 +445,11 @@ def settings_of(ours: Settings, statement: ApproximateSelect) -> Settings:
     except BadSetting as fault:
         span = _span_of(statement.clause_spans, "options")
         raise BadSetting(fault.message, fault.code, statement.sql, span, fault.hint) from fault
+
+
+def places_of(statement: ApproximateSelect) -> dict[str, tuple[int, int]]:
+    """Where each clause of a statement stands."""
+    return {name: (s.start, s.end) for name, s in statement.clause_spans.items()}
 
 
 def _span_of(spans: Mapping[str, Any], clause: str) -> tuple[int, int] | None:
