@@ -63,6 +63,8 @@ def way_of(run: SelectRun) -> Way:
     found = lookup.usable(run.select, run.typed, run.settings)
     if found is not None:
         return _of_sketches(run, found.plan, "partly kept" if found.missing else "kept")
+    if run.is_distinct_planned:
+        return _of_distinct(run)
     if not run.is_planned:
         return _of_sketches(run, run.sketch_plan(), "built")
     return _of_planner(run)
@@ -88,6 +90,14 @@ def _of_planner(run: SelectRun) -> Way:
     jvm = plan.sample is not None or plan.family != TABULATION
     method = run.query.method or taken.method
     return Way(method, "built", "jvm" if jvm else "arrow", error, taken.nbytes, keeps)
+
+
+def _of_distinct(run: SelectRun) -> Way:
+    choice, _ = run.distinct_run().choice(pilot=False)
+    taken, error = choice.taken, run.settings.error
+    if taken.method == "exact_run":
+        return Way("exact_run", "none", "jvm", error)
+    return Way(taken.method, "built", "arrow", error, taken.nbytes)
 
 
 def _of_sketches(run: SelectRun, plan: Plan, source: str) -> Way:
