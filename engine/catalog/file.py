@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ...errors import BudgetExceeded, CorruptSketch, DataError
-from ...sketches.sparse import SparseFirstSketch
-from ..partial import Built
+from ...sketches.joins.sparse import SparseFirstSketch
+from ..execution.partial_aggregate import Built
 from . import checks
 from .arrays import Declared, check_footer, check_schema, declared_arrays
 from .footer import read_footer

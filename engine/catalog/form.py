@@ -14,9 +14,9 @@ from typing import Any
 from ...errors import CorruptSketch, IncompatibleSketches
 from ...optimizer.plan import Attribute, Weight
 from ...parser.join_graph import Column
-from ...sketches.convolution import ConvolutionSpec
-from ...sketches.xi import Family, make_family
-from ..partial import Tally
+from ...sketches.hashing.xi import Family, make_family
+from ...sketches.joins.convolution import ConvolutionSpec
+from ..execution.partial_aggregate import Tally
 from . import checks
 
 # Raised by one whenever a reader of the version before would misread a file; older ones stay readable.
