@@ -18,6 +18,7 @@ from ..objective import Objective as Objective
 from ..prediction.cost import MOST_OUTPUT, Cost, exact_join, sample, sampled_messages, scans, sketches
 from ..prediction.figures import Figures
 from ..prediction.relation import RelationStatistics, complete
+from ..prediction.sample_sketch import sample_sketch
 from ..prediction.samples import SamplePlan, key_sample, two_level_alone, two_level_joint
 from ..prediction.samples import sampled_messages as plan_messages
 from ..prediction.sketches import agms_variance, convolution_variance, hash_variance, skimmed_variance
@@ -111,7 +112,19 @@ def _for_residual(figures: Figures, residual: Residual, objective: Objective) ->
         builders.append((kind, _sketch(figures, residual, objective, kind)))
     if objective.ordered:
         builders += [("sampled_messages", _messages(figures, residual, joined)) for joined in classes]
+    if _fits_sample_sketch(residual, objective):
+        builders += [
+            ("sample_sketch", _sample_sketch(figures, residual, joined, objective)) for joined in classes
+        ]
     return [_sized(figures, residual, kind, build, objective) for kind, build in builders]
+
+
+def _fits_sample_sketch(residual: Residual, objective: Objective) -> bool:
+    """Whether sample x sketch is looked at: several classes, and tables that are summarised by themselves."""
+    wanted = not objective.ordered or objective.method == "sample_sketch"
+    return (
+        wanted and "sample_sketch" in objective.methods and len(residual.classes) > 1 and not residual.folds
+    )
 
 
 def _sized(
@@ -127,7 +140,7 @@ def _sized(
         return Candidate(kind, residual, 0.0, EXACT, Cost(math.inf), refused=refused)
     spent = messages_bytes(figures, residual, objective)
     # Sketches have counters for every weight, samples keys with all their weights.
-    wider = objective.columns if kind in SKETCHES else objective.entry_bytes / ENTRY_BYTES
+    wider = objective.columns if kind in (*SKETCHES, "sample_sketch") else objective.entry_bytes / ENTRY_BYTES
     most = objective.most_bytes - spent
 
     def built(size: float) -> Candidate:
@@ -221,5 +234,23 @@ def _messages(figures: Figures, residual: Residual, joined: int) -> Callable[[fl
         dense = found.dense_keys[0].size
         cost = scans(relations).plus(sampled_messages(inside, outside, kept, dense))
         return Candidate("sampled_messages", residual, found.nbytes, found.predicted, cost, found)
+
+    return build
+
+
+def _sample_sketch(
+    figures: Figures, residual: Residual, joined: int, objective: Objective
+) -> Callable[[float], Candidate]:
+    def build(size: float) -> Candidate:
+        found = sample_sketch(figures, residual, joined, size, objective.rows)
+        sampled = [figures.relations[v] for v in found.vertices]
+        beyond = [figures.relations[b.vertex] for b in found.beyond]
+        dense = max(keys.size for keys in found.dense_keys)
+        cost = scans([*sampled, *beyond]).plus(sample(sampled, found.probability, dense))
+        if beyond:
+            cost = cost.plus(sketches(beyond, [1] * len(beyond), "hash", 0))
+        return Candidate(
+            "sample_sketch", residual, found.nbytes, found.predicted, cost, found, objective.rows
+        )
 
     return build

@@ -96,12 +96,12 @@ class Figures:
             mean = square = largest = 1.0
             for other in self.tree.classes_of(vertex):
                 if other != joined:
-                    part = self._over(vertex, other)
+                    part = self.over(vertex, other)
                     mean, square, largest = mean * part.mean, square * part.square, largest * part.largest
             self._received[vertex, joined] = PerTuple(mean, square, largest)
         return self._received[vertex, joined]
 
-    def _over(self, vertex: int, joined: int) -> PerTuple:
+    def over(self, vertex: int, joined: int) -> PerTuple:
         """What a tuple of the vertex receives from one class."""
         members = self.tree.classes[joined].vertices
         cells = self.cells(joined)
