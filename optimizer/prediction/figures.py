@@ -75,6 +75,7 @@ class Figures:
     relations: Sequence[Relation]
     _cells: dict[int, KeyCells] = field(default_factory=dict)
     _received: dict[tuple[int, int], PerTuple] = field(default_factory=dict)
+    _over: dict[tuple[int, int], PerTuple] = field(default_factory=dict)
     _contributions: dict[int, Contributions] = field(default_factory=dict)
     _dense_order: dict[int, Ints] = field(default_factory=dict)
     _bounds: dict[int, tuple[Ints, Floats, float]] = field(default_factory=dict)
@@ -103,6 +104,11 @@ class Figures:
 
     def over(self, vertex: int, joined: int) -> PerTuple:
         """What a tuple of the vertex receives from one class."""
+        if (vertex, joined) not in self._over:
+            self._over[vertex, joined] = self._received_over(vertex, joined)
+        return self._over[vertex, joined]
+
+    def _received_over(self, vertex: int, joined: int) -> PerTuple:
         members = self.tree.classes[joined].vertices
         cells = self.cells(joined)
         mine = members.index(vertex)

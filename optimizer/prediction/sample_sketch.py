@@ -1,15 +1,15 @@
 """Sizes and predicted error of sample x sketch: one class sampled in all its tables, the tables beyond as sketches.
 
-Two errors add up. *Sampling*: ``(1 - p) / p * sum(c**2)`` over the keys left to chance. *Sketches*: a point estimate has
-the variance ``F2 / buckets`` in each row, and is multiplied by what the sampled entries weigh; it counts ``1 / p`` times,
-since the sampled entries stand for all, but where entries of several sampled keys ask for the same key. Each beyond
-takes a part of the bytes, as an exact map if that holds all its keys; the rest is for the sample.
+Two errors add up. *Sampling*: ``(1 - p) / p * sum(c**2)`` over the keys left to chance. *Sketches*: a point estimate
+has the variance ``F2 / buckets`` in each row, times the squared weight of the entry that asks; that counts ``1 / p``
+times, since the sampled entries stand for all, and more where entries of several sampled keys ask for one key. Each
+sketch takes a part of the bytes, as an exact map if that holds all its keys; the rest is for the sample.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -31,6 +31,7 @@ COUNTER_BYTES = 8
 ROOM = 1.05  # of an exact map whose number of keys is an estimate
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 DENSE_SHARES = (0.0, 0.25)
+MOST_ERROR = 2.0  # an answer that is off by more than twice itself says nothing
 MOST_SKETCHED = 2  # tables of the sampled class for which a sketch is tried in the place of a sample
 ROUNDS = 3
 
@@ -56,21 +57,22 @@ def sample_sketch(
     ValueError
         If the bytes are too few, or a table beyond leads on to more classes.
     """
-    hubs = [v for v in residual.members(joined) if len(residual.classes_of(v)) > 1]
+    members = residual.members(joined)
+    classes = {v: residual.classes_of(v) for v in residual.vertices}
+    hubs = [v for v in members if len(classes[v]) > 1]
+    reached = {o for v in hubs for o in classes[v]}
     for v in residual.vertices:
-        if v not in residual.members(joined) and (
-            len(residual.classes_of(v)) > 1
-            or not set(hubs) & set(residual.members(residual.classes_of(v)[0]))
-        ):
+        if v not in members and (len(classes[v]) > 1 or classes[v][0] not in reached):
             raise ValueError(f"table {v} is beyond a table beyond the sampled ones")
-    single = [v for v in residual.members(joined) if v not in hubs]
+    single = [v for v in members if v not in hubs]
+    moments = {
+        (v, o): _moments(figures, residual, v, o, joined) for v in hubs for o in classes[v] if o != joined
+    }
     found: list[SamplePlan] = []
     for number in range(min(len(single), MOST_SKETCHED) + 1):
         for sketched in combinations(single, number):
-            if number and len(hubs) + len(single) == number:
-                continue
             for share in DENSE_SHARES:
-                model = _Model(figures, residual, joined, sketched, share, budget_bytes, rows)
+                model = _Model(figures, joined, classes, moments, sketched, share, budget_bytes, rows)
                 if share and not model.has_dense:
                     continue
                 plan = model.best()
@@ -79,7 +81,10 @@ def sample_sketch(
     if not found:
         name = figures.tree.classes[joined].name
         raise ValueError(f"{budget_bytes:,.0f} bytes hold no sample of class {name} beside sketches")
-    return least_of(found, lambda plan: plan.predicted.variance)
+    best = least_of(found, lambda plan: plan.predicted.variance)
+    if best.predicted.error > MOST_ERROR:
+        raise ValueError(f"{budget_bytes:,.0f} bytes: off by {best.predicted.error:.0%}, which says nothing")
+    return best
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,22 +103,23 @@ class _Model:
     def __init__(
         self,
         figures: Figures,
-        residual: Residual,
         joined: int,
+        classes: Mapping[int, tuple[int, ...]],
+        moments: Mapping[tuple[int, int], _Moments],
         sketched: Sequence[int],
         dense_share: float,
         budget_bytes: float,
         rows: int,
     ) -> None:
-        self.figures, self.residual, self.joined, self.rows = figures, residual, joined, rows
+        self.figures, self.joined, self.classes, self.rows = figures, joined, classes, rows
         self.budget = budget_bytes
-        self.sampled = [v for v in residual.members(joined) if v not in sketched]
-        self.hubs = [v for v in self.sampled if len(residual.classes_of(v)) > 1]
-        self.sources = [(v, joined) for v in sketched]
-        for hub in self.hubs:
-            for o in residual.classes_of(hub):
-                if o != joined:
-                    self.sources += [(v, o) for v in residual.members(o) if v != hub]
+        self.sampled = [v for v, own in classes.items() if joined in own and v not in sketched]
+        self.hubs = [v for v in self.sampled if len(classes[v]) > 1]
+        self.moments = moments
+        self.sources = [(v, joined) for v in sketched] + [
+            place for m in moments.values() for place in m.sources
+        ]
+        self.entry_bytes = [8 * (len(classes[v]) + 1) for v in self.sampled]
         self.dense = [
             self._dense_keys(v, dense_share * budget_bytes / len(self.sampled)) for v in self.sampled
         ]
@@ -121,6 +127,10 @@ class _Model:
         self.entries = [
             max(self._entries(v) - n, 0.0) for v, (_, n) in zip(self.sampled, self.dense, strict=True)
         ]
+        self.fixed = float(TOTAL_BYTES * len(self.sampled))
+        for (keys, entries), size in zip(self.dense, self.entry_bytes, strict=True):
+            self.fixed += 8 * keys.size + size * entries
+        self.whole = sum(n * b for n, b in zip(self.entries, self.entry_bytes, strict=True))
         self._sums()
 
     def best(self) -> SamplePlan | None:
@@ -155,8 +165,8 @@ class _Model:
         for keys, _ in self.dense[1:]:
             common = np.intersect1d(common, keys)
         unseen = figures.largest_unseen(self.joined, common) if p < 1.0 else 0.0
-        held = sum(s.nbytes for s in sketches) + self._fixed
-        held += sum(c * b for c, b in zip(capacities, self._entry_bytes, strict=True))
+        held = sum(s.nbytes for s in sketches) + self.fixed
+        held += sum(c * b for c, b in zip(capacities, self.entry_bytes, strict=True))
         return SamplePlan(
             self.joined,
             tuple(keys for keys, _ in self.dense),
@@ -170,22 +180,10 @@ class _Model:
             beyond=beyond,
         )
 
-    @property
-    def _entry_bytes(self) -> list[int]:
-        return [8 * (len(self.residual.classes_of(v)) + 1) for v in self.sampled]
-
-    @property
-    def _fixed(self) -> float:
-        """Bytes of the dense entries, of the lists of dense keys, and of the totals."""
-        fixed = float(TOTAL_BYTES * len(self.sampled))
-        for (keys, entries), size in zip(self.dense, self._entry_bytes, strict=True):
-            fixed += 8 * keys.size + size * entries
-        return fixed
-
     def _entries(self, vertex: int) -> float:
         """Distinct combinations of a table's keys."""
         relation = self.figures.relations[vertex]
-        distinct = max(self.figures.attribute(vertex, o).distinct for o in self.residual.classes_of(vertex))
+        distinct = max(self.figures.attribute(vertex, o).distinct for o in self.classes[vertex])
         if vertex not in self.hubs:
             return distinct
         even = relation.tuples**2 / max(relation.joint_self_join_size, 1.0)
@@ -197,9 +195,9 @@ class _Model:
         weights = np.abs(own.heavy.weights.astype(np.float64))
         order = by_weight(weights)
         order = order[weights[order] > 2.0 * self.figures.relations[vertex].tuples / max(own.distinct, 1.0)]
-        hub = len(self.residual.classes_of(vertex)) > 1
+        hub = len(self.classes[vertex]) > 1
         each = weights[order] if hub else np.ones(order.size)
-        size = 8 * (len(self.residual.classes_of(vertex)) + 1) * each + 8
+        size = 8 * (len(self.classes[vertex]) + 1) * each + 8
         count = int(np.searchsorted(np.cumsum(size), budget_bytes, side="right"))
         return np.sort(own.heavy.keys[order[:count]]), float(each[:count].sum())
 
@@ -224,19 +222,19 @@ class _Model:
 
     def _variance(self, sketches: Sequence[_Sketch]) -> tuple[float, float]:
         """Variance, and the probability with which a key is sampled."""
-        left = self.budget - self._fixed - sum(s.nbytes for s in sketches)
-        whole = sum(n * b for n, b in zip(self.entries, self._entry_bytes, strict=True))
-        if left < sum(self._entry_bytes):
+        left = self.budget - self.fixed - sum(s.nbytes for s in sketches)
+        if left < sum(self.entry_bytes):
             return math.inf, 0.0
-        p = min(1.0, left / max(whole, 1.0))
+        p = min(1.0, left / max(self.whole, 1.0))
         noise = {source: s.noise for source, s in zip(self.sources, sketches, strict=True)}
         extra = [noise[v, self.joined] for v, o in self.sources if o == self.joined]
         within = 0.0
         for hub in self.hubs:
             noisy, plain, same = 1.0, 1.0, 0.0
-            for o, moments in self._beyond[hub].items():
+            beyond = {o: m for (h, o), m in self.moments.items() if h == hub}
+            for o, moments in beyond.items():
                 square = moments.square([noise[source] for source in moments.sources])
-                others = math.prod(m.mean**2 for c, m in self._beyond[hub].items() if c != o)
+                others = math.prod(m.mean**2 for c, m in beyond.items() if c != o)
                 same += moments.repeated * (square - moments.plain) * others
                 noisy, plain = noisy * square, plain * moments.plain
             extra.append(max(noisy - plain, 0.0))
@@ -267,7 +265,6 @@ class _Model:
         for v, o in self.sources:
             if o == joined:
                 noisy.append((cells.squares[members.index(v)], ones))
-        self._beyond: dict[int, dict[int, _Moments]] = {}
         for v in self.hubs:
             place = members.index(v)
             part, relation = figures.received(v, joined), figures.relations[v]
@@ -275,7 +272,6 @@ class _Model:
             base = cells.squares[place] * part.mean**2 + cells.weights[place] * spread
             lumps = max(relation.joint_self_join_size / max(relation.tuples, 1.0), 1.0)
             noisy.append((base, cells.weights[place] * lumps))
-            self._beyond[v] = {o: _moments(figures, self.residual, v, o, joined) for o in self._others(v)}
         dense: Bools = cells.heavy.copy()
         for keys, _ in self.dense:
             dense &= np.isin(cells.keys, keys)
@@ -289,16 +285,13 @@ class _Model:
                 self._certain[subset] = float(product[dense].sum())
                 self._rest[subset] = float(product[~dense].sum())
 
-    def _others(self, vertex: int) -> list[int]:
-        return [o for o in self.residual.classes_of(vertex) if o != self.joined]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Moments:
     """What a hub's tuples receive over one class from the tables beyond.
 
-    `squares` has the mean square of the product of some of them, by the places of those that are left out; `repeated` is
-    how often entries of different sampled keys ask for one key, times what they weigh.
+    `squares` has the mean square of the product of some of them, by the places of those that are left out; `repeated`
+    is the squared weight of pairs of entries, of different sampled keys, that ask for one key.
     """
 
     sources: tuple[tuple[int, int], ...]

@@ -98,7 +98,8 @@ class KeySample(ThresholdSample[KeySampleSpec]):
     def keys(self) -> Ints:
         """Kept keys in ascending order, int64, shape (n,)."""
         self._compact()
-        return self._entries[0]
+        keys: Ints = self._entries[0]
+        return keys
 
     def known(self, columns: Sequence[str]) -> KnownKeys:
         """The kept keys with the weights of these columns, for the estimators of `sample_join`."""

@@ -246,7 +246,7 @@ class _Shape:
         wide = [
             replace(
                 k,
-                weights=np.broadcast_to(k.weights, (width, k.keys.size)),
+                weights=np.broadcast_to(k.weights.astype(np.float64), (width, k.keys.size)),
                 unseen=np.broadcast_to(k.unseen, (width, 2)),
                 totals=np.broadcast_to(k.totals, (width,)),
             )
@@ -257,13 +257,9 @@ class _Shape:
             if place[0] < 0:
                 products = terms.terms * self._points(self.synopses[t], terms.keys)
                 terms = replace(terms, terms=products)
-        return self._narrow(terms, largest_product)
-
-    def _narrow(self, terms: JoinTerms, largest_product: float) -> JoinTerms:
-        """One column where the sketches are exact for all that was asked; bounds that hold with what is beyond."""
-        p = min(table.probability for table, _ in self.sampled(None))
         if any(place[0] < 0 for _, place in self._beyond) and np.any(terms.unseen):
-            largest = largest_product / p
+            # What a key may add is bounded by the samples alone, not with what such a sketch says of it.
+            largest = largest_product / min(k.probability for k in known)
             terms = replace(terms, unseen=np.tile([[-largest, largest]], (len(terms.terms), 1)))
         if len(terms.terms) > 1 and bool(np.all(terms.terms == terms.terms[:1])):
             return replace(terms, terms=terms.terms[:1], unseen=terms.unseen[:1])

@@ -172,9 +172,9 @@ class ThresholdSample(Generic[SpecT]):
             "unseen": self.unseen,
         }
 
-    def _restore(self, entries: Ints, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+    def _restore(self, stored: npt.NDArray[np.generic], state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Take over the arrays of :meth:`state`; ValueError unless they are what this spec would keep."""
-        entries, weights = checked_entries(entries, state["weights"], len(self.spec.columns))
+        entries, weights = checked_entries(stored, state["weights"], len(self.spec.columns))
         self._threshold = int(state["last_hash"][0]) + 1
         last = np.uint64(self._threshold - 1)
         if (
