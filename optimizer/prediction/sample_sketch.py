@@ -31,7 +31,7 @@ COUNTER_BYTES = 8
 ROOM = 1.05  # of an exact map whose number of keys is an estimate
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 DENSE_SHARES = (0.0, 0.25)
-MOST_ERROR = 2.0  # an answer that is off by more than twice itself says nothing
+MOST_ERROR = 1.0  # an answer that is off by as much as itself says nothing
 MOST_SKETCHED = 2  # tables of the sampled class for which a sketch is tried in the place of a sample
 ROUNDS = 3
 
