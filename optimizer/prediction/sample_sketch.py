@@ -22,7 +22,7 @@ from ..messages import Residual
 from .figures import Figures
 from .relation import Attribute
 from .samples import NO_DENSE, Beyond, Ints, SamplePlan
-from .variance import Predicted
+from .variance import Predicted, is_dense, sample_variance
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -30,7 +30,8 @@ Bools = npt.NDArray[np.bool_]
 COUNTER_BYTES = 8
 ROOM = 1.05  # of an exact map whose number of keys is an estimate
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
-DENSE_SHARES = (0.0, 0.25)
+DENSE_SHARES = (0.0, 0.25, 0.5)
+MOST_CROWDED = 0.5  # of a sample's entries that one key may take; a heavier one has to be dense
 MOST_ERROR = 1.0  # an answer that is off by as much as itself says nothing
 MOST_SKETCHED = 2  # tables of the sampled class for which a sketch is tried in the place of a sample
 ROUNDS = 3
@@ -161,6 +162,8 @@ class _Model:
             Beyond(v, o, s.buckets, self._heaviest(v, o, s.dense), int(s.nbytes))
             for (v, o), s in zip(self.sources, sketches, strict=True)
         )
+        if not any(s.noise for s in sketches):
+            variance *= self._unexplained(p)
         common = self.dense[0][0]
         for keys, _ in self.dense[1:]:
             common = np.intersect1d(common, keys)
@@ -239,12 +242,45 @@ class _Model:
                 noisy, plain = noisy * square, plain * moments.plain
             extra.append(max(noisy - plain, 0.0))
             within += same
-        sampling = (1.0 - p) / p * self._rest[()]
+        kept = self._kept(p)
+        if not kept:
+            return math.inf, 0.0
+        sampling = (1.0 - kept) / kept * self._rest[()]
         collisions = within
         for subset, certain in self._certain.items():
             if subset:
-                collisions += (certain + self._rest[subset] / p) * math.prod(extra[i] for i in subset)
+                collisions += (certain + self._rest[subset] / kept) * math.prod(extra[i] for i in subset)
         return sampling + MEDIAN_LOSS / self.rows * collisions, p
+
+    def _unexplained(self, p: float) -> float:
+        """Share of the variance that regression on the tables' totals leaves, where all beyond is exact."""
+        parts, members = (
+            self.figures.contributions(self.joined),
+            self.figures.tree.classes[self.joined].vertices,
+        )
+        certain = np.ones((len(members), parts.cells.counts.size), bool)
+        for v, (keys, _) in zip(self.sampled, self.dense, strict=True):
+            certain[members.index(v)] = is_dense(parts, keys) | (p == 1.0)
+        sampled = [v in self.sampled for v in members]
+        return sample_variance(parts, certain, [p if own else 1.0 for own in sampled], sampled)[1]
+
+    def _kept(self, p: float) -> float:
+        """With which probability a key that contributes is kept, where the keys of a hub take many entries each.
+
+        A key with s of the C entries is kept only if the others below its hash leave room: with p (1 - s / C). Which
+        heavy keys are drawn makes the threshold vary as well. 0 where a key that is not dense would never fit.
+        """
+        if p == 1.0:
+            return p
+        kept = p
+        for hub, entries in zip(self.sampled, self.entries, strict=True):
+            if hub in self.hubs:
+                largest, typical, squares = self._lumps[hub]
+                if largest > MOST_CROWDED * p * entries:
+                    return 0.0
+                kept = min(kept, p * (1.0 - min(typical / (p * entries), MOST_CROWDED)))
+                kept /= 1.0 + (1.0 - p) * squares / (p * entries**2)
+        return kept
 
     def _sums(self) -> None:
         """Sums over the cells of the sampled class that the variance is made of, for each set of noisy factors."""
@@ -284,6 +320,20 @@ class _Model:
                     product = product * (gain if i in subset else base)
                 self._certain[subset] = float(product[dense].sum())
                 self._rest[subset] = float(product[~dense].sum())
+                if not subset:
+                    everything = product
+        self._lumps: dict[int, tuple[float, float, float]] = {}
+        for v, (keys, _) in zip(self.sampled, self.dense, strict=True):
+            if v in self.hubs:
+                left = ~(cells.heavy & np.isin(cells.keys, keys))
+                size = cells.weights[members.index(v)] * left
+                typical = float((everything * size).sum()) / max(float(everything.sum()), 1e-300)
+                heavy = figures.attribute(v, joined).heavy
+                largest = np.abs(heavy.weights[~np.isin(heavy.keys, keys)]).max(initial=0)
+                largest = max(
+                    float(largest), heavy.largest_other if math.isfinite(heavy.largest_other) else 0.0
+                )
+                self._lumps[v] = largest, typical, float(cells.counts @ size**2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -85,8 +85,9 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
     Notes
     -----
     All entries of a sampled key are kept, or none: what the table has of a kept key is known exactly, as in a
-    `KeySample`, which this is for a table of one attribute. Deletions are exact, and partial samples merge at the lower
-    threshold; the threshold never rises again.
+    `KeySample`, which this is for a table of one attribute. A key with more entries than the capacity can therefore
+    never be kept, and the estimate lacks it, unless it is dense; see `crowded`. Deletions are exact, and partial
+    samples merge at the lower threshold; the threshold never rises again.
     """
 
     kind = "sample sketch"
@@ -94,6 +95,7 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
     def __init__(self, spec: SampleSketchSpec, dense_keys: Ints = NO_KEYS) -> None:
         super().__init__(spec)
         self.dense_keys: Ints = np.unique(np.asarray(dense_keys, np.int64))
+        self._crowded = False
 
     def __repr__(self) -> str:
         size = f"{self.keys.shape[1]:,} entries, {self.probability:.3g} of all keys"
@@ -104,6 +106,12 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
         """Kept entries, int64, shape (attributes, n), in lexicographic order with the sampled attribute first."""
         self._compact()
         return self._entries[np.argsort(self._order())]
+
+    @property
+    def crowded(self) -> bool:
+        """Whether a key was met that had more entries than the capacity: it should be dense. False says little."""
+        self._compact()
+        return self._crowded
 
     @property
     def nbytes(self) -> int:
@@ -163,11 +171,14 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
 
     def copy(self) -> SampleSketch:
         """An independent sample with the same content."""
-        return super().copy()
+        twin = super().copy()
+        twin._crowded = self.crowded
+        return twin
 
     def state(self) -> State:
         """Arrays from which :meth:`from_state` restores the sample; `keys` with the sampled attribute first."""
-        return super().state() | {"dense_keys": self.dense_keys.copy()}
+        own: State = {"dense_keys": self.dense_keys.copy(), "crowded": np.array([self.crowded], np.uint8)}
+        return super().state() | own
 
     @classmethod
     def from_state(cls, spec: SampleSketchSpec, state: Mapping[str, npt.NDArray[np.generic]]) -> SampleSketch:
@@ -177,6 +188,7 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
             raise ValueError(f"the stored dense keys are not in ascending order, so not a state of {spec}")
         sample = cls(spec, dense)
         sample._restore(np.asarray(state["keys"]), state)
+        sample._crowded = bool(state["crowded"][0])
         return sample
 
     def _order(self) -> list[int]:
@@ -203,3 +215,7 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
                 f"{self.dense_keys.size} and {other.dense_keys.size} of them"
             )
         super()._absorb(other, sign)
+        self._crowded |= other.crowded
+
+    def _drop(self, together: int) -> None:
+        self._crowded |= together > self.spec.capacity

@@ -40,6 +40,7 @@ from .sample_join import LINEARISED, UNBOUNDED, check_hashing, estimate_terms, i
 from .sample_sketch import SampleSketch
 from .two_level import TwoLevel
 
+CROWDED = "a key has more entries than a sample holds, and is left out: it should be counted as a dense key"
 Sampled = SampleSketch | KeySample | TwoLevel
 Sketched = ConvolutionSketch | SparseFirstSketch[Any] | TwoLevel
 Synopsis = SampleSketch | KeySample | TwoLevel | ConvolutionSketch | SparseFirstSketch[Any]
@@ -88,7 +89,7 @@ def sample_sketch_join(
         estimate = estimate_terms(plain, terms, confidence)
     else:
         estimate = _noisy_total(terms, shape, confidence, never_negative=low_bound >= 0.0)
-    return clip(estimate, low_bound, high_bound)
+    return clip(uncertified(estimate, *shape.doubts), low_bound, high_bound)
 
 
 def sample_sketch_average(
@@ -134,7 +135,8 @@ def sample_sketch_average(
     rest = replace(top, terms=residuals, unseen=np.tile([[-math.inf, math.inf]], (rows, 1)))
     around = _noisy_total(rest, shape, confidence, never_negative=False)
     ends = sorted(average + (end - around.value) / count for end in (around.low, around.high))
-    return note_useless(Estimate(average, ends[0], ends[1], confidence, False, "measured", (LINEARISED,)))
+    notes = (LINEARISED, *shape.doubts)
+    return note_useless(Estimate(average, ends[0], ends[1], confidence, False, "measured", notes))
 
 
 def _noisy_total(terms: JoinTerms, shape: _Shape, confidence: float, *, never_negative: bool) -> Estimate:
@@ -219,6 +221,12 @@ class _Shape:
         """Counters of the sketches that are not exact."""
         found = [_counting(self.synopses[v]) for v, _ in self._beyond]
         return [c.counters for c in found if c is not None]
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What makes a sample less than it claims to be."""
+        found = [self.synopses[v] for v in self._inside]
+        return (CROWDED,) if any(isinstance(s, SampleSketch) and s.crowded for s in found) else ()
 
     def sampled(self, columns: Sequence[str] | None) -> list[tuple[Sampled, str]]:
         """The sampled tables, and the weight column of each."""

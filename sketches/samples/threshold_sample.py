@@ -208,6 +208,9 @@ class ThresholdSample(Generic[SpecT]):
         """How many of these entries, which are never dropped, do not count against the capacity."""
         return 0
 
+    def _drop(self, together: int) -> None:
+        """Told of every key at which the threshold is set, with its number of entries."""
+
     def _add(self, entries: Ints, weights: Ints) -> None:
         """Add checked tuples: entries of shape (attributes, batch) and weights of shape (columns, batch)."""
         if entries.shape[1]:
@@ -259,6 +262,7 @@ class ThresholdSample(Generic[SpecT]):
         if self._entries.shape[1] > room:
             hashes = self._hashes(self._entries)
             cut = np.partition(hashes, room)[room]
+            self._drop(int(np.count_nonzero(hashes == cut)))
             self._threshold = int(cut)
             self._keep(hashes < cut)
 

@@ -104,6 +104,18 @@ def test_samples_of_other_dense_keys_or_specs_do_not_add_up():
         sample_of([]).merge(sample_of([], spec=SampleSketchSpec(FAMILY, 11, 2, 1)))
 
 
+def test_a_key_with_more_entries_than_the_capacity_is_noticed_unless_it_is_dense():
+    key = 20 + int(np.argmin(hashes(range(20, 60))))
+    many = [(n, key) for n in range(20)] + [(0, k) for k in range(20, 60)]
+    crowded, dense = sample_of(many), sample_of(many, dense=np.array([key], np.int64))
+    assert crowded.crowded
+    assert SampleSketch.from_state(SPEC, crowded.state()).crowded
+    assert not dense.crowded
+    dense_of_merged = sample_of([])
+    dense_of_merged.merge(crowded)
+    assert dense_of_merged.crowded
+
+
 @pytest.mark.parametrize(
     ("sizes", "what"),
     [
