@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...sketches.ranking import by_weight, least_of
+from ...sketches.samples.sample_regression import LEAST_JOINED
 from ...sketches.samples.two_level_plan import ENTRY_BYTES, LEAST_BUCKETS, MEDIAN_LOSS, TOTAL_BYTES
 from ..messages import Residual
 from .figures import Figures
@@ -253,7 +254,10 @@ class _Model:
         return sampling + MEDIAN_LOSS / self.rows * collisions, p
 
     def _unexplained(self, p: float) -> float:
-        """Share of the variance that regression on the tables' totals leaves, where all beyond is exact."""
+        """Share of the variance that regression on the tables' totals leaves, where all beyond is exact.
+
+        None of it is taken off where few keys make up the variance: whether they are sampled decides about the fit.
+        """
         parts, members = (
             self.figures.contributions(self.joined),
             self.figures.tree.classes[self.joined].vertices,
@@ -261,6 +265,11 @@ class _Model:
         certain = np.ones((len(members), parts.cells.counts.size), bool)
         for v, (keys, _) in zip(self.sampled, self.dense, strict=True):
             certain[members.index(v)] = is_dense(parts, keys) | (p == 1.0)
+        left = parts.squares[~certain.all(axis=0)]
+        counts = parts.cells.counts[~certain.all(axis=0)]
+        decisive = float(counts @ left) ** 2 / max(float(counts @ left**2), 1e-300)
+        if p * decisive < LEAST_JOINED * len(members):
+            return 1.0
         sampled = [v in self.sampled for v in members]
         return sample_variance(parts, certain, [p if own else 1.0 for own in sampled], sampled)[1]
 

@@ -70,7 +70,7 @@ def test_the_predicted_error_is_realised_within_the_bytes(skewed, size):
             values.append(sample_sketch_join(synopses, EDGES).value)
         realised = float(np.sqrt(np.mean((np.array(values) - truth) ** 2)))
         assert 0.4 < np.sqrt(plan.predicted.variance) / max(realised, 1e-9) < 2.5
-        assert plan.predicted.answer == pytest.approx(truth, rel=0.1)
+        assert plan.predicted.answer == pytest.approx(truth, rel=0.2)
 
 
 def test_more_bytes_are_never_worse_and_enough_are_exact():
