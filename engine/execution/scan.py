@@ -13,9 +13,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ...optimizer.distinct_count import LEVEL, LEVELS, PAIRS
+from ...optimizer.domain_partition import DomainPartition
 from ...optimizer.plan import Attribute, Message, Plan, Scan, Synopsis
 from ...optimizer.route import family_parameters
-from ...optimizer.workload.partition import DomainPartition
 from ...sketches.distinct.level import LevelSpec
 from ...sketches.distinct.pair_sample import PairSampleSpec
 from ...sketches.hashing.xi import derive_seed, make_family
