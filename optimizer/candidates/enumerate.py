@@ -31,6 +31,7 @@ from .folding import edges, message_keys, messages_bytes, messages_cost, planned
 COUNTER_BYTES = 8
 LEAST_BUCKETS = 64
 LEAST_BYTES = 1024
+MOST_ERROR = 1.0  # relative; an answer that is off by as much as itself says nothing
 
 
 def choose_method(tree: JoinTree, statistics: Sequence[RelationStatistics], objective: Objective) -> Choice:
@@ -88,7 +89,19 @@ def enumerate_candidates(figures: Figures, objective: Objective) -> list[Candida
         refused = f"would put out {output:.2g} joined tuples" if output > MOST_OUTPUT else ""
         found.append(Candidate("exact_run", whole(tree), 0.0, EXACT, cost, refused=refused))
     found += unfolded(figures, residuals[-1], objective, allowed)
-    return [checked(c, objective) for c in found]
+    return _without_useless([checked(c, objective) for c in found])
+
+
+def _without_useless(candidates: list[Candidate]) -> list[Candidate]:
+    """Sample x sketch refused where it is predicted to be off by more than the answer, unless others would be taken."""
+    if any(not c.refused and c.method != "sample_sketch" for c in candidates):
+        return candidates
+    return [
+        c
+        if c.refused or c.error <= MOST_ERROR
+        else replace(c, refused=f"{bytes_text(c.nbytes)}: predicted to be off by {c.error:.0%}")
+        for c in candidates
+    ]
 
 
 def _for_residual(figures: Figures, residual: Residual, objective: Objective) -> list[Candidate]:

@@ -119,3 +119,12 @@ def test_the_planner_takes_it_for_tables_by_themselves_on_several_classes_only()
     one = JoinTree(2, (JoinClass("k", (0, 1)),))
     with pytest.raises(NoMethod, match="USING sample_sketch"):
         choose_method(one, [counted(1e6, 1e5)] * 2, Objective(size_bytes=100_000, method="sample_sketch"))
+
+
+def test_what_is_predicted_to_be_off_by_more_than_the_answer_is_refused_where_nothing_else_answers():
+    skewed = [statistics_of(columns) for columns in tables(True)]
+    asked = Objective(size_bytes=20_000, ordered=False, methods=("sample_sketch",))
+    with pytest.raises(NoMethod, match=r"sample sketch.*: .* KB: predicted to be off by \d+%"):
+        choose_method(chain(3), skewed, asked)
+    both = Objective(size_bytes=20_000, ordered=False)
+    assert choose_method(chain(3), skewed, both).taken.method == "sample_sketch"
