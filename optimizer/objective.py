@@ -14,6 +14,7 @@ METHODS = (
     "key_sample",
     "two_level",
     "sampled_messages",
+    "sample_sketch",
     "distinct",
     "join_distinct",
     "exact_run",
