@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ..messages import JoinTree, Residual, fold_orders, whole
-from ..objective import ENTRY_BYTES, SKETCHES
-from ..objective import METHODS as METHODS
+from ..methods import is_linear
+from ..objective import ENTRY_BYTES
 from ..objective import Objective as Objective
 from ..prediction.cost import Cost, exact_join, sample, sampled_messages, scans, sketches
 from ..prediction.figures import Figures
@@ -209,7 +209,7 @@ def _way(
     objective: Objective,
 ) -> _Way:
     # Sketches have counters for every weight, samples keys with all their weights.
-    wider = objective.columns if kind in (*SKETCHES, "sample_sketch") else objective.entry_bytes / ENTRY_BYTES
+    wider = objective.columns if is_linear(kind) else objective.entry_bytes / ENTRY_BYTES
 
     def built(size: float) -> Candidate:
         candidate = build(size / wider)
