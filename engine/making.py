@@ -14,9 +14,10 @@ from ..optimizer.plan import Plan, Scan, Synopsis, Weight
 from ..parser.join_graph import Column, JoinGraph, Query
 from ..parser.types import common_type
 from .catalog.file import StoredSketch
-from .catalog.form import Head, Measure
+from .catalog.form import Head, Measure, Part, together
+from .catalog.kinds.kind import kept_in
 from .keys import expression_type
-from .partial import Built
+from .partial import Built, Tally
 from .tables import Frames, Tables
 
 if TYPE_CHECKING:
@@ -155,14 +156,25 @@ def build_synopses(
 
 
 def stored(head: Head, built: Sequence[Built]) -> StoredSketch:
-    """A head with its finished sketches, measured."""
-    measures = tuple(
-        Measure(w, b.linear.spec.dtype, b.scale, b.tally, b.linear.exact is not None, b.sketch.nbytes)
-        for w, b in zip(head.weights, built, strict=True)
+    """A head with its finished sketches, measured: one for each measure, group by group."""
+    kind, each = head.kind, len(head.measures)
+    parts = []
+    for start in range(0, len(built), each):
+        own = built[start : start + each]
+        sizes = [kept_in(kind.arrays(b.sketch)) for b in own[: head.synopses]]
+        sizes += [0] * (each - head.synopses)
+        parts.append(tuple(Part(b.tally, kind.exact(b.sketch), n) for b, n in zip(own, sizes, strict=True)))
+    kinds = [kind.dtype(b.sketch) for b in built[:each]] or [m.dtype for m in head.measures]
+    scales = [b.scale for b in built[:each]] or [m.scale for m in head.measures]
+    measures = tuple(Measure(w, kinds[n], scales[n], Tally(), True, 0) for n, w in enumerate(head.weights))
+    whole = replace(
+        head,
+        measures=together(tuple(parts), measures),
+        families=kind.families(built[0].sketch) or head.families if built else head.families,
+        limit_bytes=kind.limit_bytes(built[0].sketch) if built else head.limit_bytes,
+        program=_program(),
+        groups=None if head.groups is None else replace(head.groups, parts=tuple(parts)),
     )
-    families = built[0].linear.spec.families
-    limit = built[0].linear.limit_bytes
-    whole = replace(head, measures=measures, families=families, limit_bytes=limit, program=_program())
     return StoredSketch(whole, tuple(built))
 
 

@@ -26,6 +26,7 @@ from .partial import FAMILY, Built
 
 INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint"))
 MOST_ATTRIBUTES = 6
+JOINED = ("hash", "convolution", "total")
 _MOST_STEPS = 20_000  # of the search; a query of that many equal choices is not worth more
 
 
@@ -191,6 +192,8 @@ def _candidates(
         or not weights <= set(head.weights)
         or not asked.allows(head)
         or head.cell
+        or head.method not in JOINED
+        or head.groups is not None
     ):
         return
     for order in permutations(range(len(edges))):
