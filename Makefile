@@ -5,7 +5,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := pyproject.toml py.typed README.md $(wildcard *.py */*.py engine/*/*.py grammar/*.lark)
+SOURCES := pyproject.toml py.typed README.md $(wildcard *.py */*.py */*/*.py grammar/*.lark)
 DEMO_EXTRAS := demo$(if $(JRE),$(comma)jre)
 comma := ,
 

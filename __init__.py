@@ -16,14 +16,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .engine.answer import Answer, Message, relative_error
-    from .engine.demo import demo_tables
-    from .engine.doctor import checks as doctor_checks
-    from .engine.exact import collected
-    from .engine.jobs import Progress as JobProgress
+    from .engine.queries.exact import collected
+    from .engine.results.answer import Answer, Message, relative_error
+    from .engine.results.display import format_cell, plain_text
     from .engine.session import Session, is_approximate
     from .engine.settings import Settings
-    from .engine.shown import format_cell, plain_text
+    from .engine.sources.demo import demo_tables
+    from .engine.spark.doctor import checks as doctor_checks
+    from .engine.spark.jobs import Progress as JobProgress
     from .errors import (
         AccuracyNotReached,
         BudgetExceeded,
@@ -38,22 +38,22 @@ if TYPE_CHECKING:
         UnsupportedQuery,
     )
     from .parser.statement import split_statements
-    from .sketches.interval import Estimate
+    from .sketches.intervals.interval import Estimate
 
 __version__ = "0.1.0"
 
 # Public name -> module that defines it (and its name there, if another).
 _HOME = {
     "AccuracyNotReached": "errors",
-    "Answer": "engine.answer",
+    "Answer": "engine.results.answer",
     "BudgetExceeded": "errors",
     "CorruptSketch": "errors",
     "DataError": "errors",
     "EnvironmentFault": "errors",
-    "Estimate": "sketches.interval",
+    "Estimate": "sketches.intervals.interval",
     "IncompatibleSketches": "errors",
-    "JobProgress": "engine.jobs:Progress",
-    "Message": "engine.answer",
+    "JobProgress": "engine.spark.jobs:Progress",
+    "Message": "engine.results.answer",
     "ParseError": "errors",
     "Session": "engine.session",
     "Settings": "engine.settings",
@@ -61,13 +61,13 @@ _HOME = {
     "StreamError": "errors",
     "UnknownName": "errors",
     "UnsupportedQuery": "errors",
-    "collected": "engine.exact",
-    "demo_tables": "engine.demo",
-    "doctor_checks": "engine.doctor:checks",
-    "format_cell": "engine.shown",
+    "collected": "engine.queries.exact",
+    "demo_tables": "engine.sources.demo",
+    "doctor_checks": "engine.spark.doctor:checks",
+    "format_cell": "engine.results.display",
     "is_approximate": "engine.session",
-    "plain_text": "engine.shown",
-    "relative_error": "engine.answer",
+    "plain_text": "engine.results.display",
+    "relative_error": "engine.results.answer",
     "split_statements": "parser.statement",
 }
 

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from skimql.optimizer.candidates import Candidate, NoMethod, Objective, choose_method
-from skimql.optimizer.relation import RelationStatistics
-from skimql.sketches.interval import Estimate
+from skimql.optimizer.candidates.enumerate import Candidate, NoMethod, Objective, choose_method
+from skimql.optimizer.prediction.relation import RelationStatistics
+from skimql.sketches.intervals.interval import Estimate
 
 from .executor import run
 from .join_queries import JoinQuery, read_queries

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from skimql.sketches.fm import FMSketch, FMSpec
-from skimql.sketches.interval import Estimate
-from skimql.sketches.level import LevelSketch, LevelSpec
-from skimql.sketches.set_expression import Difference, Intersection, Stream, estimate
-from skimql.sketches.two_level_hash import TwoLevelHashSketch, TwoLevelHashSpec
-from skimql.sketches.xi import make_family
+from skimql.sketches.distinct.level import LevelSketch, LevelSpec
+from skimql.sketches.distinct.set_expression import Difference, Intersection, Stream, estimate
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.intervals.interval import Estimate
+from skimql.sketches.reference.fm import FMSketch, FMSpec
+from skimql.sketches.reference.two_level_hash import TwoLevelHashSketch, TwoLevelHashSpec
 
 from .registry import Case, Options, study
 from .trials import Record, record

@@ -10,18 +10,18 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from skimql.optimizer.candidates import Candidate
+from skimql.optimizer.candidates.enumerate import Candidate
 from skimql.optimizer.messages import Fold, JoinTree, Residual
-from skimql.optimizer.predict_samples import SamplePlan
-from skimql.sketches.convolution import ConvolutionSketch, ConvolutionSpec, join_rows
-from skimql.sketches.hash_sketch import hash_spec, join_size_rows
-from skimql.sketches.interval import Estimate, exact, median_interval
-from skimql.sketches.key_sample import KeySampleSpec
-from skimql.sketches.sample_join import estimate_join, estimate_messages
-from skimql.sketches.skim import skim
-from skimql.sketches.skim_join import skimmed_join
-from skimql.sketches.two_level import TwoLevel, TwoLevelSpec
-from skimql.sketches.xi import Family, make_family
+from skimql.optimizer.prediction.samples import SamplePlan
+from skimql.sketches.hashing.xi import Family, make_family
+from skimql.sketches.intervals.interval import Estimate, exact, median_interval
+from skimql.sketches.joins.convolution import ConvolutionSketch, ConvolutionSpec, join_rows
+from skimql.sketches.joins.hash_sketch import hash_spec, join_size_rows
+from skimql.sketches.joins.skim import skim
+from skimql.sketches.joins.skim_join import skimmed_join
+from skimql.sketches.samples.key_sample import KeySampleSpec
+from skimql.sketches.samples.sample_join import estimate_join, estimate_messages
+from skimql.sketches.samples.two_level import TwoLevel, TwoLevelSpec
 
 from .join_queries import JoinQuery, Tuples, weights_at
 

@@ -10,12 +10,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from skimql.sketches.interval import Estimate
-from skimql.sketches.join_distinct import join_distinct as distinct_pairs
-from skimql.sketches.join_distinct import join_distinct_with_key
-from skimql.sketches.level import LevelSketch, LevelSpec
-from skimql.sketches.pair_sample import PairSample, PairSampleSpec
-from skimql.sketches.xi import make_family
+from skimql.sketches.distinct.join_distinct import join_distinct as distinct_pairs
+from skimql.sketches.distinct.join_distinct import join_distinct_with_key
+from skimql.sketches.distinct.level import LevelSketch, LevelSpec
+from skimql.sketches.distinct.pair_sample import PairSample, PairSampleSpec
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.intervals.interval import Estimate
 
 from .graphs import Graph, random_graph
 from .registry import Options, study

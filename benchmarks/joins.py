@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skimql.sketches import moments
-from skimql.sketches.agms import AgmsSpec
-from skimql.sketches.convolution import ConvolutionSpec
-from skimql.sketches.estimate import join_estimate, ratio_estimate
-from skimql.sketches.interval import Estimate, median_interval
-from skimql.sketches.join_tree import Edges
-from skimql.sketches.linear import LinearSketch
-from skimql.sketches.xi import make_family
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.intervals.interval import Estimate, median_interval
+from skimql.sketches.joins import moments
+from skimql.sketches.joins.agms import AgmsSpec
+from skimql.sketches.joins.convolution import ConvolutionSpec
+from skimql.sketches.joins.estimate import join_estimate, ratio_estimate
+from skimql.sketches.joins.join_tree import Edges
+from skimql.sketches.joins.linear import LinearSketch
 
 from .registry import Case, Options, study
 from .trials import Record, zipf

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from skimql.sketches.agms import AgmsSpec
-from skimql.sketches.convolution import ConvolutionSpec
-from skimql.sketches.level import LevelSketch, LevelSpec
-from skimql.sketches.linear import update_many
-from skimql.sketches.pair_sample import PairSample, PairSampleSpec
-from skimql.sketches.sparse import SparseFirstSketch
-from skimql.sketches.xi import make_family
+from skimql.sketches.distinct.level import LevelSketch, LevelSpec
+from skimql.sketches.distinct.pair_sample import PairSample, PairSampleSpec
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.joins.agms import AgmsSpec
+from skimql.sketches.joins.convolution import ConvolutionSpec
+from skimql.sketches.joins.linear import update_many
+from skimql.sketches.joins.sparse import SparseFirstSketch
 
 TUPLES = 1 << 19
 ROUNDS = 7

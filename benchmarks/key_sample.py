@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import numpy.typing as npt
 
-from skimql.sketches.interval import Estimate
-from skimql.sketches.key_sample import KeySample, KeySampleSpec
-from skimql.sketches.sample_join import estimate_average, estimate_distinct, estimate_join
-from skimql.sketches.xi import make_family
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.intervals.interval import Estimate
+from skimql.sketches.samples.key_sample import KeySample, KeySampleSpec
+from skimql.sketches.samples.sample_join import estimate_average, estimate_distinct, estimate_join
 
 from .registry import Case, Options, study
 from .trials import zipf

@@ -24,10 +24,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
 from skimql import Session
-from skimql.engine.dense import with_exact_candidates
-from skimql.engine.keys import with_key_types
-from skimql.engine.pilot import Rates, run_pilot
+from skimql.engine.sources.keys import with_key_types
 from skimql.engine.statistics import gather, relations_of
+from skimql.engine.statistics.pilot import Rates, run_pilot
 from skimql.parser.statement import parse_statement
 
 ROUNDS = 3
@@ -99,15 +98,11 @@ def _costs(session: Session, tuples: int) -> list[dict[str, Any]]:
     one = relations_of(_query(session, "k").graph)[:1]
     two = [*one, *relations_of(_query(session, "g").graph)[:1]]
     rates = Rates.for_tuples(tuples)
-    known = gather(spark, session.tables, _query(session, "k"))
     jobs: dict[str, Callable[[], object]] = {
         "scan max(k)": lambda: frame.agg(F.max("k")).collect(),
         "scan max(k), max(g)": lambda: frame.agg(F.max("k"), F.max("g")).collect(),
         "pilot of k": lambda: run_pilot(spark, frame, one, rates),
         "pilot of k and g": lambda: run_pilot(spark, frame, two, rates),
-        "dense keys of k, exactly": lambda: with_exact_candidates(
-            spark, session.tables, _query(session, "k"), known
-        ),
         "approx_count_distinct(k)": lambda: frame.agg(F.approx_count_distinct("k")).collect(),
         "percentile_approx(k), 100 buckets": lambda: frame.agg(
             F.percentile_approx("k", [n / 100 for n in range(101)], 10_000)

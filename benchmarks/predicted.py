@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from skimql.optimizer.candidates import Candidate, Objective, enumerate_candidates
-from skimql.optimizer.figures import Figures
-from skimql.optimizer.relation import RelationStatistics, complete
+from skimql.optimizer.candidates.enumerate import Candidate, Objective, enumerate_candidates
+from skimql.optimizer.prediction.figures import Figures
+from skimql.optimizer.prediction.relation import RelationStatistics, complete
 
 from .executor import run
 from .join_queries import JoinQuery

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from skimql.optimizer.relation import AttributeStatistics, RelationStatistics
-from skimql.sketches.key_sample import KeySample, KeySampleSpec
-from skimql.sketches.known_keys import KnownKeys
-from skimql.sketches.two_level_plan import Candidates, heaviest
-from skimql.sketches.xi import make_family
+from skimql.optimizer.prediction.relation import AttributeStatistics, RelationStatistics
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.samples.key_sample import KeySample, KeySampleSpec
+from skimql.sketches.samples.known_keys import KnownKeys
+from skimql.sketches.samples.two_level_plan import Candidates, heaviest
 
 from .join_queries import JoinQuery, Tuples, weights_at
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from skimql.sketches.interval import Estimate
+from skimql.sketches.intervals.interval import Estimate
 
 from .trials import Record, record
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from skimql.engine.spark import start_spark
+from skimql.engine.spark.session import start_spark
 
 from .cpu import Spent, measured
 from .data.keys import KEYS

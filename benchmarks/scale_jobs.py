@@ -11,8 +11,8 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from skimql import Session
-from skimql.engine.maintain import build
-from skimql.engine.sampled import run_sample
+from skimql.engine.execution.build import build
+from skimql.engine.execution.sample_join import run_sample
 from skimql.optimizer.choose import ClassSample, choose
 from skimql.optimizer.plan import Attribute, Plan, Scan, Weight
 from skimql.optimizer.route import routed

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from skimql.sketches.convolution import ConvolutionSketch
-from skimql.sketches.hash_sketch import hash_spec, join_size_rows
-from skimql.sketches.interval import Estimate, median_interval
-from skimql.sketches.skim import skim
-from skimql.sketches.skim_join import skimmed_average, skimmed_join
-from skimql.sketches.xi import make_family
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.intervals.interval import Estimate, median_interval
+from skimql.sketches.joins.convolution import ConvolutionSketch
+from skimql.sketches.joins.hash_sketch import hash_spec, join_size_rows
+from skimql.sketches.joins.skim import skim
+from skimql.sketches.joins.skim_join import skimmed_average, skimmed_join
 
 from .registry import Case, Options, study
 from .trials import Record, record, worse_ratio, zipf

@@ -25,7 +25,7 @@ from typing import Any
 import psutil
 
 from skimql import Answer, Session
-from skimql.engine.spark import start_spark
+from skimql.engine.spark.session import start_spark
 
 from .report import RESULTS
 from .tpch_plot import plot

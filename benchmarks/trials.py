@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skimql.sketches.interval import Estimate
+from skimql.sketches.intervals.interval import Estimate
 
 Record = dict[str, Any]
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skimql.sketches.hash_sketch import hash_spec
-from skimql.sketches.interval import Estimate
-from skimql.sketches.key_sample import KeySample, KeySampleSpec
-from skimql.sketches.sample_join import estimate_join
-from skimql.sketches.two_level import TwoLevel, TwoLevelSpec, sketch_join
-from skimql.sketches.two_level_plan import (
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.intervals.interval import Estimate
+from skimql.sketches.joins.hash_sketch import hash_spec
+from skimql.sketches.samples.key_sample import KeySample, KeySampleSpec
+from skimql.sketches.samples.sample_join import estimate_join
+from skimql.sketches.samples.two_level import TwoLevel, TwoLevelSpec, sketch_join
+from skimql.sketches.samples.two_level_plan import (
     ENTRY_BYTES,
     TwoLevelPlan,
     candidate_keys,
@@ -22,7 +23,6 @@ from skimql.sketches.two_level_plan import (
     plan_two_level,
     rest_moments,
 )
-from skimql.sketches.xi import make_family
 
 from .registry import Case, Options, study
 from .skimmed import DOMAIN, TUPLES, compared

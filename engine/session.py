@@ -25,23 +25,24 @@ from ..parser.statement import (
     split_statements,
 )
 from ..parser.syntax import AppendSketch, CreateSketch, CreateSketches, ExplainSketches, Statement
-from .answer import Answer, Message
 from .catalog.catalog import Catalog
-from .features import DISTINCT, GROUPING, RUNS
-from .jobs import ProgressListener
-from .kept import KeptSketches
-from .keys import with_key_types
-from .meaning import DOUBLE_QUOTED, refuse_not_followed
-from .memory import Memory
-from .select_run import SelectRun
+from .context import Context
+from .materialized.environment import Memory
+from .materialized.lookup import KeptSketches
+from .queries.features import DISTINCT, GROUPING, RUNS
+from .queries.run import SelectRun
+from .results.answer import Answer, Message
 from .settings import Settings
-from .tables import Tables
+from .sources.keys import with_key_types
+from .sources.settings_followed import DOUBLE_QUOTED, refuse_not_followed
+from .sources.tables import Tables
+from .spark.jobs import ProgressListener
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from .guard import On
-    from .statistics import KeptStatistics
+    from .queries.guard import On
+    from .statistics.gather import KeptStatistics
 
 
 class Session:
@@ -119,7 +120,7 @@ class Session:
         if self._closed:
             raise EnvironmentFault("this session is closed", "SKIMQL_SPARK_STOPPED", hint="skimql.Session()")
         if self._spark is None:
-            from .spark import running_spark, start_spark
+            from .spark.session import running_spark, start_spark
 
             self._started = running_spark() is None
             self._spark = start_spark()
@@ -131,7 +132,7 @@ class Session:
         """Whether there is a Spark session that nobody has stopped in this process; no call to the JVM."""
         if self._spark is None:
             return False
-        from .spark import is_gone
+        from .spark.session import is_gone
 
         return not is_gone(self._spark)
 
@@ -143,7 +144,7 @@ class Session:
         except SkimqlError:
             raise
         except Exception as fault:
-            from .spark import is_stopped
+            from .spark.session import is_stopped
 
             if self._spark is not None and is_stopped(self._spark):
                 raise _stopped() from fault
@@ -175,10 +176,23 @@ class Session:
     def statistics(self) -> KeptStatistics:
         """What the session knows of the virtual relations of its queries."""
         if self._statistics is None:
-            from .statistics import KeptStatistics
+            from .statistics.gather import KeptStatistics
 
             self._statistics = KeptStatistics()
         return self._statistics
+
+    @property
+    def context(self) -> Context:
+        """What the session's statements run with, its settings as they are now."""
+        return Context(
+            self.tables,
+            self.catalog,
+            self.settings,
+            self.listener,
+            lambda: self.spark,
+            self._running,
+            lambda: self.statistics,
+        )
 
     def table(self, name: str, source: str | Path | DataFrame | Sequence[str | Path], **options: Any) -> None:
         """Register a file, folder, list of files, DataFrame or Spark table under `name`.
@@ -228,7 +242,7 @@ class Session:
             With line, caret, reason and way out; see `errors`.
         """
         if values:
-            from .given import given
+            from .queries.given import given
 
             with given(self, text, values) as whole:
                 return self.sql(whole)
@@ -271,9 +285,9 @@ class Session:
             case CreateSketches():
                 return self._create_sketches(statement)
             case ExplainSketches():
-                from .workloads import Workloads
+                from .materialized.workloads import Workloads
 
-                return Workloads(self).explain(statement)
+                return Workloads(self.context).explain(statement)
             case Explain():
                 return Answer(("plan",), ((self._explained(statement),),), exact=True, is_text=True)
             case ExactSelect():
@@ -285,9 +299,9 @@ class Session:
                 return Message.of(f"{statement.name} = {statement.value}")
             case PassThrough():
                 return self._pass_through(statement.sql)
-        from .stored import Keeper
+        from .materialized.statements import Keeper
 
-        return Keeper(self).run(statement)
+        return Keeper(self.context).run(statement)
 
     def script(self, text: str) -> Iterator[tuple[str, Answer | Any]]:
         """Run the statements of a script one after the other, as they are asked for: (statement, result)."""
@@ -320,13 +334,13 @@ class Session:
         with self._awake(), self.tables.statement(text):
             answer = SelectRun(self, statement, self._resolved(statement)).answer()
             exact = self.exact(statement.sql, exact_sql or statement.select_sql)
-        from .compare import beside
+        from .results.compare import beside
 
         return beside(answer, exact)
 
     def guard(self, left: DataFrame, right: DataFrame, on: On, most: float | None = None) -> Answer:
         """How many rows an inner join of two DataFrames would have; an error above `most`. See `guard.guard`."""
-        from .guard import guard
+        from .queries.guard import guard
 
         with self._awake():
             return guard(self, left, right, on, most)
@@ -340,22 +354,22 @@ class Session:
             return SelectRun(self, statement, self._resolved(statement)).sketch_plan()
 
     def _create_sketches(self, statement: CreateSketches) -> Answer:
-        from .standing import selects_of
-        from .workloads import Workloads
+        from .materialized.standing import selects_of
+        from .materialized.workloads import Workloads
 
         queries = [
             self.typed(self._resolved(select, RUNS - GROUPING - DISTINCT)) for select in selects_of(statement)
         ]
-        return Workloads(self).create(statement, queries)
+        return Workloads(self.context).create(statement, queries)
 
     def typed(self, query: Query) -> Query:
         """The query with the types of all keys, and of the values that it counts, known."""
         keyed = query
         if any(None in edge.key_types for edge in query.graph.edges):
-            keyed = with_key_types(query, self.tables, self._ansi(), KeptSketches(self).key_types())
+            keyed = with_key_types(query, self.tables, self._ansi(), KeptSketches(self.context).key_types())
         if not query.counts_distinct:
             return keyed
-        from .distinct import with_counted_types
+        from .results.distinct import with_counted_types
 
         return with_counted_types(keyed, self.tables)
 
@@ -387,7 +401,7 @@ class Session:
 
     def exact(self, sql: str, select_sql: str) -> Answer:
         """The result of `select_sql` as Spark runs it; `sql` is the statement, for errors."""
-        from .exact import run_exact
+        from .queries.exact import run_exact
 
         return run_exact(self.spark, sql, lambda: self._spark_sql(sql, select_sql), self.listener)
 
@@ -396,8 +410,8 @@ class Session:
 
     def _spark_sql(self, sql: str, text: str) -> DataFrame:
         """What Spark makes of `text`, a part of the statement `sql`; raises ParseError where it refuses it."""
-        from .passed import run_by_spark
-        from .spark import SPARK_FAULTS, first_line
+        from .queries.pass_through import run_by_spark
+        from .spark.session import SPARK_FAULTS, first_line
 
         try:
             return run_by_spark(self.tables, self.spark, text)
@@ -420,7 +434,7 @@ def _as_ours(fault: Exception, sql: str) -> SkimqlError | None:
     """An error of Spark's that nothing has explained, or the end of its JVM, as one of ours; None of others."""
     if isinstance(fault, SkimqlError) or "pyspark" not in sys.modules:
         return None
-    from .spark import explained
+    from .spark.session import explained
 
     return explained(fault, sql)
 

@@ -31,7 +31,7 @@ from .plan import (
 )
 
 if TYPE_CHECKING:
-    from .candidate import Choice
+    from .candidates.candidate import Choice
 
 PLANNED = ("exact", "hash", "convolution", "key_sample", "two_level", "sampled_messages")
 

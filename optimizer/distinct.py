@@ -18,7 +18,7 @@ from itertools import combinations
 
 from ..errors import UnsupportedQuery
 from ..parser.join_graph import Aggregate, Query, SetLeaf, SetOperation, Term
-from ..sketches.level import LevelSpec
+from ..sketches.distinct.level import LevelSpec
 from .counted import Counted, attribute_of, counted_columns, key_classes
 from .distinct_count import (
     LEVEL,

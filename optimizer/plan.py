@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ..parser.join_graph import Query
-from ..sketches.level import LevelSpec
-from ..sketches.pair_sample import PairSampleSpec
-from ..sketches.xi import Family, make_family
+from ..sketches.distinct.level import LevelSpec
+from ..sketches.distinct.pair_sample import PairSampleSpec
+from ..sketches.hashing.xi import Family, make_family
 from .distinct_count import DISTINCT_METHODS, LEVEL, LEVELS, PAIRS, DistinctCount
-from .partition import DomainPartition
+from .workload.partition import DomainPartition
 
 BYTES_PER_COUNTER = 8
 

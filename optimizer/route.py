@@ -15,10 +15,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..errors import UnsupportedQuery
-from ..sketches.count_min import MOST_ROWS
-from ..sketches.folding import fine_bits_for, packed_sums
-from ..sketches.spark_families import FIELD_BITS, FIELDS
-from ..sketches.xi import WORD_BITS
+from ..sketches.hashing.spark_families import FIELD_BITS, FIELDS
+from ..sketches.hashing.xi import WORD_BITS
+from ..sketches.joins.count_min import MOST_ROWS
+from ..sketches.joins.folding import fine_bits_for, packed_sums
 from .distinct_count import DISTINCT_METHODS
 from .plan import Plan, Synopsis
 

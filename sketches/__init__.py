@@ -35,42 +35,46 @@ an easy start                start, fingerprints, stored_form
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .agms import AgmsSketch as AgmsSketch
-    from .agms import AgmsSpec as AgmsSpec
-    from .convolution import ConvolutionSketch as ConvolutionSketch
-    from .convolution import ConvolutionSpec as ConvolutionSpec
-    from .estimate import JoinTerm as JoinTerm
-    from .estimate import join_estimate as join_estimate
-    from .estimate import ratio_estimate as ratio_estimate
-    from .estimate import sum_estimate as sum_estimate
-    from .estimate import sum_ratio_estimate as sum_ratio_estimate
-    from .fingerprints import fingerprint as fingerprint
-    from .fm import FMSketch as FMSketch
-    from .fm import FMSpec as FMSpec
-    from .hash_sketch import HashSketch as HashSketch
-    from .hash_sketch import frequency_rows as frequency_rows
-    from .hash_sketch import hash_spec as hash_spec
-    from .hash_sketch import join_size_rows as join_size_rows
-    from .interval import Estimate as Estimate
-    from .interval import median_interval as median_interval
-    from .interval import ratio_interval as ratio_interval
-    from .join_distinct import join_distinct_with_key as join_distinct_with_key
-    from .join_tree import Edge as Edge
-    from .key_sample import KeySample as KeySample
-    from .key_sample import KeySampleSpec as KeySampleSpec
-    from .level import LevelSketch as LevelSketch
-    from .level import LevelSpec as LevelSpec
-    from .pair_sample import PairSample as PairSample
-    from .pair_sample import PairSampleSpec as PairSampleSpec
-    from .sample_join import estimate_average as estimate_average
-    from .sample_join import estimate_distinct as estimate_distinct
-    from .sample_join import estimate_join as estimate_join
-    from .skim import Skimmed as Skimmed
-    from .skim_join import skimmed_average as skimmed_average
-    from .skim_join import skimmed_join as skimmed_join
-    from .sparse import SparseFirstSketch as SparseFirstSketch
-    from .sparse_level import SparseLevelSketch as SparseLevelSketch
-    from .sparse_pairs import SparsePairSample as SparsePairSample
+    from .distinct.join_distinct import join_distinct_with_key as join_distinct_with_key
+    from .distinct.level import LevelSketch as LevelSketch
+    from .distinct.level import LevelSpec as LevelSpec
+    from .distinct.pair_sample import PairSample as PairSample
+    from .distinct.pair_sample import PairSampleSpec as PairSampleSpec
+    from .distinct.sparse_level import SparseLevelSketch as SparseLevelSketch
+    from .distinct.sparse_pairs import SparsePairSample as SparsePairSample
+    from .hashing.fingerprints import fingerprint as fingerprint
+    from .hashing.xi import Family as Family
+    from .hashing.xi import make_family as make_family
+    from .intervals.interval import Estimate as Estimate
+    from .intervals.interval import median_interval as median_interval
+    from .intervals.interval import ratio_interval as ratio_interval
+    from .joins.agms import AgmsSketch as AgmsSketch
+    from .joins.agms import AgmsSpec as AgmsSpec
+    from .joins.convolution import ConvolutionSketch as ConvolutionSketch
+    from .joins.convolution import ConvolutionSpec as ConvolutionSpec
+    from .joins.estimate import JoinTerm as JoinTerm
+    from .joins.estimate import join_estimate as join_estimate
+    from .joins.estimate import ratio_estimate as ratio_estimate
+    from .joins.estimate import sum_estimate as sum_estimate
+    from .joins.estimate import sum_ratio_estimate as sum_ratio_estimate
+    from .joins.hash_sketch import HashSketch as HashSketch
+    from .joins.hash_sketch import frequency_rows as frequency_rows
+    from .joins.hash_sketch import hash_spec as hash_spec
+    from .joins.hash_sketch import join_size_rows as join_size_rows
+    from .joins.join_tree import Edge as Edge
+    from .joins.skim import Skimmed as Skimmed
+    from .joins.skim_join import skimmed_average as skimmed_average
+    from .joins.skim_join import skimmed_join as skimmed_join
+    from .joins.sparse import SparseFirstSketch as SparseFirstSketch
+    from .reference.fm import FMSketch as FMSketch
+    from .reference.fm import FMSpec as FMSpec
+    from .samples.key_sample import KeySample as KeySample
+    from .samples.key_sample import KeySampleSpec as KeySampleSpec
+    from .samples.sample_join import estimate_average as estimate_average
+    from .samples.sample_join import estimate_distinct as estimate_distinct
+    from .samples.sample_join import estimate_join as estimate_join
+    from .samples.two_level import TwoLevel as TwoLevel
+    from .samples.two_level import TwoLevelSpec as TwoLevelSpec
     from .start import make_agms_sketch as make_agms_sketch
     from .start import make_convolution_sketch as make_convolution_sketch
     from .start import make_exact_first as make_exact_first
@@ -79,71 +83,67 @@ if TYPE_CHECKING:
     from .start import make_level_sketch as make_level_sketch
     from .stored_form import from_bytes as from_bytes
     from .stored_form import to_bytes as to_bytes
-    from .two_level import TwoLevel as TwoLevel
-    from .two_level import TwoLevelSpec as TwoLevelSpec
-    from .xi import Family as Family
-    from .xi import make_family as make_family
 
 # Where each name lives; modules are imported when a name of theirs is asked for.
 _MODULES = {
-    "agms": (
+    "joins.agms": (
         "AgmsSketch",
         "AgmsSpec",
     ),
-    "convolution": (
+    "joins.convolution": (
         "ConvolutionSketch",
         "ConvolutionSpec",
     ),
-    "estimate": (
+    "joins.estimate": (
         "JoinTerm",
         "join_estimate",
         "ratio_estimate",
         "sum_estimate",
         "sum_ratio_estimate",
     ),
-    "fingerprints": ("fingerprint",),
-    "fm": (
+    "hashing.fingerprints": ("fingerprint",),
+    "reference.fm": (
         "FMSketch",
         "FMSpec",
     ),
-    "hash_sketch": (
+    "joins.hash_sketch": (
         "HashSketch",
         "frequency_rows",
         "hash_spec",
         "join_size_rows",
     ),
-    "interval": (
+    "intervals.interval": (
         "Estimate",
         "median_interval",
         "ratio_interval",
     ),
-    "join_distinct": ("join_distinct_with_key",),
-    "join_tree": ("Edge",),
-    "key_sample": (
+    "distinct.join_distinct": ("join_distinct_with_key",),
+    "joins.join_tree": ("Edge",),
+    "samples.key_sample": (
         "KeySample",
         "KeySampleSpec",
     ),
-    "level": (
+    "distinct.level": (
         "LevelSketch",
         "LevelSpec",
     ),
-    "pair_sample": (
+    "distinct.pair_sample": (
         "PairSample",
         "PairSampleSpec",
     ),
-    "sample_join": (
+    "samples.sample_join": (
         "estimate_average",
         "estimate_distinct",
         "estimate_join",
     ),
-    "skim": ("Skimmed",),
-    "skim_join": (
+    "joins.skim": ("Skimmed",),
+    "joins.skim_join": (
         "skimmed_average",
         "skimmed_join",
     ),
-    "sparse": ("SparseFirstSketch",),
-    "sparse_level": ("SparseLevelSketch",),
-    "sparse_pairs": ("SparsePairSample",),
+    "joins.sparse": ("SparseFirstSketch",),
+    "distinct.sparse_level": ("SparseLevelSketch",),
+    "distinct.sparse_pairs": ("SparsePairSample",),
     "start": (
         "make_agms_sketch",
         "make_convolution_sketch",
@@ -156,11 +156,11 @@ _MODULES = {
         "from_bytes",
         "to_bytes",
     ),
-    "two_level": (
+    "samples.two_level": (
         "TwoLevel",
         "TwoLevelSpec",
     ),
-    "xi": (
+    "hashing.xi": (
         "Family",
         "make_family",
     ),

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .agms import AgmsSketch, AgmsSpec
-from .convolution import ConvolutionSketch, ConvolutionSpec
-from .family import Family
-from .key_sample import KeySample, KeySampleSpec
-from .level import LevelSpec
-from .sparse import SparseFirstSketch
-from .sparse_level import SparseLevelSketch
-from .xi import make_family
+from .distinct.level import LevelSpec
+from .distinct.sparse_level import SparseLevelSketch
+from .hashing.family import Family
+from .hashing.xi import make_family
+from .joins.agms import AgmsSketch, AgmsSpec
+from .joins.convolution import ConvolutionSketch, ConvolutionSpec
+from .joins.sparse import SparseFirstSketch
+from .samples.key_sample import KeySample, KeySampleSpec
 
 
 def make_hash_sketch(

@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .agms import AgmsSketch, AgmsSpec
-from .convolution import ConvolutionSketch, ConvolutionSpec
-from .family import Family
-from .fm import FMSketch, FMSpec
-from .key_sample import KeySample, KeySampleSpec
-from .level import LevelSketch, LevelSpec
-from .pair_sample import PairSample, PairSampleSpec
-from .sparse import SparseFirstSketch
-from .sparse_level import SparseLevelSketch
-from .sparse_pairs import SparsePairSample
-from .xi import make_family
+from .distinct.level import LevelSketch, LevelSpec
+from .distinct.pair_sample import PairSample, PairSampleSpec
+from .distinct.sparse_level import SparseLevelSketch
+from .distinct.sparse_pairs import SparsePairSample
+from .hashing.family import Family
+from .hashing.xi import make_family
+from .joins.agms import AgmsSketch, AgmsSpec
+from .joins.convolution import ConvolutionSketch, ConvolutionSpec
+from .joins.sparse import SparseFirstSketch
+from .reference.fm import FMSketch, FMSpec
+from .samples.key_sample import KeySample, KeySampleSpec
 
 MAGIC = b"SkimQL sketch 1\n"
 MOST_HEAD_BYTES = 1 << 16

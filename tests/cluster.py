@@ -21,11 +21,11 @@ import pyarrow.parquet as pq
 import pyspark
 
 from skimql import Session
-from skimql.engine.maintain import add_up, build
-from skimql.engine.messages import Messages
-from skimql.engine.partial import task
-from skimql.engine.scan import prepare
-from skimql.engine.spark import start_spark
+from skimql.engine.execution.build import add_up, build
+from skimql.engine.execution.messages import Messages
+from skimql.engine.execution.partial_aggregate import task
+from skimql.engine.execution.scan import prepare
+from skimql.engine.spark.session import start_spark
 
 CHAIN = "SELECT APPROXIMATE COUNT(*), SUM(a.v) FROM d a JOIN d b ON a.k = b.k JOIN d c ON b.t = c.t"
 WAIT_SECONDS = 120

@@ -32,7 +32,7 @@ def spark(request):
         assert all(n.endswith("@spark") for n in theirs), (
             "pytest-xdist lost its groups: a session in every worker"
         )
-    from skimql.engine.spark import start_spark
+    from skimql.engine.spark.session import start_spark
 
     session = start_spark(
         {

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from support.seeds import ManySeeds
 from support.tables import register
 
-from skimql.sketches import convolution, estimate
+from skimql.sketches.joins import convolution, estimate
 
 pytestmark = pytest.mark.spark
 
@@ -35,7 +35,7 @@ def test_without_a_bug_all_is_well(session):
 
 
 def test_other_xi_functions_on_the_two_sides_are_seen(session, monkeypatch):
-    from skimql.engine import scan
+    from skimql.engine.execution import scan
 
     original = scan.sketch_plan
 
@@ -60,7 +60,7 @@ def test_a_doubled_estimate_is_seen(session, monkeypatch):
 
 
 def test_joining_nulls_is_seen(session, monkeypatch):
-    from skimql.engine import scan
+    from skimql.engine.execution import scan
 
     original = scan.key_column
     monkeypatch.setattr(scan, "key_column", lambda a: F.coalesce(original(a), F.lit(0).cast("bigint")))
@@ -69,7 +69,7 @@ def test_joining_nulls_is_seen(session, monkeypatch):
 
 
 def test_hashing_int_against_bigint_is_seen(session, monkeypatch):
-    from skimql.engine import scan
+    from skimql.engine.execution import scan
 
     def hashed_as_it_is(attribute):
         return F.xxhash64(F.expr(attribute.keys[0]))

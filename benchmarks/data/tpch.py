@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skimql.optimizer.share import Attribute, GraphBuilder, SharedGraph, VirtualRelation
+from skimql.optimizer.workload.share import Attribute, GraphBuilder, SharedGraph, VirtualRelation
 
 from .regions import Regions, Relation, perturbed, populate, random_sides, zipf_shares
 

@@ -22,14 +22,14 @@ from skimql.engine.catalog.form import Groups, Head, Measure
 from skimql.engine.catalog.kinds.registry import KINDS
 from skimql.engine.catalog.manifest import KnownTable, StoredWorkload
 from skimql.engine.catalog.metadata import to_json
-from skimql.engine.making import stored
-from skimql.engine.partial import Built, Tally
+from skimql.engine.execution.partial_aggregate import Built, Tally
+from skimql.engine.materialized.definition import stored
 from skimql.errors import EnvironmentFault, SkimqlError
 from skimql.optimizer.plan import Attribute, Weight
 from skimql.parser.join_graph import Column, TableSchema
-from skimql.sketches.convolution import ConvolutionSpec
-from skimql.sketches.sparse import SparseFirstSketch
-from skimql.sketches.xi import derive_seed, make_family
+from skimql.sketches.hashing.xi import derive_seed, make_family
+from skimql.sketches.joins.convolution import ConvolutionSpec
+from skimql.sketches.joins.sparse import SparseFirstSketch
 
 from .crafted import arrays_table, mutated, sketch_file, text_of
 from .record import Tally as Record
@@ -282,7 +282,7 @@ def begun(home: Path, sketches: list[StoredSketch]) -> Path:
 
 
 def _question(catalog: Catalog) -> str:
-    from skimql.engine.standing import _question as question_of
+    from skimql.engine.materialized.standing import _question as question_of
     from skimql.parser.resolve import resolve
     from skimql.parser.statement import parse_statement
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.settings import Settings
-from skimql.engine.tables import Tables
+from skimql.engine.sources.tables import Tables
 
 from .reading import read
 from .record import Tally

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from skimql.engine.materialized.standing import selects_of
 from skimql.engine.settings import Settings
-from skimql.engine.standing import selects_of
 from skimql.optimizer.choose import choose
 from skimql.parser.explain import explain
 from skimql.parser.join_graph import FEATURES, Column, Query, TableSchema
@@ -76,7 +76,7 @@ def read(text: str) -> None:
 
 
 def _plan(query: Query, select: ApproximateSelect, settings: Settings) -> None:
-    from skimql.engine.select_run import settings_of
+    from skimql.engine.queries.run import settings_of
 
     chosen = settings_of(settings, select)
     explain(query)

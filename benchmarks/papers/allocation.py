@@ -13,9 +13,9 @@ from typing import Any
 
 from benchmarks.data.regions import Relation
 from benchmarks.data.tpch import RELATIONS, generate, workload_graph
-from skimql.optimizer.coalesce import coalesce
-from skimql.optimizer.share import SharedGraph
-from skimql.optimizer.statistics import Histogram, JoinStatistics, equi_depth, query_weight
+from skimql.optimizer.prediction.histograms import Histogram, JoinStatistics, equi_depth, query_weight
+from skimql.optimizer.workload.coalesce import coalesce
+from skimql.optimizer.workload.share import SharedGraph
 
 from .measure import Configuration, first_edges, measure
 from .sharing import BUDGETS, METRICS, _error

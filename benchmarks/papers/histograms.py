@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from benchmarks.data.flights import flight_rows
 from benchmarks.data.regions import Relation, collected, perturbed, place_regions, populate
-from skimql.optimizer.statistics import Histogram, equi_depth, overlap
-from skimql.sketches.convolution import ConvolutionSketch
-from skimql.sketches.hash_sketch import hash_spec, join_size_rows
-from skimql.sketches.xi import make_family
+from skimql.optimizer.prediction.histograms import Histogram, equi_depth, overlap
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.joins.convolution import ConvolutionSketch
+from skimql.sketches.joins.hash_sketch import hash_spec, join_size_rows
 
 Pair = tuple[Relation, Relation]
 

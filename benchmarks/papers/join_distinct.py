@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from skimql.sketches.jd_sketch import JDSketch, JDSpec, jd_size
-from skimql.sketches.level import LevelSketch, LevelSpec
-from skimql.sketches.linear_jd import (
+from skimql.sketches.distinct.level import LevelSketch, LevelSpec
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.reference.jd_sketch import JDSketch, JDSpec, jd_size
+from skimql.sketches.reference.linear_jd import (
     LinearJDSketch,
     LinearJDSpec,
     linear_jd_composed_likely_size,
     linear_jd_likely_size,
     linear_jd_size,
 )
-from skimql.sketches.xi import make_family
 
 from ..graphs import Graph, Keys, random_graph
 from ..join_distinct import SIZE_BUCKETS, capacity, sampled_estimates

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from benchmarks.data.regions import Relation
 from benchmarks.data.tpch import LARGEST_DOMAIN, RELATIONS
-from skimql.optimizer.allocate import Demand, allocate
-from skimql.optimizer.share import Metric, SharedGraph, SketchVertex
-from skimql.sketches.agms import AgmsSketch, AgmsSpec
-from skimql.sketches.xi import make_family
+from skimql.optimizer.workload.allocate import Demand, allocate
+from skimql.optimizer.workload.share import Metric, SharedGraph, SketchVertex
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.joins.agms import AgmsSketch, AgmsSpec
 
 Floats = NDArray[np.float64]
 

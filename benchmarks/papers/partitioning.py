@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from benchmarks.data.flights import flight_rows
 from benchmarks.data.regions import perturbed, place_regions, populate, reranked
-from skimql.optimizer.partition import partition_query
-from skimql.optimizer.statistics import JoinStatistics, equi_depth
+from skimql.optimizer.prediction.histograms import JoinStatistics, equi_depth
+from skimql.optimizer.workload.partition import partition_query
 
 Floats = NDArray[np.float64]
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data.tpch import generate, workload_graph
-from skimql.optimizer.coalesce import coalesce
-from skimql.optimizer.share import Metric
+from skimql.optimizer.workload.coalesce import coalesce
+from skimql.optimizer.workload.share import Metric
 
 from .measure import Configuration, Measured, measure
 

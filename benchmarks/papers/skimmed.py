@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from skimql.sketches.hash_sketch import join_size_rows
-from skimql.sketches.interval import Estimate, median_interval
-from skimql.sketches.skim import skim
-from skimql.sketches.skim_join import skimmed_join
+from skimql.sketches.intervals.interval import Estimate, median_interval
+from skimql.sketches.joins.hash_sketch import join_size_rows
+from skimql.sketches.joins.skim import skim
+from skimql.sketches.joins.skim_join import skimmed_join
 
 from ..skimmed import EDGE, ROWS, Ints, agms_record, sketched
 from ..trials import Record, record, zipf

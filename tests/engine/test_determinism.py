@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from skimql import Session
-from skimql.engine import maintain
-from skimql.engine.maintain import build
-from skimql.engine.partial import merging
+from skimql.engine.execution import build as maintain
+from skimql.engine.execution.build import build
+from skimql.engine.execution.partial_aggregate import merging
 
 TABLE = "SELECT id % 997 AS k, concat('t', id % 101) AS t, id AS v FROM range(20000)"
 SQL = "SELECT APPROXIMATE COUNT(*), SUM(a.v) FROM d a JOIN d b ON a.k = b.k JOIN d c ON b.t = c.t"
@@ -57,7 +57,7 @@ def test_another_seed_gives_other_counters(session):
 PROGRAM = """
 import hashlib
 import numpy as np
-from skimql.engine.scan import sketch_plan
+from skimql.engine.execution.scan import sketch_plan
 from skimql.optimizer.plan import Attribute, Synopsis, Weight
 attributes = (Attribute(("`k`",), ("string",), "k"), Attribute(("`t`", "`u`"), ("int", "date"), "t,u"))
 sketch = sketch_plan(Synopsis("t", None, attributes, Weight(), "convolution", 11, 64, False), 5, "int64").empty()

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from skimql import UnsupportedQuery
-from skimql.engine.answer import half_width
+from skimql.engine.results.answer import half_width
 
 pytestmark = pytest.mark.spark
 

@@ -10,8 +10,8 @@ import pytest
 from support.standing_seeds import StandingSeeds, planned
 from support.theory import most_misses
 
-from skimql.engine import maintain
-from skimql.engine.joined import SketchJoin
+from skimql.engine.execution import build as maintain
+from skimql.engine.results.estimator import SketchJoin
 
 pytestmark = pytest.mark.spark
 

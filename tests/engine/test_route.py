@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from skimql import Session
-from skimql.engine import choice
-from skimql.engine.maintain import add_up, build
-from skimql.engine.messages import Messages
-from skimql.engine.partial import task
-from skimql.engine.scan import prepare
+from skimql.engine.execution.build import add_up, build
+from skimql.engine.execution.messages import Messages
+from skimql.engine.execution.partial_aggregate import task
+from skimql.engine.execution.scan import prepare
+from skimql.engine.queries import sizing as choice
 from skimql.errors import DataError, UnsupportedQuery
-from skimql.sketches.folding import FIELD_END
+from skimql.sketches.joins.folding import FIELD_END
 
 pytestmark = pytest.mark.spark
 

@@ -92,7 +92,7 @@ def test_what_the_cache_keeps_notices_change_too(spark, names):
 
 def test_a_sketch_of_a_table_is_checked_by_its_files_where_no_spark_runs(spark, names, tmp_path):
     """By the same look as a process without Spark takes."""
-    from skimql.engine.fresh import stale_note
+    from skimql.engine.materialized.staleness import stale_note
 
     table(spark, "m", 1)
     table(spark, "o", 1)
@@ -113,7 +113,7 @@ def test_a_sketch_of_a_table_is_checked_by_its_files_where_no_spark_runs(spark, 
 
 
 def test_statistics_of_a_dataframe_that_has_grown_are_not_used(spark, names):
-    from skimql.engine.files import files_of
+    from skimql.engine.sources.files import files_of
 
     table(spark, "m", 1)
     session = Session(spark)

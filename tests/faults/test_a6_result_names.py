@@ -10,7 +10,7 @@ import pytest
 
 from skimql import Answer, Estimate
 from skimql.cli.render import FORMATS, render
-from skimql.engine.result import Names, unique
+from skimql.engine.results.columns import Names, unique
 
 
 def estimate(value):

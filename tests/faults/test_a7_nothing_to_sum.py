@@ -7,8 +7,8 @@ import math
 import pytest
 
 from skimql import AccuracyNotReached, Session
-from skimql.engine.answer import Answer, is_null, misses, with_target
-from skimql.sketches.interval import Estimate, exact
+from skimql.engine.results.answer import Answer, is_null, misses, with_target
+from skimql.sketches.intervals.interval import Estimate, exact
 
 UNKNOWN = Estimate(math.nan, -math.inf, math.inf, 0.95, False, "theorem")
 

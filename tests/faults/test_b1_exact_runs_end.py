@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from skimql import DataError
-from skimql.optimizer.candidates import choose_method
+from skimql.optimizer.candidates.enumerate import choose_method
 from skimql.optimizer.messages import JoinClass, JoinTree
 from skimql.optimizer.objective import Objective
-from skimql.optimizer.relation import AttributeStatistics, RelationStatistics
+from skimql.optimizer.prediction.relation import AttributeStatistics, RelationStatistics
 
 WAYS = ("exact", "exact_run", "hash", "convolution", "key_sample", "two_level", "sampled_messages")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skimql.sketches.exact_map import ExactMap, group_tuples
+from skimql.sketches.joins.exact_map import ExactMap, group_tuples
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float64"])

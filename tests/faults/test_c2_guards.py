@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql.types import DateType, IntegerType, StringType, StructField, StructType
 
 from skimql import DataError
-from skimql.engine.filters import cannot_fail, cheap_first
+from skimql.engine.sources.filters import cannot_fail, cheap_first
 
 COLUMNS = StructType(
     [StructField("k", IntegerType()), StructField("s", StringType()), StructField("d", DateType())]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skimql.engine.python_values import arrow_column, python_values
+from skimql.engine.sources.python_values import arrow_column, python_values
 
 FAR = 253_402_300_800_000_000  # microseconds to 10000-01-01
 BEFORE = -62_167_219_200_000_000 - 86_400_000_000  # to the day before the year 0

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from support.theory import fewest_hits
 
-from skimql.engine.groups import CHOSEN, _chosen
-from skimql.sketches.agms import AgmsSpec
-from skimql.sketches.estimate import join_estimate
-from skimql.sketches.hash_sketch import hash_spec
-from skimql.sketches.interval import averaged, exact, median_interval
-from skimql.sketches.join_distinct import HUBS, join_distinct
-from skimql.sketches.pair_sample import PairSample, PairSampleSpec
-from skimql.sketches.xi import make_family
+from skimql.engine.queries.grouped import CHOSEN, _chosen
+from skimql.sketches.distinct.join_distinct import HUBS, join_distinct
+from skimql.sketches.distinct.pair_sample import PairSample, PairSampleSpec
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.intervals.interval import averaged, exact, median_interval
+from skimql.sketches.joins.agms import AgmsSpec
+from skimql.sketches.joins.estimate import join_estimate
+from skimql.sketches.joins.hash_sketch import hash_spec
 
 TRIALS = 1000
 CONFIDENCE = 0.95

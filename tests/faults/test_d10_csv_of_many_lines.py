@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from skimql import DataError
-from skimql.engine.paths import _refuse_split_rows
+from skimql.engine.sources.paths import _refuse_split_rows
 
 ROWS = 'id,text\n1,"two\nlines"\n2,one\n'
 

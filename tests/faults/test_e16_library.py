@@ -19,16 +19,10 @@ from skimql.sketches import (
     LevelSpec,
     PairSample,
     SparsePairSample,
-    agms,
-    convolution,
     fingerprint,
-    fm,
     from_bytes,
     hash_spec,
-    jd_sketch,
     join_estimate,
-    key_sample,
-    linear_jd,
     make_agms_sketch,
     make_convolution_sketch,
     make_exact_first,
@@ -36,10 +30,12 @@ from skimql.sketches import (
     make_hash_sketch,
     make_key_sample,
     make_level_sketch,
-    pair_sample,
     to_bytes,
-    two_level_hash,
 )
+from skimql.sketches.distinct import pair_sample
+from skimql.sketches.joins import agms, convolution
+from skimql.sketches.reference import fm, jd_sketch, linear_jd, two_level_hash
+from skimql.sketches.samples import key_sample
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE = [Edge(0, 1)]

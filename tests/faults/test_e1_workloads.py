@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from support.random_workloads import answers, built, planned, random_question, random_tables, truths
 
-from skimql.sketches.convolution import ConvolutionSpec
-from skimql.sketches.linear import update_many
-from skimql.sketches.sparse import SparseFirstSketch, update_sparse_first
-from skimql.sketches.xi import make_family
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.joins.convolution import ConvolutionSpec
+from skimql.sketches.joins.linear import update_many
+from skimql.sketches.joins.sparse import SparseFirstSketch, update_sparse_first
 
 A, B = (make_family("tabulation", seed=7).derive(label) for label in "ab")
 

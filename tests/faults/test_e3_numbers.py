@@ -15,10 +15,10 @@ from support.kept import kept, remember
 from skimql import DataError, Session, format_cell
 from skimql.cli.render import render
 from skimql.engine.catalog.catalog import Catalog
-from skimql.engine.result import arrow_type, typed
+from skimql.engine.results.columns import arrow_type, typed
 from skimql.parser.resolve import resolve
 from skimql.parser.statement import parse_statement
-from skimql.sketches.interval import Estimate
+from skimql.sketches.intervals.interval import Estimate
 
 ROW = (
     "1 AS k, CAST(1 AS TINYINT) AS i8, CAST(2 AS SMALLINT) AS i16, 9007199254740993L AS i, FLOAT(1.5) AS f, 0.1D AS d,"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from skimql import Answer, EnvironmentFault, Estimate, Message, Session, SkimqlError, UnsupportedQuery
-from skimql.engine.given import _literal
+from skimql.engine.queries.given import _literal
 
 ROOT = Path(__file__).parents[2]
 

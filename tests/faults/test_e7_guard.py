@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skimql import Session, SkimqlError
-from skimql.engine.guard import _equalities, _sides
+from skimql.engine.queries.guard import _equalities, _sides
 
 
 @pytest.mark.parametrize(

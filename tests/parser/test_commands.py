@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.unparse import unparse
 
 from skimql.errors import ParseError
 from skimql.parser.join_graph import Accuracy, Span
@@ -35,7 +36,6 @@ from skimql.parser.syntax import (
     SketchKey,
     StreamColumn,
 )
-from skimql.parser.unparse import unparse
 
 
 def test_create_sketch_with_everything():

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from support.theory import most_misses
 
-from skimql.sketches.key_sample import KeySample, KeySampleSpec
-from skimql.sketches.sample_join import estimate_messages
-from skimql.sketches.two_level import TwoLevel, TwoLevelSpec
-from skimql.sketches.xi import make_family
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.samples.key_sample import KeySample, KeySampleSpec
+from skimql.sketches.samples.sample_join import estimate_messages
+from skimql.sketches.samples.two_level import TwoLevel, TwoLevelSpec
 
 RNG = np.random.default_rng(1)
 FIRST = RNG.geometric(0.3, 3000)

@@ -17,28 +17,28 @@ import numpy as np
 from support.statistics import chain, exact_relation, one_class
 from support.workloads import random_workload
 
-from skimql.optimizer.allocate import Demand, allocate_rows
-from skimql.optimizer.candidates import NoMethod, choose_method
-from skimql.optimizer.coalesce import coalesce
+from skimql.optimizer.candidates.enumerate import NoMethod, choose_method
 from skimql.optimizer.objective import Objective
-from skimql.optimizer.partition import best_parts, binary_parts
-from skimql.sketches.agms import AgmsSpec, join_averages
-from skimql.sketches.convolution import ConvolutionSpec, join_rows
-from skimql.sketches.hash_sketch import hash_spec
-from skimql.sketches.interval import median_interval, ratio_interval
-from skimql.sketches.key_sample import KeySample, KeySampleSpec
-from skimql.sketches.sample_join import estimate_join
-from skimql.sketches.skim import skim
-from skimql.sketches.skim_join import skimmed_join
-from skimql.sketches.two_level import TwoLevel, TwoLevelSpec, sketch_join
-from skimql.sketches.two_level_plan import (
+from skimql.optimizer.workload.allocate import Demand, allocate_rows
+from skimql.optimizer.workload.coalesce import coalesce
+from skimql.optimizer.workload.partition import best_parts, binary_parts
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.intervals.interval import median_interval, ratio_interval
+from skimql.sketches.joins.agms import AgmsSpec, join_averages
+from skimql.sketches.joins.convolution import ConvolutionSpec, join_rows
+from skimql.sketches.joins.hash_sketch import hash_spec
+from skimql.sketches.joins.skim import skim
+from skimql.sketches.joins.skim_join import skimmed_join
+from skimql.sketches.samples.key_sample import KeySample, KeySampleSpec
+from skimql.sketches.samples.sample_join import estimate_join
+from skimql.sketches.samples.two_level import TwoLevel, TwoLevelSpec, sketch_join
+from skimql.sketches.samples.two_level_plan import (
     candidate_keys,
     gather_candidates,
     heaviest,
     plan_two_level,
     rest_moments,
 )
-from skimql.sketches.xi import make_family
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE = [(0, 1, 0, 0)]

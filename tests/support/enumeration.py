@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skimql.sketches.xi import pack_bits
+from skimql.sketches.hashing.xi import pack_bits
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.file import StoredSketch
 from skimql.engine.catalog.form import Head, Measure
 from skimql.engine.catalog.manifest import KnownTable
-from skimql.engine.making import stored
-from skimql.engine.partial import Built, Tally
+from skimql.engine.execution.partial_aggregate import Built, Tally
+from skimql.engine.materialized.definition import stored
 from skimql.optimizer.plan import Attribute, Weight
 from skimql.parser.join_graph import Column, TableSchema
-from skimql.sketches.convolution import ConvolutionSpec
-from skimql.sketches.sparse import SparseFirstSketch
-from skimql.sketches.xi import derive_seed, make_family
+from skimql.sketches.hashing.xi import derive_seed, make_family
+from skimql.sketches.joins.convolution import ConvolutionSpec
+from skimql.sketches.joins.sparse import SparseFirstSketch
 
 
 def kept(

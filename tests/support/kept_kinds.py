@@ -8,11 +8,11 @@ import numpy as np
 
 from skimql.engine.catalog.form import Groups, Head, Measure
 from skimql.engine.catalog.kinds.registry import KINDS
-from skimql.engine.making import stored
-from skimql.engine.partial import Built, Tally
+from skimql.engine.execution.partial_aggregate import Built, Tally
+from skimql.engine.materialized.definition import stored
 from skimql.optimizer.plan import Attribute, Weight
 from skimql.parser.join_graph import Column
-from skimql.sketches.xi import derive_seed, make_family
+from skimql.sketches.hashing.xi import derive_seed, make_family
 
 KEYS = np.arange(60, dtype=np.int64) % 11
 PARTNERS = np.arange(60, dtype=np.int64) % 7

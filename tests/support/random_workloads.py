@@ -11,13 +11,13 @@ import numpy as np
 from support.questions import query
 from support.schemas import schema, table
 
-from skimql.engine.joined import SketchJoin
-from skimql.engine.partial import Built, Tally
-from skimql.engine.scan import sketch_plan
-from skimql.optimizer.share import Attribute, VirtualRelation
-from skimql.optimizer.standing import plan_standing
-from skimql.optimizer.statistics import equi_depth
-from skimql.sketches.sparse import update_sparse_first
+from skimql.engine.execution.partial_aggregate import Built, Tally
+from skimql.engine.execution.scan import sketch_plan
+from skimql.engine.results.estimator import SketchJoin
+from skimql.optimizer.prediction.histograms import equi_depth
+from skimql.optimizer.workload.share import Attribute, VirtualRelation
+from skimql.optimizer.workload.standing import plan_standing
+from skimql.sketches.joins.sparse import update_sparse_first
 
 CONDITIONS = {
     "x > 20": lambda t: t["x"] > 20,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from skimql.engine.answer import answer_plan
-from skimql.engine.joined import SketchJoin
-from skimql.engine.maintain import add_up
-from skimql.engine.messages import Messages
-from skimql.engine.partial import task
-from skimql.engine.scan import prepare, sketch_plan
+from skimql.engine.execution.build import add_up
+from skimql.engine.execution.messages import Messages
+from skimql.engine.execution.partial_aggregate import task
+from skimql.engine.execution.scan import prepare, sketch_plan
+from skimql.engine.results.answer import answer_plan
+from skimql.engine.results.estimator import SketchJoin
 from skimql.optimizer.route import family_parameters
 
 TUPLES = "tuples of equal keys"

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from skimql.engine.features import DISTINCT, GROUPING, RUNS
-from skimql.engine.joined import SketchJoin
-from skimql.engine.maintain import add_up
-from skimql.engine.messages import Messages
-from skimql.engine.partial import task
-from skimql.engine.scan import prepare, sketch_plan
-from skimql.engine.standing import histograms_of, plan_workload_of, selects_of
-from skimql.engine.statistics import gather_all
+from skimql.engine.execution.build import add_up
+from skimql.engine.execution.messages import Messages
+from skimql.engine.execution.partial_aggregate import task
+from skimql.engine.execution.scan import prepare, sketch_plan
+from skimql.engine.materialized.standing import histograms_of, plan_workload_of, selects_of
+from skimql.engine.queries.features import DISTINCT, GROUPING, RUNS
+from skimql.engine.results.estimator import SketchJoin
+from skimql.engine.statistics.gather import gather_all
 from skimql.parser.statement import parse_statement
 
 

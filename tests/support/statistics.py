@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from skimql.optimizer.figures import Figures
 from skimql.optimizer.messages import JoinClass, JoinTree
-from skimql.optimizer.relation import AttributeStatistics, RelationStatistics, complete
-from skimql.sketches.two_level_plan import Candidates
+from skimql.optimizer.prediction.figures import Figures
+from skimql.optimizer.prediction.relation import AttributeStatistics, RelationStatistics, complete
+from skimql.sketches.samples.two_level_plan import Candidates
 
 
 def exact_attribute(weights):

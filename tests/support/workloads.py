@@ -6,7 +6,7 @@ from itertools import combinations
 
 from support.golden import golden
 
-from skimql.optimizer.share import (
+from skimql.optimizer.workload.share import (
     Attribute,
     GraphBuilder,
     SharedGraph,

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ....sketches.agms import AgmsSpec
-from ....sketches.convolution import ConvolutionSpec
-from ....sketches.sparse import SparseFirstSketch, update_sparse_first
-from ....sketches.xi import Family
+from ....sketches.hashing.xi import Family
+from ....sketches.joins.agms import AgmsSpec
+from ....sketches.joins.convolution import ConvolutionSpec
+from ....sketches.joins.sparse import SparseFirstSketch, update_sparse_first
 from .kind import Arrays, Described, Kind, Size, Weights, check_arrays, check_map, joined_keys, split_keys
 
 # Of the coarser levels of a skimmed sketch: rows, buckets, and the bits of its keys.
@@ -75,13 +75,13 @@ class Skimmed(Kind):
         return {"domain_bits": DOMAIN_BITS, "level_rows": LEVEL_ROWS, "level_buckets": LEVEL_BUCKETS}
 
     def spec(self, size: Size) -> Any:
-        from ....sketches.dyadic import DyadicSpec
+        from ....sketches.joins.dyadic import DyadicSpec
 
         leaf = ConvolutionSpec(size.families, size.rows, size.buckets, size.dtype)
         return DyadicSpec(leaf, **size.named)
 
     def empty(self, size: Size, dense: NDArray[np.int64] | None = None) -> Any:
-        from ....sketches.dyadic import DyadicSketch
+        from ....sketches.joins.dyadic import DyadicSketch
 
         return DyadicSketch(self.spec(size))
 
@@ -90,7 +90,7 @@ class Skimmed(Kind):
             synopsis.update(keys[0], weight)
 
     def restored(self, size: Size, arrays: Arrays) -> Any:
-        from ....sketches.dyadic import DyadicSketch
+        from ....sketches.joins.dyadic import DyadicSketch
 
         return DyadicSketch.from_state(self.spec(size), arrays)
 

@@ -22,12 +22,12 @@ class Level(Kind):
     doubles = False
 
     def spec(self, size: Size) -> Any:
-        from ....sketches.level import LevelSpec
+        from ....sketches.distinct.level import LevelSpec
 
         return LevelSpec(size.families[0].derive("level"), size.buckets, size.rows)
 
     def empty(self, size: Size, dense: NDArray[np.int64] | None = None) -> Any:
-        from ....sketches.sparse_level import SparseLevelSketch
+        from ....sketches.distinct.sparse_level import SparseLevelSketch
 
         return SparseLevelSketch(self.spec(size), size.limit_bytes)
 
@@ -38,7 +38,7 @@ class Level(Kind):
         return split_keys(synopsis.state())
 
     def restored(self, size: Size, arrays: Arrays) -> Any:
-        from ....sketches.sparse_level import SparseLevelSketch
+        from ....sketches.distinct.sparse_level import SparseLevelSketch
 
         state = _cells_state(joined_keys(arrays, 1))
         return SparseLevelSketch.from_state(self.spec(size), state, size.limit_bytes)
@@ -63,17 +63,17 @@ class Pairs(Level):
     attributes = (2, 2)
 
     def spec(self, size: Size) -> Any:
-        from ....sketches.pair_sample import PairSampleSpec
+        from ....sketches.distinct.pair_sample import PairSampleSpec
 
         return PairSampleSpec(size.families[0].derive("pairs"), size.rows, size.buckets, LEVELS)
 
     def empty(self, size: Size, dense: NDArray[np.int64] | None = None) -> Any:
-        from ....sketches.sparse_pairs import SparsePairSample
+        from ....sketches.distinct.sparse_pairs import SparsePairSample
 
         return SparsePairSample(self.spec(size), size.limit_bytes)
 
     def restored(self, size: Size, arrays: Arrays) -> Any:
-        from ....sketches.sparse_pairs import SparsePairSample
+        from ....sketches.distinct.sparse_pairs import SparsePairSample
 
         state = _cells_state(joined_keys(arrays, 2))
         return SparsePairSample.from_state(self.spec(size), state, size.limit_bytes)
@@ -89,7 +89,7 @@ class Pairs(Level):
         if exact:
             check_map(arrays, 2, "int64")
             return
-        from ....sketches.tuple_table import ROWS
+        from ....sketches.distinct.tuple_table import ROWS
 
         cells = ROWS * self.spec(size).table.row_cells
         levels = {name.partition("/")[0] for name in arrays}

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ....sketches.convolution import ConvolutionSpec
-from ....sketches.xi import Family
+from ....sketches.hashing.xi import Family
+from ....sketches.joins.convolution import ConvolutionSpec
 
 Arrays = Mapping[str, NDArray[Any]]
 Weights = Sequence[NDArray[Any] | None]

@@ -20,13 +20,13 @@ class KeySample(Kind):
     states = ("all keys", "sample")
 
     def spec(self, size: Size) -> Any:
-        from ....sketches.key_sample import KeySampleSpec
+        from ....sketches.samples.key_sample import KeySampleSpec
 
         columns = ("count", *(f"weight {n}" for n in range(1, size.columns)))
         return KeySampleSpec(size.families[0].derive("key sample"), size.buckets, columns)
 
     def empty(self, size: Size, dense: NDArray[np.int64] | None = None) -> Any:
-        from ....sketches.key_sample import KeySample
+        from ....sketches.samples.key_sample import KeySample
 
         return KeySample(self.spec(size))
 
@@ -39,7 +39,7 @@ class KeySample(Kind):
         return {n: a if a.dtype == np.int64 else a.view(np.int64) for n, a in synopsis.state().items()}
 
     def restored(self, size: Size, arrays: Arrays) -> Any:
-        from ....sketches.key_sample import KeySample
+        from ....sketches.samples.key_sample import KeySample
 
         return KeySample.from_state(self.spec(size), _sample_state(arrays, self.spec(size).everything))
 
@@ -69,12 +69,12 @@ class TwoLevel(Kind):
         return {"dense": 0}
 
     def spec(self, size: Size) -> Any:
-        from ....sketches.two_level import TwoLevelSpec
+        from ....sketches.samples.two_level import TwoLevelSpec
 
         return TwoLevelSpec(_SAMPLE.spec(size))
 
     def empty(self, size: Size, dense: NDArray[np.int64] | None = None) -> Any:
-        from ....sketches.two_level import TwoLevel
+        from ....sketches.samples.two_level import TwoLevel
 
         return TwoLevel(self.spec(size), np.empty(0, np.int64) if dense is None else dense)
 
@@ -85,7 +85,7 @@ class TwoLevel(Kind):
         return _SAMPLE.arrays(synopsis)
 
     def restored(self, size: Size, arrays: Arrays) -> Any:
-        from ....sketches.two_level import TwoLevel
+        from ....sketches.samples.two_level import TwoLevel
 
         spec = self.spec(size)
         rest = {n[5:]: a for n, a in arrays.items() if n.startswith("rest.")}

@@ -1,0 +1,1 @@
+"""Carrying out a plan: scans, exact messages, samples, groups; what each Spark job is made of."""

@@ -1,0 +1,144 @@
+"""One pass per source table feeds every sketch of a plan.
+
+Python workers keep one partial sketch per task and send its counters back, and the driver adds them up; or Spark
+makes the sketches itself (see `jvm`). Integer counters are the same bits whatever the number and order of the
+partitions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from ...errors import DataError, EnvironmentFault, SkimqlError
+from ...optimizer.plan import Plan, Scan, most_bytes
+from ...optimizer.route import TABULATION
+from ..sources.files import partitions
+from ..sources.tables import Frames
+from ..sources.weights import LEAVES_64_BITS
+from ..spark.arrow_batches import large_batches
+from ..spark.jobs import ProgressListener, run_job
+from ..spark.session import SPARK_FAULTS, first_line
+from ..spark.shipping import ship
+from .jvm_scan import JvmScan
+from .messages import DEFAULT_LIMIT_BYTES, Messages
+from .partial_aggregate import PARTIAL_SCHEMA, Built, Partial, merging, received, task
+from .scan import PreparedScan, prepare
+
+# Bytes of partial sketches that may reach the driver from one scan; more are added up by workers before.
+MOST_SENT_BYTES = 64 << 20
+
+
+def build(
+    spark: SparkSession,
+    plan: Plan,
+    tables: Frames,
+    listener: ProgressListener | None = None,
+    message_bytes: int | None = DEFAULT_LIMIT_BYTES,
+) -> tuple[Built, ...]:
+    """Every sketch of the plan, one scan per table, after the exact messages into it, of `message_bytes` at most.
+
+    Raises
+    ------
+    DataError
+        If Spark fails on a value (a cast in ANSI mode, say), a weight is not finite, or a counter overflows.
+    UnsupportedQuery
+        If Spark refuses an expression, or an argument of SUM is no number.
+    """
+    built: dict[int, Built] = {}
+    messages = Messages(spark, plan, tables, listener, message_bytes)
+    passes: list[tuple[Scan, JvmScan]] = []
+    for scan in plan.scans:
+        with _explained(plan, scan):
+            prepared = prepare(plan, scan, tables.frame(scan.table), messages)
+            if plan.family == TABULATION:
+                state = sum(most_bytes(plan.synopses[i]) for i in scan.synopses)
+                sent = partitions(tables.frame(scan.table))
+                groups = math.isqrt(sent) if state * sent > MOST_SENT_BYTES else None
+                built.update(_by_workers(spark, scan, prepared, listener, groups))
+            else:
+                run = _runner(spark, scan, listener)
+                passes.append((scan, JvmScan.first(plan, prepared, run)))
+    # A join is exact where all of its maps are: one of them alone is worth no second pass.
+    exact = all(p.few_keys for _, p in passes)
+    for scan, first in passes:
+        with _explained(plan, scan):
+            scales = first.prepared.scales
+            parts = first.partials(exact=exact)
+            built.update({i: Built(part.sketch, part.tally, scales[i]) for i, part in parts.items()})
+    return tuple(built[i] for i in range(len(plan.synopses)))
+
+
+def _by_workers(
+    spark: SparkSession,
+    scan: Scan,
+    prepared: PreparedScan,
+    listener: ProgressListener | None,
+    groups: int | None,
+) -> dict[int, Built]:
+    """The sketches of a scan from Python workers that Spark sends Arrow batches to; `groups` of them add up first."""
+    ship(spark)
+    partials = prepared.columns.mapInArrow(task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA)
+    if groups is not None:
+        partials = partials.repartition(groups).mapInArrow(merging(prepared.sketches), PARTIAL_SCHEMA)
+    with large_batches(spark):
+        sent = run_job(spark, f"scan {scan.table}", partials.toArrow, listener)
+    return add_up(prepared, sent.to_pylist())
+
+
+def _runner(
+    spark: SparkSession, scan: Scan, listener: ProgressListener | None
+) -> Callable[[DataFrame], pa.Table]:
+    return lambda frame: run_job(spark, f"scan {scan.table}", frame.toArrow, listener)
+
+
+def add_up(prepared: PreparedScan, rows: Iterable[dict[str, Any]]) -> dict[int, Built]:
+    """The finished sketches of a scan from the rows that its tasks sent, in any order."""
+    wholes = {i: Partial.empty(plan) for i, plan in prepared.sketches.items()}
+    for row in rows:
+        i = row["synopsis"]
+        wholes[i].merge(received(row, prepared.sketches[i]))
+    return {i: Built(whole.sketch, whole.tally, prepared.scales[i]) for i, whole in wholes.items()}
+
+
+@contextmanager
+def _explained(plan: Plan, scan: Scan) -> Iterator[None]:
+    try:
+        yield
+    except (*SPARK_FAULTS, OverflowError, ValueError) as fault:
+        raise _explanation(fault, plan, scan) from fault
+
+
+def _explanation(fault: Exception, plan: Plan, scan: Scan) -> SkimqlError:
+    """Spark's complaint with the table, the keys, and what to install where a worker lacks a library."""
+    text = str(fault)
+    if "ModuleNotFoundError" in text:
+        missing = text.split("No module named", 1)[-1].strip().splitlines()[0].strip(" '\"")
+        return EnvironmentFault(
+            f"a Spark worker's Python lacks {missing}",
+            "SKIMQL_WORKER_PYTHON",
+            hint="start Spark with PYSPARK_PYTHON set to the Python that runs SkimQL; see skimql doctor",
+        )
+    if isinstance(fault, OverflowError) or "\nOverflowError: " in text or LEAVES_64_BITS in text:
+        return DataError(
+            f"a sum over {scan.table} leaves 64 bits",
+            "SKIMQL_OVERFLOW",
+            plan.query.sql,
+            hint="SUM(CAST(... AS DOUBLE))",
+        )
+    # An error that our own code raised in a worker stands on a line of its own at the end of a traceback.
+    own = [x.split(": ", 1)[1] for x in text.splitlines() if x.startswith("ValueError: ")]
+    said = str(fault) if isinstance(fault, ValueError) else own[-1] if own else first_line(fault)
+    keys = {
+        f"{key} as {kind}"
+        for i in scan.synopses
+        for a in plan.synopses[i].attributes
+        for key, kind in zip(a.keys, a.key_types, strict=True)
+    }
+    compared = f"; its join keys: {', '.join(sorted(keys))}" if keys else ""
+    return DataError(f"scan of {scan.table} failed: {said}{compared}", "SKIMQL_SCAN_FAILED", plan.query.sql)

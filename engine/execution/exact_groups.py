@@ -1,0 +1,143 @@
+"""Exact aggregates of some groups of a query, run by Spark from the query's join graph.
+
+For the groups whose estimate missed what was asked: the grouped table is filtered to them before anything is joined.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ...parser.join_graph import Aggregate, Factor, Query, Term
+from ...sketches.intervals.interval import Estimate, exact
+from ..sources.filters import kept_by
+from ..sources.keys import compared_text
+from ..sources.tables import Frames
+from .scan import GROUP_COLUMN
+
+
+def exact_frame(query: Query, frames: Frames, numbers: Sequence[int]) -> DataFrame:
+    """The sums of every aggregate's terms, a row for each of the groups that joins at all.
+
+    Parameters
+    ----------
+    query : Query
+        With every `key_types` of its edges known.
+    frames : Frames
+        Of the plan's tables, the grouped one with `GROUP_COLUMN`.
+    numbers : sequence of int
+        The groups that are asked for.
+    """
+    factors = _factors(query)
+    parts = [_vertex(query, frames, v, numbers, factors) for v in range(len(query.graph.vertices))]
+    joined, inside = parts[0], {0}
+    waiting = dict(enumerate(query.graph.edges))
+    while waiting:
+        # The graph is a tree: some waiting edge leads from what is joined to one more vertex.
+        i, edge = next((i, e) for i, e in waiting.items() if (e.left in inside) != (e.right in inside))
+        del waiting[i]
+        keys = range(len(edge.key_types))
+        on = [
+            F.col(_key(edge.left, i, k)).eqNullSafe(F.col(_key(edge.right, i, k)))
+            & F.col(_key(edge.left, i, k)).isNotNull()
+            for k in keys
+        ]
+        new = edge.right if edge.left in inside else edge.left
+        joined = joined.join(parts[new], reduce(lambda a, b: a & b, on))
+        inside.add(new)
+    sums = [
+        F.sum(_product(term, factors)).alias(f"s{a}_{part}_{t}")
+        for a, aggregate in enumerate(query.aggregates)
+        for part, terms in (("total", aggregate.total), ("presence", aggregate.presence))
+        for t, term in enumerate(terms)
+    ]
+    sums += [
+        F.count_distinct(*(F.col(factors[f]) for f in aggregate.distinct)).alias(f"d{a}")
+        for a, aggregate in enumerate(query.aggregates)
+        if aggregate.distinct
+    ]
+    return joined.groupBy(F.col("number")).agg(*sums)
+
+
+def known_of(query: Query, row: Mapping[str, Any] | None) -> tuple[Estimate, ...]:
+    """The aggregates of one group from its row of `exact_frame`; without a row, of a group that joins nothing."""
+
+    def total(a: int, part: str, terms: Sequence[Term]) -> Any:
+        if row is None:
+            return 0
+        return sum(_scaled(row[f"s{a}_{part}_{t}"] or 0, term.coefficient) for t, term in enumerate(terms))
+
+    def value(a: int, aggregate: Aggregate) -> float | Fraction:
+        if aggregate.distinct:
+            return 0 if row is None else int(row[f"d{a}"])
+        return _value(aggregate, total(a, "total", aggregate.total), total(a, "presence", aggregate.presence))
+
+    return tuple(exact(value(a, aggregate)) for a, aggregate in enumerate(query.aggregates))
+
+
+def _value(aggregate: Aggregate, total: Any, presence: Any) -> float | Fraction:
+    if aggregate.function == "count":
+        return int(total)
+    if not presence:
+        return math.nan
+    if aggregate.function == "avg":
+        return float(total) / presence if isinstance(total, float) else Fraction(total) / int(presence)
+    return total if isinstance(total, (int, float)) else Fraction(total)
+
+
+def _scaled(value: Any, coefficient: float) -> Any:
+    """Decimals with all their digits; a literal is the decimal that it is written as."""
+    if isinstance(value, float):
+        return value * coefficient
+    if isinstance(value, int) and coefficient == 1:
+        return value
+    return Fraction(value) * Fraction(repr(coefficient))
+
+
+def _factors(query: Query) -> dict[Factor, str]:
+    """A column name for every factor of the query."""
+    found = dict.fromkeys(
+        f
+        for a in query.aggregates
+        for f in (*(f for term in (*a.total, *a.presence) for f in term.factors), *a.distinct)
+    )
+    return {factor: f"f{n}" for n, factor in enumerate(found)}
+
+
+def _vertex(
+    query: Query, frames: Frames, vertex: int, numbers: Sequence[int], factors: Mapping[Factor, str]
+) -> DataFrame:
+    """The tuples of one vertex: its keys as they are compared, its factors, and the group number where grouped."""
+    relation = query.graph.vertices[vertex]
+    frame = kept_by(frames.frame(relation.table), [relation.filter])
+    columns: list[Column] = []
+    if vertex == query.groups[0].vertex:
+        frame = frame.where(F.col(f"`{GROUP_COLUMN}`").isin(list(numbers)))
+        columns.append(F.col(f"`{GROUP_COLUMN}`").alias("number"))
+    for i in query.graph.edges_at(vertex):
+        edge = query.graph.edges[i]
+        for k, (key, kind) in enumerate(zip(edge.keys_of(vertex), edge.key_types, strict=True)):
+            columns.append(F.expr(compared_text(key, str(kind))).alias(_key(vertex, i, k)))
+    for factor, name in factors.items():
+        if factor.vertex == vertex:
+            value = F.expr(factor.expression)
+            present = F.when(value.isNotNull(), 1).otherwise(0).cast("bigint")
+            columns.append((present if factor.presence else value).alias(name))
+    return frame.select(*columns or [F.lit(1).alias(f"one{vertex}")])
+
+
+def _product(term: Term, factors: Mapping[Factor, str]) -> Column:
+    """The product of a term's factors; NULL, which SUM skips, where one of them is."""
+    if not term.factors:
+        return F.lit(1).cast("bigint")
+    return reduce(lambda a, b: a * b, (F.col(factors[f]) for f in term.factors))
+
+
+def _key(vertex: int, edge: int, key: int) -> str:
+    return f"v{vertex}_e{edge}_k{key}"

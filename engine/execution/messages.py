@@ -1,0 +1,175 @@
+"""Exact messages: Spark aggregates the sender by its key, and joins the result into the receiver's scan as a weight.
+
+A message is collected before it is used, so that its size is known and bounded; the receiver's rows are never
+multiplied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ...errors import BudgetExceeded
+from ...optimizer.plan import Message, Plan
+from ..sources.filters import kept_by
+from ..sources.keys import key_column, key_text
+from ..sources.tables import Frames
+from ..sources.weights import WeightColumn, product, total, weight_column
+from ..spark.jobs import ProgressListener, run_job
+
+DEFAULT_LIMIT_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A message: its rows (None if it stays with Spark), and the column with the weight of each of its variants."""
+
+    rows: pa.Table | None
+    frame: DataFrame
+    weights: dict[Message, WeightColumn]
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A message as a join: its frame, its key, the condition as SQL, and its kind, inner or left."""
+
+    relation: Message
+    frame: DataFrame
+    key: str
+    condition: str
+    kind: str
+
+
+class Messages:
+    """The exact messages of a plan, each sent when first needed.
+
+    Parameters
+    ----------
+    spark, plan, tables, listener
+        As for `maintain.build`.
+    limit_bytes : int or None
+        Bytes that one message may take, at 8 bytes a key and 8 a weight. None leaves messages with Spark, which joins
+        them as it sees fit, whatever their size.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        plan: Plan,
+        tables: Frames,
+        listener: ProgressListener | None = None,
+        limit_bytes: int | None = DEFAULT_LIMIT_BYTES,
+    ) -> None:
+        self._spark, self._tables, self._sql = spark, tables, plan.query.sql
+        self._listener, self._limit = listener, limit_bytes
+        self._variants: dict[Message, dict[Message, None]] = {}
+        self._sent: dict[Message, Sent] = {}
+        for synopsis in plan.synopses:
+            self._register(synopsis.messages)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all messages that have arrived."""
+        return sum(s.rows.nbytes for s in self._sent.values() if s.rows is not None)
+
+    def joined(
+        self, frame: DataFrame, receivers: Sequence[tuple[Message, ...]]
+    ) -> tuple[DataFrame, dict[Message, Column]]:
+        """The frame with every message joined in, and of each relation whether the tuple has a partner.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The receiving table.
+        receivers : sequence of tuples of Message
+            What each virtual relation of the table receives. A message that all of them receive drops the tuples
+            without a partner; of the others a column tells.
+
+        Raises
+        ------
+        BudgetExceeded
+            If a message takes more bytes than the limit.
+        """
+        present: dict[Message, Column] = {}
+        for join in self.joins(receivers):
+            frame = frame.join(join.frame, F.expr(join.condition), join.kind)
+            if join.kind == "left":
+                present[join.relation] = F.col(join.key).isNotNull()
+        return frame, present
+
+    def joins(self, receivers: Sequence[tuple[Message, ...]]) -> list[Join]:
+        """The joins of `joined`; raises as it does."""
+        relations = [{m.relation for m in messages} for messages in receivers]
+        found = []
+        for relation in dict.fromkeys(m.relation for messages in receivers for m in messages):
+            sent = self._receive(relation)
+            key = f"`{self._name(relation, 'key')}`"
+            kind = "inner" if all(relation in r for r in relations) else "left"
+            frame = sent.frame if sent.rows is None else F.broadcast(sent.frame)
+            found.append(Join(relation, frame, key, f"{key_text(relation.receiver)} = {key}", kind))
+        return found
+
+    def weights(self, messages: Iterable[Message]) -> list[WeightColumn]:
+        """The weight that each message adds to a tuple of the joined frame; 0 without a partner."""
+        return [self._sent[m.relation].weights[m] for m in messages]
+
+    def _register(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self._register(message.messages)
+            self._variants.setdefault(message.relation, {}).setdefault(message)
+
+    def _receive(self, relation: Message) -> Sent:
+        if relation not in self._sent:
+            self._sent[relation] = self._send(relation, list(self._variants[relation]))
+        return self._sent[relation]
+
+    def _send(self, relation: Message, variants: Sequence[Message]) -> Sent:
+        frame = kept_by(self._tables.frame(relation.table), [relation.filter])
+        key = self._name(relation, "key")
+        frame = frame.where(key_column(relation.sender).isNotNull())
+        own = {w: weight_column(frame, w, self._sql) for w in dict.fromkeys(v.weight for v in variants)}
+        frame, _ = self.joined(frame, [v.messages for v in variants])
+        columns = [product([own[v.weight], *self.weights(v.messages)]) for v in variants]
+        names = [self._name(relation, f"weight {n}") for n in range(len(variants))]
+        grouped = frame.groupBy(key_column(relation.sender).alias(key)).agg(
+            *(F.expr(total(c)).alias(n) for c, n in zip(columns, names, strict=True))
+        )
+        weights = {
+            v: WeightColumn(f"coalesce(`{n}`, {_ZEROS[c.dtype]})", c.dtype, c.scale)
+            for v, c, n in zip(variants, columns, names, strict=True)
+        }
+        if self._limit is None:
+            return Sent(None, grouped, weights)
+        most = self._limit // (8 * (1 + len(names)))
+        rows = run_job(
+            self._spark, f"message from {relation.table}", grouped.limit(most + 1).toArrow, self._listener
+        )
+        if rows.num_rows > most:
+            raise MessageTooLarge(relation, self._limit, self._sql)
+        return Sent(rows, self._spark.createDataFrame(rows), weights)
+
+    def _name(self, relation: Message, part: str) -> str:
+        number = list(self._variants).index(relation)
+        return f"skimql message {number} {part}"
+
+
+class MessageTooLarge(BudgetExceeded):
+    """An exact message that takes more bytes than it may; `relation` is the message."""
+
+    default_code = "SKIMQL_MESSAGE_TOO_LARGE"
+
+    def __init__(self, relation: Message, limit_bytes: int, sql: str) -> None:
+        keys = ", ".join(relation.sender.keys)
+        super().__init__(
+            f"the keys {keys} of {relation.table} take more than {limit_bytes:,} bytes",
+            sql=sql,
+            hint="a larger skimql.fold_bytes",
+        )
+        self.relation = relation
+
+
+_ZEROS = {"int64": "0L", "float64": "0D"}

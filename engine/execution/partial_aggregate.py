@@ -1,0 +1,289 @@
+"""What one Spark task does: Arrow batches of 64-bit integers in, its partial sketches out, as rows.
+
+Runs in Spark's Python workers; nothing here needs Spark itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...optimizer.workload.partition import DomainPartition
+from ...sketches.distinct.level import LevelSpec
+from ...sketches.distinct.pair_sample import PairSampleSpec
+from ...sketches.distinct.sparse_level import SparseLevelSketch
+from ...sketches.distinct.sparse_pairs import SparsePairSample
+from ...sketches.joins.accumulate import Weights
+from ...sketches.joins.agms import AgmsSpec
+from ...sketches.joins.convolution import ConvolutionSpec
+from ...sketches.joins.sparse import SparseFirstSketch, update_sparse_first
+
+# One row per partial sketch: the arrays of its state by name, as little-endian bytes.
+PARTIAL_SCHEMA = (
+    "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, "
+    "arrays ARRAY<STRUCT<name: STRING, dtype: STRING, shape: ARRAY<BIGINT>, data: BINARY>>"
+)
+# The hash family of every sketch that is built.
+FAMILY = "tabulation"
+
+_ARROW_SCHEMA = pa.schema(
+    [
+        ("synopsis", pa.int32()),
+        ("tuples", pa.int64()),
+        ("mass", pa.float64()),
+        ("negative", pa.int64()),
+        (
+            "arrays",
+            pa.list_(
+                pa.struct(
+                    [
+                        ("name", pa.string()),
+                        ("dtype", pa.string()),
+                        ("shape", pa.list_(pa.int64())),
+                        ("data", pa.binary()),
+                    ]
+                )
+            ),
+        ),
+    ]
+)
+
+# A sketch of join keys; one of distinct values; one of pairs of values.
+Sketch = SparseFirstSketch[Any] | SparseLevelSketch | SparsePairSample
+
+
+@dataclass(frozen=True, slots=True)
+class SketchPlan:
+    """One sketch to build: its spec, and whether it may start as an exact map."""
+
+    spec: ConvolutionSpec | AgmsSpec | LevelSpec | PairSampleSpec
+    sparse: bool = True
+
+    def empty(self) -> Sketch:
+        """A sketch of no tuples."""
+        match self.spec:
+            case LevelSpec():
+                return SparseLevelSketch(self.spec, self._limit)
+            case PairSampleSpec():
+                return SparsePairSample(self.spec, self._limit)
+            case _:
+                return SparseFirstSketch(self.spec, self._limit)
+
+    def restored(self, state: Mapping[str, NDArray[Any]]) -> Sketch:
+        """The sketch of that state."""
+        match self.spec:
+            case LevelSpec():
+                return SparseLevelSketch.from_state(self.spec, state, self._limit)
+            case PairSampleSpec():
+                return SparsePairSample.from_state(self.spec, state, self._limit)
+            case _:
+                return SparseFirstSketch.from_state(self.spec, state, self._limit)
+
+    @property
+    def _limit(self) -> int | None:
+        return None if self.sparse else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """How a batch feeds the sketches of one virtual relation with one set of attributes.
+
+    `mask` (BOOLEAN), `keys` (BIGINT, one per attribute) and `weights` (BIGINT or DOUBLE, one per synopsis) are
+    column names; None stands for every tuple, and for a weight of 1. With `group` (BIGINT, the name of a column of
+    group numbers) the sketches differ from group to group: `members` has them by group number, `synopses` none.
+    With `partitions` (one for each key, None where its domain is whole) they differ from cell to cell, by its number
+    in C order over the parts.
+    """
+
+    mask: str | None
+    keys: tuple[str, ...]
+    weights: tuple[str | None, ...]
+    synopses: tuple[int, ...]
+    group: str | None = None
+    members: tuple[tuple[int, ...], ...] = ()
+    partitions: tuple[DomainPartition | None, ...] = ()
+
+
+@dataclass(slots=True)
+class Tally:
+    """What is known exactly of the tuples that a sketch has seen.
+
+    `tuples` counts them, `mass` is the sum of their absolute weights, `negative` how many weigh less than 0.
+    """
+
+    tuples: int = 0
+    mass: float = 0.0
+    negative: int = 0
+
+    def add(self, other: Tally) -> None:
+        """Add the tuples of another part of the data."""
+        self.tuples += other.tuples
+        self.mass += other.mass
+        self.negative += other.negative
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A sketch of some of the tuples, and their tally."""
+
+    sketch: Sketch
+    tally: Tally
+
+    @classmethod
+    def empty(cls, plan: SketchPlan) -> Partial:
+        """Of no tuples."""
+        return cls(plan.empty(), Tally())
+
+    def merge(self, other: Partial) -> None:
+        """Add the tuples of `other`; OverflowError if a counter could leave 64 bits."""
+        self.sketch.merge(other.sketch)  # type: ignore[arg-type]  # one plan made both
+        self.tally.add(other.tally)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A finished sketch, its tally, and the factor that made its weights integers (1 but for DECIMAL)."""
+
+    sketch: Sketch
+    tally: Tally
+    scale: float
+
+    @property
+    def linear(self) -> SparseFirstSketch[Any]:
+        """The sketch, which must be one of join keys."""
+        assert isinstance(self.sketch, SparseFirstSketch), (
+            "a sketch of distinct values has no join to estimate"
+        )
+        return self.sketch
+
+
+def task(
+    plans: Mapping[int, SketchPlan], feeds: Iterable[Feed]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function for `mapInArrow`: sketches by number, fed with every batch, sent as rows of `PARTIAL_SCHEMA`."""
+
+    def partials(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        parts = {i: Partial.empty(plan) for i, plan in plans.items()}
+        for batch in batches:
+            for feed in feeds:
+                for synopses, tuples in _joining(batch, feed):
+                    _update(tuples, feed, [parts[i] for i in synopses])
+        for i, part in parts.items():
+            if part.tally.tuples:
+                yield _row(i, part)
+
+    return partials
+
+
+def merging(
+    plans: Mapping[int, SketchPlan],
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function for `mapInArrow` over what tasks sent: one row for each synopsis, its partial sketches added up."""
+
+    def merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        wholes: dict[int, Partial] = {}
+        for row in (row for batch in batches for row in batch.to_pylist()):
+            i = row["synopsis"]
+            wholes.setdefault(i, Partial.empty(plans[i])).merge(received(row, plans[i]))
+        for i, whole in wholes.items():
+            yield _row(i, whole)
+
+    return merged
+
+
+def received(row: Mapping[str, Any], plan: SketchPlan) -> Partial:
+    """The partial sketch in one row of what a task sent."""
+    state = {a["name"]: _array(a["data"], a["dtype"]).reshape(a["shape"]) for a in row["arrays"]}
+    return Partial(plan.restored(state), Tally(row["tuples"], row["mass"], row["negative"]))
+
+
+def _array(data: bytes, dtype: str) -> NDArray[Any]:
+    return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype)
+
+
+def _row(synopsis: int, part: Partial) -> pa.RecordBatch:
+    arrays = [
+        {
+            "name": name,
+            "dtype": array.dtype.name,
+            "shape": list(array.shape),
+            "data": array.astype(array.dtype.newbyteorder("<")).tobytes(),
+        }
+        for name, array in part.sketch.state().items()
+    ]
+    values = [synopsis, part.tally.tuples, part.tally.mass, part.tally.negative, arrays]
+    return pa.RecordBatch.from_arrays(
+        [pa.array([v], f.type) for v, f in zip(values, _ARROW_SCHEMA, strict=True)], schema=_ARROW_SCHEMA
+    )
+
+
+def _joining(batch: pa.RecordBatch, feed: Feed) -> Iterator[tuple[tuple[int, ...], pa.RecordBatch]]:
+    """The tuples of a batch that count, with the sketches that they go to; tuples with a NULL key never join."""
+    import pyarrow.compute as pc  # late: a reader of kept sketches does without
+
+    kept: pa.BooleanArray | None = batch.column(feed.mask) if feed.mask else None
+    for name in feed.keys:
+        column = batch.column(name)
+        if column.null_count:
+            kept = column.is_valid() if kept is None else pc.and_(kept, column.is_valid())
+    if kept is not None:
+        batch = batch.filter(kept)
+    if feed.group is not None:
+        batch = batch.filter(batch.column(feed.group).is_valid())  # no number, no group
+        parts = _cut(batch, batch.column(feed.group).to_numpy())
+    elif feed.partitions:
+        parts = _cut(batch, _cells(batch, feed))
+    else:
+        parts = iter([(0, batch)])
+    for number, tuples in parts:
+        if tuples.num_rows:
+            yield feed.members[number] if feed.members else feed.synopses, tuples
+
+
+def _cells(batch: pa.RecordBatch, feed: Feed) -> NDArray[np.int64]:
+    """The cell of every tuple: the parts that its keys lie in, as one number."""
+    numbers = np.zeros(batch.num_rows, np.int64)
+    for name, partition in zip(feed.keys, feed.partitions, strict=True):
+        if partition is not None:
+            numbers = numbers * partition.count + partition.part_of(batch.column(name).to_numpy())
+    return numbers
+
+
+def _cut(batch: pa.RecordBatch, numbers: NDArray[np.int64]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The tuples of each number, each a slice of the batch sorted once."""
+    if not batch.num_rows:
+        return
+    order = np.argsort(numbers, kind="stable")
+    batch = batch.take(pa.array(order))
+    groups, starts = np.unique(numbers[order], return_index=True)
+    ends = [*starts[1:].tolist(), batch.num_rows]
+    for group, start, end in zip(groups.tolist(), starts.tolist(), ends, strict=True):
+        yield group, batch.slice(start, end - start)
+
+
+def _update(batch: pa.RecordBatch, feed: Feed, parts: list[Partial]) -> None:
+    """Add tuples to the sketches of one virtual relation."""
+    keys = [batch.column(name).to_numpy() for name in feed.keys]
+    # A total has no keys that would tell how many tuples there are.
+    ones = None if keys else np.ones(batch.num_rows, dtype=np.int64)
+    weights = [ones if name is None else batch.column(name).to_numpy() for name in feed.weights]
+    linear = [
+        (p.sketch, w) for p, w in zip(parts, weights, strict=True) if isinstance(p.sketch, SparseFirstSketch)
+    ]
+    update_sparse_first([sketch for sketch, _ in linear], keys, [w for _, w in linear])
+    for part in parts:
+        if not isinstance(part.sketch, SparseFirstSketch):
+            part.sketch.update(*keys)
+    for part, weight in zip(parts, weights, strict=True):
+        part.tally.add(_tally(batch.num_rows, weight))
+
+
+def _tally(tuples: int, weights: Weights | None) -> Tally:
+    if weights is None:
+        return Tally(tuples, float(tuples), 0)
+    return Tally(tuples, float(np.abs(weights.astype(np.float64)).sum()), int((weights < 0).sum()))

@@ -1,0 +1,219 @@
+"""A query on a sample of the keys of one join class, evaluated exactly, table by table.
+
+The error depends on the sampled class alone, whatever the number of tables. A key too heavy to be left to chance is
+noticed in the same scans, among tuples looked at one by one, and then evaluated exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from pyspark.sql import SparkSession
+
+from ...optimizer.candidates.first_sample import MOST_WANTED
+from ...optimizer.distinct_count import DistinctCount
+from ...optimizer.plan import Plan, PlannedTerm, Sample
+from ...sketches.intervals.interval import Estimate
+from ...sketches.ranking import by_weight, rounded
+from ...sketches.samples.known_keys import JoinTerms, KnownKeys, combined, join_terms, with_certain
+from ...sketches.samples.sample_join import estimate_ratio, estimate_total, is_complete
+from ..sources.tables import Frames
+from ..spark.jobs import ProgressListener
+from .sample_scan import HASH_BITS, Hits, SampleScans, sample_family
+
+DEFAULT_LIMIT_BYTES = 256 << 20
+
+# A key counts as heavy if it was met so often among the tuples looked at, and if all such keys
+# together make up this share of the result.
+LEAST_HITS = 4
+MATTERS = 0.01
+MOST_HEAVY = 4096
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SampleJoin:
+    """The contributions of the sampled keys to every term of a plan.
+
+    Attributes
+    ----------
+    terms : tuple of tuples of int
+        The synopses of each term, by which it is known.
+    contributions : JoinTerms
+        One column for each of them.
+    nbytes : int
+        In-memory bytes of all messages, sampled and exact.
+    """
+
+    terms: tuple[tuple[int, ...], ...]
+    contributions: JoinTerms
+    nbytes: int
+
+    def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
+        """See `Joined.total`; what is known of unseen keys bounds it in any case."""
+        return estimate_total(combined(self.contributions, [self._coefficients(terms)]), confidence)
+
+    def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
+        """See `Joined.ratio`."""
+        columns = [self._coefficients(top), self._coefficients(bottom)]
+        return estimate_ratio(combined(self.contributions, columns), confidence)
+
+    def known(self, terms: Sequence[PlannedTerm]) -> int | float | None:
+        """See `Joined.known`."""
+        columns = combined(self.contributions, [self._coefficients(terms)])
+        return columns.total() if is_complete(columns) else None
+
+    def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
+        """Never asked: a plan that counts distinct values has no sample of join keys."""
+        raise ValueError("distinct values are not counted on a sample of join keys")
+
+    def _coefficients(self, terms: Sequence[PlannedTerm]) -> Floats:
+        coefficients = np.zeros(len(self.terms))
+        for term in terms:
+            coefficients[self.terms.index(term.synopses)] += term.coefficient
+        return coefficients
+
+
+def run_sample(
+    spark: SparkSession,
+    plan: Plan,
+    tables: Frames,
+    listener: ProgressListener | None = None,
+    limit_bytes: int = DEFAULT_LIMIT_BYTES,
+    expected: Mapping[int, float] | None = None,
+) -> SampleJoin:
+    """Evaluate a plan with a sample: one scan for each vertex of its residual tree.
+
+    A second scan of each follows where keys turn up that are too heavy to be left to chance. `expected` are the
+    tuples of the vertices of the query's join graph behind their filters, as far as they are known.
+
+    Raises
+    ------
+    BudgetExceeded
+        If what a table sends takes more than `limit_bytes`.
+    UnsupportedQuery
+        If Spark refuses an expression.
+    """
+    sample = plan.sample
+    assert sample is not None, "a plan without a sample is built from sketches"
+    planned = (t for a in plan.aggregates for t in (*a.total, *a.presence))
+    terms = tuple(dict.fromkeys(t.synopses for t in planned))
+    tuples = [(expected or {}).get(v, math.inf) for v in plan.vertices]
+    scans = SampleScans(spark, plan, terms, tables, listener, limit_bytes, tuples)
+    found = Evaluation(plan, terms, scans).contributions(sample)
+    return SampleJoin(terms, found, scans.nbytes)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Evaluates the terms of a plan on the keys that its scans send."""
+
+    plan: Plan
+    terms: tuple[tuple[int, ...], ...]
+    scans: SampleScans
+
+    def contributions(self, sample: Sample) -> JoinTerms:
+        """What every known key adds to each term."""
+        sent = self._sent(sample)
+        known = self._bounded(sample, join_terms([k for k, _ in sent]))
+        heavy = self._heavy(sample, sent, known)
+        if not len(heavy):
+            return known
+        dense = replace(sample, dense=tuple(heavy.tolist()), rate=0.0, row_rates=())
+        certain = join_terms([known for known, _ in self._sent(dense)])
+        return with_certain(known, certain, heavy)
+
+    def _sent(self, sample: Sample) -> list[tuple[KnownKeys, Hits]]:
+        """What is known of each table of the class, in the order of the members.
+
+        The smallest table is read first, by the share of it that is looked at; of the next ones only the keys that it
+        has are wanted.
+        """
+        order = list(range(len(sample.members)))
+        if sample.row_rates:
+            order.sort(key=lambda n: -sample.row_rates[n])
+        found: dict[int, tuple[KnownKeys, Hits]] = {}
+        among: Ints | None = None
+        for number in order:
+            found[number] = self._known(sample, number, among)
+            keys = found[number][0].keys
+            among = keys if sample.rate < 1.0 and len(keys) <= MOST_WANTED else None
+        return [found[number] for number in range(len(sample.members))]
+
+    def _bounded(self, sample: Sample, terms: JoinTerms) -> JoinTerms:
+        """What no unseen key can exceed, for the columns that count."""
+        if not sample.rate or not np.isfinite(sample.largest_product):
+            return terms
+        most = sample.largest_product / sample.rate
+        counts = [n for n, term in enumerate(self.terms) if all(self._counts(i) for i in term)]
+        unseen = terms.unseen.copy()
+        unseen[counts] = np.clip(unseen[counts], 0.0, most)
+        return replace(terms, unseen=unseen)
+
+    def _known(self, sample: Sample, number: int, among: Ints | None) -> tuple[KnownKeys, Hits]:
+        """What is known of one table of the class, with everything that hangs from it."""
+        grouped, hits = self.scans.member(sample, number, among)
+        certain = np.full(len(grouped.keys), sample.rate in (0.0, 1.0))
+        certain |= np.isin(grouped.keys, np.array(sample.dense, np.int64))
+        hashes = sample_family(self.plan.seed, sample.class_name).values(grouped.keys, 1, HASH_BITS)[0]
+        known = KnownKeys(
+            grouped.keys,
+            grouped.weights,
+            certain,
+            sample.rate or 1.0,
+            self._unseen(sample, number),
+            hashes / (1 << HASH_BITS),
+            np.full(len(self.terms), np.nan),
+        )
+        return known, hits
+
+    def _unseen(self, sample: Sample, number: int) -> Floats:
+        """Bounds on the weight of a key that is not certain: known for counts where nothing else hangs on it."""
+        bounds = np.tile([-np.inf, np.inf], (len(self.terms), 1))
+        vertex, _ = sample.members[number]
+        alone = all(e in sample.edges for e, _, _ in self.scans.edges(vertex))
+        for column, term in enumerate(self.terms):
+            synopsis = self.plan.synopses[term[vertex]]
+            if self._counts(term[vertex]) and not synopsis.messages:
+                most = sample.largest_other[number] if alone and sample.largest_other else np.inf
+                bounds[column] = 0.0, most
+        return bounds
+
+    def _heavy(self, sample: Sample, sent: Sequence[tuple[KnownKeys, Hits]], known: JoinTerms) -> Ints:
+        """Keys that, by the tuples looked at one by one, weigh on the result; mostly none.
+
+        A key's tuples in a table are the times it was met over the share looked at, and, where it was not, as many as
+        a sampled key has on average. Whether it was sampled plays no part: if it did, a heavy key would count in full
+        where it is not sampled, and by the inverse of the rate where it is.
+        """
+        counts = [n for n, term in enumerate(self.terms) if all(self._counts(i) for i in term)]
+        if not sample.row_rates or sample.rate == 1.0 or not counts:
+            return np.empty(0, np.int64)
+        keys = np.unique(np.concatenate([h.keys[h.counts >= LEAST_HITS] for _, h in sent]))
+        products = np.ones(len(keys))
+        for (table, hits), rate in zip(sent, sample.row_rates, strict=True):
+            weights = table.weights[counts[0]][~np.isin(table.keys, keys)]
+            tuples = np.full(len(keys), float(weights.mean()) if weights.size else 1.0)
+            met = np.isin(keys, hits.keys)
+            if rate:
+                tuples[met] = hits.counts[np.searchsorted(hits.keys, keys[met])] / rate
+            products *= tuples
+        order = by_weight(rounded(products), MOST_HEAVY)
+        heavy = np.sort(keys[order])
+        total, rest = products[order].sum(), self._rest(known, heavy, counts[0])
+        return heavy if total > MATTERS * (total + abs(rest)) else np.empty(0, np.int64)
+
+    def _rest(self, known: JoinTerms, heavy: Ints, column: int) -> float:
+        """The estimate of what all other keys add."""
+        others = ~np.isin(known.keys, heavy)
+        return float(np.sum(known.terms[column][others] / known.probabilities[others]))
+
+    def _counts(self, synopsis: int) -> bool:
+        weight = self.plan.synopses[synopsis].weight
+        return weight.expression is None or weight.presence

@@ -1,0 +1,221 @@
+"""What kept sketches have read: files with their sizes and times, and why nothing is read twice."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlparse
+
+from ...errors import DataError, SkimqlError, UnsupportedQuery
+from ..catalog.form import Eaten, EatenFile, Head
+from ..catalog.secrets import redacted
+from .definition import both, now
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ..sources.tables import Tables
+
+_GLOB = "*?[{"
+
+
+def eaten_table(tables: Tables, name: str, frame: DataFrame, condition: str | None = None) -> Eaten:
+    """What is read of a registered table, or of one that Spark knows by name."""
+    source = tables.known(name).source
+    helping = eaten(source or name, True, condition, frame)
+    if source is not None:
+        return helping
+    found = tables.sources(name)
+    if condition is None:
+        helping = replace(helping, files=tuple(map(file_now, found.files)))
+    return replace(helping, state=found.state)
+
+
+def eaten(source: str, is_table: bool, condition: str | None, frame: DataFrame) -> Eaten:
+    """What a DataFrame reads, under a condition that may leave files out.
+
+    Sizes and times of change are those of local files, and of remote ones where pyarrow can ask for them.
+    """
+    paths = _input_files(frame) if condition is None else _matching_files(frame, condition)
+    found = (replace(f, path=redacted(f.path)) for f in map(file_now, paths))
+    files = tuple(sorted(found, key=lambda f: f.path))
+    return Eaten(redacted(source), is_table, condition, files, None if files else _plan_hash(frame), now())
+
+
+def file_now(path: str) -> EatenFile:
+    """A file as it is now; without size and time where it is gone or cannot be looked at."""
+    local = local_path(path)
+    if local is not None:
+        try:
+            state = os.stat(local)
+        except OSError:
+            return EatenFile(path, None, None)
+        return EatenFile(path, state.st_size, state.st_mtime_ns // 1_000_000)
+    from ..catalog.folder import resolve_uri
+
+    try:
+        file_system, inner = resolve_uri(path)
+        found = file_system.get_file_info(inner)
+    except (OSError, SkimqlError):
+        return EatenFile(path, None, None)
+    changed = None if found.mtime_ns is None else found.mtime_ns // 1_000_000
+    return EatenFile(path, found.size, changed)
+
+
+def local_path(path: str) -> Path | None:
+    """The local path of a path or ``file:`` URI, None of others."""
+    if "://" not in path and not path.startswith("file:"):
+        return Path(path)
+    parsed = urlparse(path)
+    return Path(unquote(parsed.path)) if parsed.scheme == "file" else None
+
+
+def _input_files(frame: DataFrame) -> list[str]:
+    from ..spark.session import SPARK_FAULTS
+
+    try:
+        return [plain_path(p) for p in frame.inputFiles()]
+    except SPARK_FAULTS:
+        return []
+
+
+def _matching_files(frame: DataFrame, condition: str) -> list[str]:
+    """The files that have a tuple which meets the condition; one cheap job, by Spark's own file metadata."""
+    from ..spark.session import SPARK_FAULTS
+
+    if not _input_files(frame):
+        return []
+    try:
+        rows = frame.where(condition).select("_metadata.file_path").distinct().collect()
+    except SPARK_FAULTS:
+        return _input_files(frame)
+    return [plain_path(r[0]) for r in rows]
+
+
+def files_under(source: str | None) -> Iterator[str]:
+    """The data files of a local source, as Spark lists them: names that start with ``_`` or ``.`` are left out."""
+    path = None if source is None else local_path(source)
+    if path is None:
+        return
+    roots = glob.glob(str(path)) if any(c in str(path) for c in _GLOB) else [str(path)]
+    for root in roots:
+        if os.path.isfile(root):
+            yield root
+        for folder, folders, names in os.walk(root):
+            folders[:] = [f for f in folders if not f.startswith(("_", ".")) or "=" in f]
+            yield from (os.path.join(folder, n) for n in names if not n.startswith(("_", ".")))
+
+
+def plain_path(path: str) -> str:
+    """A local file as its path, anything else as its URI."""
+    local = local_path(path)
+    return str(local) if local is not None else unquote(path)
+
+
+def _plan_hash(frame: DataFrame) -> str | None:
+    """What tells one DataFrame without files from another, in one Spark version."""
+    from ..spark.session import SPARK_FAULTS
+
+    try:
+        return f"plan {frame.semanticHash()}"
+    except SPARK_FAULTS:
+        return None
+
+
+def refuse_twice(head: Head, helping: Eaten, frame: DataFrame, sql: str, place: tuple[int, int]) -> None:
+    """Refuse to append what a sketch already has, in whole or in part.
+
+    Parameters
+    ----------
+    head : Head
+    helping : Eaten
+        What is about to be appended.
+    frame : DataFrame
+        What it is read from, without its condition.
+
+    Raises
+    ------
+    UnsupportedQuery
+        ``SKIMQL_ALREADY_APPENDED``; the message names a file or the source, and when it was read.
+    DataError
+        ``SKIMQL_SOURCE_CHANGED`` if a file that was read before has changed since, or is gone from the source: its
+        tuples may stand in a new file now (a rewrite, a compaction).
+    """
+    _refuse_rewritten(head, helping, frame, sql, place)
+    before = {f.path: (f, e) for e in head.eaten for f in e.files}
+    seen = [f for f in helping.files if f.path in before]
+    for file in seen:
+        old, earlier = before[file.path]
+        if (file.size, file.modified) != (old.size, old.modified):
+            raise DataError(
+                f"{file.path} has changed since sketch {head.name} read it at {earlier.at}",
+                "SKIMQL_SOURCE_CHANGED",
+                sql,
+                place,
+                f"REFRESH SKETCH {head.name}",
+            )
+    for earlier in head.eaten:
+        again = [f.path for f in seen if f in earlier.files]
+        same = not helping.files and _same_data(earlier, helping)
+        if (again or same) and _overlap(earlier, helping, frame, again):
+            what = again[0] if again else helping.source
+            raise UnsupportedQuery(
+                f"sketch {head.name} already has {what}, read at {earlier.at}",
+                "SKIMQL_ALREADY_APPENDED",
+                sql,
+                place,
+                "append what is new only, or REFRESH SKETCH " + head.name,
+            )
+
+
+def _refuse_rewritten(head: Head, helping: Eaten, frame: DataFrame, sql: str, place: tuple[int, int]) -> None:
+    earlier = [
+        e for e in head.eaten if (e.source, e.is_table) == (helping.source, helping.is_table) and e.files
+    ]
+    if not earlier:
+        return
+    present = set(_input_files(frame))
+    gone = next((f.path for e in earlier for f in e.files if f.path not in present), None)
+    if gone is not None:
+        raise DataError(
+            f"{gone}, which sketch {head.name} has read, is no file of {helping.source} any more",
+            "SKIMQL_SOURCE_CHANGED",
+            sql,
+            place,
+            f"REFRESH SKETCH {head.name}",
+        )
+
+
+def appended_elsewhere(head: Head, table: Eaten) -> tuple[Eaten, ...]:
+    """The helpings that a rebuilt sketch takes besides its whole table: those whose files the table does not have."""
+    own = {f.path for f in table.files}
+    return tuple(
+        e
+        for e in head.eaten[1:]
+        if not (e.is_table and e.source == table.source)
+        and not (e.files and {f.path for f in e.files} <= own)
+    )
+
+
+def _same_data(earlier: Eaten, helping: Eaten) -> bool:
+    """Whether two helpings without files are of one source in one version."""
+    if earlier.snapshot is not None and helping.snapshot is not None:
+        return earlier.snapshot == helping.snapshot
+    return (earlier.source, earlier.is_table) == (helping.source, helping.is_table)
+
+
+def _overlap(earlier: Eaten, helping: Eaten, frame: DataFrame, files: list[str]) -> bool:
+    """Whether some tuple meets the conditions of both; Spark looks where the conditions differ."""
+    from pyspark.sql import functions as F
+
+    if earlier.condition is None or helping.condition in (None, earlier.condition):
+        return True
+    tuples = frame.where(both(earlier.condition, helping.condition) or "true")
+    if files:
+        path = F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "/")
+        tuples = tuples.where(path.isin(files))
+    return bool(tuples.limit(1).count())

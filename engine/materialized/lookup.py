@@ -1,0 +1,248 @@
+"""Queries and the catalog: what is answered from kept sketches, what is built beside them, and what `cache` keeps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ...errors import UnsupportedQuery, printable
+from ...optimizer.plan import Plan, Synopsis, Weight
+from ...parser.join_graph import Query
+from ...parser.statement import ApproximateSelect
+from ..catalog.catalog import Catalog
+from ..catalog.file import StoredSketch
+from ..catalog.form import Head, Measure
+from ..execution.partial_aggregate import Built, Tally
+from ..settings import Settings
+from .definition import now, stored, typed, unstable
+from .lineage import eaten_table
+from .matching import Asked, Reuse, reuse
+from .staleness import other_source, stale_note
+
+if TYPE_CHECKING:
+    from ..context import Context
+
+METHODS = ("hash", "convolution", "total")
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """The synopses of a query: their plan, where they come from, and how long building took.
+
+    `stale` says that a table has changed since some were made.
+    """
+
+    plan: Plan
+    built: tuple[Built, ...]
+    notes: tuple[str, ...] = ()
+    build_seconds: float = 0.0
+    stale: bool = False
+
+
+@dataclass
+class KeptSketches:
+    """Looks into the catalog of a session for its queries."""
+
+    context: Context
+
+    @property
+    def catalog(self) -> Catalog:
+        """Where the session keeps its sketches."""
+        return self.context.catalog
+
+    def key_types(self) -> dict[tuple[str, str], str]:
+        """Types of key expressions that kept sketches know, by lower-cased table and expression."""
+        heads = self.catalog.heads()
+        now = self.context.memory.circumstances() if heads else None
+        return {
+            (h.table.lower(), key): kind
+            for h in heads
+            if now is not None and now.fit(h)
+            for a, own in zip(h.attributes, h.key_types, strict=True)
+            for key, kind in zip(a.keys, own, strict=True)
+        }
+
+    def supply(self, select: ApproximateSelect, query: Query, settings: Settings) -> Supply | None:
+        """The synopses of a query, some or all from the catalog; None where it has none for it.
+
+        Raises
+        ------
+        IncompatibleSketches
+            If all its sketches are there, and cannot be joined with one another.
+        CorruptSketch
+            If one that would be read is damaged.
+        SkimqlError
+            As `build`, for what is missing.
+        """
+        if not self.catalog.manifest.sketches:
+            return None
+        standing = self._standing(select, query, settings)
+        if standing is not None:
+            return standing
+        found = self.plan(select, query)
+        if found is None or _too_large(found.heads, settings):
+            return None
+        started = time.perf_counter()
+        new: tuple[Built, ...] = ()
+        if found.missing:
+            from ..execution.build import build
+
+            missing = found.plan_of_missing()
+            new = build(self.context.spark, missing, self.context.tables, self.context.listener)
+            if settings.cache:
+                self.keep(found.plan, dict(zip(found.missing, new, strict=True)))
+        seconds = time.perf_counter() - started if found.missing else 0.0
+        built = found.all_built(lambda name: self.catalog.load(name, settings.max_bytes), new)
+        stale = self._stale(found.heads)
+        notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)
+        return Supply(found.plan, built, notes, seconds, bool(stale))
+
+    def plan(self, select: ApproximateSelect, query: Query) -> Reuse | None:
+        """How kept sketches would serve a query, nothing loaded; raises as `supply`."""
+        if select.size_bytes is not None or query.counts_distinct:
+            return None
+        heads = [h for h in self.catalog.heads() if not other_source(h, self.context.tables)]
+        circumstances = self.context.memory.circumstances
+        if not any(h.table.lower() == v.table.lower() for h in heads for v in query.graph.vertices):
+            return None
+        files = {e.name: f"{self.catalog.where}/{e.file}" for e in self.catalog.manifest.sketches.values()}
+        return reuse(query, heads, asked_of(select), circumstances(), files)
+
+    def keep(self, plan: Plan, built: Mapping[int, Built]) -> None:
+        """Keep what was built for a query: the virtual relations whose sketches are all among `built`."""
+        sketches: list[StoredSketch] = []
+        for numbers in _relations(plan, self.context.memory.own_functions):
+            if all(i in built for i in numbers):
+                sketch = self._cached(plan, numbers, [built[i] for i in numbers], sketches)
+                if sketch is not None:
+                    sketches.append(sketch)
+        if sketches:
+            for sketch in sketches:
+                self.context.memory.remember(sketch.head.table)
+            self.catalog.put(*sketches)
+
+    def _cached(
+        self, plan: Plan, numbers: Sequence[int], built: Sequence[Built], others: Sequence[StoredSketch]
+    ) -> StoredSketch | None:
+        synopses = [plan.synopses[i] for i in numbers]
+        one, tables = synopses[0], self.context.tables
+        made = now()
+        draft = Head(
+            name=self._free_name(one, [s.head.name for s in others]),
+            table=one.table,
+            filter=one.filter,
+            attributes=one.attributes,
+            key_types=(),
+            families=(),
+            method=one.method,
+            seed=plan.seed,
+            rows=one.rows,
+            buckets=one.buckets,
+            limit_bytes=int(one.sparse),
+            measures=tuple(Measure(s.weight, "int64", 1.0, Tally(), True, 0) for s in synopses),
+            columns=(),
+            ansi=True,
+            time_zone="",
+            zoned=False,
+            eaten=(),
+            created=made,
+            updated=made,
+            kept_by="cache",
+        )
+        try:
+            head = typed(draft, tables, self.context.memory.circumstances(), plan.query.sql, compared=True)
+        except UnsupportedQuery:
+            return None
+        helping = eaten_table(tables, one.table, tables.frame(one.table))
+        return stored(replace(head, eaten=(helping,)), built)
+
+    def _free_name(self, synopsis: Synopsis, others: Sequence[str]) -> str:
+        words = ["cached", synopsis.table, *(a.class_name for a in synopsis.attributes)]
+        base = "_".join("".join(c if c.isalnum() else "_" for c in w) for w in words)
+        taken = {n.lower() for n in others}
+        name, number = base, 2
+        while name.lower() in taken or self.catalog.entry(name) or self.catalog.workload(name):
+            name, number = f"{base}_{number}", number + 1
+        return name
+
+    def _standing(self, select: ApproximateSelect, query: Query, settings: Settings) -> Supply | None:
+        """From the sketches of a workload that has just this question."""
+        if select.options or select.method or select.seed is not None or select.size_bytes is not None:
+            return None
+        if not self.catalog.manifest.workloads:
+            return None
+        from .standing import asked_in, plan_from
+
+        for workload in self.catalog.manifest.workloads.values():
+            if not asked_in(workload.plans, query):
+                continue
+            heads = self.catalog.members(workload)
+            try:
+                plan = plan_from(workload.plans, query, heads)
+            except ValueError as fault:
+                raise self.catalog.unlike_planned(workload) from fault
+            if plan is None:
+                continue
+            circumstances = self.context.memory.circumstances()
+            usable = all(circumstances.fit(h) and not other_source(h, self.context.tables) for h in heads)
+            if usable and not _too_large(heads, settings):
+                built = tuple(self.catalog.load(h.name, settings.max_bytes).built[0] for h in heads)
+                told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
+                stale = self._stale(heads)
+                return Supply(plan, built, (told, *stale), stale=bool(stale))
+        return None
+
+    def _stale(self, heads: Iterable[Head]) -> tuple[str, ...]:
+        """What has changed since the sketches were made, one sentence for each that is out of date."""
+        runs = self.context.spark_runs
+        notes = (stale_note(head, self.context.tables, runs) for head in heads)
+        return tuple(printable(n) for n in notes if n)
+
+
+def _notes(heads: Sequence[Head], missing: Sequence[Synopsis]) -> tuple[str, ...]:
+    told = ", ".join(f"{h.name} (as of {h.updated})" for h in heads)
+    notes = [f"from the kept sketch{'es' if len(heads) > 1 else ''} {told}"]
+    new = dict.fromkeys(f"{s.table} by {', '.join(a.class_name for a in s.attributes)}" for s in missing)
+    if new:
+        notes.append(f"built for this query: {'; '.join(new)}")
+    return tuple(map(printable, notes))
+
+
+def _too_large(heads: Sequence[Head], settings: Settings) -> bool:
+    """Whether the kept sketches alone take more than the session allows a query."""
+    return settings.size_bytes is not None and sum(h.nbytes for h in heads) > settings.size_bytes
+
+
+def asked_of(select: ApproximateSelect) -> Asked:
+    """What a statement fixes of its sketches.
+
+    Raises
+    ------
+    BadSetting
+        If an option has no such value.
+    """
+    given = Settings().with_text(select.options)
+    return Asked(
+        select.seed if select.seed is not None else given.seed if "seed" in select.options else None,
+        given.rows if "rows" in select.options else None,
+        given.buckets if "buckets" in select.options else None,
+        given.sparse if "sparse" in select.options else None,
+        select.method,
+    )
+
+
+def _relations(plan: Plan, functions: Callable[[], Collection[str]]) -> list[list[int]]:
+    """The synopses that can be kept, those of one virtual relation, size and order of attributes together."""
+    groups: dict[Synopsis, list[int]] = {}
+    for number, synopsis in enumerate(plan.synopses):
+        simple = synopsis.method in METHODS and synopsis.group is None and not synopsis.messages
+        expressions = (
+            synopsis.filter,
+            synopsis.weight.expression,
+            *(k for a in synopsis.attributes for k in a.keys),
+        )
+        if simple and unstable(expressions, functions) is None:
+            groups.setdefault(replace(synopsis, weight=Weight()), []).append(number)
+    return list(groups.values())

@@ -1,0 +1,345 @@
+"""Which kept sketches answer a query, and what has to be built beside them.
+
+A kept sketch stands for a vertex of the join graph if it is of the same virtual relation, has the same join
+attributes in the same comparison types, and every weight that the query puts on the vertex. Two of them can be joined
+if the ends of each edge have one hash family, and all have one size. Among all choices the one is taken that leaves
+the least to build. Needs neither Spark nor the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, permutations, product
+
+from ...errors import IncompatibleSketches
+from ...optimizer.choose import choose
+from ...optimizer.plan import Plan, Scan, Weight
+from ...parser.join_graph import Edge, Query
+from ...sketches.hashing.xi import Family, derive_seed, make_family
+from ...sketches.joins.convolution import ConvolutionSpec
+from ...sketches.joins.sparse import SparseFirstSketch
+from ..catalog.file import StoredSketch
+from ..catalog.form import Head
+from ..execution.partial_aggregate import FAMILY, Built
+from .definition import Circumstances
+
+INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint"))
+MOST_ATTRIBUTES = 6
+JOINED = ("hash", "convolution", "total")
+_MOST_STEPS = 20_000  # of the search; a query of that many equal choices is not worth more
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the statement itself fixes; None where it leaves the choice."""
+
+    seed: int | None = None
+    rows: int | None = None
+    buckets: int | None = None
+    sparse: bool | None = None
+    method: str | None = None
+
+    def allows(self, head: Head) -> bool:
+        """Whether a kept sketch is what the statement asks for."""
+        return (
+            self.seed in (None, head.seed)
+            and self.rows in (None, head.rows)
+            and self.buckets in (None, head.buckets)
+            and self.sparse in (None, head.limit_bytes > 0)
+            and self.method in (None, head.method)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A kept sketch for a vertex; entry i of `order` is its attribute for the vertex's i-th edge."""
+
+    head: Head
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """A query answered from kept sketches, some or all.
+
+    Attributes
+    ----------
+    plan : Plan
+        Of the query, at the size, seed and classes of the kept sketches.
+    kept : mapping of int to (Candidate, Weight)
+        By the number of the synopsis in `plan`.
+    """
+
+    plan: Plan
+    kept: Mapping[int, tuple[Candidate, Weight]]
+
+    @property
+    def heads(self) -> tuple[Head, ...]:
+        """The kept sketches that are read, each once."""
+        return tuple({c.head.name: c.head for c, _ in self.kept.values()}.values())
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Numbers of the synopses that have to be built."""
+        return tuple(i for i in range(len(self.plan.synopses)) if i not in self.kept)
+
+    def plan_of_missing(self) -> Plan:
+        """The plan that builds what is missing, in the order of `missing`."""
+        numbers = {old: new for new, old in enumerate(self.missing)}
+        scans = tuple(
+            Scan(s.table, tuple(numbers[i] for i in s.synopses if i in numbers))
+            for s in self.plan.scans
+            if any(i in numbers for i in s.synopses)
+        )
+        synopses = tuple(self.plan.synopses[i] for i in self.missing)
+        return replace(self.plan, synopses=synopses, scans=scans, edges=(), aggregates=())
+
+    def all_built(self, load: Callable[[str], StoredSketch], new: Sequence[Built]) -> tuple[Built, ...]:
+        """One finished sketch for each synopsis of the plan: loaded, or among the newly built of `missing`."""
+        found = dict(zip(self.missing, new, strict=True))
+        for i, (candidate, weight) in self.kept.items():
+            sketch = load(candidate.head.name)
+            built = sketch.built[sketch.head.weights.index(weight)]
+            sized = _of_size(built.linear, self.plan.synopses[i].rows, self.plan.synopses[i].buckets)
+            found[i] = replace(built, sketch=in_order(sized, candidate.order))
+        return tuple(found[i] for i in range(len(found)))
+
+
+def reuse(
+    query: Query, heads: Sequence[Head], asked: Asked, now: Circumstances, files: Mapping[str, str]
+) -> Reuse | None:
+    """How kept sketches serve a query, or None where none does.
+
+    Parameters
+    ----------
+    query : Query
+        One join tree without groups, every `key_types` known.
+    heads : sequence of Head
+    asked : Asked
+    now : Circumstances
+        Of the Spark session that would run the query.
+    files : mapping of str to str
+        Where each sketch lies, by its name, for messages.
+
+    Raises
+    ------
+    IncompatibleSketches
+        If every vertex has its sketch, and they cannot be joined with one another for their seeds, families or
+        sizes; the message names both.
+    """
+    vertices = range(len(query.graph.vertices))
+    weights = [_weights_at(query, v) for v in vertices]
+    newest = sorted(heads, key=lambda h: h.updated, reverse=True)
+    choices = [
+        [c for h in newest for c in _candidates(query, v, weights[v], h, asked, now)] for v in vertices
+    ]
+    if not any(choices):
+        return None
+    best = _Search(query, choices).best()
+    if len(best) < len(choices) and all(choices):
+        _refuse_unlike(query, choices, files)
+    if not best:
+        return None
+    return _planned(query, best)
+
+
+def in_order(
+    sketch: SparseFirstSketch[ConvolutionSpec], order: Sequence[int]
+) -> SparseFirstSketch[ConvolutionSpec]:
+    """The same sketch with its attributes in another order: buckets add and signs multiply in any."""
+    if tuple(order) == tuple(range(len(order))):
+        return sketch
+    spec = replace(sketch.spec, families=tuple(sketch.spec.families[i] for i in order))
+    if sketch.exact is None:
+        return SparseFirstSketch.from_state(spec, sketch.state(), sketch.limit_bytes)
+    turned = SparseFirstSketch(spec, max(sketch.limit_bytes, sketch.exact.nbytes))
+    columns = sketch.exact.columns
+    turned.update([columns[i] for i in order], sketch.exact.weights)
+    return turned
+
+
+def _of_size(
+    sketch: SparseFirstSketch[ConvolutionSpec], rows: int, buckets: int
+) -> SparseFirstSketch[ConvolutionSpec]:
+    """An empty sketch has any size; no other is changed."""
+    if (
+        sketch.exact is None
+        or len(sketch.exact)
+        or (sketch.spec.rows, sketch.spec.buckets) == (rows, buckets)
+    ):
+        return sketch
+    return SparseFirstSketch(replace(sketch.spec, rows=rows, buckets=buckets), sketch.limit_bytes)
+
+
+def _weights_at(query: Query, vertex: int) -> frozenset[Weight]:
+    terms = [t for a in query.aggregates for t in (*a.total, *a.presence)]
+    factors = [t.factor_of(vertex) for t in terms]
+    return frozenset(Weight(f.expression, f.presence) if f else Weight() for f in factors)
+
+
+def _candidates(
+    query: Query, vertex: int, weights: frozenset[Weight], head: Head, asked: Asked, now: Circumstances
+) -> Iterator[Candidate]:
+    relation = query.graph.vertices[vertex]
+    edges = [query.graph.edges[e] for e in query.graph.edges_at(vertex)]
+    if (
+        head.table.lower() != relation.table.lower()
+        or head.filter != relation.filter
+        or len(head.attributes) != len(edges)
+        or len(edges) > MOST_ATTRIBUTES
+        or not now.fit(head)
+        or not weights <= set(head.weights)
+        or not asked.allows(head)
+        or head.cell
+        or head.method not in JOINED
+        or head.groups is not None
+    ):
+        return
+    for order in permutations(range(len(edges))):
+        if all(_same_key(head, i, edge, vertex) for i, edge in zip(order, edges, strict=True)):
+            yield Candidate(head, order)
+
+
+def _same_key(head: Head, attribute: int, edge: Edge, vertex: int) -> bool:
+    own = head.attributes[attribute]
+    return own.keys == edge.keys_of(vertex) and all(
+        a == b or (len(own.keys) == 1 and {a, b} <= INTEGERS)
+        for a, b in zip(own.key_types, edge.key_types, strict=True)
+    )
+
+
+@dataclass
+class _Search:
+    """Branch and bound over the vertices: each takes one of its candidates or none."""
+
+    query: Query
+    choices: Sequence[Sequence[Candidate]]
+    found: dict[int, Candidate] = field(default_factory=dict)
+    steps: int = 0
+
+    def best(self) -> dict[int, Candidate]:
+        """The choice with the fewest vertices left over."""
+        self._extend({}, 0)
+        return self.found
+
+    def _extend(self, taken: dict[int, Candidate], vertex: int) -> None:
+        self.steps += 1
+        left = sum(1 for c in self.choices[vertex:] if c)
+        if len(taken) + left <= len(self.found) or self.steps > _MOST_STEPS:
+            return
+        if vertex == len(self.choices):
+            if self._can_be_completed(taken):
+                self.found = dict(taken)
+            return
+        for candidate in self.choices[vertex]:
+            if all(
+                conflict(self.query, v, other, vertex, candidate) is None for v, other in taken.items()
+            ) and _distinct(candidate):
+                self._extend({**taken, vertex: candidate}, vertex + 1)
+        self._extend(taken, vertex + 1)
+
+    def _can_be_completed(self, taken: Mapping[int, Candidate]) -> bool:
+        """Whether no two edges share a family, and what is built now can meet the kept families."""
+        if not taken:
+            return False
+        ends = _edge_ends(self.query, taken)
+        families = [f for _, f in ends.values()]
+        if len(set(families)) < len(families):
+            return False
+        seed = next(iter(taken.values())).head.seed
+        for number, edge in enumerate(self.query.graph.edges):
+            if number in ends and not {edge.left, edge.right} <= set(taken):
+                name, kept = ends[number]
+                if make_family(FAMILY, derive_seed(seed, name)) != kept:
+                    return False
+        return True
+
+
+def conflict(query: Query, u: int, a: Candidate, v: int, b: Candidate) -> str | None:
+    """Why the candidates of two vertices cannot serve one query; None if they can."""
+    sizes = {(c.head.rows, c.head.buckets) for c in (a, b) if not c.head.empty}
+    if len(sizes) > 1:
+        return "size"
+    if a.head.seed != b.head.seed:
+        return "seed"
+    for number in query.graph.edges_at(u):
+        if number in query.graph.edges_at(v):
+            mine = a.order[query.graph.edges_at(u).index(number)]
+            theirs = b.order[query.graph.edges_at(v).index(number)]
+            if a.head.attributes[mine].class_name != b.head.attributes[theirs].class_name:
+                return "class"
+            if a.head.families[mine] != b.head.families[theirs]:
+                return "family"
+    return None
+
+
+def _distinct(candidate: Candidate) -> bool:
+    return len(set(candidate.head.families)) == len(candidate.head.families)
+
+
+def _edge_ends(query: Query, taken: Mapping[int, Candidate]) -> dict[int, tuple[str, Family]]:
+    """Join class and family of every edge that a kept sketch decides."""
+    ends: dict[int, tuple[str, Family]] = {}
+    for vertex, candidate in taken.items():
+        for place, number in enumerate(query.graph.edges_at(vertex)):
+            attribute = candidate.order[place]
+            ends[number] = (
+                candidate.head.attributes[attribute].class_name,
+                candidate.head.families[attribute],
+            )
+    return ends
+
+
+def _planned(query: Query, taken: Mapping[int, Candidate]) -> Reuse:
+    ends = _edge_ends(query, taken)
+    names = {number: name for number, (name, _) in ends.items()}
+    used = set(names.values())
+    edges = []
+    for number, edge in enumerate(query.graph.edges):
+        name, copy = names.get(number, edge.class_name), 2
+        while number not in names and name in used:
+            name, copy = f"{edge.class_name}#{copy}", copy + 1
+        used.add(name)
+        edges.append(replace(edge, class_name=name))
+    renamed = replace(query, graph=replace(query.graph, edges=tuple(edges)))
+    sized = sorted((c.head for c in taken.values()), key=lambda h: h.empty)
+    one = sized[0]
+    sparse = any(c.head.limit_bytes > 0 for c in taken.values())
+    plan = choose(renamed, one.seed, one.rows, one.buckets, sparse)
+    kept: dict[int, tuple[Candidate, Weight]] = {}
+    for planned in plan.aggregates:
+        for term, vertex in product((*planned.total, *planned.presence), taken):
+            number = term.synopses[vertex]
+            kept.setdefault(number, (taken[vertex], plan.synopses[number].weight))
+    return Reuse(plan, kept)
+
+
+def _refuse_unlike(query: Query, choices: Sequence[Sequence[Candidate]], files: Mapping[str, str]) -> None:
+    """Raise where two vertices have sketches that no choice makes fit, for another reason than their classes.
+
+    Only what somebody has made by a statement counts: what `cache` kept goes unused in silence.
+    """
+    made = [[c for c in own if c.head.kept_by == "statement"] for own in choices]
+    if not all(made):
+        return
+    for u, v in combinations(range(len(choices)), 2):
+        reasons = [(a, b, conflict(query, u, a, v, b)) for a, b in product(made[u], made[v])]
+        if all(reason in ("size", "seed", "family") for _, _, reason in reasons):
+            a, b, reason = reasons[0]
+            assert reason is not None, "all have one"
+            raise IncompatibleSketches(
+                f"{_told(a.head, reason, files)} and {_told(b.head, reason, files)} cannot be joined",
+                sql=query.sql,
+                hint=f"CREATE OR REPLACE SKETCH {b.head.name} ... with the same {reason}, or OPTIONS (...) here to"
+                " build what they ask for",
+            )
+
+
+def _told(head: Head, reason: str, files: Mapping[str, str]) -> str:
+    what = {
+        "size": f"{head.rows} rows x {head.buckets:,} buckets",
+        "seed": f"seed {head.seed}",
+        "family": " and ".join(str(f) for f in head.families),
+    }
+    return f"sketch {head.name} of {what[reason]} ({files[head.name]})"

@@ -1,0 +1,213 @@
+"""Standing queries: `CREATE SKETCHES … FOR QUERIES (…)`, built in one pass per table.
+
+The sketches are kept in the catalog with the plans that say which of them answers which query; a query that asks what
+one of the workload asks is answered from them without a scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ...errors import BudgetExceeded, ParseError, UnsupportedQuery
+from ...optimizer.plan import Plan, PlannedAggregate, PlannedEdge, PlannedTerm, Scan, Synopsis
+from ...parser.join_graph import Query
+from ...parser.statement import ApproximateSelect, PassThrough, parse_statement
+from ...parser.syntax import CreateSketches, Part
+from ..catalog.form import Head
+from .planned_use import check_plan
+
+if TYPE_CHECKING:
+    from ...optimizer.prediction.relation import RelationStatistics
+    from ...optimizer.workload.plan import Column, Statistics
+    from ...optimizer.workload.share import Metric
+    from ...optimizer.workload.standing import StandingQueries
+
+
+def workload_json(
+    standing: StandingQueries, stages: str, statistics: Sequence[RelationStatistics]
+) -> dict[str, Any]:
+    """What the catalog keeps of a workload's plans: the stages as text, and for each query how it is answered."""
+    times = [s.gathered_at for s in statistics if s.gathered_at is not None]
+    return {
+        "stages": stages,
+        "gathered_at": min(times, default=None),
+        "queries": [
+            {
+                "question": _question(plan.query),
+                "edges": [
+                    [e.left, e.right, e.left_position, e.right_position, e.class_name] for e in plan.edges
+                ],
+                "aggregates": [
+                    [a.function, a.name, _terms_json(a.total), _terms_json(a.presence)]
+                    for a in plan.aggregates
+                ],
+            }
+            for plan in standing.plans
+        ],
+    }
+
+
+def asked_in(workload: Any, query: Query) -> bool:
+    """Whether a query, with every `key_types` known, asks what one of a workload asks."""
+    question = _question(query)
+    return any(q["question"] == question for q in workload["queries"])
+
+
+def plan_from(workload: Any, query: Query, heads: Sequence[Head]) -> Plan | None:
+    """The plan of a query that asks what one of the workload asks, over its kept sketches; or None.
+
+    Parameters
+    ----------
+    workload : JSON
+        From `workload_json`.
+    query : Query
+        With every `key_types` known.
+    heads : sequence of Head
+        The sketches of the workload, in the order in which its plans number them.
+
+    Raises
+    ------
+    ValueError
+        If they are not those that the plan was made for.
+    """
+    question = _question(query)
+    found = next((q for q in workload["queries"] if q["question"] == question), None)
+    if found is None:
+        return None
+    synopses = tuple(
+        Synopsis(
+            h.table,
+            h.filter,
+            h.attributes,
+            h.weights[0],
+            h.method,
+            h.rows,
+            h.buckets,
+            h.limit_bytes > 0,
+            cell=h.cell,
+        )
+        for h in heads
+    )
+    edges = tuple(PlannedEdge(*edge) for edge in found["edges"])
+    aggregates = tuple(
+        PlannedAggregate(function, name, _terms_from(total), _terms_from(presence))
+        for function, name, total, presence in found["aggregates"]
+    )
+    tables = dict.fromkeys(s.table for s in synopses)
+    scans = tuple(Scan(t, tuple(i for i, s in enumerate(synopses) if s.table == t)) for t in tables)
+    everyone = tuple(range(len(query.graph.vertices)))
+    plan = Plan(query, heads[0].seed, synopses, scans, edges, aggregates, everyone)
+    check_plan(plan, query)
+    return plan
+
+
+def selects_of(statement: CreateSketches) -> list[ApproximateSelect]:
+    """The queries of the statement, each with carets that point into the whole statement.
+
+    Raises
+    ------
+    ParseError, UnsupportedQuery
+        If one is no SELECT to be estimated.
+    """
+    return [_select(statement, part) for part in statement.queries]
+
+
+def check_joins(statement: CreateSketches, queries: Sequence[Query]) -> None:
+    """Raise UnsupportedQuery for a query without a join."""
+    for query, part in zip(queries, statement.queries, strict=True):
+        if not query.graph.edges:
+            raise UnsupportedQuery(
+                "a query without a join needs no sketches",
+                "SKIMQL_NOTHING_TO_SKETCH",
+                statement.sql,
+                (part.span.start, part.span.end),
+                "leave it out",
+            )
+
+
+def histograms_of(queries: Sequence[Query], statistics: Sequence[Sequence[RelationStatistics]]) -> Statistics:
+    """The histograms of all join columns, as `plan_workload` reads them; columns without one are left out."""
+    from ...optimizer.messages import tree_of
+    from ...optimizer.prediction.histograms import Histogram
+    from ...optimizer.workload.share import Attribute, VirtualRelation
+
+    found: dict[Column, Histogram] = {}
+    for query, relations in zip(queries, statistics, strict=True):
+        tree = tree_of(query.graph)
+        for number, joined in enumerate(tree.classes):
+            for edge in (query.graph.edges[e] for e in joined.edges):
+                for v in (edge.left, edge.right):
+                    vertex, known = query.graph.vertices[v], relations[v].attributes
+                    histogram = known[tree.position(v, number)].histogram if known else None
+                    if histogram is not None:
+                        column = Attribute(edge.keys_of(v), edge.key_types)
+                        found[VirtualRelation(vertex.table, vertex.filter), column] = histogram
+    return found
+
+
+def plan_workload_of(
+    statement: CreateSketches, queries: Sequence[Query], seed: int, sparse: bool, statistics: Statistics
+) -> StandingQueries:
+    """Share, size and partition the sketches of the statement's queries.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the space is too small; the message says how much would do.
+    """
+    from ...optimizer.workload.standing import plan_standing
+
+    metric: Metric = "maximum" if statement.objective == "max" else "average"
+    try:
+        return plan_standing(
+            statement.name.text,
+            queries,
+            seed,
+            statement.size_bytes,
+            metric,
+            sparse,
+            statistics,
+            max(statement.partitions, 1),
+        )
+    except ValueError as fault:
+        raise BudgetExceeded(str(fault), sql=statement.sql, hint="a larger SIZE") from fault
+
+
+def _select(statement: CreateSketches, part: Part) -> ApproximateSelect:
+    # Blanks in front keep the offsets of the query those of the whole statement.
+    text = " " * part.span.start + statement.sql[part.span.start : part.span.end]
+    parsed = parse_statement(text)
+    match parsed:
+        case ApproximateSelect():
+            return replace(parsed, sql=statement.sql)
+        case PassThrough() if part.text.split(None, 1)[0].upper() in ("SELECT", "WITH"):
+            return ApproximateSelect(statement.sql, text)
+    raise ParseError(
+        "a standing query is a SELECT",
+        sql=statement.sql,
+        span=(part.span.start, part.span.end),
+        hint="SELECT COUNT(*) FROM a JOIN b ON a.k = b.k",
+    )
+
+
+def _question(query: Query) -> str:
+    """What a query asks, without its names and places, as one text."""
+    graph = query.graph
+    return repr(
+        (
+            tuple((v.table.lower(), v.filter) for v in graph.vertices),
+            tuple((e.left, e.right, e.left_keys, e.right_keys, e.key_types) for e in graph.edges),
+            tuple((a.function, a.total, a.presence) for a in query.aggregates),
+            tuple(i.expression for i in query.items),
+        )
+    )
+
+
+def _terms_json(terms: Sequence[PlannedTerm]) -> list[Any]:
+    return [[t.coefficient, list(t.synopses)] for t in terms]
+
+
+def _terms_from(terms: Sequence[Any]) -> tuple[PlannedTerm, ...]:
+    return tuple(PlannedTerm(float(c), tuple(synopses)) for c, synopses in terms)

@@ -1,0 +1,148 @@
+"""CREATE SKETCHES … FOR QUERIES and EXPLAIN SKETCHES: planned together, built in one pass a table, kept together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ...errors import UnknownName, UnsupportedQuery, printable
+from ...optimizer.plan import Synopsis
+from ...parser.join_graph import Query
+from ...parser.syntax import CreateSketches, ExplainSketches
+from ..catalog.file import StoredSketch
+from ..catalog.form import Head, Measure
+from ..catalog.manifest import StoredWorkload
+from ..execution.partial_aggregate import Built, Tally
+from ..results.answer import Answer
+from .definition import now, refuse_unstable, stored, typed
+from .lineage import eaten_table
+from .standing import check_joins, histograms_of, plan_workload_of, workload_json
+from .statements import is_taken, taken_name
+
+if TYPE_CHECKING:
+    from ..context import Context
+
+
+@dataclass
+class Workloads:
+    """Runs the statements about sketches for many queries."""
+
+    context: Context
+
+    def create(self, statement: CreateSketches, queries: Sequence[Query]) -> Answer:
+        """Plan the workload, build it in one pass per table and keep it; the stages of the plan as text.
+
+        Raises
+        ------
+        UnsupportedQuery
+            If the name is taken, or a query depends on more than its tables.
+        SkimqlError
+            As `plan_workload_of` and `build`.
+        """
+        from ...optimizer.describe.workload import describe_workload
+        from ..execution.build import build
+        from ..statistics.gather import gather_all
+
+        name, catalog = statement.name.text, self.context.catalog
+        if is_taken(catalog, name) and not statement.or_replace:
+            raise taken_name(statement.sql, statement.name, f"CREATE OR REPLACE SKETCHES {name} ...")
+        if statement.or_replace and catalog.entry(name) is not None:
+            raise taken_name(statement.sql, statement.name, f"DROP SKETCH {name}, or another name")
+        self._refuse_overwriting(statement)
+        check_joins(statement, queries)
+        context, settings = self.context, self.context.settings
+        known = gather_all(context.spark, context.tables, queries, context.statistics, context.listener)
+        histograms = histograms_of(queries, known)
+        standing = plan_workload_of(statement, queries, settings.seed, settings.sparse, histograms)
+        relations = list(dict.fromkeys(r for row in known for r in row))
+        stages = describe_workload(name, standing, relations)
+        plan = standing.plans[0]
+        for s in plan.synopses:
+            keys = [k for a in s.attributes for k in a.keys]
+            expressions = (s.filter, s.weight.expression, *keys)
+            refuse_unstable(statement.sql, expressions, self.context.memory.own_functions)
+        started = time.perf_counter()
+        built = build(self.context.spark, plan, self.context.tables, self.context.listener)
+        sketches = [
+            self._stored(statement, number, synopsis, plan.seed, one)
+            for number, (synopsis, one) in enumerate(zip(plan.synopses, built, strict=True))
+        ]
+        for table in dict.fromkeys(s.table for s in plan.synopses):
+            self.context.memory.remember(table)
+        names = tuple(s.head.name for s in sketches)
+        workload = StoredWorkload(name, names, workload_json(standing, stages, relations))
+        based_on = {} if statement.or_replace else {name: None}
+        catalog.put(*sketches, forget=(name,), workload=workload, based_on=based_on)
+        return Answer(
+            ("plan",),
+            ((stages,),),
+            exact=True,
+            bytes_used=sum(b.sketch.nbytes for b in built),
+            seconds={"build": time.perf_counter() - started},
+        )
+
+    def explain(self, statement: ExplainSketches) -> Answer:
+        """What each stage of planning a workload changed; UnknownName if there is none of that name."""
+        catalog = self.context.catalog
+        workload = catalog.workload(statement.name.text)
+        if workload is None:
+            known = [w.name for w in catalog.manifest.workloads.values()]
+            raise UnknownName(
+                f"there are no sketches {statement.name.text}",
+                sql=statement.sql,
+                span=(statement.name.span.start, statement.name.span.end),
+                hint=", ".join(known) or "CREATE SKETCHES ...",
+            )
+        text, gathered = workload.plans["stages"], workload.plans.get("gathered_at")
+        if gathered is not None:
+            text += f"\nthe statistics are {max(time.time() - gathered, 0.0):,.0f} s old"
+        return Answer(("plan",), ((printable(text),),), exact=True, is_text=True)
+
+    def _refuse_overwriting(self, statement: CreateSketches) -> None:
+        """Refuse a name whose sketches would take those of others; how many there will be is not known yet."""
+        name, catalog = statement.name.text.lower(), self.context.catalog
+        own = catalog.workload(name)
+        members = {s.lower() for s in own.sketches} if own is not None else set()
+        for entry in catalog.manifest.sketches.values():
+            base, dot, number = entry.name.lower().rpartition(".")
+            if dot and base == name and number.isdecimal() and entry.name.lower() not in members:
+                raise UnsupportedQuery(
+                    f"there is a sketch {entry.name} already, and sketches {statement.name.text} are numbered so",
+                    "SKIMQL_SKETCHES_EXIST",
+                    statement.sql,
+                    (statement.name.span.start, statement.name.span.end),
+                    f"DROP SKETCH `{entry.name}`, or another name",
+                )
+
+    def _stored(
+        self, statement: CreateSketches, number: int, synopsis: Synopsis, seed: int, built: Built
+    ) -> StoredSketch:
+        made, tables = now(), self.context.tables
+        draft = Head(
+            name=f"{statement.name.text}.{number}",
+            table=synopsis.table,
+            filter=synopsis.filter,
+            attributes=synopsis.attributes,
+            key_types=(),
+            families=(),
+            method=synopsis.method,
+            seed=seed,
+            rows=synopsis.rows,
+            buckets=synopsis.buckets,
+            limit_bytes=int(synopsis.sparse),
+            measures=(Measure(synopsis.weight, "int64", 1.0, Tally(), True, 0),),
+            columns=(),
+            ansi=True,
+            time_zone="",
+            zoned=False,
+            eaten=(),
+            created=made,
+            updated=made,
+            group=statement.name.text,
+            cell=synopsis.cell,
+        )
+        head = typed(draft, tables, self.context.memory.circumstances(), statement.sql, compared=True)
+        helping = eaten_table(tables, synopsis.table, tables.frame(synopsis.table))
+        return stored(replace(head, eaten=(helping,)), (built,))

@@ -1,0 +1,1 @@
+"""One SELECT from its text to its answer."""

@@ -1,0 +1,118 @@
+"""The exact answer: the user's own SELECT, run by Spark as it stands."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from ...errors import DataError
+from ..results.answer import Answer
+from ..sources.python_values import python_values, with_loose_structs
+from ..spark.jobs import ProgressListener, run_job
+from ..spark.session import SPARK_FAULTS, first_line
+
+
+def run_exact(
+    spark: SparkSession,
+    sql: str,
+    select: Callable[[], DataFrame],
+    listener: ProgressListener | None = None,
+) -> Answer:
+    """Run what `select` makes of the statement `sql`, and keep its whole result.
+
+    Raises
+    ------
+    SkimqlError
+        As `select`.
+    DataError
+        If the run fails.
+    """
+    started = time.perf_counter()
+    frame = select()
+    try:
+        table = run_job(spark, "exact answer", with_loose_structs(frame).toArrow, listener)
+    except SPARK_FAULTS as fault:
+        raise DataError(f"the exact run failed: {first_line(fault)}", "SKIMQL_EXACT_FAILED", sql) from fault
+    return replace(_answer(in_zone(spark, table)), seconds={"exact": time.perf_counter() - started})
+
+
+def collected(frame: DataFrame, most: int | None = None) -> Answer:
+    """The rows of a DataFrame, or the first `most`, as an answer: times in the zone of its session.
+
+    Raises
+    ------
+    DataError
+        If Spark fails.
+    """
+    first = frame if most is None else frame.limit(most)
+    try:
+        return _answer(in_zone(frame.sparkSession, first.toArrow()))
+    except SPARK_FAULTS as fault:
+        raise DataError(f"the statement failed: {first_line(fault)}", "SKIMQL_EXACT_FAILED") from fault
+
+
+def in_zone(spark: SparkSession, table: pa.Table) -> pa.Table:
+    """The table with its times in the zone of the session: the same moments, read as Spark shows them."""
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    kinds = [_zoned(kind, zone) for kind in table.schema.types]
+    if kinds == table.schema.types:
+        return table
+    columns = [c.cast(k) for c, k in zip(table.columns, kinds, strict=True)]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def result_types(spark: SparkSession, select_sql: str) -> tuple[pa.DataType | None, ...]:
+    """The types of the columns of a SELECT by Spark's analysis alone; empty where Spark cannot read it.
+
+    What Arrow has no type for is None.
+    """
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    # Spark 4.0 takes UTC without being told.
+    named: dict[str, Any] = (
+        {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
+    )
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    kinds: list[pa.DataType | None] = []
+    try:
+        fields = spark.sql(select_sql).schema.fields
+    except SPARK_FAULTS:
+        return ()
+    for field in fields:
+        try:
+            kinds.append(_zoned(to_arrow_type(field.dataType, **named), zone))
+        except SPARK_FAULTS:
+            kinds.append(None)
+    return tuple(kinds)
+
+
+def _zoned(kind: pa.DataType, zone: str) -> pa.DataType:
+    """A time in the session's zone, where Arrow knows it by the same name."""
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        return kind
+    try:
+        ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):
+        # Spark takes GMT+2 and +2 too; Arrow reads +02:00.
+        found = re.fullmatch(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d\d))?", zone)
+        if found is None:
+            return kind
+        zone = f"{found[1]}{int(found[2]):02}:{found[3] or '00'}"
+    return pa.timestamp(kind.unit, zone)
+
+
+def _answer(table: pa.Table) -> Answer:
+    return Answer(tuple(table.column_names), _rows(table), exact=True, types=tuple(table.schema.types))
+
+
+def _rows(table: pa.Table) -> tuple[tuple[Any, ...], ...]:
+    # Column by column, since two columns may have one name.
+    return tuple(zip(*map(python_values, table.columns), strict=True))

@@ -1,0 +1,238 @@
+"""HAVING, ORDER BY, LIMIT and OFFSET on rows of estimates, and which of their decisions are certain.
+
+A condition on an estimate is decided on its value; it is certain where every value of the interval decides it the same
+way. A row belongs to the first n for certain where fewer than n rows can come before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cmp_to_key
+from itertools import product
+from typing import Any
+
+from ...errors import UnsupportedQuery
+from ...parser.expressions import COMPARISONS, Expression, Operation
+from ...parser.join_graph import Order, Query
+from ...sketches.intervals.interval import Estimate
+from .expressions import Cell, Evaluator
+from .scalars import compare, padded
+
+SIGNS = frozenset((-1, 0, 1))
+# Which signs of left - right make a comparison true.
+_HOLDS = {
+    "=": frozenset((0,)),
+    "<>": frozenset((-1, 1)),
+    "<": frozenset((-1,)),
+    "<=": frozenset((-1, 0)),
+    ">": frozenset((1,)),
+    ">=": frozenset((0, 1)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A condition: `value` as decided on the estimates, and every value that their intervals leave possible."""
+
+    value: bool | None
+    possible: frozenset[bool | None]
+
+    @property
+    def may_hold(self) -> bool:
+        """Whether it is true for some of the values in the intervals."""
+        return True in self.possible
+
+    @property
+    def must_hold(self) -> bool:
+        """Whether it is true for all of them."""
+        return self.possible == {True}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the result before it is ordered and cut.
+
+    `number` breaks ties, `kept` is HAVING's decision, `keys` are the values of ORDER BY.
+    """
+
+    number: int
+    cells: tuple[Cell, ...]
+    kept: Truth
+    keys: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The rows of the answer in order, and for each whether it is uncertain that it belongs there.
+
+    `doubtful` counts the rows that HAVING left out although their intervals allow them.
+    """
+
+    rows: tuple[Row, ...]
+    uncertain: tuple[bool, ...]
+    doubtful: int
+
+
+def condition(evaluator: Evaluator, expression: Expression) -> Truth:
+    """Decide a HAVING condition for one group.
+
+    Raises
+    ------
+    UnsupportedQuery
+        If it is no condition, or compares what only Spark can compare.
+    """
+    if isinstance(expression, Operation):
+        if expression.operator in ("and", "or", "not"):
+            parts = [condition(evaluator, o) for o in expression.operands]
+            apply = _LOGIC[expression.operator]
+            return Truth(
+                apply(*(p.value for p in parts)),
+                frozenset(apply(*values) for values in product(*(p.possible for p in parts))),
+            )
+        if expression.operator == "is_null":
+            return _is_null(evaluator.cell(expression.operands[0]))
+        if expression.operator in COMPARISONS:
+            return _comparison(evaluator, expression)
+    value = evaluator.cell(expression)
+    if value is None or isinstance(value, bool):
+        return _certain(value)
+    raise UnsupportedQuery("HAVING takes a condition", "SKIMQL_HAVING", evaluator.sql)
+
+
+def show(rows: Sequence[Row], query: Query) -> Shown:
+    """Order and cut rows; the work grows with rows times rows shown where an ORDER BY is cut."""
+    kept = [r for r in rows if r.kept.value is True]
+    kept.sort(key=cmp_to_key(lambda a, b: _sign(a, b, query)))
+    end = None if query.limit is None else query.offset + query.limit
+    chosen = kept[query.offset : end]
+    cut = (query.limit is not None or query.offset > 0) and bool(query.order)
+    uncertain = tuple(
+        not row.kept.must_hold or (cut and not _surely_within(row, rows, query, end)) for row in chosen
+    )
+    doubtful = sum(1 for r in rows if r.kept.value is not True and r.kept.may_hold)
+    return Shown(tuple(chosen), uncertain, doubtful)
+
+
+def _surely_within(row: Row, rows: Sequence[Row], query: Query, end: int | None) -> bool:
+    """Whether the place of a row lies in [offset, end) whatever the true values in the intervals."""
+    others = [r for r in rows if r is not row]
+    least = sum(1 for r in others if r.kept.must_hold and _precedes(r, row, query, surely=True))
+    most = sum(1 for r in others if r.kept.may_hold and _precedes(r, row, query, surely=False))
+    return least >= query.offset and (end is None or most < end)
+
+
+def _sign(a: Row, b: Row, query: Query) -> int:
+    for key, x, y in zip(query.order, a.keys, b.keys, strict=True):
+        sign = _key_sign(key, x, y, query.sql)
+        if sign:
+            return sign
+    return a.number - b.number
+
+
+def _precedes(a: Row, b: Row, query: Query, *, surely: bool) -> bool:
+    """Whether a can come before b, or surely does. SQL leaves ties open: they go by number, as in the sort."""
+    for key, x, y in zip(query.order, a.keys, b.keys, strict=True):
+        signs = _key_signs(key, x, y, query.sql)
+        if surely and 1 in signs:
+            return False
+        if -1 in signs and (not surely or 0 not in signs):
+            return True
+        if 0 not in signs:
+            return False
+    return a.number < b.number
+
+
+def _key_sign(key: Order, x: Cell, y: Cell, sql: str) -> int:
+    x, y = (_point(c) for c in (x, y))
+    if x is None or y is None:
+        return _null_sign(key, x is None, y is None)
+    return compare(x, y, sql) * (-1 if key.descending else 1)
+
+
+def _key_signs(key: Order, x: Cell, y: Cell, sql: str) -> frozenset[int]:
+    """Every order of two values of one ORDER BY key that their intervals leave possible."""
+    estimates = [c for c in (x, y) if isinstance(c, Estimate)]
+    if any(math.isnan(e.value) and not e.exact for e in estimates):
+        return SIGNS
+    if not estimates or any(_point(c) is None for c in (x, y)):
+        return frozenset((_key_sign(key, x, y, sql),))
+    (low, high), (other_low, other_high) = _ends(x), _ends(y)
+    signs = _signs(low - other_high, high - other_low)
+    return frozenset(-s for s in signs) if key.descending else signs
+
+
+def _null_sign(key: Order, x: bool, y: bool) -> int:
+    return 0 if x and y else (-1 if x == key.nulls_first else 1)
+
+
+def _point(cell: Cell) -> Any:
+    if isinstance(cell, Estimate):
+        return None if math.isnan(cell.value) else cell.value
+    return cell
+
+
+def _ends(cell: Cell) -> tuple[float, float]:
+    if isinstance(cell, Estimate):
+        return cell.low, cell.high
+    number = cell if isinstance(cell, int) else float(cell)
+    return number, number
+
+
+def _comparison(evaluator: Evaluator, expression: Operation) -> Truth:
+    cells = [evaluator.cell(o) for o in expression.operands]
+    left, right = padded(expression.operands, cells, evaluator.plan.query.groups)
+    for cell in (left, right):
+        if _point(cell) is None:
+            unknown = isinstance(cell, Estimate) and not cell.exact
+            return Truth(None, frozenset((True, False, None)) if unknown else frozenset((None,)))
+    holds = _HOLDS[expression.operator]
+    if not isinstance(left, Estimate) and not isinstance(right, Estimate):
+        return _certain(compare(left, right, evaluator.sql) in holds)
+    # Raises where a number would be compared with what is none.
+    sign = compare(_point(left), _point(right), evaluator.sql)
+    if isinstance(left, Estimate) and isinstance(right, Estimate) and not (left.exact and right.exact):
+        # The same hashes made both, so that their difference is known better than either.
+        difference = evaluator.cell(Operation("-", expression.operands))
+        signs = _signs(*_ends(difference)) | {sign}
+    else:
+        (low, high), (other_low, other_high) = _ends(left), _ends(right)
+        signs = _signs(low - other_high, high - other_low) | {sign}
+    return Truth(sign in holds, frozenset(s in holds for s in signs))
+
+
+def _signs(low: float, high: float) -> frozenset[int]:
+    """The signs of the numbers in [low, high]."""
+    return frozenset(s for s, there in ((-1, low < 0), (0, low <= 0 <= high), (1, high > 0)) if there)
+
+
+def _is_null(cell: Cell) -> Truth:
+    if not isinstance(cell, Estimate):
+        return _certain(cell is None)
+    null = math.isnan(cell.value)
+    if cell.exact:
+        return _certain(null)
+    # Where 0 is possible, perhaps nothing joins that has a value.
+    if null or cell.low <= 0 <= cell.high:
+        return Truth(null, frozenset((True, False)))
+    return _certain(False)
+
+
+def _certain(value: bool | None) -> Truth:
+    return Truth(value, frozenset((value,)))
+
+
+def _and(left: bool | None, right: bool | None) -> bool | None:
+    return False if left is False or right is False else None if left is None or right is None else True
+
+
+def _or(*values: bool | None) -> bool | None:
+    return True if True in values else None if None in values else False
+
+
+def _not(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+_LOGIC: dict[str, Any] = {"and": _and, "or": _or, "not": _not}

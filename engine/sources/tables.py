@@ -1,0 +1,460 @@
+"""Registered tables: files, DataFrames and Spark's own tables, and their schemas as the parser sees them.
+
+What a catalog remembers of a table is enough to resolve names; Spark starts when the table itself is wanted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+
+from ...errors import DataError
+from ...parser.join_graph import Column, TableSchema
+from ...parser.lexing import identifiers
+from ..catalog.catalog import Catalog
+from ..catalog.folder import local_path
+from ..catalog.manifest import KnownTable
+from .paths import (
+    absolute,
+    check_file,
+    format_of,
+    is_remote,
+    load,
+    no_format,
+    plain_path,
+    refuse_odd_path,
+    stamp,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructField
+
+    from ..spark.isolation import Place, Places
+    from .source_state import Sources
+
+MOST_NAME = 255  # characters
+
+# Where Spark keeps the declared type of a column of CHAR or VARCHAR.
+_CHAR = "__CHAR_VARCHAR_TYPE_STRING"
+
+
+@dataclass
+class _Running:
+    """A statement that runs: its text, where it works, and what it has found of tables."""
+
+    text: str
+    place: Place | None = None
+    found: dict[str, DataFrame] = field(default_factory=dict)
+    sources: dict[str, Sources] = field(default_factory=dict)
+
+
+# The running statement of each mapping, by the identity of that; see `Tables.statement`.
+_RUNNING: ContextVar[Mapping[int, _Running]] = ContextVar("running statements", default=MappingProxyType({}))
+
+
+class Frames(Protocol):
+    """Where the tables of a plan come from."""
+
+    def frame(self, name: str) -> DataFrame:
+        """The DataFrame of a table."""
+        ...
+
+
+class Tables(Mapping[str, TableSchema]):
+    """Tables by name, ignoring case: what was registered, what the catalog remembers, what Spark's own catalog knows.
+
+    A mapping name -> `TableSchema` for the parser; `frame(name)` gives the DataFrame to the engine, in a Spark
+    session of ours. There registered tables are temporary views too, for what Spark itself runs: the names of a
+    statement, while it runs.
+    """
+
+    def __init__(self, spark: Callable[[], SparkSession], catalog: Catalog | None = None) -> None:
+        self._start = spark
+        self._catalog = catalog or Catalog()
+        self._frames: dict[str, tuple[str, DataFrame]] = {}
+        self._known: dict[str, KnownTable] = {}
+        self._origins: dict[str, tuple[str, str]] = {}
+        self._places: Places | None = None
+        # DataFrames that can never change, as they are of no files, with what they are read from.
+        self._constant: dict[str, tuple[DataFrame, Sources]] = {}
+
+    @property
+    def _spark(self) -> SparkSession:
+        return self._start()
+
+    def register(
+        self, name: str, source: str | Path | DataFrame | Sequence[str | Path], options: Mapping[str, Any]
+    ) -> None:
+        """Make `source` known as `name`, replacing what had that name.
+
+        Parameters
+        ----------
+        name : str
+            One identifier; it need not be a plain word.
+        source : str, Path, DataFrame, or sequence of paths
+            A file or folder in Parquet, ORC, CSV (header, types inferred) or JSON (one object a line), several
+            files of one format, a DataFrame, or the name of a Spark table.
+        options : mapping
+            Options of Spark's reader, such as ``nullValue="NA"``; ``format`` overrides the file's ending,
+            ``schema`` ("id INT, name STRING") replaces inference.
+
+        Raises
+        ------
+        DataError
+            If the file does not exist, is a pipe, has an unknown format, or cannot be read.
+        """
+        if not name.strip():
+            raise DataError("a table needs a name", "SKIMQL_BAD_TABLE_NAME")
+        if len(name) > MOST_NAME or not name.isprintable():
+            raise DataError(
+                f"a table's name has at most {MOST_NAME} characters, all of them printable",
+                "SKIMQL_BAD_TABLE_NAME",
+            )
+        if isinstance(source, (list, tuple)):
+            source = self._read_all(name, [str(path) for path in source], options)
+        assert isinstance(source, (str, Path)) or is_frame(source)
+        if isinstance(source, (str, Path)):
+            local_path(str(source))
+            source = plain_path(str(source))
+        frame = source if is_frame(source) else self.read(name, str(source), options)
+        self._refuse_other_session(name, frame)
+        path = (
+            None if is_frame(source) or self._is_spark_table(str(source), options) else absolute(str(source))
+        )
+        if path is not None:
+            self._origins[name.lower()] = ("file", path)
+        else:
+            self._origins[name.lower()] = ("frame", "") if is_frame(source) else ("catalog", str(source))
+        self._frames[name.lower()] = (name, frame)
+        kept = {k: v if isinstance(v, (bool, int, float, str)) else str(v) for k, v in options.items()}
+        self._known[name.lower()] = KnownTable(schema_of(name, frame), path, kept, stamp(path))
+
+    def _refuse_other_session(self, name: str, frame: DataFrame) -> None:
+        """Refuse a DataFrame of a session that reads it by other settings than ours."""
+        from .settings_followed import late_differences
+
+        names = late_differences(frame, self._spark)
+        if names:
+            raise DataError(
+                f"table {name}: the DataFrame is of another Spark session, and would not mean the same in this one:"
+                f" {', '.join(names)} differ{'s' if len(names) == 1 else ''}",
+                "SKIMQL_OTHER_SESSION",
+                hint="skimql.Session(frame.sparkSession)",
+            )
+
+    def unregister(self, name: str) -> None:
+        """Forget a registered table."""
+        for known in (self._frames, self._known, self._origins):
+            known.pop(name.lower(), None)
+        self.forget_place()
+
+    def origin(self, name: str) -> tuple[str, str]:
+        """Where a table's tuples lie: ("file", path), ("catalog", Spark's name), or ("frame", "")."""
+        return self._origins.get(name.lower(), ("catalog", name))
+
+    def is_remembered(self, name: str, source: object, options: Mapping[str, Any]) -> bool:
+        """Whether the catalog knows the name as just this path, unchanged since, so that Spark need not read it."""
+        known = self._catalog.table(name)
+        if (
+            known is None
+            or known.source is None
+            or known.stamp is None
+            or known.withheld
+            or not isinstance(source, (str, Path))
+        ):
+            return False
+        path = absolute(str(source))
+        return known.source == path and dict(known.options) == dict(options) and known.stamp == stamp(path)
+
+    def known(self, name: str) -> KnownTable:
+        """What is known of a table that this mapping has."""
+        found = self._known.get(name.lower()) or self._catalog.table(name)
+        if found is None:
+            return KnownTable(self[name], None, {})
+        if self._named_in_spark(name) is not None:
+            # One that is gone is as it was.
+            with contextlib.suppress(KeyError):
+                return KnownTable(self[name], None, found.options)
+        return found
+
+    def frame(self, name: str) -> DataFrame:
+        """The DataFrame behind a name that this mapping has, in the session that `place` gives.
+
+        Raises
+        ------
+        DataError
+            If the catalog remembers a table that cannot be read any more; ``SKIMQL_OPTIONS_WITHHELD`` if that is
+            because it does not keep all options.
+        """
+        frame = self._user_frame(name)  # first: what cannot be read needs no session
+        return self.place().moved(frame)
+
+    def sources(self, name: str) -> Sources:
+        """What a table is read from; looked at once in a statement."""
+        from .source_state import sources_of
+
+        running = _RUNNING.get().get(id(self))
+        if running is not None and name in running.sources:
+            return running.sources[name]
+        frame = self._user_frame(name)
+        known, constant = self._constant.get(name.lower(), (None, None))
+        found = constant if constant is not None and known is frame else sources_of(frame)
+        if found.state.complete and not found.files and self.origin(name)[0] == "frame":
+            self._constant[name.lower()] = frame, found
+        if running is not None:
+            running.sources[name] = found
+        return found
+
+    def _named_in_spark(self, name: str) -> str | None:
+        """The name in Spark that a registered table stands for, whatever that is now; None of others."""
+        kind, source = self._origins.get(name.lower(), ("", ""))
+        return source if kind == "catalog" else None
+
+    def _user_frame(self, name: str) -> DataFrame:
+        in_spark = self._named_in_spark(name)
+        if in_spark is not None:
+            return self._from_catalog(in_spark)
+        if name.lower() not in self._frames:
+            remembered = self._catalog.table(name)
+            if remembered is not None:
+                refuse_withheld(remembered)
+            if remembered is None or remembered.source is None:
+                return self._spark_table(name, remembered)
+            self.register(remembered.schema.name, remembered.source, remembered.options)
+        return self._frames[name.lower()][1]
+
+    @contextlib.contextmanager
+    def statement(self, text: str) -> Iterator[None]:
+        """Within one statement all is done in one Spark session, and every table of Spark's is looked up once."""
+        token = _RUNNING.set({**_RUNNING.get(), id(self): _Running(text)})
+        try:
+            yield
+        finally:
+            _RUNNING.reset(token)
+
+    def place(self) -> Place:
+        """Where the running statement works: a Spark session of ours that has the tables which its text names.
+
+        Between statements it has none.
+        """
+        running = _RUNNING.get().get(id(self))
+        if running is not None and running.place is not None:
+            return running.place
+        from ..spark.isolation import Places
+
+        if self._places is None:
+            self._places = Places(self._start)
+        place = self._places.current()
+        if running is not None:
+            running.place = place
+            self.show(place, running.text)
+        return place
+
+    def forget_place(self) -> None:
+        """The next statement works in a new Spark session, as what Spark has run has changed this one."""
+        if self._places is not None:
+            self._places.forget()
+
+    def named_in(self, text: str) -> list[str]:
+        """The tables that are ours, not Spark's, of which a statement has the names, in lower case."""
+        ours = {*self._frames, *(n for n, t in self._catalog.manifest.tables.items() if t.source is not None)}
+        return sorted(ours & identifiers(text)) if ours else []
+
+    def registered(self) -> list[str]:
+        """The tables that were registered in this session or read in it, as they were spelled."""
+        return [name for name, _ in list(self._frames.values())]
+
+    def lost(self, names: Iterable[str]) -> DataError | None:
+        """Why one of these tables that the catalog remembers cannot be read; None if all can."""
+        for name in names:
+            try:
+                self._user_frame(name)
+            except DataError as fault:
+                return fault
+            except KeyError:
+                continue
+        return None
+
+    def show(self, place: Place, text: str) -> None:
+        """Make the tables that a statement names known to Spark, by views in a session of ours.
+
+        The user's own views mean what they mean to the user: where a name of ours hides one of theirs, the views
+        that may be made of it are moved as they are.
+        """
+        from ..spark.isolation import has_temp_view
+
+        names = self.named_in(text)
+        for name in names:
+            # What cannot be read any more may be the name of something else here, such as a column.
+            with contextlib.suppress(DataError, KeyError):
+                place.show(self.declared_name(name), self._user_frame(name))
+        user = self._spark
+        if place.spark is not user and any(has_temp_view(user, name) for name in list(place.shown)):
+            for name in identifiers(text) - set(names):
+                if has_temp_view(user, name):
+                    place.show(name, self._from_catalog(name))
+
+    def declared_name(self, name: str) -> str:
+        """The name as it was registered, whatever its case here."""
+        return self.known(name).schema.name
+
+    def refresh(self, name: str) -> None:
+        """Make Spark forget what it has cached of a table that it knows itself: lists of files, data."""
+        from ..spark.session import SPARK_FAULTS
+
+        running = _RUNNING.get().get(id(self))
+        if running is not None:
+            running.found.pop(name, None)
+            running.sources.pop(name, None)
+        for spelled in _spellings(self._named_in_spark(name) or name):
+            with contextlib.suppress(*SPARK_FAULTS):
+                self._spark.catalog.refreshTable(spelled)
+                return
+
+    def __getitem__(self, name: str) -> TableSchema:
+        registered = self._known.get(name.lower())
+        in_spark = self._named_in_spark(name)
+        if registered is not None and in_spark is not None:
+            return schema_of(registered.schema.name, self._from_catalog(in_spark))
+        remembered = registered or self._catalog.table(name)
+        if remembered is not None:
+            return remembered.schema
+        return schema_of(name, self._from_catalog(name))
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (t.schema.name for t in self._known.values())
+        others = {n: t.schema.name for n, t in self._catalog.manifest.tables.items() if n not in self._known}
+        yield from others.values()
+        from ..spark.session import SPARK_FAULTS
+
+        # Spark looks at every view to tell its type, and one whose tables are gone may be among them.
+        with contextlib.suppress(*SPARK_FAULTS):
+            for table in self._spark.catalog.listTables():
+                if table.name.lower() not in self._known and table.name.lower() not in others:
+                    yield table.name
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            self[str(name)]
+        except KeyError:
+            return False
+        return True
+
+    def _spark_table(self, name: str, remembered: KnownTable | None) -> DataFrame:
+        try:
+            return self._from_catalog(name)
+        except KeyError as fault:
+            if remembered is None:
+                raise
+            raise DataError(
+                f"the catalog knows the columns of {name}, but not where its tuples are",
+                "SKIMQL_TABLE_NOT_HERE",
+                hint=f"register {name} again",
+            ) from fault
+
+    def _is_spark_table(self, source: str, options: Mapping[str, Any]) -> bool:
+        return "/" not in source and not options.get("format") and format_of(source) is None
+
+    def _from_catalog(self, name: str) -> DataFrame:
+        from ..spark.session import SPARK_FAULTS
+
+        running = _RUNNING.get().get(id(self))
+        if running is not None and name in running.found:
+            return running.found[name]
+        for spelled in _spellings(name):
+            with contextlib.suppress(*SPARK_FAULTS):
+                found = self._spark.table(spelled)
+                if running is not None:
+                    running.found[name] = found
+                return found
+        raise KeyError(name)
+
+    def _read_all(self, name: str, paths: Sequence[str], options: Mapping[str, Any]) -> DataFrame:
+        """Several files or folders of one format as one DataFrame."""
+        if not paths:
+            raise DataError(f"table {name}: the list of files is empty", "SKIMQL_NO_SUCH_FILE")
+        frames = [self.read(name, path, options) for path in paths]
+        first = frames[0]
+        for frame in frames[1:]:
+            first = first.unionByName(frame)
+        return first
+
+    def read(self, name: str, path: str, given: Mapping[str, Any]) -> DataFrame:
+        """The DataFrame of a file, folder or Spark table, as `register` reads it; `name` is for messages."""
+        path = plain_path(path)
+        refuse_odd_path(name, path)
+        options = dict(given)
+        file_format = options.pop("format", None) or format_of(path)
+        if not is_remote(path) and (file_format is not None or "/" in path):
+            check_file(name, path)
+        if file_format is None:
+            with contextlib.suppress(KeyError):
+                return self._from_catalog(path)
+            if not is_remote(path) and not os.path.exists(path):
+                raise DataError(
+                    f"table {name}: there is no file or Spark table {path}", "SKIMQL_NO_SUCH_FILE"
+                )
+            raise no_format(name, path)
+        return load(self._spark, name, path, file_format, options)
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """How a name may be meant: as it stands, as one identifier, or a database (or a format) with what is in it."""
+    yield name
+    yield _quoted(name)
+    first, dot, rest = name.partition(".")
+    if dot and first and rest:
+        yield f"{_quoted(first)}.{_quoted(rest)}"
+        yield ".".join(map(_quoted, name.split(".")))
+
+
+def schema_of(name: str, frame: DataFrame) -> TableSchema:
+    """The schema of a DataFrame as the parser sees it."""
+    fields = frame.schema.fields
+    padded = any(_CHAR in f.metadata for f in fields) and not _takes_char_as_text(frame)
+    return TableSchema(name, tuple(Column(f.name, _type_of(f, padded)) for f in fields))
+
+
+def _type_of(field: StructField, padded: bool) -> str:
+    """The type of a column; Spark shows a CHAR as STRING, and what it is beside it."""
+    declared = str(field.metadata.get(_CHAR, "")).lower()
+    kind: str = field.dataType.simpleString()
+    return declared if padded and kind == "string" and declared.startswith("char(") else kind
+
+
+def _takes_char_as_text(frame: DataFrame) -> bool:
+    """Whether Spark neither pads CHAR nor compares it in a way of its own."""
+    return frame.sparkSession.conf.get("spark.sql.legacy.charVarcharAsString", "false") == "true"
+
+
+def refuse_withheld(table: KnownTable) -> None:
+    """Raise DataError ``SKIMQL_OPTIONS_WITHHELD`` for a table that was registered with what a catalog does not keep."""
+    if not table.withheld:
+        return
+    names = ", ".join(table.withheld)
+    options = "".join(f", {name}=..." for name in table.withheld if name != "path")
+    raise DataError(
+        f"table {table.schema.name} was registered with {names}, which the catalog does not keep",
+        "SKIMQL_OPTIONS_WITHHELD",
+        hint=f'register it again: session.table("{table.schema.name}", "{table.source or "..."}"{options})',
+    )
+
+
+def is_frame(source: object) -> TypeGuard[DataFrame]:
+    """Whether a source is a DataFrame, of Spark or of Spark Connect."""
+    # Spark Connect has a DataFrame class of its own; both have a schema and can be selected from.
+    return hasattr(source, "selectExpr") and hasattr(source, "schema")
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

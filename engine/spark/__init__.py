@@ -1,0 +1,1 @@
+"""Spark itself: sessions of ours, jobs, and what workers need."""

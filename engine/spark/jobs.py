@@ -1,0 +1,184 @@
+"""Running one Spark job: its progress to a listener, and Ctrl-C that cancels it and nothing else."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from ...errors import EnvironmentFault
+
+if TYPE_CHECKING:
+    from pyspark import StatusTracker
+    from pyspark.sql import SparkSession
+
+POLL_SECONDS = 0.1
+
+# What Spark says where the process behind a task is gone, and what the JVM's side of the connection says.
+_WORKER_DIED = ("Python worker exited unexpectedly", "Python worker failed to connect back")
+_CONNECTION_LOST = ("Connection reset", "Broken pipe", "EOFException")
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a job is.
+
+    Attributes
+    ----------
+    description : str
+        What runs.
+    tasks_done, tasks : int
+        Finished and known tasks.
+    rows : int
+        Rows read from the sources so far, as Spark reports them: at the end of each task, and every ten seconds.
+    seconds : float
+        Wall time since the start.
+    """
+
+    description: str
+    tasks_done: int
+    tasks: int
+    rows: int = 0
+    seconds: float = 0.0
+
+    @property
+    def share(self) -> float | None:
+        """Finished share in [0, 1]; None while the number of tasks is unknown."""
+        return self.tasks_done / self.tasks if self.tasks else None
+
+    @property
+    def rows_per_second(self) -> float | None:
+        """Rows read a second; None before any is reported."""
+        return self.rows / self.seconds if self.rows and self.seconds else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the rest takes at the pace so far; None before a task has ended."""
+        return self.seconds * (1 / self.share - 1) if self.share else None
+
+
+class ProgressListener(Protocol):
+    """Is told now and then how far a job is, and once when it ends (also when it fails)."""
+
+    def update(self, progress: Progress) -> None:
+        """At most ten times a second while the job runs."""
+
+    def done(self) -> None:
+        """The job is over."""
+
+
+def run_job(
+    spark: SparkSession,
+    description: str,
+    action: Callable[[], Result],
+    listener: ProgressListener | None = None,
+) -> Result:
+    """Run `action`, which starts Spark jobs that only read, in a job group of its own.
+
+    KeyboardInterrupt in the calling thread cancels the group, waits for it to end, and is raised again. Where a Python
+    worker dies and Spark gives up (a local one does not repeat tasks), all is done once more.
+
+    Raises
+    ------
+    EnvironmentFault
+        ``SKIMQL_WORKER_DIED``, if a worker dies again.
+    """
+    try:
+        return _run(spark, description, action, listener)
+    except Exception as fault:
+        if not _is_dead_worker(fault):
+            raise
+    try:
+        return _run(spark, description, action, listener)
+    except Exception as fault:
+        if not _is_dead_worker(fault):
+            raise
+        raise EnvironmentFault(
+            f"{description}: a Python worker of Spark died, and again when all was repeated; the system may have"
+            " ended it for want of memory",
+            "SKIMQL_WORKER_DIED",
+            hint="SET skimql.route = jvm, which needs no Python workers, or fewer tasks at once (spark.master)",
+        ) from fault
+
+
+def _is_dead_worker(fault: Exception) -> bool:
+    text = str(fault)
+    lost = ".api.python." in text and any(said in text for said in _CONNECTION_LOST)
+    return lost or any(said in text for said in _WORKER_DIED)
+
+
+def _run(
+    spark: SparkSession,
+    description: str,
+    action: Callable[[], Result],
+    listener: ProgressListener | None,
+) -> Result:
+    if not hasattr(spark, "_jsc"):
+        # Spark Connect has neither job groups nor a status tracker.
+        return action()
+    from pyspark.util import inheritable_thread_target
+
+    group = f"skimql-{uuid.uuid4()}"
+    context = spark.sparkContext
+    outcome: list[Result] = []
+    faults: list[BaseException] = []
+
+    def work() -> None:
+        context.setJobGroup(group, description, interruptOnCancel=True)
+        try:
+            outcome.append(action())
+        except BaseException as fault:
+            faults.append(fault)
+
+    started = time.monotonic()
+    thread = threading.Thread(target=inheritable_thread_target(spark)(work), name=group, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(POLL_SECONDS)
+            if listener is not None and thread.is_alive():
+                listener.update(_progress(spark, group, description, started))
+    except KeyboardInterrupt:
+        context.cancelJobGroup(group)
+        thread.join()
+        raise
+    finally:
+        if listener is not None:
+            listener.done()
+    if faults:
+        raise faults[0]
+    return outcome[0]
+
+
+def _progress(spark: SparkSession, group: str, description: str, started: float) -> Progress:
+    tracker = spark.sparkContext.statusTracker()
+    stages = {stage for job in tracker.getJobIdsForGroup(group) for stage in _stages_of(tracker, job)}
+    done, tasks, rows = (
+        sum(figure) for figure in zip((0, 0, 0), *map(partial(_figures, spark), stages), strict=True)
+    )
+    return Progress(description, done, tasks, rows, time.monotonic() - started)
+
+
+def _stages_of(tracker: StatusTracker, job: int) -> list[int]:
+    info = tracker.getJobInfo(job)
+    return list(info.stageIds) if info else []
+
+
+def _figures(spark: SparkSession, stage: int) -> tuple[int, int, int]:
+    """Finished tasks, tasks and rows read of a stage; zeros where Spark does not tell, or skips it."""
+    from py4j.protocol import Py4JError
+
+    try:
+        # PySpark's status tracker counts neither rows nor skipped stages; the store behind it does.
+        data = spark.sparkContext._jsc.sc().statusStore().lastStageAttempt(stage)
+        if str(data.status()) == "SKIPPED":
+            return 0, 0, 0
+        return int(data.numCompleteTasks()), int(data.numTasks()), int(data.inputRecords())
+    except (Py4JError, AttributeError, TypeError):
+        return 0, 0, 0

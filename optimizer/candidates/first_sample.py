@@ -1,0 +1,143 @@
+"""A first sample of large tables, by their row counts and a glance at their filters.
+
+On large tables a pilot costs as much as an answer. A sample of the keys by which the largest tables meet costs little
+more than the scan, and its own interval says whether it was enough; if not, it says how much would be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...parser.join_graph import JoinGraph
+from ..choose import ClassSample
+from ..messages import tree_of
+from ..prediction.cost import EXACT_JOIN_NS
+
+# Below this many tuples in the largest table statistics are cheaper than a sample that was wrong.
+LARGE = 1e6
+
+# Keys with partners that make an interval of the asked width where what a key adds varies as much as its mean (1.96^2
+# (1 + 1) / 0.05^2) and the error is this one. Half the error takes four times as many.
+NEEDED = 3074.0
+NEEDED_ERROR = 0.05
+
+# How many times too few keys may be expected to be enough, since fewer contribute or what they add varies more: with at
+# most one filter, for each further one on tables that meet in the sampled key, and for each on tables beyond. All
+# factors in between are as likely.
+UNSURE = 2.0
+UNSURE_FILTER = 5.0
+UNSURE_BEYOND = 2.0
+
+# With so many times fewer than needed at the highest rate no sample is enough.
+HOPELESS = 4.0
+
+# Most joined tuples that a sample takes, and most keys of the smallest table, which the next tables are asked for.
+MOST = 4e6
+MOST_WANTED = 1 << 20
+
+# Tuples looked at one by one for keys too heavy to be left to chance.
+LOOKED_AT = 16_384.0
+
+# A sample that has to be enlarged is enlarged by so much more than its interval asks for.
+RESERVE = 1.4
+
+# With a larger share of the keys the exact run is cheaper.
+MOST_RATE = 0.25
+
+# CPU of a tuple that a sample keeps, nanoseconds for each table of the join: computed, sent, grouped in the driver, its
+# partners asked for. Measured on TPC-H at scale factor 10.
+SAMPLED_NS = 700.0
+
+# That of one that only asks whether its key is wanted, and of one that is scanned; and of the scan of a table at all.
+PROBED_NS = 60.0
+SCANNED_NS = 60.0
+SCAN_NS = 250e6
+
+# A share that a glance has not met at all.
+LEAST_SHARE = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Tuples of a vertex's table, and the share of them that its filter keeps, as far as a glance can tell."""
+
+    tuples: float
+    share: float = 1.0
+
+    @property
+    def kept(self) -> float:
+        """Tuples behind the filter."""
+        return self.tuples * max(self.share, LEAST_SHARE)
+
+
+def is_large(tuples: Sequence[float | None]) -> bool:
+    """Whether a first sample is worth while: all sizes are known, and one is large."""
+    return None not in tuples and max((t for t in tuples if t is not None), default=0.0) >= LARGE
+
+
+def sampled_class(graph: JoinGraph, tuples: Sequence[float]) -> int:
+    """The join class whose keys a first sample takes, where the second largest table is largest; `tuples` by vertex."""
+    classes = tree_of(graph).classes
+    return max(range(len(classes)), key=lambda c: (sorted(tuples[v] for v in classes[c].vertices)[-2], -c))
+
+
+def first_sample(
+    graph: JoinGraph, sizes: Sequence[Size], error: float, values: float = math.inf
+) -> ClassSample | None:
+    """The sample that is tried before anything else is known.
+
+    Parameters
+    ----------
+    graph : JoinGraph
+    sizes : sequence of Size
+        One for each vertex.
+    error : float
+        The asked relative error.
+    values : float
+        Most distinct keys that the sampled class can have.
+
+    Returns
+    -------
+    ClassSample or None
+        None where the exact run looks cheaper, or no sample of a size worth while can be enough.
+
+    Notes
+    -----
+    Filters are taken to be independent, and every tuple of the largest table to find partners: what is left of the
+    join is then its tuples times the shares of all filters, spread over the keys at random. The rate is the one of
+    the least expected cost: what is sampled, and for a sample that turns out too small all of the scans once more.
+    """
+    joined = sampled_class(graph, [s.tuples for s in sizes])
+    members = tree_of(graph).classes[joined].vertices
+    left = max(sizes[v].tuples for v in members) * math.prod(max(s.share, LEAST_SHARE) for s in sizes)
+    first = min(sizes[v].kept for v in members)
+    most_keys = max(min(first, values), 1.0)
+    keys = max(most_keys * -math.expm1(-left / most_keys), 1.0)
+    needed = NEEDED * (NEEDED_ERROR / error) ** 2 / keys
+    most = min(MOST_RATE, MOST / max(left, 1.0), MOST_WANTED / max(first, 1.0))
+    if needed > HOPELESS * most:
+        return None
+    each = SAMPLED_NS * len(sizes) * (first + left) + PROBED_NS * sum(sizes[v].kept for v in members)
+    filters = sum(sizes[v].share < 1.0 for v in members)
+    beyond = sum(s.share < 1.0 for s in sizes) - filters
+    unsure = UNSURE * UNSURE_FILTER ** max(filters - 1, 0) * UNSURE_BEYOND**beyond
+    again = SCANNED_NS * sum(s.tuples for s in sizes) + SCAN_NS * len(sizes) + unsure * needed * each
+    # The expected cost of a rate r is r each + (1 - log(r / needed) / log(unsure)) again.
+    rate = min(max(needed, again / (math.log(unsure) * each)), unsure * needed, most)
+    if rate * each > EXACT_JOIN_NS * sum(s.kept for s in sizes):
+        return None
+    looked_at = tuple(min(1.0, LOOKED_AT / max(sizes[v].kept, 1.0)) for v in members)
+    return ClassSample(joined, rate, row_rates=looked_at)
+
+
+def enlarged(rate: float, excess: float) -> float | None:
+    """The rate at which an interval `excess` times too wide would be narrow enough; None where exact is cheaper.
+
+    The variance of a sample falls with the rate: the interval's width with its root.
+    """
+    if not math.isfinite(excess):
+        return None
+    needed = rate * excess**2 * RESERVE
+    return needed if needed <= MOST_RATE else None

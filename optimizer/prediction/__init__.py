@@ -1,0 +1,1 @@
+"""What a synopsis would err by and cost, from statistics alone."""

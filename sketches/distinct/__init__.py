@@ -1,0 +1,1 @@
+"""Synopses that count distinct values: of streams, of sets of them, of joins."""

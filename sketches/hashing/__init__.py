@@ -1,0 +1,1 @@
+"""Hash families, and keys as 64-bit integers."""

@@ -1,0 +1,1 @@
+"""Linear sketches of join keys, and the size of joins from them."""

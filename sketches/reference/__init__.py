@@ -1,0 +1,1 @@
+"""The papers' own sketches, where a better one took their place."""

@@ -1,0 +1,1 @@
+"""Coordinated samples of keys, and joins of them."""

@@ -1,0 +1,303 @@
+"""COUNT(DISTINCT) and set expressions end to end: against Spark's exact answer, and in intervals where sketches answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from support.seeds import ManySeeds
+from support.tables import register, register_cases
+from support.theory import most_misses
+
+from skimql import AccuracyNotReached, UnsupportedQuery
+from skimql.engine.execution import build as maintain
+from skimql.engine.execution import messages
+from skimql.engine.execution.partial_aggregate import task
+from skimql.engine.results import distinct
+from skimql.optimizer.distinct_count import JoinedPairs, KeySets, PairsByKey, Part
+from skimql.sketches.distinct.join_distinct import HUBS
+from skimql.sketches.distinct.set_expression import Union
+
+pytestmark = pytest.mark.spark
+
+FAN = "FROM fan JOIN sale ON fan.pid = sale.pid"
+
+
+@pytest.fixture
+def cases(session):
+    """The shared cases: x, y and z; C34, C36, C32."""
+    register_cases(session)
+    register(
+        session,
+        t=("k INT, v INT", [(1, None), (1, 4), (1, None)]),
+        fan=("pid INT, stock INT", [(1, 100), (2, 110)]),
+        sale=("pid BIGINT, qty INT", [(1, 3), (1, 4), (2, 8)]),
+        e=("k INT, v INT", []),
+    )
+    return session
+
+
+def compared(session, select):
+    """Values of an approximate query, all of them exact, and Spark's."""
+    answer = session.sql(f"SELECT APPROXIMATE {select}")
+    assert all(getattr(c, "exact", True) for row in answer.rows for c in row), select
+    values = [tuple(getattr(c, "value", c) for c in row) for row in answer.rows]
+    return values, [tuple(row) for row in session.sql(f"SELECT {select}").collect()]
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        # One table: several columns, an expression, a filter, a NULL among them.
+        "COUNT(DISTINCT v), COUNT(DISTINCT k, v), COUNT(DISTINCT k + 1), COUNT(DISTINCT NULL), COUNT(*) FROM t",
+        # C34, and expressions over distinct counts beside other aggregates.
+        "COUNT(v), COUNT(*), SUM(v), AVG(v), COUNT(DISTINCT v), COUNT(*) / COUNT(DISTINCT v) AS r "
+        "FROM t JOIN x ON t.k = x.id",
+        # C36, C37: one side, both sides, the key alone and with either.
+        f"COUNT(DISTINCT stock), COUNT(DISTINCT stock, qty), COUNT(DISTINCT fan.pid), COUNT(DISTINCT sale.pid, stock), "
+        f"COUNT(DISTINCT fan.pid, stock, qty), COUNT(DISTINCT qty % 2) FILTER (WHERE stock > 100) AS f {FAN}",
+        # C15: the column of USING is one column.
+        "COUNT(DISTINCT id) FROM x JOIN y USING (id)",
+        # C32: of nothing 0, not NULL.
+        "COUNT(DISTINCT v), COUNT(DISTINCT n, v) FROM e JOIN x ON e.k = x.id",
+        # Three tables: whatever has no counted column is a filter.
+        "COUNT(DISTINCT n), COUNT(DISTINCT w), COUNT(DISTINCT m, w), COUNT(DISTINCT z.id) "
+        "FROM x, y, z WHERE x.id = y.id AND y.id = z.id",
+        # Groups of one table: its own values, the key, the values of the other, of both.
+        "x.id, COUNT(DISTINCT m), COUNT(DISTINCT y.id), COUNT(DISTINCT n), COUNT(DISTINCT n, m), COUNT(*) "
+        "FROM x JOIN y ON x.id = y.id GROUP BY x.id",
+        "m, COUNT(DISTINCT n) AS d, COUNT(DISTINCT m) FROM x JOIN y ON x.id = y.id GROUP BY m "
+        "HAVING d > 0 ORDER BY m DESC LIMIT 1",
+        "COUNT(DISTINCT k) FROM (SELECT id AS k FROM x INTERSECT SELECT id FROM y)",
+        "COUNT(DISTINCT k) FROM (SELECT id AS k FROM x UNION SELECT id FROM y EXCEPT SELECT pid FROM sale WHERE qty > 7)",
+    ],
+)
+def test_small_tables_come_out_exact(cases, select):
+    got, truth = compared(cases, select)
+    assert got == truth
+
+
+def test_values_are_told_apart_as_spark_does(session):
+    """C07 (minus zero, NaN), text and its trailing blanks, decimals, dates, widths of integers across sets."""
+    session.table(
+        "v",
+        session.spark.sql(
+            "SELECT * FROM VALUES (CAST('-0.0' AS DOUBLE), 'a', 1.20BD, DATE '2024-01-02', CAST(1 AS TINYINT)),"
+            "(0.0D, 'a ', 1.2BD, DATE '2024-01-02', CAST(2 AS TINYINT)), (double('NaN'), 'A', 1.21BD, NULL, NULL),"
+            "(-double('NaN'), '', NULL, DATE '2024-01-03', CAST(1 AS TINYINT)), (1.5D, NULL, 7BD, NULL, NULL)"
+            " AS v(d, s, c, day, i)"
+        ),
+    )
+    got, truth = compared(
+        session,
+        "COUNT(DISTINCT d), COUNT(DISTINCT s), COUNT(DISTINCT c), COUNT(DISTINCT day), COUNT(DISTINCT i),"
+        " COUNT(DISTINCT d, s), COUNT(DISTINCT d > 0) FROM v",
+    )
+    assert got == truth
+    assert truth[0][0] == 3
+    union = "COUNT(DISTINCT i, s) FROM (SELECT i, s FROM v UNION SELECT CAST(i AS BIGINT), s FROM v)"
+    got, truth = compared(session, union)
+    assert got == truth
+
+
+@pytest.fixture
+def graph(session):
+    """r(a, b) and s(b, c): a random graph of 400 x 400 x 400 nodes, about 6 edges for each a; half of the b join."""
+    rng = np.random.default_rng(5)
+
+    def edges(name, first):
+        left, right = np.nonzero(rng.random((400, 300)) < 0.02)
+        return session.spark.createDataFrame(pa.table({name: left, "b": right + first}))
+
+    session.table("r", edges("a", 0))
+    session.table("s", edges("c", 100))
+    session.settings = session.settings.with_text({"sparse": "false", "buckets": "1024"})
+    return session
+
+
+GRAPH = (
+    "COUNT(DISTINCT a) AS one, COUNT(DISTINCT a, r.b) AS with_key, COUNT(DISTINCT r.b) AS of_key, "
+    "COUNT(DISTINCT a, c) AS two, COUNT(*) / COUNT(DISTINCT c) AS ratio FROM r JOIN s ON r.b = s.b WHERE a < 300"
+)
+CONFIDENCE = 0.95
+
+
+def misses_of(session, select, seeds):
+    """Of each item: how many of the intervals of `seeds` miss the exact value, from one scan of each table."""
+    many = ManySeeds(session, f"SELECT APPROXIMATE {select}")
+    truth = list(session.sql(f"SELECT {select}").collect()[0])
+    misses = [0] * len(truth)
+    for seed in range(seeds):
+        cells = many.answer(seed, CONFIDENCE).rows[0]
+        for i, (cell, right) in enumerate(zip(cells, truth, strict=True)):
+            misses[i] += not cell.low <= right <= cell.high
+    return misses
+
+
+def test_intervals_cover_as_often_as_promised(graph):
+    """Each seed is one trial of p = 5 %; false failure below 1e-6 for each item."""
+    assert max(misses_of(graph, GRAPH, 40)) <= most_misses(40, 1 - CONFIDENCE)
+
+
+def test_the_sketches_do_estimate(graph):
+    """The trials above are no exact maps in disguise, and no interval is too wide to see anything."""
+    cells = graph.sql(f"SELECT APPROXIMATE {GRAPH}").rows[0]
+    assert not any(c.exact for c in cells)
+    assert all(c.half_width < 0.5 * c.value for c in cells)
+    assert all(c.certified or c.notes == (HUBS,) for c in cells)
+
+
+def test_a_union_instead_of_an_intersection_is_seen(graph, monkeypatch):
+    monkeypatch.setitem(distinct._SETS, "intersect", Union)
+    (misses,) = misses_of(graph, "COUNT(DISTINCT r.b) FROM r JOIN s ON r.b = s.b", 15)
+    assert misses > most_misses(15, 1 - CONFIDENCE)
+
+
+def test_the_size_of_one_side_taken_for_both_is_seen(graph, monkeypatch):
+    original = distinct.join_distinct
+    monkeypatch.setattr(distinct, "join_distinct", lambda r, s, a, c, level: original(r, s, a, a, level))
+    (misses,) = misses_of(graph, "COUNT(DISTINCT a, c) FROM r JOIN s ON r.b = s.b WHERE a < 80", 15)
+    assert misses > most_misses(15, 1 - CONFIDENCE)
+
+
+def test_any_split_of_the_data_gives_the_same_bits(graph):
+    """C49: rows shuffled, in 1, 2 and 7 tasks."""
+    many = ManySeeds(graph, f"SELECT APPROXIMATE {GRAPH}")
+    states = []
+    for tasks in (1, 2, 7):
+        built = {}
+        for prepared, batches in many.scans:
+            table = pa.Table.from_batches(batches)
+            table = table.take(np.random.default_rng(tasks).permutation(table.num_rows))
+            rows = []
+            for n in range(tasks):
+                part = table.slice(
+                    n * table.num_rows // tasks,
+                    (n + 1) * table.num_rows // tasks - n * table.num_rows // tasks,
+                )
+                sent = task(prepared.sketches, prepared.feeds)(iter(part.combine_chunks().to_batches()))
+                rows += [row for batch in sent for row in batch.to_pylist()]
+            built |= maintain.add_up(prepared, rows)
+        states.append({i: b.sketch.state() for i, b in built.items()})
+    for other in states[1:]:
+        assert states[0].keys() == other.keys()
+        for i, arrays in states[0].items():
+            assert arrays.keys() == other[i].keys()
+            assert all((array == other[i][name]).all() for name, array in arrays.items())
+
+
+def test_a_huge_and_a_tiny_set(session):
+    """C41: 50 keys in common. Never above the tiny set, and an interval that knows how little it knows."""
+    session.table("big", session.spark.createDataFrame(pa.table({"k": np.arange(300_000)})))
+    session.table("tiny", session.spark.createDataFrame(pa.table({"k": np.arange(299_950, 300_950)})))
+    join = session.sql(
+        "SELECT APPROXIMATE COUNT(DISTINCT big.k) FROM big JOIN tiny ON big.k = tiny.k"
+    ).estimate
+    sets = session.sql(
+        "SELECT APPROXIMATE COUNT(DISTINCT k) FROM (SELECT k FROM big INTERSECT SELECT k FROM tiny)"
+    ).estimate
+    for found in (join, sets):
+        assert found.low <= 50 <= found.high <= 1_000
+        assert found.value <= 1_000
+        assert not found.exact
+
+
+def counts_of(session, select):
+    return [a.distinct for a in session.plan(f"SELECT APPROXIMATE {select}").aggregates]
+
+
+def test_what_is_built_for_which_projection(graph):
+    plan = graph.plan(f"SELECT APPROXIMATE COUNT(*), {GRAPH}")
+    kinds = [type(a.distinct) for a in plan.aggregates]
+    assert kinds == [type(None), Part, Part, KeySets, JoinedPairs, Part]
+    # One scan of each table; what is folded for a distinct count makes COUNT(*) exact.
+    assert [s.table for s in plan.scans] == ["r", "s"]
+    text = graph.sql(
+        "EXPLAIN SELECT APPROXIMATE COUNT(DISTINCT a), COUNT(DISTINCT a, c) FROM r JOIN s ON r.b = s.b"
+    ).value
+    for line in (
+        "level sketch 32 x 256 of distinct (`a`), with an exact message from s by b",
+        "sample of 16 distinct (`a`) with all their (`b`)",
+        "sample of 16 distinct (`c`) with all their (`b`)",
+    ):
+        assert line in text, text
+
+
+def test_a_forced_method_is_honoured_or_refused(graph):
+    join = "FROM r JOIN s ON r.b = s.b USING"
+    assert isinstance(counts_of(graph, f"COUNT(DISTINCT a) {join} join_distinct")[0], JoinedPairs)
+    assert isinstance(counts_of(graph, f"COUNT(DISTINCT r.b) {join} join_distinct")[0], PairsByKey)
+    assert isinstance(counts_of(graph, f"COUNT(DISTINCT a) {join} distinct")[0], Part)
+    for select in (
+        f"COUNT(DISTINCT a, c) {join} distinct",
+        f"COUNT(DISTINCT a) {join} hash",
+        f"COUNT(DISTINCT a), COUNT(*) {join} distinct",
+        "COUNT(DISTINCT a) FROM r USING join_distinct",
+    ):
+        with pytest.raises(UnsupportedQuery, match="does not estimate") as caught:
+            graph.plan(f"SELECT APPROXIMATE {select}")
+        assert caught.value.code == "SKIMQL_UNKNOWN_METHOD"
+        assert caught.value.span is not None
+
+
+def test_a_message_too_large_is_done_without_or_left_to_spark(graph, monkeypatch):
+    monkeypatch.setattr(messages, "DEFAULT_LIMIT_BYTES", 1_000)
+    answer = graph.sql("SELECT APPROXIMATE COUNT(DISTINCT a, r.b) FROM r JOIN s ON r.b = s.b")
+    assert isinstance(answer.plan.aggregates[0].distinct, PairsByKey)
+    exact = graph.sql("EXACT SELECT COUNT(DISTINCT a, r.b) FROM r JOIN s ON r.b = s.b").value
+    assert answer.low <= exact <= answer.high
+    assert not answer.estimate.certified
+    graph.settings = graph.settings.with_text({"sparse": "true"})
+    select = "COUNT(DISTINCT a), COUNT(*) FROM r JOIN s ON r.b = s.b"
+    answer = graph.sql(f"SELECT APPROXIMATE {select}")
+    assert [c.value for c in answer.rows[0]] == list(graph.sql(f"EXACT SELECT {select}").rows[0])
+    assert any(note.startswith("s joined by Spark") for note in answer.notes)
+
+
+@pytest.mark.parametrize(
+    ("select", "code"),
+    [
+        ("COUNT(DISTINCT x.n, y.m, z.w) FROM x, y, z WHERE x.id = y.id AND y.id = z.id", "DISTINCT_JOIN"),
+        (
+            "COUNT(DISTINCT x.n, z.w) FROM x, y, z WHERE x.n = y.m AND y.id = z.id",
+            "DISTINCT_JOIN",
+        ),
+        (
+            "w, COUNT(DISTINCT x.n % 2) FROM x, y, z WHERE x.id = y.id AND y.m = z.id GROUP BY w",
+            "DISTINCT_JOIN",
+        ),
+        ("COUNT(DISTINCT array(id)) FROM x", "DISTINCT_TYPE"),
+        ("COUNT(DISTINCT w COLLATE UTF8_LCASE) FROM z", "DISTINCT_TYPE"),
+        ("COUNT(DISTINCT k) FROM (SELECT id + 1 AS k FROM x UNION SELECT concat(w, 1) FROM z)", "KEY_TYPES"),
+    ],
+)
+def test_what_is_refused(cases, select, code):
+    with pytest.raises(UnsupportedQuery) as caught:
+        cases.plan(f"SELECT APPROXIMATE {select}")
+    assert caught.value.code == f"SKIMQL_{code}", str(caught.value)
+    assert caught.value.hint
+
+
+def test_an_asked_error_sizes_the_sketch_and_a_missed_one_is_acted_upon(session):
+    session.table("big", session.spark.createDataFrame(pa.table({"k": np.arange(100_000)})))
+    session.settings = session.settings.with_text({"sparse": "false"})
+    select = "SELECT APPROXIMATE COUNT(DISTINCT k) FROM big ERROR WITHIN"
+    assert session.plan(f"{select} 1%").synopses[0].buckets > session.plan(f"{select} 5%").synopses[0].buckets
+    found = session.sql(f"{select} 2%").estimate
+    assert found.low <= 100_000 <= found.high
+    with pytest.raises(AccuracyNotReached):
+        session.sql(f"{select} 0.01% BEHAVIOR 'strict' SIZE 64 KB")
+    plan = session.plan("SELECT APPROXIMATE COUNT(DISTINCT k) FROM big SIZE 64 KB")
+    assert 32 * plan.synopses[0].buckets * 24 <= 65_536
+
+
+def test_groups_that_miss_are_run_exactly(graph):
+    answer = graph.sql(
+        "SELECT APPROXIMATE a % 2 AS g, COUNT(DISTINCT c) AS d FROM r JOIN s ON r.b = s.b GROUP BY a % 2 "
+        "ORDER BY g ERROR WITHIN 0.1% SIZE 250 KB BEHAVIOR 'partial_run_on_base_table'"
+    )
+    exact = graph.sql(
+        "EXACT SELECT a % 2 AS g, COUNT(DISTINCT c) FROM r JOIN s ON r.b = s.b GROUP BY a % 2 ORDER BY g"
+    )
+    assert [(row[0], row[1].value) for row in answer.rows] == list(exact.rows)
+    assert any("run exactly" in note for note in answer.notes)

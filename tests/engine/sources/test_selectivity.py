@@ -1,0 +1,84 @@
+"""A glance at filters: no job, the share that Spark's own evaluation gives, 1 where the files do not tell."""
+
+from __future__ import annotations
+
+import math
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import functions as F
+
+from skimql.engine.sources.files import values_between
+from skimql.engine.sources.selectivity import GLANCE, kept_share
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """100,000 tuples in ten row groups; column day grows with the rows."""
+    path = tmp_path_factory.mktemp("glance") / "t.parquet"
+    rows = 100_000
+    table = pa.table(
+        {"Id": range(rows), "day": [i // 100 for i in range(rows)], "s": ["x", "{y}"] * (rows // 2)}
+    )
+    pq.write_table(table, path, row_group_size=rows // 10)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("condition", "share", "tolerance"),
+    [
+        ("id % 4 = 0", 0.25, 0.001),
+        ("s = '{y}'", 0.5, 0.001),
+        ("`day` < 500", 0.5, 0.26),  # of four places, two or so
+        ("1 = 0", 0.0, 0.0),
+        ("s IS NULL", 0.0, 0.0),
+    ],
+)
+def test_share(session, file, condition, share, tolerance):
+    frame = session.spark.read.parquet(file)
+    tracker = session.spark.sparkContext.statusTracker()
+    before = len(tracker.getJobIdsForGroup())
+    found = kept_share(session.spark, frame, condition)
+    assert abs(found - share) <= tolerance
+    assert len(tracker.getJobIdsForGroup()) == before, "no job"
+
+
+def test_all_rows_of_a_small_file_are_looked_at(session, tmp_path):
+    path = str(tmp_path / "small.parquet")
+    pq.write_table(pa.table({"a": range(1000)}), path)
+    assert GLANCE > 1000
+    assert kept_share(session.spark, session.spark.read.parquet(path), "a < 77") == 0.077
+
+
+@pytest.mark.parametrize("condition", ["nowhere = 1", "Id = ", "computed > 3"])
+def test_what_the_files_do_not_tell_is_taken_for_all(session, file, condition):
+    frame = session.spark.read.parquet(file).withColumn("computed", F.col("Id") + 1)
+    assert kept_share(session.spark, frame, condition) == 1.0
+
+
+def test_no_files(session):
+    assert kept_share(session.spark, session.spark.range(10), "id < 3") == 1.0
+
+
+def test_an_empty_file(session, tmp_path):
+    path = str(tmp_path / "empty.parquet")
+    pq.write_table(pa.table({"a": pa.array([], pa.int64())}), path)
+    assert kept_share(session.spark, session.spark.read.parquet(path), "a < 3") == 1.0
+
+
+def test_values_between_is_told_by_footers_of_integers(session, file, tmp_path):
+    frame = session.spark.read.parquet(file)
+    assert values_between(frame, "id") == 100_000
+    assert values_between(frame, "day") == 1000
+    assert values_between(frame, "s") == math.inf
+    assert values_between(frame, "no such column") == math.inf
+    nested = str(tmp_path / "nested.parquet")
+    session.spark.sql("SELECT struct(id * 1000 AS id) AS s, id FROM range(7)").write.parquet(nested)
+    assert values_between(session.spark.read.parquet(nested), "id") == 7
+    csv = tmp_path / "t.csv"
+    csv.write_text("k\n1\n5\n")
+    assert values_between(session.spark.read.csv(str(csv), header=True), "k") == math.inf
+    assert values_between(session.spark.range(5), "id") == math.inf

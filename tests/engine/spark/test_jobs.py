@@ -1,0 +1,43 @@
+"""Progress of a Spark job: tasks, rows, pace and time left."""
+
+from __future__ import annotations
+
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from skimql import JobProgress
+from skimql.engine.spark.jobs import run_job
+
+
+def test_pace_and_time_left():
+    progress = JobProgress("scan t", tasks_done=1, tasks=4, rows=500, seconds=10.0)
+    assert (progress.share, progress.rows_per_second, progress.seconds_left) == (0.25, 50.0, 30.0)
+    unknown = JobProgress("scan t", tasks_done=0, tasks=0)
+    assert (unknown.share, unknown.rows_per_second, unknown.seconds_left) == (None, None, None)
+
+
+@pytest.mark.spark
+def test_a_listener_is_told_the_rows_that_were_read(spark, tmp_path):
+    pq.write_table(pa.table({"k": range(1000)}), tmp_path / "t.parquet")
+    frame = spark.read.parquet(str(tmp_path / "t.parquet"))
+    told = []
+
+    class Listener:
+        def update(self, progress):
+            told.append(progress)
+
+        def done(self):
+            told.append(None)
+
+    def action():
+        frame.selectExpr("sum(k)").collect()
+        time.sleep(0.5)
+        return "done"
+
+    assert run_job(spark, "scan t", action, Listener()) == "done"
+    assert told[-1] is None
+    assert told[-2].rows == 1000
+    assert told[-2].share == 1.0

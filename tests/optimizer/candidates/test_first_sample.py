@@ -1,0 +1,101 @@
+"""The first sample of large tables: its class, its rate, and when the exact run is cheaper."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from support.questions import query
+from support.schemas import schema, table
+
+from skimql.optimizer.candidates.first_sample import (
+    MOST_RATE,
+    NEEDED,
+    UNSURE,
+    UNSURE_BEYOND,
+    UNSURE_FILTER,
+    Size,
+    enlarged,
+    first_sample,
+    is_large,
+)
+
+SCHEMA = schema(
+    table("l", ok="bigint", sk="bigint"), table("o", ok="bigint", ck="bigint"), table("c", ck="bigint")
+)
+GRAPH = query("SELECT APPROXIMATE COUNT(*) FROM c JOIN o ON c.ck = o.ck JOIN l ON o.ok = l.ok", SCHEMA).graph
+TUPLES = (1.5e6, 15e6, 60e6)
+KEYS = 15e6 * (1 - math.exp(-4))  # that 60M joined tuples have, of 15M
+
+
+def sample(c=1.0, o=1.0, last=1.0, scale=1.0, error=0.05, values=math.inf):
+    shares = (c, o, last)
+    sizes = [Size(t * scale, s) for t, s in zip(TUPLES, shares, strict=True)]
+    return first_sample(GRAPH, sizes, error, values)
+
+
+def test_the_class_of_the_two_largest_tables_is_sampled_for_the_keys_that_are_needed_and_a_reserve():
+    found = sample()
+    assert found.joined == 1
+    assert found.rate * KEYS == pytest.approx(UNSURE * NEEDED)
+    assert len(found.row_rates) == 2
+
+
+@pytest.mark.parametrize("tuples", [(0.0, 15e6, 60e6), (1.5e6, 0.0, 60e6), (0.0, 0.0, 1e6)])
+def test_an_empty_table_asks_for_no_sample_or_a_whole_one(tuples):
+    found = first_sample(GRAPH, [Size(t) for t in tuples], 0.05)
+    assert found is None or 0.0 < found.rate <= MOST_RATE
+
+
+def test_a_join_of_next_to_nothing_is_run_exactly():
+    assert first_sample(GRAPH, [Size(t, 0.0) for t in TUPLES], 0.05) is None
+    assert sample(values=1.0) is None
+
+
+def test_half_the_error_takes_four_times_the_sample_until_the_exact_run_is_cheaper():
+    assert sample(error=0.025).rate == pytest.approx(4 * sample().rate)
+    assert sample(error=0.0001) is None
+
+
+def test_what_a_filter_keeps_makes_the_rate_higher():
+    left = 15e6 * 0.5
+    keys = left * (1 - math.exp(-4))
+    assert sample(o=0.5).rate * keys == pytest.approx(UNSURE * NEEDED)
+
+
+def test_fewer_distinct_keys_than_tuples_make_the_rate_higher():
+    assert sample(values=1e6).rate * 1e6 == pytest.approx(UNSURE * NEEDED)
+    assert sample(values=1e9).rate == sample().rate
+
+
+def test_several_filters_may_be_correlated_so_that_the_first_sample_is_larger():
+    one, two = sample(o=0.5), sample(o=0.5, last=0.5)
+    keys = [7.5e6 * (1 - math.exp(-n)) for n in (4, 2)]
+    assert two.rate * keys[1] == pytest.approx(UNSURE_FILTER * one.rate * keys[0])
+    beyond = sample(o=0.5, c=0.5)
+    assert beyond.rate * keys[1] == pytest.approx(UNSURE_BEYOND * one.rate * keys[0])
+
+
+def test_the_reserve_ends_where_it_costs_more_than_the_chance_that_it_is_needed():
+    """Three correlated filters would ask for twenty times the keys: more than scanning once more is worth."""
+    found = sample(c=0.9, o=0.9, last=0.9, error=0.01)
+    keys = 13.5e6 * (1 - math.exp(-4 * 0.9**2))
+    assert 25 * NEEDED < found.rate * keys < 0.9 * 25 * NEEDED * UNSURE * UNSURE_FILTER * UNSURE_BEYOND
+
+
+def test_filters_that_leave_little_get_the_highest_rate_and_those_that_leave_nothing_the_exact_run():
+    assert sample(c=0.05, o=0.01).rate == MOST_RATE
+    assert sample(c=0.002, o=0.01) is None
+
+
+@pytest.mark.parametrize(
+    ("tuples", "large"), [([1e6, 5.0], True), ([9e5, 9e5], False), ([None, 1e9], False), ([], False)]
+)
+def test_large(tuples, large):
+    assert is_large(tuples) is large
+
+
+def test_enlarged():
+    assert enlarged(0.01, 2.0) == pytest.approx(0.01 * 4 * 1.4)
+    assert enlarged(0.1, 2.0) is None
+    assert enlarged(0.01, float("inf")) is None
