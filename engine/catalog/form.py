@@ -52,8 +52,9 @@ class SourceState:
 class Eaten:
     """One helping: the table or path it came from, the condition on it, and what was there.
 
-    `snapshot` is the version of the table, where its source tells one; `state` is that of what Spark knows by name,
-    None of files and of what an earlier SkimQL has read.
+    `times` says how often each tuple counts, negative where it deletes; None for once. `snapshot` is the version of
+    the table, where its source tells one; `state` is that of what Spark knows by name, None of files and of what an
+    earlier SkimQL has read.
     """
 
     source: str
@@ -63,6 +64,7 @@ class Eaten:
     snapshot: str | None
     at: str
     state: SourceState | None = None
+    times: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,7 @@ def to_json(head: Head) -> dict[str, Any]:
                 "snapshot": e.snapshot,
                 "at": e.at,
                 "state": None if e.state is None else _state_json(e.state),
+                "times": e.times,
             }
             for e in head.eaten
         ],
@@ -156,7 +157,8 @@ def _second(data: Mapping[str, Any]) -> dict[str, Any]:
     absent = {"cell": [], "imported_from": "", "settings": {}}
     now: dict[str, Any] = {"parameters": {}, "group_by": None, "groups": [{"values": [], "parts": parts}]}
     eaten = [
-        {"state": None, **checks.mapping(e, "what was read")} for e in checks.items(data["eaten"], "eaten")
+        {"state": None, "times": None, **checks.mapping(e, "what was read")}
+        for e in checks.items(data["eaten"], "eaten")
     ]
     return {**absent, **data, **now, "eaten": eaten}
 
@@ -317,6 +319,7 @@ def _eaten(value: Any) -> Eaten:
         checks.optional(data["snapshot"], lambda v: checks.text(v, "snapshot")),
         checks.text(data["at"], "at", 64),
         checks.optional(data["state"], _source_state),
+        checks.optional(data["times"], lambda v: checks.text(v, "times")),
     )
 
 

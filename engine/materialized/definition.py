@@ -10,20 +10,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery
-from ...optimizer.plan import Plan, Scan, Synopsis, Weight
-from ...parser.join_graph import Column, JoinGraph, Query
+from ...optimizer.plan import Weight
+from ...parser.join_graph import Column
 from ...parser.types import common_type
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure, Part, together
 from ..catalog.kinds.kind import kept_in
 from ..execution.partial_aggregate import Built, Tally
 from ..sources.keys import expression_type
-from ..sources.tables import Frames, Tables
+from ..sources.tables import Tables
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from ..spark.jobs import ProgressListener
 
 # Expressions with another value tomorrow, or that read more than their table; names of columns stand in backticks.
 _UNSTABLE = re.compile(
@@ -128,33 +127,6 @@ def weights_for(summed: str | None) -> tuple[Weight, ...]:
     return (Weight(),) if summed is None else (Weight(), Weight(summed), Weight(summed, presence=True))
 
 
-def synopses_of(head: Head, table: str, condition: str | None) -> tuple[Synopsis, ...]:
-    """The synopses to build for a head over a table, one for each weight."""
-    return tuple(
-        Synopsis(
-            table, condition, head.attributes, w, head.method, head.rows, head.buckets, head.limit_bytes > 0
-        )
-        for w in head.weights
-    )
-
-
-def build_synopses(
-    spark: SparkSession,
-    sql: str,
-    seed: int,
-    synopses: Sequence[Synopsis],
-    frames: Frames,
-    listener: ProgressListener | None,
-) -> tuple[Built, ...]:
-    """Build synopses, one pass over each table; raises as `maintain.build`."""
-    from ..execution.build import build
-
-    tables = dict.fromkeys(s.table for s in synopses)
-    scans = tuple(Scan(t, tuple(i for i, s in enumerate(synopses) if s.table == t)) for t in tables)
-    query = Query(sql, "", (), JoinGraph((), ()))
-    return build(spark, Plan(query, seed, tuple(synopses), scans, (), (), ()), frames, listener)
-
-
 def stored(head: Head, built: Sequence[Built]) -> StoredSketch:
     """A head with its finished sketches, measured: one for each measure, group by group."""
     kind, each = head.kind, len(head.measures)
@@ -222,6 +194,7 @@ def typed(
         head.filter,
         *(w.expression for w in head.weights),
         *(k for a in attributes for k in a.keys),
+        *(() if head.groups is None else head.groups.expressions),
     ]
     return replace(
         head,

@@ -17,7 +17,7 @@ from ...sketches.distinct.sparse_level import SparseLevelSketch
 from ...sketches.distinct.sparse_pairs import SparsePairSample
 from ...sketches.intervals.interval import Estimate, exact
 from ..execution.partial_aggregate import Sketch
-from ..sources.keys import expression_type
+from ..sources.keys import KnownTypes, expression_type
 from ..sources.tables import Tables
 
 _SETS: dict[str, Callable[[Expression, Expression], Expression]] = {
@@ -58,8 +58,8 @@ def count_distinct(count: DistinctCount, sketches: Sequence[Sketch], confidence:
             return join_distinct_with_key(left, right, confidence, count.full, count.most_of_key)
 
 
-def with_counted_types(query: Query, tables: Tables) -> Query:
-    """The query with the Spark type of every counted column known.
+def with_counted_types(query: Query, tables: Tables, types: KnownTypes | None = None) -> Query:
+    """The query with the Spark type of every counted column known: in `types`, or asked of Spark.
 
     Raises
     ------
@@ -71,7 +71,10 @@ def with_counted_types(query: Query, tables: Tables) -> Query:
 
     def type_of(vertex: int, expression: str, aggregate: Aggregate) -> str:
         span = (aggregate.span.start, aggregate.span.end)
-        found = expression_type(tables, vertices[vertex].table, expression, query.sql, span, "counted value")
+        table = vertices[vertex].table
+        found = (types or {}).get((table.lower(), expression)) or expression_type(
+            tables, table, expression, query.sql, span, "counted value"
+        )
         known = common_type(found, found, ansi=True)
         if known.type is None:
             message = f"values of {expression} cannot be told apart: they are of type {found}"
