@@ -94,11 +94,12 @@ def listed(
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What asks for groups: its text, where it names them, and the way out where they cannot be told apart."""
+    """What asks for groups: its text, where it names them, the ways out where they are many or cannot be told apart."""
 
     sql: str
     place: tuple[int, int]
     way_out: str
+    fewer: str = "EXACT SELECT ..."
 
 
 def numbered(
@@ -137,7 +138,7 @@ def numbered(
             "SKIMQL_TOO_MANY_GROUPS",
             sql,
             place,
-            f"SET skimql.max_groups = ..., or {statement.way_out.partition(',')[0]}",
+            f"SET skimql.max_groups = ..., or {statement.fewer}",
         )
     values = tuple(zip(*(python_values(c) for c in in_zone(spark, table).columns), strict=True))
     counted = table.append_column(GROUP_COLUMN, pa.array(range(table.num_rows), pa.int64()))

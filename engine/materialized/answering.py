@@ -125,7 +125,9 @@ class KeptAnswer:
             from ..results.kept_samples import KeptSampleJoin, SampledWeight
 
             columns = {
-                i: SampledWeight(b.sketch, "count" if at == 0 else f"weight {at}", b.scale)
+                i: SampledWeight(
+                    b.sketch, "count" if at == 0 else f"weight {at}", b.scale, b.tally.negative > 0
+                )
                 for i, (b, at) in parts.items()
             }
             return KeptSampleJoin(columns)

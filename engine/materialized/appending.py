@@ -212,9 +212,15 @@ class Appending:
         return resolve_append(named, schema), frame
 
     def _frame_at(self, earlier: Eaten) -> DataFrame:
+        """What was read from elsewhere as it is now: a table that is known by name, or a path."""
+        tables = self.context.tables
         if earlier.is_table:
-            return self.context.tables.frame(earlier.source)
-        return self.context.tables.read(APPENDED, earlier.source, {})
+            for name in tables.registered():
+                if tables.known(name).source == earlier.source:
+                    return tables.frame(name)
+            if earlier.state is not None:
+                return tables.frame(earlier.source)
+        return tables.read(APPENDED, earlier.source, {})
 
     def _loaded(self, name: str) -> StoredSketch:
         return self.context.catalog.load(name, self.context.settings.max_bytes)

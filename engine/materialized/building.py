@@ -262,7 +262,7 @@ def _grouped(
     from .definition import OneFrame
 
     expressions = head.groups.expressions
-    statement = Statement(sql, (0, len(sql)), GROUP_WAY_OUT)
+    statement = Statement(sql, (0, len(sql)), GROUP_WAY_OUT, "GROUP BY something coarser")
     listed = numbered(
         spark,
         OneFrame(source.name, source.frame),

@@ -30,8 +30,6 @@ Ints = NDArray[np.int64]
 
 # What is chosen from where nothing is said; skimmed and AGMS sketches are kept where they are asked for.
 CHOSEN = ("hash", "key_sample", "two_level")
-# What is kept of the classes of two keys by hash functions of each.
-SEVERAL = ("convolution", "agms", "join_distinct")
 # Least buckets of the coarser levels of a skimmed sketch.
 LEAST_LEVEL_BUCKETS = 64
 
@@ -134,13 +132,14 @@ class Creation:
             )
         least, most = kind.attributes
         if not max(least, 1) <= keys <= most:
-            several = ", ".join(SEVERAL)
             raise self._refusal(
                 f"a {method} sketch has {_attributes(least)}, and {keys} {'are' if keys > 1 else 'is'} given",
-                f"USING {'one of ' + several if keys == 2 else 'convolution' if keys > 1 else 'distinct'}",
+                f"USING {'convolution' if keys > 1 else 'hash'}",
             )
         if definition.weight is not None and not kind.weighted:
-            raise self._refusal(f"a {method} sketch counts distinct values: it keeps no sum", "no FOR SUM")
+            raise self._refusal(
+                f"a {method} sketch counts distinct values: it keeps no sum", "FOR SUM(...) left out"
+            )
 
     def _refusal(self, message: str, hint: str) -> UnsupportedQuery:
         span = self.statement.method_span
@@ -322,10 +321,13 @@ class Creation:
         if taken.sample is None:
             return replace(form, rows=taken.rows, buckets=taken.buckets)
         dense, capacity = np.asarray(taken.sample.dense_keys[0], np.int64), taken.sample.capacities[0]
-        if taken.method == "key_sample":
-            return replace(form, rows=1, buckets=max(capacity, 1))
-        parameters = (("dense", int(dense.size)),)
-        return replace(form, rows=1, buckets=max(capacity, 1), parameters=parameters, dense=np.unique(dense))
+        form = replace(form, rows=1, buckets=max(capacity, 1))
+        if taken.method == "two_level":
+            dense = np.unique(dense)
+            form = replace(form, parameters=(("dense", int(dense.size)),), dense=dense)
+        size = self.statement.size_bytes
+        # The planner counts the keys; totals and bounds take some words beside.
+        return form if size is None else replace(form, buckets=self._within(form, draft, size, 1, 1))
 
     def _candidate(self, draft: Head, settings: Settings, method: str | None) -> Candidate:
         from ...optimizer.candidates.candidate import NoMethod

@@ -154,7 +154,7 @@ class KeptSketches:
 
     def plan(self, select: ApproximateSelect, query: Query) -> Reuse | None:
         """How kept hash sketches would serve a query, with others built beside, nothing loaded; raises as `supply`."""
-        if query.counts_distinct or query.groups:
+        if query.counts_distinct or query.groups or select.size_bytes is not None:
             return None
         heads = [h for h in self._usable(query) if h.method in METHODS]
         if not heads:

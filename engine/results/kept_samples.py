@@ -12,8 +12,9 @@ import numpy as np
 
 from ...optimizer.distinct_count import DistinctCount
 from ...optimizer.plan import PlannedTerm
+from ...sketches.hashing.family import Family
 from ...sketches.intervals.interval import Estimate, exact
-from ...sketches.samples.known_keys import JoinTerms, combined, join_terms
+from ...sketches.samples.known_keys import JoinTerms, KnownKeys, combined, join_terms
 from ...sketches.samples.sample_join import (
     estimate_average,
     estimate_join,
@@ -25,11 +26,35 @@ from ...sketches.samples.sample_join import (
 
 @dataclass(frozen=True, slots=True)
 class SampledWeight:
-    """A weight of a sampled table: the sample, its column there, and the factor that made it an integer."""
+    """A weight of a sampled table: the sample, its column there, and the factor that made it an integer.
+
+    `signed` says whether some tuple weighs less than 0, or was deleted: else no key that is not known does.
+    """
 
     sample: Any
     column: str
     scale: float
+    signed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A sampled table with what its tuples tell of the keys that are not known."""
+
+    weights: tuple[SampledWeight, ...]
+
+    @property
+    def hashing(self) -> tuple[Family, int]:
+        """See `SampledTable`."""
+        found: tuple[Family, int] = self.weights[0].sample.hashing
+        return found
+
+    def known(self, columns: Sequence[str]) -> KnownKeys:
+        """See `SampledTable`."""
+        known: KnownKeys = self.weights[0].sample.known(columns)
+        positive = {w.column for w in self.weights if not w.signed}
+        lowest = [0.0 if c in positive else low for c, low in zip(columns, known.unseen[:, 0], strict=True)]
+        return replace(known, unseen=np.stack([np.array(lowest), known.unseen[:, 1]], axis=1))
 
 
 @dataclass(frozen=True)
@@ -51,8 +76,9 @@ class KeptSampleJoin:
         if len(terms) != 1:
             factors = np.array([self._factor(t) for t in terms])
             return estimate_total(combined(self._joined(terms), [factors]), confidence)
-        samples, columns = self._of(terms[0])
-        return _times(estimate_join(samples, columns, confidence), self._factor(terms[0]))
+        own = self._of(terms[0])
+        tables = [_Table((w,)) for w in own]
+        return _times(estimate_join(tables, [w.column for w in own], confidence), self._factor(terms[0]))
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """See `Joined.ratio`."""
@@ -61,11 +87,12 @@ class KeptSampleJoin:
             return exact(Fraction(above) / Fraction(below)) if below else exact(math.nan)
         both = [*top, *bottom]
         if len(both) == 2:
-            samples, columns = self._of(top[0])
-            others, counts = self._of(bottom[0])
-            if all(a is b for a, b in zip(samples, others, strict=True)):
+            pairs = list(zip(self._of(top[0]), self._of(bottom[0]), strict=True))
+            if all(a.sample is b.sample for a, b in pairs):
+                tables = [_Table(pair) for pair in pairs]
+                sums, counts = [a.column for a, _ in pairs], [b.column for _, b in pairs]
                 try:
-                    found = estimate_average(samples, columns, counts, confidence)
+                    found = estimate_average(tables, sums, counts, confidence)
                 except ValueError:
                     pass  # no sampled key joins: told below
                 else:
@@ -92,9 +119,8 @@ class KeptSampleJoin:
         """Never asked: distinct values are counted by level sketches and pair samples."""
         raise ValueError("distinct values are not counted on a sample of join keys")
 
-    def _of(self, term: PlannedTerm) -> tuple[list[Any], list[str]]:
-        own = [self.weights[i] for i in term.synopses]
-        return [w.sample for w in own], [w.column for w in own]
+    def _of(self, term: PlannedTerm) -> list[SampledWeight]:
+        return [self.weights[i] for i in term.synopses]
 
     def _factor(self, term: PlannedTerm) -> float:
         return term.coefficient / math.prod(self.weights[i].scale for i in term.synopses)
@@ -103,8 +129,8 @@ class KeptSampleJoin:
         """What the keys known in all tables contribute: a column for each term."""
         tables = []
         for position in range(len(terms[0].synopses)):
-            own = [self.weights[t.synopses[position]] for t in terms]
-            tables.append(own[0].sample.known([w.column for w in own]))
+            own = tuple(self.weights[t.synopses[position]] for t in terms)
+            tables.append(_Table(own).known([w.column for w in own]))
         return join_terms(tables)
 
 

@@ -40,51 +40,59 @@ FORMS = {
 
 def of_kind(name, method, *, groups=0, seed=1, **changes):
     """A stored sketch of 60 tuples of table t; with `groups`, one of each remainder of their numbers."""
+    attributes = 2 if method in ("convolution", "join_distinct") else KINDS[method].attributes[0]
+    columns = dict(zip(["k", "l"][:attributes], (KEYS, PARTNERS), strict=False))
+    numbers = np.arange(60) % groups if groups else None
+    values = tuple((None if n == 0 else f"g{n}", str(n)) for n in range(groups))
+    by = Groups(("`g`", "`h`"), ("string", "bigint"), values, ()) if groups else None
+    return of_table(name, method, "t", columns, VALUES, numbers, by, seed=seed, **changes)
+
+
+def of_table(name, method, table, columns, summed, numbers=None, groups=None, *, seed=1, **changes):
+    """A stored sketch of a table: its key columns by class, and the number of the group of each tuple."""
     kind = KINDS[method]
-    attributes = 2 if method in ("convolution", "join_distinct") else kind.attributes[0]
-    classes = ["k", "l"][:attributes]
-    weights = WEIGHTS if kind.weighted else WEIGHTS[:1]
+    weights = WEIGHTS if kind.weighted and summed is not None else WEIGHTS[:1]
     head = Head(
         name=name,
-        table="t",
+        table=table,
         filter=None,
-        attributes=tuple(Attribute((f"`{c}`",), ("bigint",), c) for c in classes),
-        key_types=tuple(("bigint",) for _ in classes),
-        families=tuple(make_family("tabulation", derive_seed(seed, c)) for c in classes),
+        attributes=tuple(Attribute((f"`{c}`",), ("bigint",), c) for c in columns),
+        key_types=tuple(("bigint",) for _ in columns),
+        families=tuple(make_family("tabulation", derive_seed(seed, c)) for c in columns),
         method=method,
         seed=seed,
         rows=3,
         buckets=64,
         limit_bytes=1 << 20,
         measures=tuple(Measure(w, "int64", 1.0, Tally(), True, 0) for w in weights),
-        columns=tuple(Column(c, "bigint") for c in ("k", "l", "v", "g")),
+        columns=tuple(Column(c, "bigint") for c in dict.fromkeys([*columns, "k", "l", "v", "g"])),
         ansi=True,
         time_zone="UTC",
         zoned=False,
         eaten=(),
         created="2026-11-28T00:00:00Z",
         updated="2026-11-28T00:00:00Z",
+        groups=groups,
     )
     head = replace(head, **changes)
     built = []
-    for number in range(max(groups, 1)):
-        mine = np.arange(60) % max(groups, 1) == number
-        built += _built(head, mine)
-    if groups:
-        values = tuple((None if n == 0 else f"g{n}", str(n)) for n in range(groups))
-        head = replace(head, groups=Groups(("`g`", "`h`"), ("string", "bigint"), values, ()))
+    length = len(next(iter(columns.values()))) if columns else len(summed)
+    for number in range(1 if groups is None else len(groups.values)):
+        mine = np.full(length, True) if numbers is None else numbers == number
+        built += _built(
+            head, [c[mine] for c in columns.values()], None if summed is None else summed[mine], mine
+        )
     return stored(head, built)
 
 
-def _built(head, mine):
+def _built(head, columns, summed, mine):
     kind = head.kind
     synopses = [
         kind.empty(head.size(m), np.array([1, 3])[: dict(head.parameters).get("dense", 0)])
         for m in head.measures[: head.synopses]
     ]
-    columns = [KEYS[mine], PARTNERS[mine]][: len(head.attributes)]
     ones = np.ones(int(mine.sum()), np.int64)
-    weights = [ones, VALUES[mine], ones][: len(head.measures)]
+    weights = [ones, summed, ones][: len(head.measures)]
     kind.update(synopses, columns, weights)
     tallies = [Tally(len(w), float(np.abs(w).sum()), int((w < 0).sum())) for w in weights]
     return [Built(synopses[0 if kind.joint else n], t, 1.0) for n, t in enumerate(tallies)]
