@@ -398,7 +398,7 @@ class Session:
             return keyed
         from .results.distinct import with_counted_types
 
-        return with_counted_types(keyed, self.tables)
+        return with_counted_types(keyed, self.tables, KeptSketches(self.context).key_types())
 
     def _resolved(self, select: ApproximateSelect, known: frozenset[str] = RUNS) -> Query:
         return resolve(select, self.tables, ansi=self._ansi(), known=known)
