@@ -26,7 +26,8 @@ from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS, first_line
 from ..spark.shipping import ship
 from .jvm_scan import JvmScan
-from .messages import DEFAULT_LIMIT_BYTES, Messages
+from .message_limit import DEFAULT_LIMIT_BYTES
+from .messages import Messages
 from .partial_aggregate import PARTIAL_SCHEMA, Built, Partial, merging, received, task
 from .scan import PreparedScan, prepare
 

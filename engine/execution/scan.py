@@ -27,8 +27,10 @@ from ..sources.weights import product, weight_column
 from .messages import Messages
 from .partial_aggregate import Feed, SketchPlan
 
-# The column with the number of a tuple's group, which a grouped query adds to the table whose tuples it groups.
-GROUP_COLUMN = "skimql group"
+
+def group_column(vertex: int) -> str:
+    """The column with the number of a tuple's group, which a query that groups a vertex adds to the vertex's table."""
+    return f"skimql group {vertex}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +81,12 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
     weight_names: dict[int, tuple[str, object]] = {}
     domains = dict(plan.partitions)
     # By virtual relation and attributes; in each, the synopses of every group or cell, or those of all tuples.
-    fed: dict[tuple[_Relation, tuple[Attribute, ...], bool], dict[int, list[int]]] = {}
+    fed: dict[tuple[_Relation, tuple[Attribute, ...], int | None], dict[int, list[int]]] = {}
     for i, synopsis in synopses.items():
-        grouped = synopsis.group is not None
-        if grouped:
-            columns["group", None] = F.col(f"`{GROUP_COLUMN}`")
+        grouped, number = synopsis.group or (None, _cell_number(synopsis, domains))
+        if grouped is not None:
+            columns["group", grouped] = F.col(f"`{group_column(grouped)}`")
         members = fed.setdefault((relations[i], synopsis.attributes, grouped), {})
-        number = synopsis.group if synopsis.group is not None else _cell_number(synopsis, domains)
         members.setdefault(number, []).append(i)
         mask = masks[relations[i]]
         if mask is not None:
@@ -107,14 +108,14 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
     for (relation, attributes, grouped), members in fed.items():
         one = [synopses[i] for i in members[0]]
         partitions = tuple(domains.get(a.class_name) for a in attributes) if one[0].cell else ()
-        split = grouped or bool(partitions)
+        split = grouped is not None or bool(partitions)
         feeds.append(
             Feed(
                 names.get(("mask", relation)),
                 tuple(names[key_names[relation, a]] for a in attributes),
                 tuple(names[weight_names[i]] if i in weight_names else None for i in members[0]),
                 () if split else tuple(members[0]),
-                names["group", None] if grouped else None,
+                names["group", grouped] if grouped is not None else None,
                 tuple(tuple(members[n]) for n in range(len(members))) if split else (),
                 partitions,
             )

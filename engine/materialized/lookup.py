@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery, printable
+from ...optimizer.physical import MaterializedJoin
 from ...optimizer.plan import Plan, Synopsis, Weight
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
@@ -80,7 +81,11 @@ class KeptSketches:
             return None
         standing = self._standing(select, query, settings)
         if standing is not None:
-            return standing
+            plan, heads, name = standing
+            built = tuple(self.catalog.load(h.name, settings.max_bytes).built[0] for h in heads)
+            told = printable(f"from the sketches {name}, as of {heads[0].updated}")
+            stale = self._stale(heads)
+            return Supply(plan, built, (told, *stale), stale=bool(stale))
         found = self.plan(select, query)
         if found is None or _too_large(found.heads, settings):
             return None
@@ -98,6 +103,19 @@ class KeptSketches:
         stale = self._stale(found.heads)
         notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)
         return Supply(found.plan, built, notes, seconds, bool(stale))
+
+    def attempt(self, select: ApproximateSelect, query: Query, settings: Settings) -> MaterializedJoin | None:
+        """How the catalog would answer a query, nothing loaded; None where it cannot; raises as `supply`."""
+        if not self.catalog.manifest.sketches:
+            return None
+        standing = self._standing(select, query, settings)
+        if standing is not None:
+            plan, heads, _ = standing
+            return MaterializedJoin(plan, tuple(h.name for h in heads))
+        found = self.plan(select, query)
+        if found is None or _too_large(found.heads, settings):
+            return None
+        return MaterializedJoin(found.plan, tuple(h.name for h in found.heads), found.missing)
 
     def plan(self, select: ApproximateSelect, query: Query) -> Reuse | None:
         """How kept sketches would serve a query, nothing loaded; raises as `supply`."""
@@ -167,8 +185,10 @@ class KeptSketches:
             name, number = f"{base}_{number}", number + 1
         return name
 
-    def _standing(self, select: ApproximateSelect, query: Query, settings: Settings) -> Supply | None:
-        """From the sketches of a workload that has just this question."""
+    def _standing(
+        self, select: ApproximateSelect, query: Query, settings: Settings
+    ) -> tuple[Plan, Sequence[Head], str] | None:
+        """The plan, sketches and name of a workload that has just this question."""
         if select.options or select.method or select.seed is not None or select.size_bytes is not None:
             return None
         if not self.catalog.manifest.workloads:
@@ -188,10 +208,7 @@ class KeptSketches:
             circumstances = self.context.memory.circumstances()
             usable = all(circumstances.fit(h) and not other_source(h, self.context.tables) for h in heads)
             if usable and not _too_large(heads, settings):
-                built = tuple(self.catalog.load(h.name, settings.max_bytes).built[0] for h in heads)
-                told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
-                stale = self._stale(heads)
-                return Supply(plan, built, (told, *stale), stale=bool(stale))
+                return plan, heads, workload.name
         return None
 
     def _stale(self, heads: Iterable[Head]) -> tuple[str, ...]:

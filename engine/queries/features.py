@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...parser.join_graph import Query
 
 # Features that take sketches for every group.
-GROUPING = frozenset({"GROUP BY", "HAVING", "ORDER BY", "LIMIT", "OFFSET"})
+GROUPING = frozenset({"GROUP BY", "GROUP BY over several tables", "HAVING", "ORDER BY", "LIMIT", "OFFSET"})
 
 # Features that take synopses of distinct values.
 DISTINCT = frozenset({"COUNT(DISTINCT)", "set expression"})

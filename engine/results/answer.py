@@ -24,6 +24,7 @@ from .expressions import Cell, Evaluator
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...optimizer.physical import Attempted
     from .display import Grid
 
 # Of a query with many groups, so many estimates that miss the asked error are named in notes.
@@ -68,6 +69,8 @@ class Answer:
         Whether the one cell is a text with a layout of its own (EXPLAIN).
     brief : tuple of str
         The columns that a table for people shows, where there are more than it has room for; empty: all.
+    attempts : tuple of Attempted
+        What was run for the answer, in order; empty for what is no query.
     """
 
     columns: tuple[str, ...]
@@ -85,6 +88,7 @@ class Answer:
     compared_types: tuple[pa.DataType | None, ...] = ()
     is_text: bool = False
     brief: tuple[str, ...] = ()
+    attempts: tuple[Attempted, ...] = ()
 
     @property
     def estimate(self) -> Estimate:

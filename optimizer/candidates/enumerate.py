@@ -69,7 +69,7 @@ def choose_method(tree: JoinTree, statistics: Sequence[RelationStatistics], obje
 def enumerate_candidates(figures: Figures, objective: Objective) -> list[Candidate]:
     """All candidates, each sized for the objective, those that cannot be taken with the reason."""
     tree = figures.tree
-    allowed = None if objective.ordered else objective.static
+    allowed = objective.senders(tree.vertices)
     residuals = fold_orders(
         tree,
         lambda residual, leaf: planned_bytes(figures, leaf, message_keys(figures, residual, leaf), objective),
@@ -170,14 +170,13 @@ def _sketch(
     vertices, rows = residual.vertices, objective.rows
     relations = [figures.relations[v] for v in vertices]
     attributes = [len(residual.classes_of(v)) for v in vertices]
+    number = objective.sketches(vertices)
 
     def build(size: float) -> Candidate:
-        buckets = int(size) // (COUNTER_BYTES * rows * len(vertices))
+        buckets = int(size) // (COUNTER_BYTES * rows * number)
         if buckets < LEAST_BUCKETS:
-            least = LEAST_BUCKETS * COUNTER_BYTES * rows * len(vertices)
-            raise ValueError(
-                f"{bytes_text(size)} hold no {len(vertices)} sketches; {bytes_text(least)} would"
-            )
+            least = LEAST_BUCKETS * COUNTER_BYTES * rows * number
+            raise ValueError(f"{bytes_text(size)} hold no {number} sketches; {bytes_text(least)} would")
         if kind == "agms":
             variance = agms_variance(figures, residual, rows, buckets)
         elif kind == "convolution" or residual.folds:
@@ -189,7 +188,7 @@ def _sketch(
             else:
                 keys = max(figures.attribute(v, residual.classes[0]).distinct for v in vertices)
                 variance = skimmed_variance(cells, rows, buckets, keys)
-        held = COUNTER_BYTES * rows * buckets * len(vertices)
+        held = COUNTER_BYTES * rows * buckets * number
         cost = scans(relations).plus(sketches(relations, attributes, kind, rows * buckets))
         return Candidate(
             kind, residual, held, Predicted(figures.total, variance), cost, rows=rows, buckets=buckets
