@@ -233,7 +233,7 @@ def counting_synopses(query: Query, too_large: Collection[int] = ()) -> tuple[Sy
     """The synopses of a query's distinct counts, of any size: whose attributes are to be known."""
     numbers: dict[Synopsis, int] = {}
     planner = DistinctPlanner(
-        query, LEAST_BUCKETS, True, lambda s: numbers.setdefault(s, len(numbers)), None, too_large
+        query, LEAST_BUCKETS, True, lambda s: numbers.setdefault(s, len(numbers)), (), too_large
     )
     for aggregate in query.aggregates:
         if aggregate.function == "count_distinct":
@@ -291,7 +291,7 @@ class _Sizing:
             buckets,
             self.sparse,
             lambda s: numbers.setdefault(s, len(numbers)),
-            None,
+            (),
             self.too_large,
         )
         counts = tuple(planner.plan(a) for a in self.query.aggregates if a.function == "count_distinct")
