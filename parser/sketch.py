@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from ..errors import ParseError
+from .bound import fragment_of
 from .fragment import Fragment
 from .join_graph import Schema, Span
+from .joined import Conjunct
 from .predicates import read_conditions
-from .relations import Conjunct, Join, unknown_table
-from .scope import Relation, Scope
+from .relations import FromReader
+from .scope import Relation, Scope, unknown_table
 from .select import parse_expression
 from .syntax import AppendSketch, CreateSketch, Part
 
@@ -22,7 +24,7 @@ class SketchDefinition:
 
     `keys`, `weight` and `filter` are canonical Spark SQL over the table's columns, equal in text to those of a
     `Vertex`, `Edge` or `Factor` that means the same; `key_types` are Spark types, None for an expression.
-    `classes` are the join classes: given by CLASS, or the lower-cased key.
+    `classes` are the join classes: given by CLASS, or the lower-cased key. `groups` are the expressions of GROUP BY.
     """
 
     table: str
@@ -31,6 +33,16 @@ class SketchDefinition:
     key_types: tuple[str | None, ...]
     classes: tuple[str, ...]
     weight: str | None
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What APPEND reads: a table, the canonical filter on it, and how often each tuple counts; None for once."""
+
+    table: str
+    filter: str | None
+    times: str | None
 
 
 def resolve_sketch(statement: CreateSketch, schema: Schema) -> SketchDefinition:
@@ -67,11 +79,12 @@ def resolve_sketch(statement: CreateSketch, schema: Schema) -> SketchDefinition:
         tuple(table.join.type_of(k) for k in keys),
         tuple(classes),
         table.fragment(statement.weight).sql if statement.weight else None,
+        tuple(table.fragment(g).sql for g in statement.groups),
     )
 
 
-def resolve_append(statement: AppendSketch, schema: Schema) -> tuple[str, str | None]:
-    """Table and canonical filter of ``APPEND SKETCH s FROM table WHERE ...``.
+def resolve_append(statement: AppendSketch, schema: Schema) -> Appended:
+    """Table, canonical filter and multiplicity of ``APPEND SKETCH s FROM table WHERE ...``.
 
     Raises
     ------
@@ -79,7 +92,14 @@ def resolve_append(statement: AppendSketch, schema: Schema) -> tuple[str, str | 
         As `resolve_sketch`.
     """
     table = _Table(statement.sql, statement.table, schema)
-    return table.name, table.filter(statement.condition)
+    condition, times = table.filter(statement.condition), None
+    if statement.deletes is not None:
+        deleted = _Table(statement.sql, statement.table, schema).filter(statement.deletes)
+        # No filter at all: a condition that always holds.
+        times = "-1" if deleted is None else f"CASE WHEN {deleted} THEN -1 ELSE 1 END"
+    elif statement.weight is not None:
+        times = table.fragment(statement.weight).sql
+    return Appended(table.name, condition, times)
 
 
 def _class_of(key: Fragment) -> str:
@@ -91,7 +111,7 @@ class _Table:
 
     def __init__(self, sql: str, parts: tuple[Part, ...], schema: Schema) -> None:
         self.sql = sql
-        self.join = Join(schema)
+        self.join = FromReader(schema)
         span = Span(parts[0].span.start, parts[-1].span.end)
         scope = Scope(parse_expression(sql, span), sql, schema)
         name = ".".join(p.text for p in parts)
@@ -108,7 +128,7 @@ class _Table:
 
     def fragment(self, part: Part) -> Fragment:
         scope = self.scope(part)
-        return scope.fragment(_bare(scope.source.tree))
+        return fragment_of(_bare(scope.source.tree), scope)
 
     def filter(self, condition: Part | None) -> str | None:
         if condition is None:

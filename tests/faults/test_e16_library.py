@@ -163,6 +163,16 @@ def test_what_is_no_key_is_refused(column, said):
         make_hash_sketch().update([column])
 
 
+def test_what_is_no_composite_key_is_refused():
+    for columns, said in (
+        ((), "not of none"),
+        ((["a"], ["a", "b"]), "1 and 2 values"),
+        ((np.zeros((2, 2), np.int64),), r"one-dimensional array, not of shape \(2, 2\)"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            fingerprint(*columns)
+
+
 def test_an_array_alone_is_the_keys_of_one_attribute():
     for keys in (np.arange(9), list(range(9)), tuple(range(9)), pa.array(range(9))):
         alone, listed = make_hash_sketch(), make_hash_sketch()

@@ -10,8 +10,8 @@ from support.kept import kept, remember
 
 from skimql import CorruptSketch, EnvironmentFault, IncompatibleSketches, Session, SkimqlError
 from skimql.engine.catalog.catalog import Catalog
-from skimql.engine.materialized.definition import Circumstances
 from skimql.engine.materialized.matching import Asked, reuse
+from skimql.engine.sources.environment import Circumstances
 from skimql.parser.statement import parse_statement
 
 RNG = np.random.default_rng(7)
@@ -164,7 +164,8 @@ def test_what_the_statement_fixes_is_kept_to():
     asked = session(orders(), lines())
     assert asked.sql(f"{COUNT} USING hash SEED 1").value == 1500
     assert asked.sql(f"{COUNT} OPTIONS (buckets = 512, rows = 11)").value == 1500
-    for clause in ("SEED 2", "OPTIONS (buckets = 64)", "OPTIONS (sparse = false)", "SIZE 64 KB"):
+    assert asked.sql(f"{COUNT} SIZE 64 KB").value == 1500
+    for clause in ("SEED 2", "OPTIONS (buckets = 64)", "OPTIONS (sparse = false)", "SIZE 2 KB", "USING agms"):
         with pytest.raises(pytest.fail.Exception, match="Spark was asked for"):
             asked.sql(f"{COUNT} {clause}")
 
