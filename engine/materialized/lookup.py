@@ -14,8 +14,8 @@ from ...parser.statement import ApproximateSelect
 from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure
-from ..execution.partial_aggregate import Built, Tally
 from ..settings import Settings
+from ..synopses import Built, Tally
 from .definition import now, stored, typed, unstable
 from .lineage import eaten_table
 from .matching import Asked, Reuse, reuse

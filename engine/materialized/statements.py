@@ -27,10 +27,10 @@ from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch, decode, encode
 from ..catalog.form import Eaten, Head, Measure
 from ..catalog.secrets import redacted
-from ..execution.partial_aggregate import Built, Tally
 from ..results.answer import Answer
 from ..settings import BadSetting, Settings
 from ..sources.tables import schema_of
+from ..synopses import Built, Tally
 from .definition import (
     OneFrame,
     both,

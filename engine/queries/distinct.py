@@ -19,8 +19,8 @@ from ...sketches.intervals.interval import rows_for
 from ..settings import Settings
 from ..sources.tables import Tables
 from ..spark.jobs import ProgressListener
-from ..statistics.gather import KeptStatistics, gather_relations, relations_of
-from ..statistics.pilot import VirtualRelation
+from ..statistics.gather import KeptStatistics, gather_relations
+from ..statistics.pilot_counts import VirtualRelation, relations_of
 from .sizing import chosen
 
 if TYPE_CHECKING:

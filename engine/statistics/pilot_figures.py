@@ -12,8 +12,8 @@ from ...optimizer.prediction.relation import AttributeStatistics, RelationStatis
 from ...sketches.ranking import by_weight
 from ...sketches.samples.known_keys import KnownKeys
 from ...sketches.samples.two_level_plan import Candidates, heaviest
-from ..execution.sample_scan import HASH_BITS
-from .pilot import PILOT_FAMILY, Counts, Pilot
+from ..execution.sample_tree import HASH_BITS
+from .pilot_counts import PILOT_FAMILY, Counts, Pilot
 
 # Heavy keys listed, buckets of a histogram.
 MOST_HEAVY = 1024

@@ -20,7 +20,7 @@ from ..distinct_count import LEVELS, PAIRS, DistinctCount, JoinedPairs, KeySet, 
 from ..messages import JoinTree, Residual, tree_of, whole
 from ..objective import Objective
 from ..plan import Synopsis, any_family, most_bytes
-from ..prediction.cost import MOST_OUTPUT, distinct_synopses, exact_distinct, scans, sketches
+from ..prediction.cost import distinct_synopses, exact_distinct, scans, sketches
 from ..prediction.distinct import (
     DistinctError,
     JoinedFigures,
@@ -33,10 +33,10 @@ from ..prediction.distinct import (
 )
 from ..prediction.figures import Figures
 from ..prediction.relation import Relation, RelationStatistics, complete
-from ..prediction.sketches import convolution_variance
+from ..prediction.sketches import convolution_variance, tree_variance
 from ..prediction.values import Presence, Values, chance_of_any, shared_cells, values_of
 from ..prediction.variance import Predicted
-from .candidate import EXACT, Candidate, Choice, NoMethod, bytes_text, checked, rank
+from .candidate import EXACT, Candidate, Choice, NoMethod, bytes_text, checked, rank, too_long
 from .folding import messages_bytes, messages_cost
 
 METHODS = ("distinct", "join_distinct")
@@ -320,7 +320,8 @@ class _Sizing:
         if self._linear and len(folds.vertices) > 1 and self.query.sets is None:
             own = [self.figures.relations[v] for v in folds.vertices]
             attributes = [len(folds.classes_of(v)) for v in folds.vertices]
-            variance = convolution_variance(self.figures, folds, objective.rows, buckets)
+            of_a_row = tree_variance(self.figures, folds)
+            variance = convolution_variance(of_a_row, len(folds.vertices), objective.rows, buckets)
             linear = Predicted(self.figures.total, variance)
             if linear.half_width(objective.confidence) > predicted.width:
                 width = linear.half_width(objective.confidence)
@@ -393,15 +394,20 @@ class _Sizing:
 
     def exact(self) -> Candidate:
         """Spark's own run: a join, and all distinct values grouped."""
-        everything = list(self.figures.relations)
-        output = 0.0 if self.query.sets is not None else abs(self.figures.total)
+        order = self.tree.joined_order() if self.query.sets is None else tuple(range(self.tree.vertices))
+        sizes = self.figures.sizes(order) if self.query.sets is None else ()
         draft = self.draft(LEAST_BUCKETS)
         values = [self._predictor.error(c, draft.synopses).value for c in draft.counts]
-        if len(everything) == 1:
-            output = 0.0
-        cost = scans(everything).plus(exact_distinct(everything, output, values))
-        refused = f"would put out {output:.2g} joined tuples" if output > MOST_OUTPUT else ""
-        return Candidate("exact_run", whole(self.tree), 0.0, EXACT, cost, refused=refused)
+        cost = exact_distinct([self.figures.relations[v] for v in order], sizes, values)
+        return Candidate(
+            "exact_run",
+            whole(self.tree),
+            0.0,
+            EXACT,
+            cost,
+            sizes=tuple(sizes),
+            refused=too_long(cost, sizes, self.objective),
+        )
 
 
 def _variance(error: DistinctError) -> float:
