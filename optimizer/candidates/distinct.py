@@ -96,6 +96,12 @@ class DistinctPredictor:
             case PairsByKey():
                 return self._by_key(count, synopses)
 
+    def grouped(self, count: DistinctCount, synopses: Sequence[Synopsis]) -> float:
+        """How many values an exact run has to tell apart: of a set expression those of all its sides."""
+        if not isinstance(count, KeySets) or self._class_of({p.vertex for p in _leaves(count)}) is not None:
+            return self.error(count, synopses).value
+        return sum(self._values(p, synopses[p.synopsis], 0).distinct for p in _leaves(count))
+
     def _part(self, part: Part, synopses: Sequence[Synopsis], but: int | None = None) -> DistinctError:
         synopsis = synopses[part.synopsis]
         values = self._values(part, synopsis, 0).thinned(self.presence.share(part.vertex, but))
@@ -395,10 +401,13 @@ class _Sizing:
 
     def exact(self) -> Candidate:
         """Spark's own run: a join, and all distinct values grouped."""
-        order = self.tree.joined_order() if self.query.sets is None else tuple(range(self.tree.vertices))
-        sizes = self.figures.sizes(order) if self.query.sets is None else ()
+        order: Sequence[int] = range(len(self.figures.relations))
+        sizes: Sequence[float] = ()
+        if self.query.sets is None:
+            order = self.tree.joined_order()
+            sizes = self.figures.sizes(order)
         draft = self.draft(LEAST_BUCKETS)
-        values = [self._predictor.error(c, draft.synopses).value for c in draft.counts]
+        values = [self._predictor.grouped(c, draft.synopses) for c in draft.counts]
         cost = exact_distinct([self.figures.relations[v] for v in order], sizes, values)
         return Candidate(
             "exact_run",
