@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
@@ -46,7 +47,8 @@ def files_of(tables: Tables, name: str, frame: DataFrame, *, count: bool) -> Fil
     """What the files behind a table tell without a job; `count` asks for the number of tuples as well."""
     kind, _ = tables.origin(name)
     if kind == "file":
-        return _of_path(frame, count)
+        paths = tables.once(("files", name.lower()), lambda: local_files(frame))
+        return _of_path(frame, paths, count)
     sources = tables.sources(name)
     found = stamps(sources.files)
     known = sources.state.complete and found is not None
@@ -55,11 +57,10 @@ def files_of(tables: Tables, name: str, frame: DataFrame, *, count: bool) -> Fil
     if kind == "frame":
         return Files(state, None, None)
     counted = count and sources.whole and found and len(found) <= MOST_FOOTERS
-    return Files(state, _footers(sources.files) if counted else None, size)
+    return Files(state, _footers(found) if counted and found else None, size)
 
 
-def _of_path(frame: DataFrame, count: bool) -> Files:
-    local = local_files(frame)
+def _of_path(frame: DataFrame, local: list[str] | None, count: bool) -> Files:
     if local is None:
         return Files(tuple(frame.inputFiles()), None, math.inf)
     try:
@@ -70,7 +71,7 @@ def _of_path(frame: DataFrame, count: bool) -> Files:
     size = float(sum(s.st_size for s in stats))
     if not count or not local or len(local) > MOST_FOOTERS:
         return Files(state, None, size)
-    return Files(state, _footers(local), size)
+    return Files(state, _footers(state), size)
 
 
 def local_files(frame: DataFrame) -> list[str] | None:
@@ -85,24 +86,34 @@ def values_between(frame: DataFrame, column: str) -> float:
 
     Infinite where they do not tell: many files, none of Parquet, another type, no statistics.
     """
-    low, high = math.inf, -math.inf
     paths = local_files(frame) or []
     if not 0 < len(paths) <= MOST_RANGED:
         return math.inf
     try:
-        for path in paths:
-            footer = pq.read_metadata(path)
-            # By whole paths: a field of a struct may have the same name.
-            paths_of_columns = [footer.schema.column(n).path.lower() for n in range(footer.num_columns)]
-            number = paths_of_columns.index(column.lower())
-            for group in range(footer.num_row_groups):
-                told = footer.row_group(group).column(number).statistics
-                if told is None or not told.has_min_max or not isinstance(told.min, int):
-                    return math.inf
-                low, high = min(low, told.min), max(high, told.max)
+        stats = [os.stat(path) for path in paths]
+        found = [
+            _range(path, s.st_mtime_ns, s.st_size, column.lower())
+            for path, s in zip(paths, stats, strict=True)
+        ]
     except (pa.ArrowException, OSError, ValueError):
         return math.inf
+    low, high = min(least for least, _ in found), max(greatest for _, greatest in found)
     return max(high - low + 1, 1.0)
+
+
+@lru_cache(maxsize=4096)
+def _range(path: str, changed: int, size: int, column: str) -> tuple[float, float]:
+    """Least and greatest integer of a column of a Parquet file as it is now; infinite where nothing tells."""
+    footer = pq.read_metadata(path)
+    # By whole paths: a field of a struct may have the same name.
+    number = [footer.schema.column(n).path.lower() for n in range(footer.num_columns)].index(column)
+    low, high = math.inf, -math.inf
+    for group in range(footer.num_row_groups):
+        told = footer.row_group(group).column(number).statistics
+        if told is None or not told.has_min_max or not isinstance(told.min, int):
+            return -math.inf, math.inf
+        low, high = min(low, told.min), max(high, told.max)
+    return low, high
 
 
 def partitions(frame: DataFrame) -> int:
@@ -117,12 +128,18 @@ def partitions(frame: DataFrame) -> int:
     return max(math.ceil(sum(sizes) / PARTITION_BYTES), len(files)) + CUTS
 
 
-def _footers(paths: Sequence[str]) -> float | None:
-    """Tuples in Parquet files; None where one is no Parquet."""
+def _footers(stamped: Iterable[tuple[str, int, int]]) -> float | None:
+    """Tuples in Parquet files, given with their times and sizes; None where one is no Parquet."""
     try:
-        return float(sum(pq.read_metadata(path).num_rows for path in paths))
+        return float(sum(_tuples(*file) for file in stamped))
     except (pa.ArrowException, OSError):
         return None
+
+
+@lru_cache(maxsize=2 * MOST_FOOTERS)
+def _tuples(path: str, changed: int, size: int) -> int:
+    """Tuples of a Parquet file as it is now."""
+    return int(pq.read_metadata(path).num_rows)
 
 
 def _local(uri: str) -> str | None:

@@ -283,12 +283,48 @@ def test_an_asked_error_sizes_the_sketch_and_a_missed_one_is_acted_upon(session)
     session.settings = session.settings.with_text({"sparse": "false"})
     select = "SELECT APPROXIMATE COUNT(DISTINCT k) FROM big ERROR WITHIN"
     assert session.plan(f"{select} 1%").synopses[0].buckets > session.plan(f"{select} 5%").synopses[0].buckets
-    found = session.sql(f"{select} 2%").estimate
-    assert found.low <= 100_000 <= found.high
+    answer = session.sql(f"{select} 2%")
+    assert answer.low <= 100_000 <= answer.high
+    assert answer.estimate.half_width <= 0.02 * answer.value
+    assert answer.notes[0].startswith("by distinct; ±0.01")
     with pytest.raises(AccuracyNotReached):
         session.sql(f"{select} 0.01% BEHAVIOR 'strict' SIZE 64 KB")
     plan = session.plan("SELECT APPROXIMATE COUNT(DISTINCT k) FROM big SIZE 64 KB")
     assert 32 * plan.synopses[0].buckets * 24 <= 65_536
+
+
+def test_counts_of_an_asked_error_are_planned_and_what_is_cheaper_exactly_is_run_so(graph):
+    """Few values exactly, many by a sketch; EXPLAIN has both with their figures; a size is kept to."""
+    few = "SELECT APPROXIMATE COUNT(DISTINCT a % 7) FROM r ERROR WITHIN 5%"
+    answer = graph.sql(few)
+    assert (answer.value, answer.rows[0]) == (7, (7,))
+    assert any(note.startswith("run exactly: predicted to be the cheapest") for note in answer.notes)
+    text = graph.sql(f"EXPLAIN {few}").rows
+    lines = "\n".join(str(row[0]) for row in text)
+    assert "choice: exact run" in lines
+    assert "    distinct: ±" in lines
+    both = "SELECT APPROXIMATE COUNT(DISTINCT a, c), COUNT(*) FROM r JOIN s ON r.b = s.b"
+    sized = graph.sql(f"{both} SIZE 3 MB")
+    assert sized.bytes_used <= 3 << 20
+    assert sized.notes[0].startswith("by join distinct; ±")
+    exact = graph.sql(f"EXACT SELECT{both.removeprefix('SELECT APPROXIMATE')}").rows[0]
+    assert all(c.low <= right <= c.high for c, right in zip(sized.rows[0], exact, strict=True))
+    forced = graph.sql(f"{few} USING distinct")
+    assert forced.rows[0][0].low <= 7 <= forced.rows[0][0].high
+    assert forced.notes[0].startswith("by distinct")
+
+
+def test_distinct_counts_in_groups_go_with_having_order_and_limit(session):
+    """Beside other aggregates, over expressions of them; sketches decide, and Spark says the same where they are exact."""
+    register_cases(session)
+    select = (
+        "m, COUNT(DISTINCT n) AS d, COUNT(*) AS c, SUM(n) / COUNT(DISTINCT x.id) AS r, COUNT(DISTINCT n, m) AS p "
+        "FROM x JOIN y ON x.id = y.id GROUP BY m HAVING COUNT(DISTINCT n) >= 1 AND COUNT(*) > 0 "
+        "ORDER BY d DESC, m LIMIT 3"
+    )
+    got, truth = compared(session, select)
+    assert got == truth
+    assert len(truth) > 1
 
 
 def test_groups_that_miss_are_run_exactly(graph):
