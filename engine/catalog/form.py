@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import CorruptSketch, IncompatibleSketches
+from ...optimizer.methods import STORED
 from ...optimizer.plan import Attribute, Weight
 from ...parser.join_graph import Column
 from ...sketches.hashing.xi import Family, make_family
@@ -22,7 +23,6 @@ from . import checks
 # Raised by one whenever a reader of the version before would misread a file; older ones stay readable.
 FORMAT_VERSION = 1
 KIND = "skimql sketch"
-METHODS = ("hash", "convolution", "total")
 # Those of which every key is one, whatever it is.
 FAMILIES = ("tabulation", "polynomial61", "xxhash64", "folded", "countmin")
 _PARAMETERS = {"fine_bits": (8, 18)}
@@ -317,7 +317,7 @@ def _head(data: Mapping[str, Any]) -> Head:
         attributes=tuple(attribute for attribute, _, _ in attributes),
         key_types=tuple(types for _, types, _ in attributes),
         families=tuple(family for _, _, family in attributes),
-        method=checks.one_of(data["method"], METHODS, "method"),
+        method=checks.one_of(data["method"], STORED, "method"),
         seed=checks.integer(data["seed"], 0, checks.INT64 - 1, "seed"),
         rows=checks.integer(data["rows"], 1, MOST_ROWS, "rows"),
         buckets=checks.integer(data["buckets"], 2, MOST_BUCKETS, "buckets"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import BudgetExceeded, DataError, SkimqlError, UnknownName, UnsupportedQuery
+from ...optimizer.methods import STORED_BY_NAME, check_kept
 from ...optimizer.plan import Attribute
 from ...parser.join_graph import Span, TableSchema
 from ...parser.sketch import resolve_append, resolve_sketch
@@ -54,9 +55,6 @@ if TYPE_CHECKING:
 
 # Bytes that a file may have beside its arrays.
 MOST_HEAD = 64 << 20
-
-# Sketches of any tables that two statements make can be multiplied.
-METHODS = ("hash", "convolution")
 
 # How APPEND FROM 'path' names its source to the parser.
 _APPENDED = "appended"
@@ -119,6 +117,7 @@ class Keeper:
                 raise taken_name(statement.sql, statement.name, f"CREATE OR REPLACE SKETCH {name} ...")
         definition = resolve_sketch(statement, self.context.tables)
         settings = _settings(statement, self.context.settings)
+        check_kept(settings.route, statement.sql)
         expressions = (definition.filter, definition.weight, *definition.keys)
         refuse_unstable(statement.sql, expressions, self.context.memory.own_functions)
         assert settings.rows is not None, "sized"
@@ -391,7 +390,7 @@ def _settings(statement: CreateSketch, session: Settings) -> Settings:
     """The session's settings, then OPTIONS and the clauses; rows known, and buckets those of each sketch of the set."""
     several = len(statement.keys) > 1
     if statement.method is not None and (
-        statement.method not in METHODS or (statement.method == "hash" and several)
+        statement.method not in STORED_BY_NAME or (statement.method == "hash" and several)
     ):
         raise UnsupportedQuery(
             "a hash sketch has one join attribute"
@@ -399,7 +398,7 @@ def _settings(statement: CreateSketch, session: Settings) -> Settings:
             else f"there is no method {statement.method} for kept sketches in this version",
             "SKIMQL_UNKNOWN_METHOD",
             statement.sql,
-            hint="USING convolution" if several else "one of " + ", ".join(METHODS),
+            hint="USING convolution" if several else "one of " + ", ".join(STORED_BY_NAME),
         )
     try:
         settings = session.with_text(statement.options)

@@ -94,6 +94,9 @@ class GroupedRun:
             seconds=self._seconds,
             notes=(*notes, *dict.fromkeys(n for e in estimates for n in e.notes)),
             uncertain=shown.uncertain if decided else None,
+            method="constant"
+            if query.empty
+            else (evaluators[0].plan if evaluators else chosen(query, self.settings)).method,
         )
 
     def _evaluators(self, query: Query) -> tuple[list[Evaluator], Numbered | None]:

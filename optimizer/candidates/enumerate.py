@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ..messages import JoinTree, Residual, fold_orders, whole
-from ..objective import ENTRY_BYTES, SKETCHES
-from ..objective import METHODS as METHODS
+from ..methods import is_linear
+from ..objective import ENTRY_BYTES
 from ..objective import Objective as Objective
 from ..prediction.cost import Cost, exact_join, sample, sampled_messages, scans, sketches
 from ..prediction.figures import Figures
@@ -45,9 +45,6 @@ FINE = 1.1
 CLOSE = 0.95
 MOST_TRIES = 40
 
-# Relative; an answer that is off by as much as itself says nothing.
-MOST_ERROR = 1.0
-
 # Of methods that cost the same those are sized first that usually take the fewest bytes.
 SIZED = (
     "sampled_messages",
@@ -55,10 +52,12 @@ SIZED = (
     "key_sample",
     "hash",
     "skimmed",
-    "sample_sketch",
     "convolution",
     "agms",
+    "sample_sketch",
 )
+
+MOST_ERROR = 1.0  # relative; an answer that is off by as much as itself says nothing
 
 
 def choose_method(tree: JoinTree, statistics: Sequence[RelationStatistics], objective: Objective) -> Choice:
@@ -125,9 +124,8 @@ def enumerate_candidates(figures: Figures, objective: Objective) -> list[Candida
         if not sized.refused and (best is None or rank(sized, objective) < rank(best, objective)):
             best = sized
     refused_messages = unfolded(figures, residuals[-1], objective, allowed)
-    return _without_useless([c for c in found if c is not None]) + [
-        checked(c, objective) for c in refused_messages
-    ]
+    every = [c for c in found if c is not None] + [checked(c, objective) for c in refused_messages]
+    return _without_useless(every)
 
 
 def _without_useless(candidates: list[Candidate]) -> list[Candidate]:
@@ -211,7 +209,7 @@ def _way(
     objective: Objective,
 ) -> _Way:
     # Sketches have counters for every weight, samples keys with all their weights.
-    wider = objective.columns if kind in (*SKETCHES, "sample_sketch") else objective.entry_bytes / ENTRY_BYTES
+    wider = objective.columns if is_linear(kind) else objective.entry_bytes / ENTRY_BYTES
 
     def built(size: float) -> Candidate:
         candidate = build(size / wider)
@@ -367,23 +365,17 @@ def _messages(figures: Figures, residual: Residual, joined: int) -> _Builder:
 
 
 def _sample_sketch(figures: Figures, residual: Residual, joined: int, objective: Objective) -> _Builder:
-    inside = [figures.relations[v] for v in residual.members(joined)]
-    outside = [figures.relations[v] for v in residual.vertices if v not in residual.members(joined)]
-    least = (
-        scans([*inside, *outside])
-        .plus(sample(inside, 0.0, 0))
-        .plus(sketches(outside, [1] * len(outside), "hash", 0))
-    )
-
     def build(size: float) -> Candidate:
         found = sample_sketch(figures, residual, joined, size, objective.rows)
         sampled = [figures.relations[v] for v in found.vertices]
         beyond = [figures.relations[b.vertex] for b in found.beyond]
         dense = max(keys.size for keys in found.dense_keys)
         cost = scans([*sampled, *beyond]).plus(sample(sampled, found.probability, dense))
-        cost = cost.plus(sketches(beyond, [1] * len(beyond), "hash", 0))
+        if beyond:
+            cost = cost.plus(sketches(beyond, [1] * len(beyond), "hash", 0))
         return Candidate(
             "sample_sketch", residual, found.nbytes, found.predicted, cost, found, objective.rows
         )
 
-    return build, least
+    everything = [figures.relations[v] for v in residual.vertices]
+    return build, scans(everything).plus(sample(everything, 0.0, 0))
