@@ -14,6 +14,9 @@ METHODS = (
     "key_sample",
     "two_level",
     "sampled_messages",
+    "sample_sketch",
+    "distinct",
+    "join_distinct",
     "exact_run",
 )
 # An hour: whoever asks for an approximate answer does not wait for more.

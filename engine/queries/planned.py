@@ -20,7 +20,7 @@ from ...optimizer.prediction.relation import RelationStatistics
 from ...parser.join_graph import Query
 from ...sketches.intervals.interval import rows_for
 from ..execution.build import build
-from ..execution.messages import MessageTooLarge
+from ..execution.message_size import MessageTooLarge
 from ..execution.sample_join import run_sample
 from ..results.answer import Answer, answer_plan
 from ..results.estimator import Joined, SketchJoin

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
+from ..catalog.footer import MAGIC, integers_between
 from .source_state import stamps
 from .tables import Tables
 
@@ -21,6 +22,7 @@ MOST_FOOTERS = 2000
 
 # And with more than this nothing is looked up in their footers but that.
 MOST_RANGED = 200
+MOST_RANGED_BYTES = 1 << 20  # of footers
 
 # Bytes of a partition, as Spark cuts files, and the partitions of a table without.
 PARTITION_BYTES = 128 << 20
@@ -89,31 +91,38 @@ def values_between(frame: DataFrame, column: str) -> float:
     paths = local_files(frame) or []
     if not 0 < len(paths) <= MOST_RANGED:
         return math.inf
+    low, high = math.inf, -math.inf
     try:
-        stats = [os.stat(path) for path in paths]
-        found = [
-            _range(path, s.st_mtime_ns, s.st_size, column.lower())
-            for path, s in zip(paths, stats, strict=True)
-        ]
-    except (pa.ArrowException, OSError, ValueError):
+        for path in paths:
+            state = os.stat(path)
+            told = _range(path, state.st_mtime_ns, state.st_size, column.lower())
+            if told is None:
+                return math.inf
+            low, high = min(low, told[0]), max(high, told[1])
+    except (OSError, ValueError):
         return math.inf
-    low, high = min(least for least, _ in found), max(greatest for _, greatest in found)
     return max(high - low + 1, 1.0)
 
 
 @lru_cache(maxsize=4096)
-def _range(path: str, changed: int, size: int, column: str) -> tuple[float, float]:
-    """Least and greatest integer of a column of a Parquet file as it is now; infinite where nothing tells."""
-    footer = pq.read_metadata(path)
-    # By whole paths: a field of a struct may have the same name.
-    number = [footer.schema.column(n).path.lower() for n in range(footer.num_columns)].index(column)
-    low, high = math.inf, -math.inf
-    for group in range(footer.num_row_groups):
-        told = footer.row_group(group).column(number).statistics
-        if told is None or not told.has_min_max or not isinstance(told.min, int):
-            return -math.inf, math.inf
-        low, high = min(low, told.min), max(high, told.max)
-    return low, high
+def _range(path: str, changed: int, size: int, column: str) -> tuple[float, float] | None:
+    """Least and greatest integer of a column of a Parquet file as it is now; None where nothing tells."""
+    # Not by pyarrow, which ends the process where the footer of a damaged file contradicts itself.
+    footer = _footer(path, MOST_RANGED_BYTES)
+    return None if footer is None else integers_between(footer, column)
+
+
+def _footer(path: str, most: int) -> bytes | None:
+    """The footer of a Parquet file, None where it is none or takes more bytes."""
+    with open(path, "rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(0, end - 8))
+        tail = file.read(8)
+        length = int.from_bytes(tail[:4], "little")
+        if tail[4:] != MAGIC or length > min(most, end - 8):
+            return None
+        file.seek(end - 8 - length)
+        return file.read(length)
 
 
 def partitions(frame: DataFrame) -> int:

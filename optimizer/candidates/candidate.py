@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ...sketches.ranking import rounded
 from ..messages import Residual
 from ..objective import Objective
-from ..prediction.cost import Cost
+from ..prediction.cost import Cost, duration_text
 from ..prediction.samples import SamplePlan
 from ..prediction.variance import Predicted
 
@@ -142,6 +142,18 @@ def checked(candidate: Candidate, objective: Objective) -> Candidate:
                 f"misses {objective.relative_error:.2g}"
             )
     return replace(candidate, refused=reason)
+
+
+def too_long(cost: Cost, sizes: Sequence[float], objective: Objective) -> str:
+    """Why an exact run is not started: it would take longer than anyone waits; empty if it would not.
+
+    `sizes` are the tuples of the joins on its way.
+    """
+    if cost.seconds <= objective.max_exact_seconds:
+        return ""
+    output = f"would put out {max(sizes):.2g} joined tuples, in " if sizes else "would take "
+    most = duration_text(objective.max_exact_seconds)
+    return f"{output}{duration_text(cost.seconds)} of CPU: above skimql.max_exact_seconds of {most}"
 
 
 def bytes_text(nbytes: float) -> str:

@@ -25,6 +25,8 @@ SKETCH_JVM_NS = 50.0  # packed sign sums of a hash sketch: 1.70 s less the scan
 SKETCH_ARROW_NS = 200.0  # JVM to Python and a numpy hash sketch: 4.69 s less the scan
 CONVOLUTION_NS = 290.0  # two attributes: do-nothing mapInArrow 157, the kernel 127
 AGMS_NS = 0.25  # each atomic sketch, for each row: 267 ns at 1,024
+LEVEL_NS = 200.0  # assumed: JVM to Python 157, the kernel 40
+PAIRS_NS = 350.0  # assumed: JVM to Python 157, the kernel 190
 COUNTER_NS = 4.0  # assumed: each counter of a group's sketch, made, sent, merged and estimated with
 
 # A tuple that a first sample keeps, for each table of the join: computed, sent, grouped in the driver, its partners
@@ -220,6 +222,25 @@ def duration_text(seconds: float) -> str:
                 f"{seconds / size:,.2g} {unit}" if seconds < 100 * size else f"{seconds / size:,.0f} {unit}"
             )
     return f"{seconds:.2g} s"
+
+
+def distinct_synopses(relations: Sequence[Read], kinds: Sequence[str], jobs: int) -> Cost:
+    """Updating a level sketch or a pair sample (``pairs``) of every relation."""
+    nanoseconds = sum(
+        (PAIRS_NS if kind == "pairs" else LEVEL_NS) * r.tuples
+        for r, kind in zip(relations, kinds, strict=True)
+    )
+    return _cost("distinct synopses", nanoseconds).plus(_jobs(jobs))
+
+
+def exact_distinct(relations: Sequence[Read], sizes: Sequence[float], values: Sequence[float]) -> Cost:
+    """Spark's own join, if there is one, and its grouping of each count's distinct `values`."""
+    tuples = sizes[-1] if sizes else sum(r.tuples for r in relations)
+    nanoseconds = sum(GROUP_NS * tuples + GROUPED_KEY_NS * v for v in values)
+    cost = _cost("exact distinct", nanoseconds)
+    if not sizes:
+        return cost.plus(scans(relations)).plus(_jobs(1))
+    return cost.plus(exact_join(relations, sizes))
 
 
 def _jobs(number: int, exchanges: int = 0) -> Cost:
