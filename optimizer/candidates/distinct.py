@@ -16,8 +16,9 @@ from ...parser.join_graph import Query
 from ...sketches.distinct.level import LevelSpec
 from ...sketches.distinct.pair_sample import PairSampleSpec
 from ..distinct import DistinctPlanner, set_tree
-from ..distinct_count import LEVELS, PAIRS, DistinctCount, JoinedPairs, KeySet, KeySets, PairsByKey, Part
+from ..distinct_count import LEVELS, DistinctCount, JoinedPairs, KeySet, KeySets, PairsByKey, Part
 from ..messages import JoinTree, Residual, tree_of, whole
+from ..methods import PAIRS
 from ..objective import Objective
 from ..plan import Synopsis, any_family, most_bytes
 from ..prediction.cost import distinct_synopses, exact_distinct, scans, sketches
@@ -232,7 +233,7 @@ def counting_synopses(query: Query, too_large: Collection[int] = ()) -> tuple[Sy
     """The synopses of a query's distinct counts, of any size: whose attributes are to be known."""
     numbers: dict[Synopsis, int] = {}
     planner = DistinctPlanner(
-        query, LEAST_BUCKETS, True, lambda s: numbers.setdefault(s, len(numbers)), None, too_large
+        query, LEAST_BUCKETS, True, lambda s: numbers.setdefault(s, len(numbers)), (), too_large
     )
     for aggregate in query.aggregates:
         if aggregate.function == "count_distinct":
@@ -290,7 +291,7 @@ class _Sizing:
             buckets,
             self.sparse,
             lambda s: numbers.setdefault(s, len(numbers)),
-            None,
+            (),
             self.too_large,
         )
         counts = tuple(planner.plan(a) for a in self.query.aggregates if a.function == "count_distinct")

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ..messages import JoinTree, Residual, fold_orders, whole
-from ..objective import ENTRY_BYTES, SKETCHES
-from ..objective import METHODS as METHODS
+from ..methods import is_linear
+from ..objective import ENTRY_BYTES
 from ..objective import Objective as Objective
 from ..prediction.cost import Cost, counted, exact_join, sample, sampled_messages, scans, sketches
 from ..prediction.figures import Figures
@@ -101,7 +101,7 @@ def enumerate_candidates(figures: Figures, objective: Objective) -> list[Candida
     smaller, is not sized at all.
     """
     tree = figures.tree
-    allowed = None if objective.ordered else objective.static
+    allowed = objective.senders(tree.vertices)
     residuals = fold_orders(
         tree,
         lambda residual, leaf: planned_bytes(figures, leaf, message_keys(figures, residual, leaf), objective),
@@ -208,7 +208,10 @@ def _way(
     objective: Objective,
 ) -> _Way:
     # Sketches have counters for every weight, samples keys with all their weights.
-    wider = objective.columns if kind in (*SKETCHES, "sample_sketch") else objective.entry_bytes / ENTRY_BYTES
+    # A key may have tuples of every group.
+    wider = (
+        objective.columns if is_linear(kind) else objective.most_groups * objective.entry_bytes / ENTRY_BYTES
+    )
 
     def built(size: float) -> Candidate:
         candidate = build(size / wider)
@@ -320,14 +323,14 @@ def _sketch(figures: Figures, residual: Residual, objective: Objective, kind: st
         keys = max(figures.attribute(v, residual.classes[0]).distinct for v in vertices)
         return skimmed_variance(cells, rows, buckets, keys)
 
+    number = objective.sketches(vertices)
+
     def build(size: float) -> Candidate:
-        buckets = int(size) // (COUNTER_BYTES * rows * len(vertices))
+        buckets = int(size) // (COUNTER_BYTES * rows * number)
         if buckets < LEAST_BUCKETS:
-            least = LEAST_BUCKETS * COUNTER_BYTES * rows * len(vertices)
-            raise ValueError(
-                f"{bytes_text(size)} hold no {len(vertices)} sketches; {bytes_text(least)} would"
-            )
-        held = COUNTER_BYTES * rows * buckets * len(vertices)
+            least = LEAST_BUCKETS * COUNTER_BYTES * rows * number
+            raise ValueError(f"{bytes_text(size)} hold no {number} sketches; {bytes_text(least)} would")
+        held = COUNTER_BYTES * rows * buckets * number
         cost = scanned.plus(sketches(relations, attributes, kind, rows * buckets))
         predicted = Predicted(figures.total, variance(buckets))
         return Candidate(kind, residual, held, predicted, cost, rows=rows, buckets=buckets)
