@@ -37,7 +37,7 @@ from ..prediction.relation import Relation, RelationStatistics, complete
 from ..prediction.sketches import convolution_variance, tree_variance
 from ..prediction.values import Presence, Values, chance_of_any, shared_cells, values_of
 from ..prediction.variance import Predicted
-from .candidate import EXACT, Candidate, Choice, NoMethod, bytes_text, checked, rank, too_long
+from .candidate import EXACT, Candidate, Choice, NoMethod, best_of, bytes_text, checked, too_long
 from .folding import messages_bytes, messages_cost
 
 METHODS = ("distinct", "join_distinct")
@@ -225,7 +225,7 @@ def choose_distinct(
     if not able:
         reasons = "; ".join(f"{c.name}: {c.refused}" for c in candidates)
         raise NoMethod(f"no method can answer this: {reasons}", candidates)
-    taken = min(able, key=lambda c: rank(c, objective))
+    taken = best_of(able, objective)
     return Choice(taken, tuple(candidates), (), run.assumptions, objective)
 
 
