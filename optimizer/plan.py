@@ -11,7 +11,7 @@ from ..sketches.distinct.level import LevelSpec
 from ..sketches.distinct.pair_sample import PairSampleSpec
 from ..sketches.hashing.xi import Family, make_family
 from .distinct_count import DISTINCT_METHODS, LEVEL, LEVELS, PAIRS, DistinctCount
-from .workload.partition import DomainPartition
+from .domain_partition import DomainPartition
 
 BYTES_PER_COUNTER = 8
 

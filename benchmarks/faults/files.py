@@ -19,8 +19,8 @@ from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.file import StoredSketch, canonical, decode, digest, encode
 from skimql.engine.catalog.form import Head, Measure, to_json
 from skimql.engine.catalog.manifest import KnownTable, StoredWorkload
-from skimql.engine.execution.partial_aggregate import Built, Tally
 from skimql.engine.materialized.definition import stored
+from skimql.engine.synopses import Built, Tally
 from skimql.errors import EnvironmentFault, SkimqlError
 from skimql.optimizer.plan import Attribute, Weight
 from skimql.parser.join_graph import Column, TableSchema

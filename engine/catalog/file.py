@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ...errors import BudgetExceeded, CorruptSketch, DataError
 from ...sketches.joins.sparse import SparseFirstSketch
-from ..execution.partial_aggregate import Built
+from ..synopses import Built
 from . import checks
 from .arrays import Declared, check_footer, check_schema, declared_arrays
 from .footer import read_footer

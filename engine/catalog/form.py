@@ -16,7 +16,7 @@ from ...optimizer.plan import Attribute, Weight
 from ...parser.join_graph import Column
 from ...sketches.hashing.xi import Family, make_family
 from ...sketches.joins.convolution import ConvolutionSpec
-from ..execution.partial_aggregate import Tally
+from ..synopses import Tally
 from . import checks
 
 # Raised by one whenever a reader of the version before would misread a file; older ones stay readable.

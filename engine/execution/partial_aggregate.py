@@ -14,8 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...optimizer.distinct_count import LEVEL, LEVELS, PAIRS
+from ...optimizer.domain_partition import DomainPartition
 from ...optimizer.plan import Synopsis
-from ...optimizer.workload.partition import DomainPartition
 from ...sketches.distinct.level import LevelSpec
 from ...sketches.distinct.pair_sample import PairSampleSpec
 from ...sketches.distinct.sparse_level import SparseLevelSketch
@@ -25,6 +25,7 @@ from ...sketches.joins.accumulate import Weights
 from ...sketches.joins.agms import AgmsSpec
 from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.sparse import SparseFirstSketch, update_sparse_first
+from ..synopses import Sketch, Tally
 
 # One row per partial sketch: the arrays of its state by name, as little-endian bytes.
 PARTIAL_SCHEMA = (
@@ -57,9 +58,6 @@ _ARROW_SCHEMA = pa.schema(
         ),
     ]
 )
-
-# A sketch of join keys; one of distinct values; one of pairs of values.
-Sketch = SparseFirstSketch[Any] | SparseLevelSketch | SparsePairSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,24 +112,6 @@ class Feed:
     partitions: tuple[DomainPartition | None, ...] = ()
 
 
-@dataclass(slots=True)
-class Tally:
-    """What is known exactly of the tuples that a sketch has seen.
-
-    `tuples` counts them, `mass` is the sum of their absolute weights, `negative` how many weigh less than 0.
-    """
-
-    tuples: int = 0
-    mass: float = 0.0
-    negative: int = 0
-
-    def add(self, other: Tally) -> None:
-        """Add the tuples of another part of the data."""
-        self.tuples += other.tuples
-        self.mass += other.mass
-        self.negative += other.negative
-
-
 @dataclass(frozen=True, slots=True)
 class Partial:
     """A sketch of some of the tuples, and their tally."""
@@ -148,23 +128,6 @@ class Partial:
         """Add the tuples of `other`; OverflowError if a counter could leave 64 bits."""
         self.sketch.merge(other.sketch)  # type: ignore[arg-type]  # one plan made both
         self.tally.add(other.tally)
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A finished sketch, its tally, and the factor that made its weights integers (1 but for DECIMAL)."""
-
-    sketch: Sketch
-    tally: Tally
-    scale: float
-
-    @property
-    def linear(self) -> SparseFirstSketch[Any]:
-        """The sketch, which must be one of join keys."""
-        assert isinstance(self.sketch, SparseFirstSketch), (
-            "a sketch of distinct values has no join to estimate"
-        )
-        return self.sketch
 
 
 def task(

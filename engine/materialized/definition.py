@@ -15,9 +15,10 @@ from ...parser.join_graph import Column, JoinGraph, Query
 from ...parser.types import common_type
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure
-from ..execution.partial_aggregate import Built
+from ..sources.environment import Circumstances
 from ..sources.keys import expression_type
 from ..sources.tables import Frames, Tables
+from ..synopses import Built
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,23 +48,6 @@ class OneFrame:
         """The DataFrame; nothing else has a name."""
         assert name == self.name, f"{name} is not {self.name}"
         return self.data
-
-
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """What the running Spark session decides: ANSI mode, time zone, and other settings as `meaning_of` tells them."""
-
-    ansi: bool
-    time_zone: str
-    settings: tuple[tuple[str, str], ...] = ()
-
-    def fit(self, head: Head) -> bool:
-        """Whether a kept sketch was made under such settings, as far as they matter to it."""
-        return (
-            head.ansi == self.ansi
-            and (not head.zoned or head.time_zone == self.time_zone)
-            and head.settings == self.settings
-        )
 
 
 def now() -> str:

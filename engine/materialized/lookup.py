@@ -14,15 +14,15 @@ from ...parser.statement import ApproximateSelect
 from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure
-from ..execution.partial_aggregate import Built, Tally
 from ..settings import Settings
+from ..synopses import Built, Tally
 from .definition import now, stored, typed, unstable
 from .lineage import eaten_table
 from .matching import Asked, Reuse, reuse
 from .staleness import other_source, stale_note
 
 if TYPE_CHECKING:
-    from ..session import Session
+    from ..context import Context
 
 METHODS = ("hash", "convolution", "total")
 
@@ -45,17 +45,17 @@ class Supply:
 class KeptSketches:
     """Looks into the catalog of a session for its queries."""
 
-    session: Session
+    context: Context
 
     @property
     def catalog(self) -> Catalog:
         """Where the session keeps its sketches."""
-        return self.session.catalog
+        return self.context.catalog
 
     def key_types(self) -> dict[tuple[str, str], str]:
         """Types of key expressions that kept sketches know, by lower-cased table and expression."""
         heads = self.catalog.heads()
-        now = self.session.memory.circumstances() if heads else None
+        now = self.context.memory.circumstances() if heads else None
         return {
             (h.table.lower(), key): kind
             for h in heads
@@ -90,7 +90,7 @@ class KeptSketches:
             from ..execution.build import build
 
             missing = found.plan_of_missing()
-            new = build(self.session.own_spark, missing, self.session.tables, self.session.listener)
+            new = build(self.context.spark, missing, self.context.tables, self.context.listener)
             if settings.cache:
                 self.keep(found.plan, dict(zip(found.missing, new, strict=True)))
         seconds = time.perf_counter() - started if found.missing else 0.0
@@ -103,8 +103,8 @@ class KeptSketches:
         """How kept sketches would serve a query, nothing loaded; raises as `supply`."""
         if select.size_bytes is not None or query.counts_distinct:
             return None
-        heads = [h for h in self.catalog.heads() if not other_source(h, self.session.tables)]
-        circumstances = self.session.memory.circumstances
+        heads = [h for h in self.catalog.heads() if not other_source(h, self.context.tables)]
+        circumstances = self.context.memory.circumstances
         if not any(h.table.lower() == v.table.lower() for h in heads for v in query.graph.vertices):
             return None
         files = {e.name: f"{self.catalog.where}/{e.file}" for e in self.catalog.manifest.sketches.values()}
@@ -113,21 +113,21 @@ class KeptSketches:
     def keep(self, plan: Plan, built: Mapping[int, Built]) -> None:
         """Keep what was built for a query: the virtual relations whose sketches are all among `built`."""
         sketches: list[StoredSketch] = []
-        for numbers in _relations(plan, self.session.memory.own_functions):
+        for numbers in _relations(plan, self.context.memory.own_functions):
             if all(i in built for i in numbers):
                 sketch = self._cached(plan, numbers, [built[i] for i in numbers], sketches)
                 if sketch is not None:
                     sketches.append(sketch)
         if sketches:
             for sketch in sketches:
-                self.session.memory.remember(sketch.head.table)
+                self.context.memory.remember(sketch.head.table)
             self.catalog.put(*sketches)
 
     def _cached(
         self, plan: Plan, numbers: Sequence[int], built: Sequence[Built], others: Sequence[StoredSketch]
     ) -> StoredSketch | None:
         synopses = [plan.synopses[i] for i in numbers]
-        one, tables = synopses[0], self.session.tables
+        one, tables = synopses[0], self.context.tables
         made = now()
         draft = Head(
             name=self._free_name(one, [s.head.name for s in others]),
@@ -152,7 +152,7 @@ class KeptSketches:
             kept_by="cache",
         )
         try:
-            head = typed(draft, tables, self.session.memory.circumstances(), plan.query.sql, compared=True)
+            head = typed(draft, tables, self.context.memory.circumstances(), plan.query.sql, compared=True)
         except UnsupportedQuery:
             return None
         helping = eaten_table(tables, one.table, tables.frame(one.table))
@@ -185,8 +185,8 @@ class KeptSketches:
                 raise self.catalog.unlike_planned(workload) from fault
             if plan is None:
                 continue
-            circumstances = self.session.memory.circumstances()
-            usable = all(circumstances.fit(h) and not other_source(h, self.session.tables) for h in heads)
+            circumstances = self.context.memory.circumstances()
+            usable = all(circumstances.fit(h) and not other_source(h, self.context.tables) for h in heads)
             if usable and not _too_large(heads, settings):
                 built = tuple(self.catalog.load(h.name, settings.max_bytes).built[0] for h in heads)
                 told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
@@ -196,8 +196,8 @@ class KeptSketches:
 
     def _stale(self, heads: Iterable[Head]) -> tuple[str, ...]:
         """What has changed since the sketches were made, one sentence for each that is out of date."""
-        runs = self.session.spark_runs
-        notes = (stale_note(head, self.session.tables, runs) for head in heads)
+        runs = self.context.spark_runs
+        notes = (stale_note(head, self.context.tables, runs) for head in heads)
         return tuple(printable(n) for n in notes if n)
 
 

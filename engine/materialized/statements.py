@@ -27,10 +27,10 @@ from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch, decode, encode
 from ..catalog.form import Eaten, Head, Measure
 from ..catalog.secrets import redacted
-from ..execution.partial_aggregate import Built, Tally
 from ..results.answer import Answer
 from ..settings import BadSetting, Settings
 from ..sources.tables import schema_of
+from ..synopses import Built, Tally
 from .definition import (
     OneFrame,
     both,
@@ -50,7 +50,7 @@ from .lineage import appended_elsewhere, eaten, eaten_table, refuse_twice
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from ..session import Session
+    from ..context import Context
 
 # Bytes that a file may have beside its arrays.
 MOST_HEAD = 64 << 20
@@ -66,12 +66,12 @@ _APPENDED = "appended"
 class Keeper:
     """Runs the statements about kept sketches for a session."""
 
-    session: Session
+    context: Context
 
     @property
     def catalog(self) -> Catalog:
         """Where the session keeps its sketches."""
-        return self.session.catalog
+        return self.context.catalog
 
     def run(self, statement: Command) -> Answer:
         """Run one of the statements of this module.
@@ -117,10 +117,10 @@ class Keeper:
                 )
             if not statement.or_replace:
                 raise taken_name(statement.sql, statement.name, f"CREATE OR REPLACE SKETCH {name} ...")
-        definition = resolve_sketch(statement, self.session.tables)
-        settings = _settings(statement, self.session.settings)
+        definition = resolve_sketch(statement, self.context.tables)
+        settings = _settings(statement, self.context.settings)
         expressions = (definition.filter, definition.weight, *definition.keys)
-        refuse_unstable(statement.sql, expressions, self.session.memory.own_functions)
+        refuse_unstable(statement.sql, expressions, self.context.memory.own_functions)
         assert settings.rows is not None, "sized"
         made = now()
         draft = Head(
@@ -148,14 +148,14 @@ class Keeper:
             created=made,
             updated=made,
         )
-        _refuse_large(draft, self.session.settings.max_bytes, statement.sql)
-        frame = self.session.tables.frame(draft.table)
-        head = typed(draft, self.session.tables, self.session.memory.circumstances(), statement.sql)
-        helping = eaten_table(self.session.tables, draft.table, frame)
+        _refuse_large(draft, self.context.settings.max_bytes, statement.sql)
+        frame = self.context.tables.frame(draft.table)
+        head = typed(draft, self.context.tables, self.context.memory.circumstances(), statement.sql)
+        helping = eaten_table(self.context.tables, draft.table, frame)
         started = time.perf_counter()
         built = self._built(statement.sql, head, head.table, head.filter, frame)
         sketch = stored(replace(head, eaten=(helping,)), built)
-        self.session.memory.remember(head.table)
+        self.context.memory.remember(head.table)
         if statement.or_replace:
             self.catalog.put(sketch, forget=(name,))
         else:
@@ -169,11 +169,11 @@ class Keeper:
         old, before = self._loaded(head.name), self._file_of(head.name)
         head = old.head
         table, frame, condition = self._appended(statement)
-        refuse_unstable(statement.sql, (condition,), self.session.memory.own_functions)
+        refuse_unstable(statement.sql, (condition,), self.context.memory.own_functions)
         place = _place(statement.path or statement.table[-1])
         _refuse_other_types(head, schema_of(table, frame), statement.sql, place)
         if statement.path is None:
-            helping = eaten_table(self.session.tables, table, frame, condition)
+            helping = eaten_table(self.context.tables, table, frame, condition)
         else:
             helping = eaten(statement.path.text, False, condition, frame)
         refuse_twice(head, helping, frame, statement.sql, place)
@@ -190,8 +190,8 @@ class Keeper:
         refuse_member(self.catalog, statement.sql, statement.name)
         _refuse_untrusted(head, statement.sql, statement.name)
         sql, started, before = statement.sql, time.perf_counter(), self._file_of(head.name)
-        frame = self.session.memory.reread(head.table)
-        said = changes(head.columns, self.session.tables[head.table].columns)
+        frame = self.context.memory.reread(head.table)
+        said = changes(head.columns, self.context.tables[head.table].columns)
         try:
             sketch = self._rebuilt(head, frame, sql)
         except SkimqlError as fault:
@@ -204,7 +204,7 @@ class Keeper:
                 _place(statement.name),
                 f"CREATE OR REPLACE SKETCH {head.name} ON {head.table} (...)",
             ) from fault
-        self.session.memory.remember(head.table)
+        self.context.memory.remember(head.table)
         self.catalog.put(sketch, based_on={head.name: before})
         return told(
             sketch.head, time.perf_counter() - started, *(f"{head.table} has changed: {s}" for s in said)
@@ -212,8 +212,8 @@ class Keeper:
 
     def _rebuilt(self, head: Head, frame: DataFrame, sql: str) -> StoredSketch:
         """The sketch built anew on its whole table, and on what was appended from elsewhere."""
-        fresh = typed(head, self.session.tables, self.session.memory.circumstances(), sql)
-        helpings = [eaten_table(self.session.tables, head.table, frame)]
+        fresh = typed(head, self.context.tables, self.context.memory.circumstances(), sql)
+        helpings = [eaten_table(self.context.tables, head.table, frame)]
         built = self._built(sql, fresh, head.table, fresh.filter, frame)
         for earlier in appended_elsewhere(head, helpings[0]):
             source = self._frame_at(earlier)
@@ -245,17 +245,17 @@ class Keeper:
         if is_taken(self.catalog, name):
             raise taken_name(statement.sql, statement.name, f"DROP SKETCH {name}, or another name")
         path, place = statement.path.text, _place(statement.path)
-        most = self.session.settings.max_bytes
+        most = self.context.settings.max_bytes
         sketch = decode(read_file(path, most + MOST_HEAD, statement.sql, place), redacted(path), most)
         _refuse_foreign_expressions(sketch.head, path, statement.sql, place)
         untrusted = "" if statement.trusted else redacted(path)
         sketch = replace(sketch, head=replace(sketch.head, name=name, group="", imported_from=untrusted))
-        self.session.memory.remember_imported(sketch.head)
+        self.context.memory.remember_imported(sketch.head)
         self.catalog.put(sketch, based_on={name: None})
         return told(sketch.head, time.perf_counter() - started, *_named_sources(sketch.head))
 
     def _loaded(self, name: str) -> StoredSketch:
-        return self.catalog.load(name, self.session.settings.max_bytes)
+        return self.catalog.load(name, self.context.settings.max_bytes)
 
     def _file_of(self, name: str) -> str | None:
         entry = self.catalog.entry(name)
@@ -266,15 +266,15 @@ class Keeper:
     ) -> tuple[Built, ...]:
         synopses = synopses_of(head, table, condition)
         frames = OneFrame(table, frame)
-        return build_synopses(self.session.own_spark, sql, head.seed, synopses, frames, self.session.listener)
+        return build_synopses(self.context.spark, sql, head.seed, synopses, frames, self.context.listener)
 
     def _appended(self, statement: AppendSketch) -> tuple[str, DataFrame, str | None]:
         """What APPEND reads: a name for it, its DataFrame, and the condition on it."""
-        tables = self.session.tables
+        tables = self.context.tables
         if statement.path is None:
             table, condition = resolve_append(statement, tables)
             # Spark lists a table's files once: what has come since would be missed.
-            return table, self.session.memory.reread(table), condition
+            return table, self.context.memory.reread(table), condition
         frame = tables.read(_APPENDED, statement.path.text, {})
         named = replace(statement, table=(Part(_APPENDED, statement.path.span),))
         schema: dict[str, TableSchema] = {_APPENDED: schema_of(_APPENDED, frame)}
@@ -282,8 +282,8 @@ class Keeper:
 
     def _frame_at(self, earlier: Eaten) -> DataFrame:
         if earlier.is_table:
-            return self.session.tables.frame(earlier.source)
-        return self.session.tables.read(_APPENDED, earlier.source, {})
+            return self.context.tables.frame(earlier.source)
+        return self.context.tables.read(_APPENDED, earlier.source, {})
 
 
 def find_head(catalog: Catalog, sql: str, name: Part) -> Head:

@@ -14,22 +14,22 @@ from ...parser.syntax import CreateSketches, ExplainSketches
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure
 from ..catalog.manifest import StoredWorkload
-from ..execution.partial_aggregate import Built, Tally
 from ..results.answer import Answer
+from ..synopses import Built, Tally
 from .definition import now, refuse_unstable, stored, typed
 from .lineage import eaten_table
 from .standing import check_joins, histograms_of, plan_workload_of, workload_json
 from .statements import is_taken, taken_name
 
 if TYPE_CHECKING:
-    from ..session import Session
+    from ..context import Context
 
 
 @dataclass
 class Workloads:
     """Runs the statements about sketches for many queries."""
 
-    session: Session
+    context: Context
 
     def create(self, statement: CreateSketches, queries: Sequence[Query]) -> Answer:
         """Plan the workload, build it in one pass per table and keep it; the stages of the plan as text.
@@ -45,15 +45,15 @@ class Workloads:
         from ..execution.build import build
         from ..statistics.gather import gather_all
 
-        name, catalog = statement.name.text, self.session.catalog
+        name, catalog = statement.name.text, self.context.catalog
         if is_taken(catalog, name) and not statement.or_replace:
             raise taken_name(statement.sql, statement.name, f"CREATE OR REPLACE SKETCHES {name} ...")
         if statement.or_replace and catalog.entry(name) is not None:
             raise taken_name(statement.sql, statement.name, f"DROP SKETCH {name}, or another name")
         self._refuse_overwriting(statement)
         check_joins(statement, queries)
-        session, settings = self.session, self.session.settings
-        known = gather_all(session.own_spark, session.tables, queries, session.statistics, session.listener)
+        context, settings = self.context, self.context.settings
+        known = gather_all(context.spark, context.tables, queries, context.statistics, context.listener)
         histograms = histograms_of(queries, known)
         standing = plan_workload_of(statement, queries, settings.seed, settings.sparse, histograms)
         relations = list(dict.fromkeys(r for row in known for r in row))
@@ -62,15 +62,15 @@ class Workloads:
         for s in plan.synopses:
             keys = [k for a in s.attributes for k in a.keys]
             expressions = (s.filter, s.weight.expression, *keys)
-            refuse_unstable(statement.sql, expressions, self.session.memory.own_functions)
+            refuse_unstable(statement.sql, expressions, self.context.memory.own_functions)
         started = time.perf_counter()
-        built = build(self.session.own_spark, plan, self.session.tables, self.session.listener)
+        built = build(self.context.spark, plan, self.context.tables, self.context.listener)
         sketches = [
             self._stored(statement, number, synopsis, plan.seed, one)
             for number, (synopsis, one) in enumerate(zip(plan.synopses, built, strict=True))
         ]
         for table in dict.fromkeys(s.table for s in plan.synopses):
-            self.session.memory.remember(table)
+            self.context.memory.remember(table)
         names = tuple(s.head.name for s in sketches)
         workload = StoredWorkload(name, names, workload_json(standing, stages, relations))
         based_on = {} if statement.or_replace else {name: None}
@@ -85,7 +85,7 @@ class Workloads:
 
     def explain(self, statement: ExplainSketches) -> Answer:
         """What each stage of planning a workload changed; UnknownName if there is none of that name."""
-        catalog = self.session.catalog
+        catalog = self.context.catalog
         workload = catalog.workload(statement.name.text)
         if workload is None:
             known = [w.name for w in catalog.manifest.workloads.values()]
@@ -102,7 +102,7 @@ class Workloads:
 
     def _refuse_overwriting(self, statement: CreateSketches) -> None:
         """Refuse a name whose sketches would take those of others; how many there will be is not known yet."""
-        name, catalog = statement.name.text.lower(), self.session.catalog
+        name, catalog = statement.name.text.lower(), self.context.catalog
         own = catalog.workload(name)
         members = {s.lower() for s in own.sketches} if own is not None else set()
         for entry in catalog.manifest.sketches.values():
@@ -119,7 +119,7 @@ class Workloads:
     def _stored(
         self, statement: CreateSketches, number: int, synopsis: Synopsis, seed: int, built: Built
     ) -> StoredSketch:
-        made, tables = now(), self.session.tables
+        made, tables = now(), self.context.tables
         draft = Head(
             name=f"{statement.name.text}.{number}",
             table=synopsis.table,
@@ -143,6 +143,6 @@ class Workloads:
             group=statement.name.text,
             cell=synopsis.cell,
         )
-        head = typed(draft, tables, self.session.memory.circumstances(), statement.sql, compared=True)
+        head = typed(draft, tables, self.context.memory.circumstances(), statement.sql, compared=True)
         helping = eaten_table(tables, synopsis.table, tables.frame(synopsis.table))
         return stored(replace(head, eaten=(helping,)), (built,))

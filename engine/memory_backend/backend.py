@@ -9,8 +9,8 @@ from ...optimizer.plan import Plan
 from ...optimizer.prediction.relation import RelationStatistics
 from ...parser.join_graph import Query
 from ..execution.message_size import DEFAULT_LIMIT_BYTES
-from ..execution.partial_aggregate import Built
 from ..execution.sample_join import SampleJoin
+from ..synopses import Built
 from .build import build
 from .exact import ExactGroup, exact_groups
 from .groups import Grouped, listed

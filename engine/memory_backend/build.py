@@ -15,15 +15,14 @@ from ...sketches.joins.sparse import SparseFirstSketch
 from ..execution.message_size import DEFAULT_LIMIT_BYTES
 from ..execution.partial_aggregate import (
     GROUP_COLUMN,
-    Built,
     Feed,
     Partial,
-    Sketch,
     SketchPlan,
     cell_number,
     feed_batch,
     sketch_plan,
 )
+from ..synopses import Built, Sketch
 from .groups import Grouped
 from .relations import Relation, Relations
 from .tables import MemoryTables

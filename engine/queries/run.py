@@ -168,7 +168,7 @@ class SelectRun:
             return self._as_asked(self._finished(run.answer()))
         if self.query.empty:
             return replace(nothing_joins(self.query), bounds=self.settings.bounds)
-        kept = KeptSketches(self.session).supply(self.select, self.typed, self.settings)
+        kept = KeptSketches(self.session.context).supply(self.select, self.typed, self.settings)
         if kept is None:
             planned = self._planned()
             return self._as_asked(self._by_sketches(self._built()) if planned is None else planned)
@@ -187,7 +187,11 @@ class SelectRun:
         """The plan as text: from kept sketches where they answer the whole query, else what would be done."""
         from ...optimizer.describe.plan import describe
 
-        kept = None if is_grouped(self.query) else KeptSketches(self.session).plan(self.select, self.typed)
+        kept = (
+            None
+            if is_grouped(self.query)
+            else KeptSketches(self.session.context).plan(self.select, self.typed)
+        )
         if kept is not None and not kept.missing:
             return describe(kept.plan, [h.name for h in kept.heads])
         if is_grouped(self.query) or not self._is_planned:
@@ -276,7 +280,7 @@ class SelectRun:
         )
         seconds = time.perf_counter() - started
         if own.cache:
-            KeptSketches(session).keep(plan, dict(enumerate(built)))
+            KeptSketches(session.context).keep(plan, dict(enumerate(built)))
         return Supply(plan, built, notes, seconds)
 
     def _planned(self) -> Answer | None:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from ...optimizer.candidates.first_sample import (
     MOST_RATE,
+    ClassSample,
     Size,
     enlarged,
     first_sample,
     is_large,
     sampled_class,
 )
-from ...optimizer.choose import ClassSample, choose
+from ...optimizer.choose import choose
 from ...optimizer.messages import JoinClass, tree_of
 from ...optimizer.plan import Plan
 from ...parser.join_graph import Query

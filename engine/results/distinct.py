@@ -16,9 +16,9 @@ from ...sketches.distinct.set_expression import Difference, Expression, Intersec
 from ...sketches.distinct.sparse_level import SparseLevelSketch
 from ...sketches.distinct.sparse_pairs import SparsePairSample
 from ...sketches.intervals.interval import Estimate, exact
-from ..execution.partial_aggregate import Sketch
 from ..sources.keys import KnownTypes, expression_type
 from ..sources.tables import Tables
+from ..synopses import Sketch
 
 _SETS: dict[str, Callable[[Expression, Expression], Expression]] = {
     "union": Union,

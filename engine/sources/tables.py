@@ -27,9 +27,9 @@ from .paths import (
     is_remote,
     load,
     no_format,
-    plain_path,
     refuse_odd_path,
     stamp,
+    without_scheme,
 )
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Tables(Mapping[str, TableSchema]):
         assert isinstance(source, (str, Path)) or is_frame(source)
         if isinstance(source, (str, Path)):
             local_path(str(source))
-            source = plain_path(str(source))
+            source = without_scheme(str(source))
         frame = source if is_frame(source) else self.read(name, str(source), options)
         self._refuse_other_session(name, frame)
         path = (
@@ -391,7 +391,7 @@ class Tables(Mapping[str, TableSchema]):
 
     def read(self, name: str, path: str, given: Mapping[str, Any]) -> DataFrame:
         """The DataFrame of a file, folder or Spark table, as `register` reads it; `name` is for messages."""
-        path = plain_path(path)
+        path = without_scheme(path)
         refuse_odd_path(name, path)
         options = dict(given)
         file_format = options.pop("format", None) or format_of(path)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...parser.join_graph import JoinGraph
-from ..choose import ClassSample
 from ..messages import tree_of
 from ..prediction.cost import EXACT_JOIN_NS
 
@@ -57,6 +56,18 @@ SCAN_NS = 250e6
 
 # A share that a glance has not met at all.
 LEAST_SHARE = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSample:
+    """Which keys of a join class (by its number in the join tree) are kept; figures as in `Sample`."""
+
+    joined: int
+    rate: float
+    dense: tuple[int, ...] = ()
+    largest_other: tuple[float, ...] = ()
+    row_rates: tuple[float, ...] = ()
+    largest_product: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ from skimql.engine.results.columns import typed
 from skimql.engine.settings import Settings
 from skimql.engine.statistics.gather import gather
 from skimql.optimizer.choose import ClassSample, choose
+from skimql.optimizer.domain_partition import DomainPartition
 from skimql.optimizer.plan import Scan
 from skimql.optimizer.route import routed
-from skimql.optimizer.workload.partition import DomainPartition
 
 SEED = 5
 
