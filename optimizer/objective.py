@@ -1,22 +1,14 @@
-"""What is asked of an answer, and the names of the methods that can give it."""
+"""What is asked of an answer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .methods import CANDIDATES
+
 ENTRY_BYTES = 16
-METHODS = (
-    "exact",
-    "hash",
-    "skimmed",
-    "convolution",
-    "agms",
-    "key_sample",
-    "two_level",
-    "sampled_messages",
-    "exact_run",
-)
-SKETCHES = ("hash", "skimmed", "convolution", "agms")
+# An hour: whoever asks for an approximate answer does not wait for more.
+MAX_EXACT_SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +26,15 @@ class Objective:
         Never more than this, whatever is asked.
     fold_bytes : int
         Largest exact message.
+    max_exact_seconds : float
+        Most CPU seconds that an exact run may be predicted to take.
     ordered : bool
         Whether the tables can be read one after another, with what the first told; false for streams and for
         synopses that are built once for any query.
     static : tuple of int, optional
         Where `ordered` is false, the vertices that can be read beforehand all the same and send exact messages.
     method : str, optional
-        Forces one of `METHODS`.
+        Forces a candidate of the registry.
     methods : tuple of str
         Those that whoever asks can run.
     rows : int
@@ -55,16 +49,17 @@ class Objective:
     size_bytes: int | None = None
     max_bytes: int = 256 << 20
     fold_bytes: int = 8 << 20
+    max_exact_seconds: float = MAX_EXACT_SECONDS
     ordered: bool = True
     static: tuple[int, ...] = ()
     method: str | None = None
-    methods: tuple[str, ...] = METHODS
+    methods: tuple[str, ...] = CANDIDATES
     rows: int = 11
     columns: int = 1
 
     def __post_init__(self) -> None:
-        if self.method is not None and self.method not in METHODS:
-            raise ValueError(f"a method is one of {', '.join(METHODS)}, not {self.method!r}")
+        if self.method is not None and self.method not in CANDIDATES:
+            raise ValueError(f"a method is one of {', '.join(CANDIDATES)}, not {self.method!r}")
         if self.relative_error is None and self.size_bytes is None:
             raise ValueError("an objective has an error target or a size")
 

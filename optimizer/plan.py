@@ -10,8 +10,9 @@ from ..parser.join_graph import Query
 from ..sketches.distinct.level import LevelSpec
 from ..sketches.distinct.pair_sample import PairSampleSpec
 from ..sketches.hashing.xi import Family, make_family
-from .distinct_count import DISTINCT_METHODS, LEVEL, LEVELS, PAIRS, DistinctCount
+from .distinct_count import LEVELS, DistinctCount
 from .domain_partition import DomainPartition
+from .methods import LEVEL, PAIRS, counts_distinct
 
 BYTES_PER_COUNTER = 8
 
@@ -90,7 +91,7 @@ class Synopsis:
     @property
     def distinct(self) -> bool:
         """Whether it tells distinct values apart, and so needs no weights."""
-        return self.method in DISTINCT_METHODS
+        return counts_distinct(self.method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +196,23 @@ class Plan:
     family: str = "tabulation"
 
     @property
+    def method(self) -> str:
+        """The method by which its synopses answer, as the registry names it."""
+        if self.sample is not None:
+            inside = len(self.sample.members) == len(self.vertices)
+            return "key_sample" if inside else "sampled_messages"
+        if any(a.distinct for a in self.aggregates):
+            return "join_distinct" if any(s.method == PAIRS for s in self.synopses) else "distinct"
+        keyed = [s for s in self.synopses if s.attributes]
+        if not keyed:
+            return "exact" if self.messages else "total"
+        if any(s.method == "agms" for s in keyed):
+            return "agms"
+        if self.query.method is not None and not counts_distinct(self.query.method):
+            return self.query.method
+        return "convolution" if any(len(s.attributes) > 1 for s in keyed) else "hash"
+
+    @property
     def messages(self) -> tuple[Message, ...]:
         """The exact messages of all synopses, senders before receivers, those of other weights left out."""
         found: dict[Message, None] = {}
@@ -215,13 +233,13 @@ def most_bytes(synopsis: Synopsis) -> int:
     if not synopsis.attributes:
         return BYTES_PER_COUNTER
     if synopsis.method == LEVEL:
-        return BYTES_PER_COUNTER * LevelSpec(_any_family(), synopsis.buckets, synopsis.rows).words
+        return BYTES_PER_COUNTER * LevelSpec(any_family(), synopsis.buckets, synopsis.rows).words
     if synopsis.method == PAIRS:
-        return PairSampleSpec(_any_family(), synopsis.rows, synopsis.buckets, LEVELS).most_bytes
+        return PairSampleSpec(any_family(), synopsis.rows, synopsis.buckets, LEVELS).most_bytes
     return BYTES_PER_COUNTER * synopsis.rows * synopsis.buckets
 
 
 @cache
-def _any_family() -> Family:
-    """A family for sizes, which do not depend on it."""
+def any_family() -> Family:
+    """A hash family for sizes, which do not depend on it."""
     return make_family()

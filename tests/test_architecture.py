@@ -38,6 +38,7 @@ ORDER = {
         "execution",
         "statistics",
         "results",
+        "memory_backend",
         "materialized",
         "queries",
         "memory_backend",

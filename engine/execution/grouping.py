@@ -5,6 +5,7 @@ Spark alone decides which values are one group: NULLs are, NaNs are, 0.0 and -0.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,8 @@ class Numbered:
         The values of `expressions` in each group, by group number.
     numbers : DataFrame
         The same, with the number in `GROUP_COLUMN`.
+    types : tuple of str
+        The Spark types of `expressions`.
     """
 
     tables: Frames
@@ -46,6 +49,7 @@ class Numbered:
     expressions: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
     numbers: DataFrame
+    types: tuple[str, ...] = ()
 
     def frame(self, name: str) -> DataFrame:
         """The DataFrame of a table."""
@@ -78,41 +82,67 @@ def listed(
         If Spark fails.
     """
     vertex = query.graph.vertices[query.groups[0].vertex]
-    frame = kept_by(tables.frame(vertex.table), [vertex.filter])
     expressions = tuple(g.expression for g in query.groups)
+    names = [g.name for g in query.groups]
+    place = query.groups[0].span.start, query.groups[-1].span.end
+    statement = Statement(query.sql, place, _WAY_OUT)
+    return numbered(
+        spark, tables, vertex.table, [vertex.filter], expressions, names, most, statement, listener
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What asks for groups: its text, where it names them, the ways out where they are many or cannot be told apart."""
+
+    sql: str
+    place: tuple[int, int]
+    way_out: str
+    fewer: str = "EXACT SELECT ..."
+
+
+def numbered(
+    spark: SparkSession,
+    tables: Frames,
+    name: str,
+    filters: Sequence[str | None],
+    expressions: tuple[str, ...],
+    names: Sequence[str],
+    most: int,
+    statement: Statement,
+    listener: ProgressListener | None = None,
+) -> Numbered:
+    """List the groups of the tuples of a table that some filter keeps; raises as `listed`."""
     columns = [_value_column(i) for i in range(len(expressions))]
+    sql, place = statement.sql, statement.place
     try:
-        distinct = frame.select(
-            *(F.expr(e).alias(c) for e, c in zip(expressions, columns, strict=True))
-        ).distinct()
-        for group, column in zip(query.groups, distinct.schema.fields, strict=True):
-            if " collate " in column.dataType.simpleString():
-                raise _refused(query, f"{group.name} is text under a collation")
+        distinct = (
+            kept_by(tables.frame(name), filters)
+            .select(*(F.expr(e).alias(c) for e, c in zip(expressions, columns, strict=True)))
+            .distinct()
+        )
+        kinds = tuple(f.dataType.simpleString() for f in distinct.schema.fields)
+        for group, kind in zip(names, kinds, strict=True):
+            if " collate " in kind:
+                message = f"{group} is text under a collation"
+                raise UnsupportedQuery(message, "SKIMQL_GROUP_TYPE", sql, place, statement.way_out)
         first = with_loose_structs(distinct).limit(most + 1).sort(*(F.col(f"`{c}`") for c in columns))
-        table = run_job(spark, f"groups of {vertex.table}", first.toArrow, listener)
+        table = run_job(spark, f"groups of {name}", first.toArrow, listener)
     except SPARK_FAULTS as fault:
-        message = f"the groups of {vertex.table} cannot be listed: {first_line(fault)}"
-        raise DataError(message, "SKIMQL_GROUPS_FAILED", query.sql, _span(query), _WAY_OUT) from fault
+        message = f"the groups of {name} cannot be listed: {first_line(fault)}"
+        raise DataError(message, "SKIMQL_GROUPS_FAILED", sql, place, statement.way_out) from fault
     if table.num_rows > most:
         raise BudgetExceeded(
-            f"more than {most:,} groups of {', '.join(g.name for g in query.groups)}; each takes its own sketches",
+            f"more than {most:,} groups of {', '.join(names)}; each takes its own sketches",
             "SKIMQL_TOO_MANY_GROUPS",
-            query.sql,
-            _span(query),
-            "SET skimql.max_groups = ..., or EXACT SELECT ...",
+            sql,
+            place,
+            f"SET skimql.max_groups = ..., or {statement.fewer}",
         )
     values = tuple(zip(*(python_values(c) for c in in_zone(spark, table).columns), strict=True))
-    numbered = table.append_column(GROUP_COLUMN, pa.array(range(table.num_rows), pa.int64()))
-    return Numbered(tables, vertex.table, expressions, values, spark.createDataFrame(numbered))
+    counted = table.append_column(GROUP_COLUMN, pa.array(range(table.num_rows), pa.int64()))
+    return Numbered(tables, name, expressions, values, spark.createDataFrame(counted), kinds)
 
 
 def _value_column(position: int) -> str:
     return f"{GROUP_COLUMN} {position}"
-
-
-def _span(query: Query) -> tuple[int, int]:
-    return query.groups[0].span.start, query.groups[-1].span.end
-
-
-def _refused(query: Query, why: str) -> UnsupportedQuery:
-    return UnsupportedQuery(why, "SKIMQL_GROUP_TYPE", query.sql, _span(query), _WAY_OUT)

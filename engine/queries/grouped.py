@@ -12,24 +12,22 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import SparkSession
 
 from ...errors import DataError
-from ...parser.join_graph import Aggregate, Query, Term
-from ...sketches.intervals.interval import Estimate, uncertified
+from ...parser.join_graph import Query
 from ..execution.build import build
 from ..execution.exact_groups import exact_frame
 from ..execution.grouping import Numbered, listed
 from ..execution.known_groups import known_of
-from ..results.answer import Answer, misses
+from ..results.answer import Answer
 from ..results.distinct import built_within
 from ..results.estimator import SketchJoin
-from ..results.expressions import Cell, Evaluator
-from ..results.having_order_limit import Row, Truth, condition, show
+from ..results.expressions import Evaluator
+from ..results.having_order_limit import Row
 from ..settings import Settings
 from ..sources.tables import Frames
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS, first_line
+from .group_rows import GroupRows, cell_misses, groups_text, with_count
 from .sizing import chosen, chosen_groups
-
-CHOSEN = "rows that are uncertain were chosen for their estimates, which such a choice makes err its way"
 
 
 @dataclass
@@ -67,19 +65,21 @@ class GroupedRun:
         DataError, UnsupportedQuery
             As `build`; also for groups that only Spark can compare.
         """
-        query, count = _with_count(self.query)
+        query, count = with_count(self.query)
+        shown = GroupRows(self.query, count)
         started = time.perf_counter()
         evaluators, groups = self._evaluators(query)
         self._seconds["build"] = time.perf_counter() - started
         started = time.perf_counter()
-        rows = self._rows(evaluators, count)
+        rows = shown.rows(evaluators)
         notes = self._notes
         missed = self._missed(rows)
         if missed and groups is not None:
             evaluators = self._run_exactly(query, groups, evaluators, missed)
-            rows = self._rows(evaluators, count)
-            notes += (f"{_groups(len(missed))} run exactly, since the asked error was missed",)
-        shown = show(rows, self.query)
+            rows = shown.rows(evaluators)
+            notes += (f"{groups_text(len(missed))} run exactly, since the asked error was missed",)
+        plan = evaluators[0].plan if evaluators else chosen(query, self.settings)
+        answer = shown.answer(evaluators, rows, plan, notes)
         self._seconds["answer"] = time.perf_counter() - started - self._seconds.get("exact", 0.0)
         if shown.doubtful:
             notes += (f"{_groups(shown.doubtful)} left out by HAVING may belong to the answer",)
@@ -94,6 +94,9 @@ class GroupedRun:
             seconds=self._seconds,
             notes=(*notes, *dict.fromkeys(n for e in estimates for n in e.notes)),
             uncertain=shown.uncertain if decided else None,
+            method="constant"
+            if query.empty
+            else (evaluators[0].plan if evaluators else chosen(query, self.settings)).method,
         )
 
     def _evaluators(self, query: Query) -> tuple[list[Evaluator], Numbered | None]:
@@ -123,39 +126,12 @@ class GroupedRun:
             Evaluator(plan, SketchJoin(plan, built), settings.confidence, group) for plan, group in pairs
         ], groups
 
-    def _rows(self, evaluators: Sequence[Evaluator], count: int) -> list[Row]:
-        """The rows of all groups but those that are known to join nothing."""
-        rows = []
-        for number, evaluator in enumerate(evaluators):
-            there = self._there(evaluator, count)
-            if there.possible == {False}:
-                continue
-            cells = tuple(evaluator.cell(item.expression) for item in self.query.items)
-            keys = tuple(evaluator.cell(key.expression) for key in self.query.order)
-            kept = there if self.query.having is None else condition(evaluator, self.query.having)
-            possible = kept.possible | (there.possible - {True})
-            rows.append(Row(number, cells, Truth(kept.value, possible), keys))
-        return rows
-
-    def _there(self, evaluator: Evaluator, count: int) -> Truth:
-        """Whether a tuple joins in the group; without groups there is a row in any case."""
-        if not self.query.groups:
-            return Truth(True, frozenset((True,)))
-        known = evaluator.known
-        estimate = known[count] if known else evaluator.aggregate(evaluator.plan.aggregates[count])
-        if estimate.exact:
-            return Truth(estimate.value > 0, frozenset((estimate.value > 0,)))
-        if estimate.high <= 0:
-            # By its interval too, nothing joins here.
-            return Truth(False, frozenset((False,)))
-        return Truth(True, frozenset((True, False) if estimate.low <= 0 else (True,)))
-
     def _missed(self, rows: Sequence[Row]) -> list[int]:
         """The groups to be run exactly: those that HAVING may keep and that miss the asked error."""
         target = self.settings.error
         if target is None or self.settings.behavior != "partial_run_on_base_table":
             return []
-        return [r.number for r in rows if r.kept.may_hold and any(_missed(c, target) for c in r.cells)]
+        return [r.number for r in rows if r.kept.may_hold and any(cell_misses(c, target) for c in r.cells)]
 
     def _run_exactly(
         self, query: Query, groups: Numbered, evaluators: Sequence[Evaluator], missed: Sequence[int]
@@ -169,38 +145,8 @@ class GroupedRun:
                 for r in run_job(self.spark, "exact groups", frame.collect, self.listener)
             }
         except SPARK_FAULTS as fault:
-            message = f"the exact run of {_groups(len(missed))} failed: {first_line(fault)}"
+            message = f"the exact run of {groups_text(len(missed))} failed: {first_line(fault)}"
             raise DataError(message, "SKIMQL_EXACT_FAILED", query.sql) from fault
         self._seconds["exact"] = time.perf_counter() - started
         known = {number: known_of(query, found.get(number)) for number in missed}
         return [replace(e, known=known.get(n)) for n, e in enumerate(evaluators)]
-
-
-def _with_count(query: Query) -> tuple[Query, int]:
-    """The query with a COUNT(*) among its aggregates, and where: it tells whether a group joins anything."""
-    for i, aggregate in enumerate(query.aggregates):
-        if aggregate.function == "count" and aggregate.total == (Term(),):
-            return query, i
-    if not query.groups:
-        return query, -1
-    count = Aggregate("count", "count(1)", (Term(),), (Term(),), query.groups[0].span)
-    return replace(query, aggregates=(*query.aggregates, count)), len(query.aggregates)
-
-
-def _chosen(cells: Sequence[Cell]) -> tuple[Cell, ...]:
-    """The cells of a row that its estimates have let in: these err towards the choice, as the best of many do."""
-    return tuple(uncertified(c, CHOSEN) if isinstance(c, Estimate) and not c.exact else c for c in cells)
-
-
-def _missed(cell: Cell, target: float) -> bool:
-    return isinstance(cell, Estimate) and not cell.exact and misses(cell, target)
-
-
-def _bytes(evaluators: Sequence[Evaluator]) -> int:
-    """In-memory bytes of the synopses, which all groups read together."""
-    joined = evaluators[0].joined if evaluators else None
-    return joined.nbytes if joined else 0
-
-
-def _groups(number: int) -> str:
-    return f"{number:,} group" + ("" if number == 1 else "s")

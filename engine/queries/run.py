@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ...errors import AccuracyNotReached, DataError, EnvironmentFault, SkimqlError, UnsupportedQuery
+from ...errors import AccuracyNotReached, DataError, EnvironmentFault, SkimqlError
+from ...optimizer.methods import METHODS, Asked, check, counts_distinct, is_grouped, is_linear
 from ...optimizer.plan import Plan
 from ...parser.expressions import has_aggregate
 from ...parser.join_graph import Query
@@ -21,8 +22,8 @@ from ...sketches.intervals.interval import USELESS, Estimate
 from ..materialized.lookup import KeptSketches, Supply
 from ..results.answer import Answer, answer_plan, nothing_joins, uncertified_answer, with_target
 from ..results.columns import arrow_type
-from ..results.estimator import SketchJoin
-from ..settings import METHODS, PLANNED_METHODS, BadSetting, Settings
+from ..results.estimator import Joined, SketchJoin
+from ..settings import METHODS, BadSetting, Settings
 from .features import is_grouped
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class SelectRun:
         return result_types(self.session.own_spark, self.select.select_sql) or kinds
 
     def _of_what_joins(self) -> Answer:
-        self._check_method()
+        self.check()
         try:
             return self._answer()
         except Exception as fault:
@@ -132,7 +133,7 @@ class SelectRun:
         """Whether a value could not be computed that the user's own query may never compute."""
         if "pyspark" not in sys.modules or not self.query.graph.edges or self.query.sets is not None:
             return False
-        if self.select.method == "skimmed" or self.select.method in PLANNED_METHODS:
+        if self.settings.route == "jvm" or not self._is_by_sketches:
             return False
         from ..execution.contributing import is_of_a_value
 
@@ -161,6 +162,9 @@ class SelectRun:
 
     def _answer(self) -> Answer:
         if is_grouped(self.query):
+            kept_groups = self._kept_groups()
+            if kept_groups is not None:
+                return self._as_asked(kept_groups)
             from .grouped import GroupedRun
 
             session = self.session
@@ -177,16 +181,46 @@ class SelectRun:
             answer = self._better_than_kept(answer)
         return self._as_asked(answer)
 
+    def _kept_groups(self) -> Answer | None:
+        """The answer of a grouped query from kept sketches; None where they do not answer it."""
+        query = self.query
+        if query.empty or not query.groups or not self.session.catalog.manifest.sketches:
+            return None
+        from ..results.expressions import Evaluator
+        from .group_rows import GroupRows, with_count
+
+        started = time.perf_counter()
+        # Of one table every group is there; what joins is counted.
+        counted, count = (self.typed, -1) if query.counts_distinct else with_count(self.typed)
+        if query.counts_distinct and query.graph.edges:
+            return None
+        kept = KeptSketches(self.session.context).grouped(self.select, counted, self.settings)
+        if kept is None:
+            return None
+        evaluators = [
+            Evaluator(kept.plan, joined, self.settings.confidence, group)
+            for group, joined in kept.joined.items()
+        ]
+        shown = GroupRows(self.typed, count)
+        answer = shown.answer(evaluators, shown.rows(evaluators), kept.plan, kept.notes)
+        if kept.stale:
+            answer = uncertified_answer(answer)
+        return self._finished(
+            replace(answer, seconds={"build": 0.0, "answer": time.perf_counter() - started})
+        )
+
     def sketch_plan(self) -> Plan:
         """The sketches that would be built, of a grouped query for one group."""
         from .sizing import chosen
 
+        self.check()
         return chosen(self.typed, self._routed)
 
     def plan_text(self) -> str:
         """The plan as text: from kept sketches where they answer the whole query, else what would be done."""
         from ...optimizer.describe.plan import describe
 
+        self.check()
         kept = (
             None
             if is_grouped(self.query)
@@ -194,14 +228,14 @@ class SelectRun:
         )
         if kept is not None and not kept.missing:
             return describe(kept.plan, [h.name for h in kept.heads])
-        if is_grouped(self.query) or not self._is_planned:
+        if is_grouped(self.query) or not self.is_planned:
             return describe(self.sketch_plan())
-        if self._is_target_alone:
-            run = self._sample_run()
+        if self.is_target_alone:
+            run = self.sample_run()
             explained = run.explained() if run.applies() else None
             if explained is not None:
                 return explained
-        return self._planned_run().explained()
+        return self.planned_run().explained()
 
     @cached_property
     def _routed(self) -> Settings:
@@ -214,27 +248,11 @@ class SelectRun:
         """The SELECT as Spark runs it."""
         return self.session.exact(self.select.sql, self.select.select_sql)
 
-    def _check_method(self) -> None:
-        graph = self.query.graph
-        if self.select.method == "hash" and any(
-            len(graph.edges_at(v)) > 1 for v in range(len(graph.vertices))
-        ):
-            raise UnsupportedQuery(
-                "a hash sketch has one join attribute; a table of this query has several",
-                "SKIMQL_UNKNOWN_METHOD",
-                self.select.sql,
-                _span_of(self.select.clause_spans, "method"),
-                "USING convolution",
-            )
-
-        if self.select.method == "skimmed" and is_grouped(self.query):
-            raise UnsupportedQuery(
-                "the sketches of groups are not skimmed",
-                "SKIMQL_UNKNOWN_METHOD",
-                self.select.sql,
-                _span_of(self.select.clause_spans, "method"),
-                "USING hash",
-            )
+    def check(self) -> None:
+        """Refuse what is asked where nothing honours it; see `methods.check`."""
+        settings = self.settings
+        places = {name: (s.start, s.end) for name, s in self.select.clause_spans.items()}
+        check(self.query, Asked(settings.by_hand, settings.cache, settings.route, places))
 
     def _finished(self, answer: Answer) -> Answer:
         notes = (*self.query.warnings, *answer.notes)
@@ -250,7 +268,9 @@ class SelectRun:
         seconds = {"build": supply.build_seconds, "answer": time.perf_counter() - started}
         return self._finished(replace(answer, seconds=seconds, notes=(*supply.notes, *answer.notes)))
 
-    def _joined(self, supply: Supply) -> SketchJoin:
+    def _joined(self, supply: Supply) -> Joined:
+        if supply.joined is not None:
+            return supply.joined
         if self.select.method != "skimmed":
             return SketchJoin(supply.plan, supply.built)
         from ..results.skimmed import SkimmedJoin
@@ -285,30 +305,41 @@ class SelectRun:
 
     def _planned(self) -> Answer | None:
         """The answer by a method of the planner's choice, where an error, a size or such a method is asked."""
-        if not self._is_planned:
+        if not self.is_planned:
             return None
-        if self._is_target_alone:
-            run = self._sample_run()
+        if self.is_target_alone:
+            run = self.sample_run()
             sampled = run.answer() if run.applies() else None
             if sampled is not None:
                 return self._finished(sampled)
-        return self._finished(self._planned_run().answer())
+        return self._finished(self.planned_run().answer())
 
     @property
-    def _is_planned(self) -> bool:
-        if self.typed.counts_distinct or not self.typed.graph.edges or self.settings.cache:
+    def _is_by_sketches(self) -> bool:
+        """Whether sketches as they are would answer with the method that is asked for, if any is."""
+        method = self.select.method
+        return method is None or METHODS[method].synopsis or counts_distinct(method)
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether the planner chooses the method, or the size of the one that is asked for."""
+        settings, method = self.settings, self.select.method
+        if self.typed.counts_distinct or not self.typed.graph.edges:
             return False
-        if self.select.method is not None:
-            return self.select.method in PLANNED_METHODS
-        asked = self.settings.error is not None or self.settings.size_bytes is not None
-        return asked and not self.settings.by_hand
+        if method is not None and not is_linear(method):
+            return True
+        # Sketches that are kept, or asked for, take the size that is asked; without one it is planned for the error.
+        by_size = settings.size_bytes is not None and not settings.cache and method is None
+        by_error = settings.error is not None and (method is None or METHODS[method].error == "planned")
+        return (by_error or by_size) and not settings.by_hand
 
     @property
-    def _is_target_alone(self) -> bool:
+    def is_target_alone(self) -> bool:
         settings = self.settings
-        return settings.error is not None and self.select.method is None and settings.size_bytes is None
+        alone = self.select.method is None and settings.size_bytes is None and not settings.cache
+        return settings.error is not None and alone
 
-    def _sample_run(self) -> SampleRun:
+    def sample_run(self) -> SampleRun:
         from .sampled import SampleRun
 
         session = self.session
@@ -316,7 +347,7 @@ class SelectRun:
             session.own_spark, session.tables, self.typed, self.settings, self.exact, session.listener
         )
 
-    def _planned_run(self) -> PlannedRun:
+    def planned_run(self) -> PlannedRun:
         from .planned import PlannedRun
 
         session = self.session
@@ -328,6 +359,7 @@ class SelectRun:
             session.statistics,
             self.exact,
             session.listener,
+            KeptSketches(session.context).keep if self.settings.cache else None,
         )
 
     def _misses_what_is_asked(self, answer: Answer) -> bool:
@@ -386,17 +418,7 @@ def settings_of(ours: Settings, statement: ApproximateSelect) -> Settings:
     ------
     BadSetting
         If an option does not exist, or cannot take its value.
-    UnsupportedQuery
-        If there is no such method.
     """
-    if statement.method is not None and statement.method not in METHODS:
-        raise UnsupportedQuery(
-            f"there is no method {statement.method} in this version",
-            "SKIMQL_UNKNOWN_METHOD",
-            statement.sql,
-            _span_of(statement.clause_spans, "method"),
-            "one of " + ", ".join(METHODS),
-        )
     try:
         settings = ours.with_text(statement.options)
         asked = statement.accuracy

@@ -9,7 +9,7 @@ table is registered anew or its files change.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -94,14 +94,30 @@ def gather_all(
 ) -> list[tuple[RelationStatistics, ...]]:
     """`gather` for many queries, still with one pilot a table."""
     relations = [relations_of(query.graph) for query in queries]
+    wanted = [r for row in relations for r in row]
+    found = gather_relations(spark, tables, wanted, kept, listener, pilot=pilot, pilot_tuples=pilot_tuples)
+    return [tuple(found[r] for r in row) for row in relations]
+
+
+def gather_relations(
+    spark: SparkSession,
+    tables: Tables,
+    relations: Iterable[VirtualRelation],
+    kept: KeptStatistics | None = None,
+    listener: ProgressListener | None = None,
+    *,
+    pilot: bool = True,
+    pilot_tuples: int = PILOT_TUPLES,
+) -> dict[VirtualRelation, RelationStatistics]:
+    """`gather` for virtual relations of any attributes, join keys or not; one pilot a table."""
     run = _Gathering(spark, tables, kept or KeptStatistics(), listener, pilot, pilot_tuples)
     by_table: dict[str, list[VirtualRelation]] = {}
-    for relation in dict.fromkeys(r for row in relations for r in row):
+    for relation in dict.fromkeys(relations):
         by_table.setdefault(relation.table, []).append(relation)
     found: dict[VirtualRelation, RelationStatistics] = {}
     for table, own in by_table.items():
         found |= run.table(table, own)
-    return [tuple(found[r] for r in row) for row in relations]
+    return found
 
 
 def heaviest_keys(statistics: Sequence[RelationStatistics]) -> npt.NDArray[np.int64]:

@@ -74,6 +74,7 @@ def relation_statistics(
         attributes=tuple(columns[:attributes]),
         scanned=scanned,
         joint_self_join_size=columns[-1].self_join_size if attributes > 1 else None,
+        joint_distinct=columns[-1].distinct if attributes > 1 else None,
         source="exact" if whole else "pilot",
         gathered_at=gathered_at,
     )

@@ -11,9 +11,7 @@ def test_columns_stand_in_backticks():
     assert (N.sql, M.sql, quote_name("a`b")) == ("`n`", "`a``b`", "`a``b`")
 
 
-@pytest.mark.parametrize(
-    ("name", "typed"), [("n", "n"), ("a b", "`a b`"), ("a-b", "`a-b`"), ("1a", "`1a`")]
-)
+@pytest.mark.parametrize(("name", "typed"), [("n", "n"), ("a b", "`a b`"), ("a-b", "`a-b`"), ("1a", "`1a`")])
 def test_a_name_is_quoted_for_the_user_only_where_it_must_be(name, typed):
     assert typed_name(name).lower() == typed
 

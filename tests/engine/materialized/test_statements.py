@@ -248,7 +248,7 @@ def test_names_are_taken_replaced_and_dropped(kept):
     [
         ("CREATE SKETCH x ON orders (id) WHERE id > year(current_date())", "SKIMQL_UNSTABLE"),
         ("CREATE SKETCH x ON orders (id) WHERE id IN (SELECT oid FROM lines)", "SKIMQL_UNSTABLE"),
-        ("CREATE SKETCH x ON orders (id) USING agms", "SKIMQL_UNKNOWN_METHOD"),
+        ("CREATE SKETCH x ON orders (id) USING sampled_query", "SKIMQL_UNKNOWN_METHOD"),
         ("CREATE SKETCH x ON lines (oid, price) USING hash", "SKIMQL_UNKNOWN_METHOD"),
         ("CREATE SKETCH x ON orders (nosuch)", "SKIMQL_UNKNOWN_COLUMN"),
         ("CREATE SKETCH x ON nosuch (id)", "SKIMQL_UNKNOWN_TABLE"),
