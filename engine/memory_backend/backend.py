@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...optimizer.plan import Plan
 from ...optimizer.prediction.relation import RelationStatistics
 from ...parser.join_graph import Query
-from ..execution.message_size import DEFAULT_LIMIT_BYTES
+from ..execution.message_limit import DEFAULT_LIMIT_BYTES
 from ..execution.sample_join import SampleJoin
 from ..synopses import Built
 from .build import build

@@ -22,7 +22,7 @@ from ...optimizer.route import routed
 from ...parser.join_graph import Query
 from ...sketches.intervals.interval import rows_for
 from ..execution.build import build
-from ..execution.message_size import MessageTooLarge
+from ..execution.message_limit import MessageTooLarge
 from ..execution.sample_join import run_sample
 from ..results.answer import Answer, answer_plan
 from ..results.estimator import Joined, SketchJoin

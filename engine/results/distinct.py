@@ -125,7 +125,7 @@ def built_within(
     MessageTooLarge
         If a message is too large that the plan did not choose by itself.
     """
-    from ..execution.message_size import DEFAULT_LIMIT_BYTES, MessageTooLarge
+    from ..execution.message_limit import DEFAULT_LIMIT_BYTES, MessageTooLarge
 
     too_large: frozenset[int] = frozenset()
     while True:
