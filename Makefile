@@ -28,6 +28,7 @@ check: .venv/test$(JRE) .venv/package
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	cd .venv && bin/mypy --config-file ../pyproject.toml -p skimql
+	cd .venv && bin/mypy --config-file ../pyproject.toml ../tests/support/typed_user.py
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
 java:

@@ -16,13 +16,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .engine.queries.exact import collected
-    from .engine.results.answer import Answer, Message, relative_error
-    from .engine.results.display import format_cell, plain_text
-    from .engine.session import Session, is_approximate
+    from .engine.results.answer import Answer, Message
+    from .engine.session import Session
     from .engine.settings import Settings
     from .engine.sources.demo import demo_tables
-    from .engine.spark.doctor import checks as doctor_checks
     from .engine.spark.jobs import Progress as JobProgress
     from .errors import (
         AccuracyNotReached,
@@ -37,7 +34,6 @@ if TYPE_CHECKING:
         UnknownName,
         UnsupportedQuery,
     )
-    from .parser.statement import split_statements
     from .sketches.intervals.interval import Estimate
 
 __version__ = "0.1.0"
@@ -61,14 +57,7 @@ _HOME = {
     "StreamError": "errors",
     "UnknownName": "errors",
     "UnsupportedQuery": "errors",
-    "collected": "engine.queries.exact",
     "demo_tables": "engine.sources.demo",
-    "doctor_checks": "engine.spark.doctor:checks",
-    "format_cell": "engine.results.display",
-    "is_approximate": "engine.session",
-    "plain_text": "engine.results.display",
-    "relative_error": "engine.results.answer",
-    "split_statements": "parser.statement",
 }
 
 __all__ = [
@@ -90,14 +79,7 @@ __all__ = [
     "UnknownName",
     "UnsupportedQuery",
     "__version__",
-    "collected",
     "demo_tables",
-    "doctor_checks",
-    "format_cell",
-    "is_approximate",
-    "plain_text",
-    "relative_error",
-    "split_statements",
 ]
 
 

@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 from skimql import Session
 from skimql.engine.execution.build import build
 from skimql.engine.execution.sample_join import run_sample
-from skimql.optimizer.choose import ClassSample, choose
+from skimql.optimizer.candidates.first_sample import ClassSample
+from skimql.optimizer.choose import choose
 from skimql.optimizer.plan import Attribute, Plan, Scan, Weight
 from skimql.optimizer.route import routed
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from .. import doctor_checks
+from ..engine.spark.doctor import checks
 
 
 def print_doctor() -> int:
     """Print every check; 0 if all passed, else 1."""
     console = Console(highlight=False, soft_wrap=True)
     faults = 0
-    for check in doctor_checks():
+    for check in checks():
         mark = "[green]ok   [/green]" if check.ok else "[red]FAULT[/red]"
         console.print(f"{mark}  {check.name:<16} ", end="")
         console.print(check.found, markup=False)

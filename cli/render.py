@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, TextIO
 
-from .. import Answer, Estimate, plain_text
+from .. import Answer, Estimate
+from ..engine.results.display import plain_text
 from .streams import encodes, is_unicode
 
 # A table on a terminal is read by eye; more rows than this are cut, and the cut is said.
@@ -28,7 +29,7 @@ def render(result: Any, output: str, sink: TextIO) -> None:
     if not isinstance(result, Answer):
         if not result.columns:
             return
-        from .. import collected
+        from ..engine.queries.exact import collected
 
         result = collected(result, MOST_TABLE_ROWS + 1 if output == "table" else None)
     if output == "table":

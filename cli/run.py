@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .. import Answer, Message, Session, Settings, SkimqlError, split_statements
+from .. import Answer, Message, Session, Settings, SkimqlError
+from ..parser.statement import is_approximate, split_statements
 from .render import foot_line, render
 from .streams import NOT_WRITTEN, writing
 from .talk import Talk
@@ -76,7 +77,7 @@ def _register(session: Session, request: Request) -> None:
 
 
 def _run_one(session: Session, sql: str, request: Request, talk: Talk) -> None:
-    result: Any = session.compare(sql) if request.compare and _is_estimated(sql) else session.sql(sql)
+    result: Any = session.compare(sql) if request.compare and is_approximate(sql) else session.sql(sql)
     if isinstance(result, Message):
         return
     with writing():
@@ -87,12 +88,6 @@ def _run_one(session: Session, sql: str, request: Request, talk: Talk) -> None:
         foot = foot_line(result)
         if foot:
             talk.print(foot, dim=True)
-
-
-def _is_estimated(sql: str) -> bool:
-    from .. import is_approximate
-
-    return is_approximate(sql)
 
 
 def _status(talk: Talk, shown: bool, text: str) -> contextlib.AbstractContextManager[Any]:

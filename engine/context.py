@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from .catalog.catalog import Catalog
 from .settings import Settings
+from .sources.environment import Memory
 from .sources.tables import Tables
 from .spark.jobs import ProgressListener
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from .materialized.environment import Memory
     from .statistics.gather import KeptStatistics
 
 
@@ -64,6 +64,4 @@ class Context:
     @property
     def memory(self) -> Memory:
         """What the catalog remembers of tables and of Spark's settings."""
-        from .materialized.environment import Memory
-
         return Memory(self.catalog, self.tables, self.home, self.running)

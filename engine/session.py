@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,12 +27,12 @@ from ..parser.statement import (
 from ..parser.syntax import AppendSketch, CreateSketch, CreateSketches, ExplainSketches, Statement
 from .catalog.catalog import Catalog
 from .context import Context
-from .materialized.environment import Memory
 from .materialized.lookup import KeptSketches
 from .queries.features import DISTINCT, GROUPING, RUNS
 from .queries.run import SelectRun
 from .results.answer import Answer, Message
 from .settings import Settings
+from .sources.environment import Memory
 from .sources.keys import with_key_types
 from .sources.settings_followed import DOUBLE_QUOTED, refuse_not_followed
 from .sources.tables import Tables
@@ -216,7 +216,7 @@ class Session:
             # Sketches of what had that name before answer nothing any more.
             self.memory.forget_sketches_of(name)
 
-    def sql(self, text: str, **values: Any) -> Answer | Any:
+    def sql(self, text: str, **values: Any) -> Answer | DataFrame:
         """Run one statement.
 
         Parameters
@@ -233,8 +233,9 @@ class Session:
         Message
             An `Answer` without rows, for ``SET skimql.<name> = value``.
         DataFrame
-            For any statement that is not SkimQL's: it goes to Spark unchanged. (Typed as Any: which of them it is
-            stands in the text, and most ask for answers.)
+            For any statement that is not SkimQL's: it goes to Spark unchanged.
+
+        Which of them it is stands in the text: `answer` is for those who know, and check types.
 
         Raises
         ------
@@ -244,7 +245,7 @@ class Session:
         if values:
             from .queries.given import given
 
-            with given(self, text, values) as whole:
+            with given(self.tables, text, values) as whole:
                 return self.sql(whole)
         try:
             with self._awake():
@@ -256,6 +257,25 @@ class Session:
             if ours is None:
                 raise
             raise ours from fault
+
+    def answer(self, text: str, **values: Any) -> Answer:
+        """As `sql`, for a statement that is SkimQL's own: an Answer, to a type checker too.
+
+        Raises
+        ------
+        UnsupportedQuery
+            ``SKIMQL_NOT_AN_ANSWER`` for any other; it is not run.
+        """
+        if isinstance(parse_statement(text), PassThrough):
+            raise UnsupportedQuery(
+                "this statement is Spark's, which gives a DataFrame and no answer",
+                "SKIMQL_NOT_AN_ANSWER",
+                text,
+                hint="session.sql(...)",
+            )
+        result = self.sql(text, **values)
+        assert isinstance(result, Answer), "a statement of ours gives an answer"
+        return result
 
     def _read(self, text: str) -> Statement:
         """One statement, read as the Spark session would read it.
@@ -303,7 +323,7 @@ class Session:
 
         return Keeper(self.context).run(statement)
 
-    def script(self, text: str) -> Iterator[tuple[str, Answer | Any]]:
+    def script(self, text: str) -> Iterator[tuple[str, Answer | DataFrame]]:
         """Run the statements of a script one after the other, as they are asked for: (statement, result)."""
         for statement in split_statements(text):
             yield statement.sql, self.sql(statement.sql)
@@ -342,8 +362,14 @@ class Session:
         """How many rows an inner join of two DataFrames would have; an error above `most`. See `guard.guard`."""
         from .queries.guard import guard
 
+        def ask(frames: Mapping[str, DataFrame], text: str) -> Answer:
+            apart = Session(self.spark, self.settings, self.listener)
+            for name, frame in frames.items():
+                apart.table(name, frame)
+            return apart.answer(text)
+
         with self._awake():
-            return guard(self, left, right, on, most)
+            return guard(ask, left, right, on, most)
 
     def plan(self, text: str) -> Plan:
         """What an approximate query would build, without building it; of a grouped query, for one group."""
@@ -467,8 +493,3 @@ def _stopped() -> EnvironmentFault:
         "SKIMQL_SPARK_STOPPED",
         hint="a new skimql.Session(), its tables registered again; sketches in a catalog folder are still there",
     )
-
-
-def is_approximate(text: str) -> bool:
-    """Whether a statement is a SELECT to be estimated; raises ParseError where it is malformed."""
-    return isinstance(parse_statement(text), ApproximateSelect)

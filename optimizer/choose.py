@@ -7,13 +7,12 @@ share one synopsis. Vertices may be folded: replaced by an exact message into a 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import BudgetExceeded
 from ..parser.join_graph import Query, Term
+from .candidates.first_sample import ClassSample
 from .distinct import DistinctPlanner, set_tree
 from .fold import ResidualTree, residual_tree, weight_at
 from .forced import check_method
@@ -34,18 +33,6 @@ if TYPE_CHECKING:
     from .candidates.candidate import Choice
 
 PLANNED = ("exact", "hash", "convolution", "key_sample", "two_level", "sampled_messages")
-
-
-@dataclass(frozen=True, slots=True)
-class ClassSample:
-    """Which keys of a join class (by its number in the join tree) are kept; figures as in `Sample`."""
-
-    joined: int
-    rate: float
-    dense: tuple[int, ...] = ()
-    largest_other: tuple[float, ...] = ()
-    row_rates: tuple[float, ...] = ()
-    largest_product: float = math.inf
 
 
 def choose(

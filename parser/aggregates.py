@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from ..errors import SkimqlError
+from .bound import bound_fragment, fragment_of
 from .fragment import Fragment, spaced
 from .join_graph import Aggregate, Factor, Span, Term
 from .outputs import star_outputs
-from .scope import EXACT, Scope, bound_fragment, columns_of, walk_outside_subqueries
+from .scope import EXACT, Scope, columns_of, walk_outside_subqueries
 from .terms import Product, Sum, guard, guarded, presence_terms, split_branches, sum_terms
 
 MAX_SHOWN = 40
@@ -131,7 +132,7 @@ def _distinct_columns(nodes: list[exp.Expr], scope: Scope) -> Iterator[tuple[exp
             for output in star_outputs(inner, scope):
                 yield node, bound_fragment(output)
         else:
-            yield node, scope.fragment(inner)
+            yield node, fragment_of(inner, scope)
 
 
 def count_rows(name: str, span: Span) -> Aggregate:

@@ -13,10 +13,11 @@ from decimal import Decimal
 
 from sqlglot import exp
 
+from .bound import fragment_of
 from .classes import INTEGERS, Equality, JoinClass, Key
 from .fragment import Fragment
 from .join_graph import Span
-from .relations import Join
+from .joined import Join
 from .scope import Scope
 from .types import INTEGRAL_DIGITS, MAX_PRECISION, is_padded
 
@@ -55,7 +56,7 @@ def _fact(
 ) -> Iterator[Fact]:
     if not isinstance(column.unnest(), exp.Column):
         return
-    fragment = scope.fragment(column.unnest())
+    fragment = fragment_of(column.unnest(), scope)
     ref = fragment.column
     if ref is None:
         return

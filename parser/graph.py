@@ -10,8 +10,8 @@ from .classes import Equality, JoinClass, JoinTree, Key, cyclic_pairs, join_clas
 from .facts import carried, contradiction, implied_equalities
 from .fragment import Fragment
 from .join_graph import Edge, Feature, JoinGraph, Span, Vertex
+from .joined import Join, Occurrence
 from .predicates import Conditions
-from .relations import Join, Occurrence
 from .scope import EXACT, Scope
 from .types import Comparison, common_type
 

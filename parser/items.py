@@ -10,6 +10,7 @@ from sqlglot import exp
 from ..errors import ParseError, SkimqlError, UnknownName
 from .aggregates import default_name, holds_aggregate, is_aggregate, not_aggregated, read_aggregate
 from .amounts import MOST_DIGITS, MOST_ROWS_SHOWN, BadNumber, whole
+from .bound import fragment_of
 from .expressions import (
     BOUNDS,
     COMPARISONS,
@@ -25,7 +26,7 @@ from .expressions import (
 )
 from .fragment import Fragment, typed_name
 from .join_graph import Aggregate, Feature, Group, Item, Order, Span
-from .relations import Join
+from .joined import Join
 from .result_types import type_of
 from .scope import EXACT, Scope, columns_of
 
@@ -152,7 +153,7 @@ class Results:
             raise self.scope.fault(message, "SKIMQL_ORDINAL", node, f"1 to {most}", UnknownName) from fault
 
     def _add_group(self, node: exp.Expr, written: exp.Expr) -> None:
-        fragment = self.scope.fragment(node)
+        fragment = fragment_of(node, self.scope)
         if len(fragment.vertices) > 1:
             message = "a GROUP BY expression must read one table"
             raise self.scope.fault(message, "SKIMQL_CROSS_EXPRESSION", written, EXACT)
@@ -336,7 +337,7 @@ class Results:
         )
 
     def _matching_group(self, node: exp.Expr) -> Grouped | None:
-        fragment = self.scope.fragment(node)
+        fragment = fragment_of(node, self.scope)
         for index, group in enumerate(self.group_fragments):
             if group.pieces == fragment.pieces or group.wrapped().pieces == fragment.pieces:
                 return Grouped(index)

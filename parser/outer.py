@@ -10,7 +10,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from .fragment import Ref
-from .relations import Conjunct, Join, NamedEquality
+from .joined import Conjunct, Join, NamedEquality
 from .scope import EXACT, Output, Scope
 
 _STRICT = (

@@ -8,6 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from ..errors import UnknownName
+from .bound import fragment_of
 from .scope import EXACT, Output, Relation, Scope, walk_outside_subqueries
 
 
@@ -39,7 +40,7 @@ def item_outputs(item: exp.Expr, scope: Scope) -> Iterator[Output]:
         if used == len(inner.parts):
             yield replace(output, name=name)
             return
-    scope.fragment(inner)
+    fragment_of(inner, scope)
     yield Output(name, None, (inner, scope))
 
 

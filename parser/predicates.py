@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from ..errors import SkimqlError
+from .bound import bound_fragment, fragment_of
 from .classes import Equality, Key
 from .facts import Fact, always_false, facts_of
 from .fragment import Fragment, join_fragments
-from .relations import Join, NamedEquality
-from .scope import EXACT, Scope, bound_fragment
+from .joined import Join, NamedEquality
+from .scope import EXACT, Scope
 
 _COMPARISONS = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NEQ: "<>"}
 _SIMPLE = (
@@ -113,7 +114,7 @@ def _sort(node: exp.Expr, scope: Scope, join: Join, conditions: Conditions) -> N
     if _is_true(node):
         # Also what sqlglot puts where a JOIN has no ON, which has no place in the text.
         return
-    whole = scope.fragment(node)
+    whole = fragment_of(node, scope)
     vertices = whole.vertices
     if len(vertices) > 1:
         if not (isinstance(node, exp.Or) and _sort_factored(node, scope, join, conditions)):
@@ -133,11 +134,11 @@ def _sort_factored(node: exp.Or, scope: Scope, join: Join, conditions: Condition
     Returns whether it was of that form; Spark factors so too, and NULLs come out the same.
     """
     branches = [
-        {scope.fragment(c).pieces: c for c in conjuncts(branch)} for branch in _operands(node, exp.Or)
+        {fragment_of(c, scope).pieces: c for c in conjuncts(branch)} for branch in _operands(node, exp.Or)
     ]
     common = [c for pieces, c in branches[0].items() if all(pieces in b for b in branches)]
-    shared = {scope.fragment(c).pieces for c in common}
-    rests = [[scope.fragment(c) for p, c in b.items() if p not in shared] for b in branches]
+    shared = {fragment_of(c, scope).pieces for c in common}
+    rests = [[fragment_of(c, scope) for p, c in b.items() if p not in shared] for b in branches]
     vertices = {v for rest in rests for part in rest for v in part.vertices}
     if not common or len(vertices) > 1:
         return False
@@ -162,7 +163,7 @@ def cannot_fail(node: exp.Expr, scope: Scope, join: Join) -> bool:
         return False
     if not all(isinstance(n.this, exp.Literal) for n in node.find_all(exp.Neg)):
         return False
-    types = {join.type_of(scope.fragment(c)) for c in node.find_all(exp.Column)}
+    types = {join.type_of(fragment_of(c, scope)) for c in node.find_all(exp.Column)}
     if None in types:
         return False
     numbers = any(not n.is_string for n in node.find_all(exp.Literal))
@@ -180,7 +181,7 @@ def _equality(node: exp.Expr, scope: Scope, join: Join) -> Equality:
     """A condition over several vertices, which must be ``=`` of one expression each."""
     if not isinstance(node, exp.EQ) or _is_loose(node.left, scope) or _is_loose(node.right, scope):
         raise _refusal(node, scope)
-    sides = [scope.fragment(side.unnest()) for side in (node.left, node.right)]
+    sides = [fragment_of(side.unnest(), scope) for side in (node.left, node.right)]
     for expression, side in zip(sides, (node.left, node.right), strict=True):
         if len(expression.vertices) != 1:
             reads = " and ".join(_aliases(expression, join)) or "no table"

@@ -7,79 +7,26 @@ those of the query around them, and their columns stand for the expressions in t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from ..errors import ParseError, SkimqlError, UnknownName
-from .fragment import Fragment, Ref, typed_name
-from .join_graph import Schema, Span, TableSchema
+from .fragment import Ref, typed_name
+from .join_graph import Span, TableSchema
+from .joined import Conjunct, Join, NamedEquality, Occurrence, OuterJoin
+from .outer import refuse_outer_joins
 from .outputs import item_outputs, renamed
-from .scope import EXACT, NamedSelect, Output, Relation, Scope
+from .predicates import read_conditions
+from .scope import EXACT, NamedSelect, Output, Relation, Scope, unknown_table
 from .select import parse_select
 
 MAX_TABLES = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Conjunct:
-    """A condition on joined tuples, in the scope that gives its names a meaning.
-
-    `origin` is the outer join whose ON it is, or None if it holds for every result.
-    """
-
-    node: exp.Expr
-    scope: Scope
-    origin: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NamedEquality:
-    """What USING or NATURAL says of one pair of columns."""
-
-    left: Output
-    right: Output
-    span: Span
-    origin: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OuterJoin:
-    """An outer join that is right only if later conditions make it inner.
-
-    `nullable` are the vertices of each side that may be padded with NULLs; conditions from index `above` on
-    are applied to its result.
-    """
-
-    nullable: tuple[frozenset[int], ...]
-    above: int
-    words: str
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Occurrence:
-    """A table in FROM: a vertex before its filter is known."""
-
-    table: TableSchema
-    alias: str
-    span: Span
-
-
 @dataclass(slots=True)
-class Join:
-    """Everything FROM says, flattened: vertices and conditions, whatever the syntax they came in.
-
-    With `whole_views` every view is a table; `views_read` tells whether one was read through.
-    """
-
-    schema: Schema
-    whole_views: bool = False
-    views_read: bool = False
-    occurrences: list[Occurrence] = field(default_factory=list)
-    conditions: list[Conjunct | NamedEquality] = field(default_factory=list)
-    outer_joins: list[OuterJoin] = field(default_factory=list)
+class FromReader(Join):
+    """Reads FROM clauses into a join."""
 
     def read(self, select: exp.Select, outside: Scope) -> Scope:
         """The scope of a SELECT; its tables, ON conditions and WHERE are added here.
@@ -110,14 +57,6 @@ class Join:
         if where is not None:
             self.conditions.append(Conjunct(where.this, scope))
         return scope
-
-    def type_of(self, expression: Fragment) -> str | None:
-        """The schema's type of a plain column; None for anything else."""
-        column = expression.column
-        if column is None:
-            return None
-        columns = self.occurrences[column.vertex].table.columns
-        return next(c.type for c in columns if c.name == column.column)
 
     def _add_named_selects(self, select: exp.Select, scope: Scope) -> None:
         with_ = select.args.get("with_")
@@ -288,7 +227,7 @@ class Join:
         """A view's columns over its base tables; none if it is no view, or one that Spark evaluates whole."""
         if table.view is None or self.whole_views:
             return ()
-        trial = Join(self.schema, occurrences=list(self.occurrences))
+        trial = FromReader(self.schema, occurrences=list(self.occurrences))
         try:
             source = parse_select(table.view)
             inside = Scope(source, scope.shown, self.schema, place=span)
@@ -307,10 +246,6 @@ class Join:
 
     def _check(self, scope: Scope) -> None:
         """Raise now what would be raised when the whole query has been read."""
-        # Both modules read what is defined here.
-        from .outer import refuse_outer_joins
-        from .predicates import read_conditions
-
         refuse_outer_joins(self, scope)
         read_conditions(self)
 
@@ -338,14 +273,6 @@ class Join:
         while free.lower() in taken:
             free, number = f"{alias}_{number}", number + 1
         return free
-
-
-def unknown_table(name: str, span: Span, scope: Scope) -> SkimqlError:
-    """No such table; the hint lists near names."""
-    known = {k.lower(): k for k in [*scope.named, *scope.schema]}
-    near = [known[n] for n in get_close_matches(name.lower(), list(known), 3)] or sorted(known.values())
-    hint = ", ".join(".".join(map(typed_name, k.split("."))) for k in near[:10]) or "register one first"
-    return scope.fault(f"there is no table {name!r}", "SKIMQL_UNKNOWN_TABLE", span, hint, UnknownName)
 
 
 def _condition_hint(left: Relation, right: Relation) -> str:

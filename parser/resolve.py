@@ -16,7 +16,7 @@ from .items import Results
 from .join_graph import Feature, Item, JoinGraph, Query, Schema
 from .outer import refuse_outer_joins
 from .predicates import read_conditions
-from .relations import Join
+from .relations import FromReader
 from .scope import EXACT, Scope
 from .select import parse_select
 from .sets import read_set_expression, set_operation_of
@@ -95,27 +95,27 @@ def _resolve(
     return _either_way(schema, lambda join: _join_query(query, select, join, outside, ansi, known, strict))
 
 
-def _either_way(schema: Schema, read: Callable[[Join], Query]) -> Query:
+def _either_way(schema: Schema, read: Callable[[FromReader], Query]) -> Query:
     """Read with views flattened, else as a whole.
 
     What cannot be split over a view's tables may be one expression of the view. If neither way works, the error
     is that of the first.
     """
-    join = Join(schema)
+    join = FromReader(schema)
     try:
         return read(join)
     except UnsupportedQuery:
         if not join.views_read:
             raise
         with suppress(UnsupportedQuery):
-            return read(Join(schema, whole_views=True))
+            return read(FromReader(schema, whole_views=True))
         raise
 
 
 def _join_query(
     query: Query,
     select: exp.Select,
-    join: Join,
+    join: FromReader,
     outside: Scope,
     ansi: bool,
     known: Collection[str],
@@ -146,7 +146,7 @@ def _join_query(
 
 
 def _set_query(query: Query, select: exp.Select, subquery: exp.Subquery, outside: Scope) -> Query:
-    join = Join(outside.schema)
+    join = FromReader(outside.schema)
     sets, aggregate = read_set_expression(select, subquery, join, outside)
     conditions = read_conditions(join)
     return replace(
@@ -175,7 +175,7 @@ def resolve_rows(statement: EstimateRows, schema: Schema, *, ansi: bool = True) 
         raise too_deep(statement.sql) from error
 
 
-def _row_query(statement: EstimateRows, join: Join, ansi: bool) -> Query:
+def _row_query(statement: EstimateRows, join: FromReader, ansi: bool) -> Query:
     select = statement.select
     source = parse_select(select.select_sql, statement.sql)
     outside = Scope(source, statement.sql, join.schema)

@@ -7,72 +7,13 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from sqlglot import exp
-from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
-from ..errors import ParseError, SkimqlError, UnknownName, UnsupportedQuery
-from .fragment import Fragment, Ref, spaced, typed_name
+from ..errors import SkimqlError, UnknownName, UnsupportedQuery
+from .fragment import Ref, typed_name
 from .join_graph import Schema, Span, TableSchema
 from .select import Source
-from .subquery import refuse_outer_names
 
 EXACT = "EXACT SELECT ..."
-
-NONDETERMINISTIC = frozenset(
-    [
-        "rand",
-        "randn",
-        "random",
-        "randstr",
-        "uniform",
-        "uuid",
-        "shuffle",
-        "monotonically_increasing_id",
-        "spark_partition_id",
-    ]
-)
-GENERATORS = frozenset(
-    [
-        "explode",
-        "explode_outer",
-        "posexplode",
-        "posexplode_outer",
-        "inline",
-        "inline_outer",
-        "stack",
-        "json_tuple",
-    ]
-)
-
-
-UNITS = frozenset(
-    [
-        *(
-            "YEAR",
-            "YEARS",
-            "QUARTER",
-            "QUARTERS",
-            "MONTH",
-            "MONTHS",
-            "WEEK",
-            "WEEKS",
-            "DAY",
-            "DAYS",
-            "HOUR",
-            "HOURS",
-        ),
-        *(
-            "MINUTE",
-            "MINUTES",
-            "SECOND",
-            "SECONDS",
-            "MILLISECOND",
-            "MILLISECONDS",
-            "MICROSECOND",
-            "MICROSECONDS",
-        ),
-        *("DAYOFWEEK", "DAYOFYEAR", "DOW", "DOY", "EPOCH"),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,110 +164,13 @@ class Scope:
         message = f"there is no column {name!r}{where}"
         return self.fault(message, "SKIMQL_UNKNOWN_COLUMN", column, near_names(name, names), UnknownName)
 
-    def fragment(self, node: exp.Expr) -> Fragment:
-        """The user's text of `node` with every column replaced by what it means.
 
-        Raises
-        ------
-        UnsupportedQuery
-            If the expression holds an aggregate, a window function, a function whose value changes from call
-            to call or makes rows, or a subquery that reads the tables around it.
-        """
-        self._refuse_parts(node)
-        first, last = self.source.token_range(node)
-        if last == 0 and self.source.tokens[0].text.upper() in ("SELECT", "WITH"):
-            # The statement's own first word is the place of what sqlglot gives none.
-            message = f"{node.sql(dialect='spark')} cannot stand here"
-            raise self.fault(message, "SKIMQL_UNSUPPORTED_FUNCTION", node, EXACT)
-        replaced: dict[int, tuple[int, Fragment]] = {}
-        for column in columns_of(node):
-            output, used = self.resolve(column)
-            places = [p.meta["start"] for p in column.parts[:used] if "start" in p.meta]
-            if len(places) < used:
-                # A word that sqlglot takes for something else first: t.true, t.$x.
-                message = f"{self.source.text_of(column)} cannot be read as a column"
-                raise self.fault(message, "SKIMQL_SYNTAX_ERROR", column, "the name in backticks", ParseError)
-            start, end = self.source.index_at[places[0]], self.source.index_at[places[-1]]
-            replaced[start] = (end, bound_fragment(output))
-        subqueries = [
-            self.source.token_range(q) for q in walk_outside_subqueries(node) if isinstance(q, exp.Query)
-        ]
-        self._refuse_stray_names(node, replaced, subqueries)
-        pieces: list[str | Ref] = []
-        skip_to = -1
-        for index, text in spaced(self.source.tokens, self.source.sql, first, last, subqueries):
-            if index <= skip_to:
-                continue
-            if index in replaced:
-                skip_to, meaning = replaced[index]
-                pieces.append(" " if text.startswith(" ") else "")
-                pieces.extend(meaning.wrapped().pieces)
-            else:
-                pieces.append(text)
-        return Fragment(_merged(pieces), self._is_simple(node, first))
-
-    def _refuse_stray_names(
-        self,
-        node: exp.Expr,
-        replaced: dict[int, tuple[int, Fragment]],
-        subqueries: list[tuple[int, int]],
-    ) -> None:
-        """Refuse a name that looks like a column and that sqlglot does not show as one.
-
-        ``date_trunc(f, ts)`` reads its unit from column f in Spark; sqlglot takes f for the unit itself. Left as
-        it stands, the name would be looked up in one table without our knowing.
-        """
-        tokens = self.source.tokens
-        first, last = self.source.token_range(node)
-        covered = {i for start, (end, _) in replaced.items() for i in range(start, end + 1)}
-        covered |= {i for start, end in subqueries for i in range(start, end + 1)}
-        own = {p.name.lower() for f in node.find_all(exp.Lambda) for p in f.expressions}
-        for index in range(first, last + 1):
-            name = tokens[index].text.lower()
-            if index in covered or tokens[index].token_type not in (TokenType.VAR, TokenType.IDENTIFIER):
-                continue
-            before = tokens[index - 1].text.upper() if index else ""
-            after = tokens[index + 1].text if index + 1 < len(tokens) else ""
-            if (
-                name in own
-                or name.upper() in UNITS
-                or before in (".", "AS", "COLLATE")
-                or after in ("(", "=>")
-            ):
-                continue
-            if self.find(name) or (after == "." and any(r.answers_to((name,)) for r in self.relations)):
-                span = self.place or self.source.span_between(index, index)
-                message = f"{tokens[index].text} cannot be read as a column here"
-                raise self.fault(message, "SKIMQL_UNSUPPORTED_FUNCTION", span, EXACT)
-
-    def _is_simple(self, node: exp.Expr, first: int) -> bool:
-        """Whether the text needs no parentheses as an operand; sqlglot adds some that are not in the text."""
-        if isinstance(node, exp.Paren):
-            return bool(self.source.tokens[first].text == "(")
-        operand = isinstance(node, exp.Column | exp.Literal | exp.Func | exp.Boolean | exp.Null)
-        return operand and not isinstance(node, exp.Connector | exp.Binary)
-
-    def _refuse_parts(self, node: exp.Expr) -> None:
-        for inner in walk_outside_subqueries(node):
-            if isinstance(inner, exp.Query):
-                refuse_outer_names(inner, self)
-            elif isinstance(inner, exp.Window):
-                message = "a window function cannot be estimated"
-                raise self.fault(message, "SKIMQL_WINDOW", inner, EXACT)
-            elif isinstance(inner, exp.Star):
-                raise self.fault("* cannot stand here", "SKIMQL_NOT_AGGREGATED", inner, "name the columns")
-            elif isinstance(inner, exp.AggFunc):
-                message = "an aggregate cannot stand here"
-                raise self.fault(message, "SKIMQL_MISPLACED_AGGREGATE", inner, EXACT)
-        first, last = self.source.token_range(node)
-        for index in range(first, last):
-            token = self.source.tokens[index]
-            called = token.text.lower() if self.source.tokens[index + 1].text == "(" else ""
-            if called in NONDETERMINISTIC | GENERATORS:
-                why = "makes rows" if called in GENERATORS else "is different at every call"
-                span = self.place or self.source.span_between(index, index)
-                message = f"{called}() {why} and cannot be estimated"
-                raise self.fault(message, "SKIMQL_UNSUPPORTED_FUNCTION", span, EXACT)
+def unknown_table(name: str, span: Span, scope: Scope) -> SkimqlError:
+    """No such table; the hint lists near names."""
+    known = {k.lower(): k for k in [*scope.named, *scope.schema]}
+    near = [known[n] for n in get_close_matches(name.lower(), list(known), 3)] or sorted(known.values())
+    hint = ", ".join(".".join(map(typed_name, k.split("."))) for k in near[:10]) or "register one first"
+    return scope.fault(f"there is no table {name!r}", "SKIMQL_UNKNOWN_TABLE", span, hint, UnknownName)
 
 
 def walk_outside_subqueries(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -347,25 +191,6 @@ def columns_of(node: exp.Expr) -> Iterator[exp.Column]:
     for inner in walk_outside_subqueries(node):
         if isinstance(inner, exp.Column) and inner.arg_key != "unit" and not isinstance(inner.this, exp.Star):
             yield inner
-
-
-def bound_fragment(output: Output) -> Fragment:
-    """What an output is, over base columns."""
-    if isinstance(output.bound, Ref):
-        return Fragment((output.bound,), simple=True)
-    node, scope = output.bound
-    return scope.fragment(node)
-
-
-def _merged(pieces: list[str | Ref]) -> tuple[str | Ref, ...]:
-    """Neighbouring texts joined, empty ones dropped: equal expressions get equal pieces."""
-    result: list[str | Ref] = []
-    for piece in pieces:
-        if isinstance(piece, str) and result and isinstance(result[-1], str):
-            result[-1] += piece
-        elif piece != "":
-            result.append(piece)
-    return tuple(result)
 
 
 def near_names(name: str, known: list[str], limit: int = 5) -> str:

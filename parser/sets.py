@@ -7,10 +7,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from .aggregates import default_name, is_aggregate
+from .bound import bound_fragment, fragment_of
 from .classes import INTEGERS
 from .join_graph import Aggregate, SetLeaf, SetOperation, Span
-from .relations import Conjunct, Join
-from .scope import EXACT, Output, Relation, Scope, bound_fragment
+from .joined import Conjunct
+from .relations import FromReader
+from .scope import EXACT, Output, Relation, Scope
 from .types import is_padded
 
 _OPERATORS: dict[type[exp.Expr], str] = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
@@ -26,7 +28,7 @@ def set_operation_of(select: exp.Select) -> exp.Subquery | None:
 
 
 def read_set_expression(
-    select: exp.Select, subquery: exp.Subquery, join: Join, outside: Scope
+    select: exp.Select, subquery: exp.Subquery, join: FromReader, outside: Scope
 ) -> tuple[SetLeaf | SetOperation, Aggregate]:
     """The set expression and the COUNT(DISTINCT) over it; tables and conditions go to `join`.
 
@@ -67,7 +69,7 @@ def read_set_expression(
 
 
 def _read(
-    node: exp.Expr, join: Join, scope: Scope, leaves: list[tuple[exp.Expr, tuple[Output, ...]]]
+    node: exp.Expr, join: FromReader, scope: Scope, leaves: list[tuple[exp.Expr, tuple[Output, ...]]]
 ) -> SetLeaf | SetOperation:
     """The tree over numbered leaves; `vertex` is the number of the leaf until `_with_columns`."""
     node = node.unnest() if isinstance(node, exp.Subquery) else node
@@ -96,7 +98,7 @@ def _counted(select: exp.Select, scope: Scope) -> tuple[Aggregate, tuple[str, ..
         message = "only COUNT(DISTINCT ...) of a set expression can be estimated"
         raise scope.fault(message, "SKIMQL_SET_OPERATION", item, EXACT)
     name = item.alias if isinstance(item, exp.Alias) else default_name(inner, scope)
-    counted = tuple(scope.fragment(c.unnest()).sql for c in distinct.expressions)
+    counted = tuple(fragment_of(c.unnest(), scope).sql for c in distinct.expressions)
     return Aggregate("count_distinct", name, (), (), scope.span_of(inner)), counted
 
 

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from ..errors import ParseError
+from .bound import fragment_of
 from .fragment import Fragment
 from .join_graph import Schema, Span
+from .joined import Conjunct
 from .predicates import read_conditions
-from .relations import Conjunct, Join, unknown_table
-from .scope import Relation, Scope
+from .relations import FromReader
+from .scope import Relation, Scope, unknown_table
 from .select import parse_expression
 from .syntax import AppendSketch, CreateSketch, Part
 
@@ -109,7 +111,7 @@ class _Table:
 
     def __init__(self, sql: str, parts: tuple[Part, ...], schema: Schema) -> None:
         self.sql = sql
-        self.join = Join(schema)
+        self.join = FromReader(schema)
         span = Span(parts[0].span.start, parts[-1].span.end)
         scope = Scope(parse_expression(sql, span), sql, schema)
         name = ".".join(p.text for p in parts)
@@ -126,7 +128,7 @@ class _Table:
 
     def fragment(self, part: Part) -> Fragment:
         scope = self.scope(part)
-        return scope.fragment(_bare(scope.source.tree))
+        return fragment_of(_bare(scope.source.tree), scope)
 
     def filter(self, condition: Part | None) -> str | None:
         if condition is None:

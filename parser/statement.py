@@ -182,3 +182,8 @@ def _set_option(text: str, visible: str) -> Statement:
     assert isinstance(name, Token)
     assert isinstance(value, Tree)
     return SetOption(text, name.value.lower(), plain_value(value))
+
+
+def is_approximate(text: str) -> bool:
+    """Whether a statement is a SELECT to be estimated; raises ParseError where it is malformed."""
+    return isinstance(parse_statement(text), ApproximateSelect)

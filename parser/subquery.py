@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
-if TYPE_CHECKING:
-    from .scope import Scope
+from .scope import Scope, unknown_table
 
 
 def refuse_outer_names(query: exp.Query, scope: Scope) -> None:
@@ -101,7 +98,5 @@ def _is_inside(column: exp.Column, names: set[str], columns: set[str]) -> bool:
 def _columns_of(name: str, table: exp.Table, scope: Scope) -> set[str]:
     found = scope.table(name)
     if found is None:
-        from .relations import unknown_table
-
         raise unknown_table(name, scope.span_of(table), scope)
     return {c.name.lower() for c in found.columns}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from .bound import fragment_of
 from .fragment import Fragment, Ref, join_fragments
 from .join_graph import Factor, Term
 from .scope import EXACT, Scope
@@ -120,7 +121,7 @@ def split_branches(node: exp.Expr, scope: Scope) -> list[Sum]:
     UnsupportedQuery
         ``SKIMQL_CROSS_EXPRESSION`` for what mixes tables in another way.
     """
-    if len(scope.fragment(node).vertices) <= 1:
+    if len(fragment_of(node, scope).vertices) <= 1:
         return [split(node, scope)]
     bound = _behind_column(node, scope)
     if bound is not None:
@@ -144,9 +145,9 @@ def _case_branches(
     failed: list[Guard] = []
     branches: list[Sum] = []
     for when in ifs:
-        test = scope.fragment(when.this)
+        test = fragment_of(when.this, scope)
         if tested is not None:
-            test = join_fragments([scope.fragment(tested), test], " = ")
+            test = join_fragments([fragment_of(tested, scope), test], " = ")
         condition = _guard(test, when.this, scope)
         branches.append(_guarded(split(when.args["true"], scope), [*failed, condition]))
         failed.append(replace(condition, holds=False))
@@ -163,7 +164,7 @@ def guard(condition: exp.Expr, scope: Scope) -> Guard:
     UnsupportedQuery
         ``SKIMQL_CROSS_EXPRESSION`` for a condition on several tables.
     """
-    return _guard(scope.fragment(condition), condition, scope)
+    return _guard(fragment_of(condition, scope), condition, scope)
 
 
 def _guard(test: Fragment, condition: exp.Expr, scope: Scope) -> Guard:
@@ -188,7 +189,7 @@ def guarded(branches: Sequence[Sum], condition: Guard) -> list[Sum]:
 
 def split(node: exp.Expr, scope: Scope) -> Sum:
     """The expression as a sum of products of one-table parts."""
-    whole = scope.fragment(node)
+    whole = fragment_of(node, scope)
     if len(whole.vertices) <= 1:
         vertex = next(iter(whole.vertices), -1)
         literals = [whole.sql] if isinstance(node.unnest(), exp.Literal) else []

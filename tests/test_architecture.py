@@ -1,14 +1,17 @@
-"""The direction of imports: grammar <- parser <- optimizer <- engine <- cli, sketches <- engine, errors below all."""
+"""The direction of imports: grammar <- parser <- optimizer <- engine <- cli, sketches <- engine, errors below all.
+
+Within a folder its sub-packages have an order too, and no modules import each other in a circle.
+"""
 
 from __future__ import annotations
 
 import ast
-from pathlib import Path
+import tomllib
 
+import networkx as nx
 import pytest
-
-ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("grammar", "parser", "optimizer", "sketches", "engine", "cli")
+from support.imports import FOLDERS, ROOT, graph, room
+from support.imports import modules as all_modules
 
 # What a folder may import from the package, and which libraries it may not.
 ALLOWED = {
@@ -17,8 +20,33 @@ ALLOWED = {
     "optimizer": {"parser", "optimizer", "sketches", "errors"},
     "sketches": {"sketches"},
     "engine": {"parser", "optimizer", "sketches", "engine", "errors", "grammar"},
-    "cli": {"cli", "errors", "root"},
+    "cli": {"cli", "errors", "root", "engine", "parser"},
 }
+# What the command line takes beside the names that the package offers to everybody.
+CLI_TAKES = {
+    "engine.queries.exact": {"collected"},
+    "engine.results.display": {"plain_text"},
+    "engine.spark.doctor": {"checks"},
+    "parser.statement": {"is_approximate", "split_statements"},
+}
+# Sub-packages, each may import those before it; modules outside of sub-packages stand wherever there is no circle.
+ORDER = {
+    "engine": (
+        "catalog",
+        "spark",
+        "sources",
+        "execution",
+        "statistics",
+        "results",
+        "memory_backend",
+        "materialized",
+        "queries",
+    ),
+    "optimizer": ("prediction", "candidates", "workload", "describe"),
+    "sketches": ("hashing", "intervals", "joins", "samples", "distinct", "reference"),
+}
+# Until a query runs on a context alone.
+CIRCLES_KNOWN = {("engine.queries.run", "engine.session")}
 FORBIDDEN_LIBRARIES = {
     "grammar": {"pyspark", "sqlglot", "lark", "numpy", "networkx"},
     "parser": {"pyspark", "numpy", "networkx", "pyarrow", "scipy"},
@@ -70,6 +98,50 @@ def test_imports_follow_the_direction(path):
             assert part in ALLOWED[folder], f"{path} imports {module}"
             if folder == "optimizer" and part == "parser":
                 assert module.split(".")[1] in OPTIMIZER_READS_FROM_PARSER, f"{path} imports {module}"
+
+
+def test_the_command_line_takes_what_everybody_may_and_a_few_things_more():
+    imports = graph()
+    taken = {
+        target: data["names"]
+        for name, target, data in imports.edges(data=True)
+        if name.startswith("cli") and not target.startswith("cli") and target not in ("", "errors")
+    }
+    assert taken == CLI_TAKES
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Imports in functions and for types count."""
+    imports = graph()
+    imports.remove_edges_from(CIRCLES_KNOWN)
+    circles = [sorted(c) for c in nx.strongly_connected_components(imports) if len(c) > 1]
+    assert not circles
+
+
+def test_known_circles_are_there():
+    assert set(graph().edges) >= CIRCLES_KNOWN
+
+
+@pytest.mark.parametrize("folder", ORDER)
+def test_sub_packages_import_those_before_them(folder):
+    order = ORDER[folder]
+    found = {p.parent.name for p in (ROOT / folder).glob("*/__init__.py")}
+    assert found == set(order), "a new sub-package gets its place in the order"
+    rooms = nx.DiGraph()
+    for name, target in set(graph().edges) - CIRCLES_KNOWN:
+        own, other = room(name), room(target)
+        if own == other or not own.startswith(f"{folder}.") or not other.startswith(f"{folder}."):
+            continue
+        rooms.add_edge(own, other)
+        places = [order.index(r.partition(".")[2]) for r in (own, other) if r.partition(".")[2] in order]
+        assert places == sorted(places, reverse=True), f"{name} imports {target}"
+    assert nx.is_directed_acyclic_graph(rooms), nx.find_cycle(rooms)
+
+
+def test_the_wheel_has_every_package():
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    there = {path.parent for name, path in all_modules().items() if path.name == "__init__.py"}
+    assert set(listed) == {".".join(("skimql", *p.relative_to(ROOT).parts)) for p in there}
 
 
 @pytest.mark.parametrize("folder", [f for f in FOLDERS if f != "sketches"])

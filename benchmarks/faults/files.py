@@ -22,8 +22,8 @@ from skimql.engine.catalog.form import Groups, Head, Measure
 from skimql.engine.catalog.kinds.registry import KINDS
 from skimql.engine.catalog.manifest import KnownTable, StoredWorkload
 from skimql.engine.catalog.metadata import to_json
-from skimql.engine.execution.partial_aggregate import Built, Tally
 from skimql.engine.materialized.definition import stored
+from skimql.engine.synopses import Built, Tally
 from skimql.errors import EnvironmentFault, SkimqlError
 from skimql.optimizer.plan import Attribute, Weight
 from skimql.parser.join_graph import Column, TableSchema

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ...errors import BudgetExceeded, CorruptSketch, DataError
-from ..execution.partial_aggregate import Built
+from ..synopses import Built
 from . import checks
 from .arrays import Declared, check_footer, check_schema, declared_arrays, slots_of
 from .footer import read_footer

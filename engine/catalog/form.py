@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ...optimizer.plan import Attribute, Weight
 from ...parser.join_graph import Column
 from ...sketches.hashing.xi import Family
-from ..execution.partial_aggregate import Tally
+from ..synopses import Tally
 from .kinds.kind import Kind, Size
 from .kinds.registry import KINDS
 

@@ -9,7 +9,7 @@ from ...errors import CorruptSketch, IncompatibleSketches
 from ...optimizer.plan import Attribute, Weight
 from ...parser.join_graph import Column
 from ...sketches.hashing.xi import Family, make_family
-from ..execution.partial_aggregate import Tally
+from ..synopses import Tally
 from . import checks
 from .form import Eaten, EatenFile, Groups, Head, Measure, Part, SourceState, together
 from .kinds.kind import Size

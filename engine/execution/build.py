@@ -25,9 +25,11 @@ from ..spark.arrow_batches import large_batches
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS, first_line
 from ..spark.shipping import ship
+from ..synopses import Built
 from .jvm_scan import JvmScan
-from .messages import DEFAULT_LIMIT_BYTES, Messages
-from .partial_aggregate import PARTIAL_SCHEMA, Built, Partial, merging, received, task
+from .message_size import DEFAULT_LIMIT_BYTES
+from .messages import Messages
+from .partial_aggregate import PARTIAL_SCHEMA, Partial, merging, received, task
 from .scan import PreparedScan, prepare
 
 # Bytes of partial sketches that may reach the driver from one scan; more are added up by workers before.

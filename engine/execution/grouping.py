@@ -15,13 +15,12 @@ from pyspark.sql import functions as F
 
 from ...errors import BudgetExceeded, DataError, UnsupportedQuery
 from ...parser.join_graph import Query
-from ..queries.exact import in_zone
 from ..sources.filters import kept_by
-from ..sources.python_values import python_values, with_loose_structs
+from ..sources.python_values import in_zone, python_values, with_loose_structs
 from ..sources.tables import Frames
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS, first_line
-from .scan import GROUP_COLUMN
+from .partial_aggregate import GROUP_COLUMN
 
 _WAY_OUT = "EXACT SELECT ..., or GROUP BY an expression of another type"
 

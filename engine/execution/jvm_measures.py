@@ -12,7 +12,8 @@ from ...optimizer.plan import Plan
 from ...sketches.hashing.xi import WORD_BITS
 from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.sparse import SparseFirstSketch
-from .partial_aggregate import SketchPlan, Tally
+from ..synopses import Tally
+from .partial_aggregate import SketchPlan
 from .scan import PreparedScan
 
 

@@ -13,21 +13,27 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...optimizer.workload.partition import DomainPartition
+from ...optimizer.distinct_count import LEVEL, LEVELS, PAIRS
+from ...optimizer.domain_partition import DomainPartition
+from ...optimizer.plan import Synopsis
 from ...sketches.distinct.level import LevelSpec
 from ...sketches.distinct.pair_sample import PairSampleSpec
 from ...sketches.distinct.sparse_level import SparseLevelSketch
 from ...sketches.distinct.sparse_pairs import SparsePairSample
+from ...sketches.hashing.xi import derive_seed, make_family
 from ...sketches.joins.accumulate import Weights
 from ...sketches.joins.agms import AgmsSpec
 from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.sparse import SparseFirstSketch, update_sparse_first
+from ..synopses import Sketch, Tally
 
 # One row per partial sketch: the arrays of its state by name, as little-endian bytes.
 PARTIAL_SCHEMA = (
     "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, "
     "arrays ARRAY<STRUCT<name: STRING, dtype: STRING, shape: ARRAY<BIGINT>, data: BINARY>>"
 )
+# The column with the number of a tuple's group, which a grouped query adds to the table whose tuples it groups.
+GROUP_COLUMN = "skimql group"
 # The hash family of every sketch that is built.
 FAMILY = "tabulation"
 
@@ -52,9 +58,6 @@ _ARROW_SCHEMA = pa.schema(
         ),
     ]
 )
-
-# A sketch of join keys; one of distinct values; one of pairs of values.
-Sketch = SparseFirstSketch[Any] | SparseLevelSketch | SparsePairSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,24 +112,6 @@ class Feed:
     partitions: tuple[DomainPartition | None, ...] = ()
 
 
-@dataclass(slots=True)
-class Tally:
-    """What is known exactly of the tuples that a sketch has seen.
-
-    `tuples` counts them, `mass` is the sum of their absolute weights, `negative` how many weigh less than 0.
-    """
-
-    tuples: int = 0
-    mass: float = 0.0
-    negative: int = 0
-
-    def add(self, other: Tally) -> None:
-        """Add the tuples of another part of the data."""
-        self.tuples += other.tuples
-        self.mass += other.mass
-        self.negative += other.negative
-
-
 @dataclass(frozen=True, slots=True)
 class Partial:
     """A sketch of some of the tuples, and their tally."""
@@ -145,23 +130,6 @@ class Partial:
         self.tally.add(other.tally)
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A finished sketch, its tally, and the factor that made its weights integers (1 but for DECIMAL)."""
-
-    sketch: Sketch
-    tally: Tally
-    scale: float
-
-    @property
-    def linear(self) -> SparseFirstSketch[Any]:
-        """The sketch, which must be one of join keys."""
-        assert isinstance(self.sketch, SparseFirstSketch), (
-            "a sketch of distinct values has no join to estimate"
-        )
-        return self.sketch
-
-
 def task(
     plans: Mapping[int, SketchPlan], feeds: Iterable[Feed]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -171,13 +139,18 @@ def task(
         parts = {i: Partial.empty(plan) for i, plan in plans.items()}
         for batch in batches:
             for feed in feeds:
-                for synopses, tuples in _joining(batch, feed):
-                    _update(tuples, feed, [parts[i] for i in synopses])
+                feed_batch(batch, feed, parts)
         for i, part in parts.items():
             if part.tally.tuples:
                 yield _row(i, part)
 
     return partials
+
+
+def feed_batch(batch: pa.RecordBatch, feed: Feed, parts: Mapping[int, Partial]) -> None:
+    """Add the tuples of a batch that count to the partial sketches that they go to."""
+    for synopses, tuples in _joining(batch, feed):
+        _update(tuples, feed, [parts[i] for i in synopses])
 
 
 def merging(
@@ -301,3 +274,30 @@ def _tally(tuples: int, weights: Weights | None) -> Tally:
     if weights is None:
         return Tally(tuples, float(tuples), 0)
     return Tally(tuples, float(np.abs(weights.astype(np.float64)).sum()), int((weights < 0).sum()))
+
+
+def cell_number(synopsis: Synopsis, domains: Mapping[str, DomainPartition]) -> int:
+    """The number of a synopsis's cell, in C order over the parts of its attributes."""
+    number = 0
+    for attribute, part in zip(synopsis.attributes, synopsis.cell, strict=bool(synopsis.cell)):
+        if attribute.class_name in domains:
+            number = number * domains[attribute.class_name].count + part
+    return number
+
+
+def sketch_plan(
+    synopsis: Synopsis, seed: int, dtype: str, family: str = "tabulation", **parameters: int
+) -> SketchPlan:
+    """The sketch of a planned synopsis: one family per attribute, given by the seed and the join class."""
+    families = tuple(
+        make_family(family, derive_seed(seed, a.class_name), **parameters) for a in synopsis.attributes
+    )
+    if synopsis.method == LEVEL:
+        spec = LevelSpec(families[0].derive(LEVEL), synopsis.buckets, synopsis.rows)
+        return SketchPlan(spec, synopsis.sparse)
+    if synopsis.method == PAIRS:
+        sample = PairSampleSpec(families[0].derive(PAIRS), synopsis.rows, synopsis.buckets, LEVELS)
+        return SketchPlan(sample, synopsis.sparse)
+    if synopsis.method == "agms":
+        return SketchPlan(AgmsSpec(families, synopsis.buckets, synopsis.rows, dtype), synopsis.sparse)
+    return SketchPlan(ConvolutionSpec(families, synopsis.rows, synopsis.buckets, dtype), synopsis.sparse)

@@ -22,9 +22,9 @@ from ...sketches.joins.sparse import SparseFirstSketch
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head
 from ..catalog.texts import from_text
-from ..execution.partial_aggregate import Built
 from ..results.estimator import Joined, SketchJoin
-from .definition import Circumstances
+from ..sources.environment import Circumstances
+from ..synopses import Built
 from .matching import INTEGERS, Asked, has_groups, in_order, of_size, reuse, weights_at
 
 Load = Callable[[str], StoredSketch]

@@ -14,9 +14,9 @@ from ...parser.sketch import Appended, resolve_append
 from ...parser.syntax import AppendSketch, Part, RefreshSketch
 from ..catalog.file import StoredSketch
 from ..catalog.form import Eaten, Groups, Head
-from ..execution.partial_aggregate import Built
 from ..results.answer import Answer
 from ..sources.tables import schema_of
+from ..synopses import Built
 from .building import Source, aligned, built_on, merged
 from .creating import refuse_large
 from .definition import both, changes, now, refuse_unstable, stored, typed

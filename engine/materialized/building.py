@@ -24,14 +24,14 @@ from ..catalog.kinds.registry import KINDS
 from ..catalog.texts import as_text, has_texts
 from ..execution.partial_aggregate import (
     FAMILY,
+    GROUP_COLUMN,
     PARTIAL_SCHEMA,
-    Built,
-    Tally,
     arrays_in,
     cut,
     sent_row,
     tally_in,
 )
+from ..synopses import Built, Tally
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..sources.weights import WeightColumn
     from ..spark.jobs import ProgressListener
 
-# The number of a tuple's group, as it travels.
+# The number of the group of a tuple, as it travels.
 _GROUP = "group"
 GROUP_WAY_OUT = "GROUP BY an expression of another type: CAST(... AS STRING)"
 
@@ -235,7 +235,6 @@ def _columns(frame: DataFrame, head: Head, source: Source, weights: Sequence[Wei
     """What travels to the workers, of the tuples that the source takes."""
     from pyspark.sql import functions as F
 
-    from ..execution.scan import GROUP_COLUMN
     from ..sources.filters import kept_by
     from ..sources.keys import key_column
 

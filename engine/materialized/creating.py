@@ -17,8 +17,8 @@ from ...parser.syntax import CreateSketch
 from ..catalog.form import Groups, Head, Measure
 from ..catalog.kinds.kind import Size
 from ..catalog.kinds.registry import KINDS
-from ..execution.partial_aggregate import Tally
 from ..settings import BadSetting, Settings
+from ..synopses import Tally
 from .building import Source, families_of, weights_of
 from .definition import now, refuse_unstable, typed, weights_for
 

@@ -16,9 +16,10 @@ from ...parser.types import common_type
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure, Part, together
 from ..catalog.kinds.kind import kept_in
-from ..execution.partial_aggregate import Built, Tally
+from ..sources.environment import Circumstances
 from ..sources.keys import expression_type
 from ..sources.tables import Tables
+from ..synopses import Built, Tally
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,23 +48,6 @@ class OneFrame:
         """The DataFrame; nothing else has a name."""
         assert name == self.name, f"{name} is not {self.name}"
         return self.data
-
-
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """What the running Spark session decides: ANSI mode, time zone, and other settings as `meaning_of` tells them."""
-
-    ansi: bool
-    time_zone: str
-    settings: tuple[tuple[str, str], ...] = ()
-
-    def fit(self, head: Head) -> bool:
-        """Whether a kept sketch was made under such settings, as far as they matter to it."""
-        return (
-            head.ansi == self.ansi
-            and (not head.zoned or head.time_zone == self.time_zone)
-            and head.settings == self.settings
-        )
 
 
 def now() -> str:

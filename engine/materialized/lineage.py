@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import glob
-import os
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlparse
 
-from ...errors import DataError, SkimqlError, UnsupportedQuery
-from ..catalog.form import Eaten, EatenFile, Head
+from ...errors import DataError, UnsupportedQuery
+from ..catalog.form import Eaten, Head
 from ..catalog.secrets import redacted
+from ..sources.listing import file_now, path_or_uri
 from .definition import both, now
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from ..sources.tables import Tables
-
-_GLOB = "*?[{"
 
 
 def eaten_table(tables: Tables, name: str, frame: DataFrame, condition: str | None = None) -> Eaten:
@@ -46,39 +40,11 @@ def eaten(source: str, is_table: bool, condition: str | None, frame: DataFrame) 
     return Eaten(redacted(source), is_table, condition, files, None if files else _plan_hash(frame), now())
 
 
-def file_now(path: str) -> EatenFile:
-    """A file as it is now; without size and time where it is gone or cannot be looked at."""
-    local = local_path(path)
-    if local is not None:
-        try:
-            state = os.stat(local)
-        except OSError:
-            return EatenFile(path, None, None)
-        return EatenFile(path, state.st_size, state.st_mtime_ns // 1_000_000)
-    from ..catalog.folder import resolve_uri
-
-    try:
-        file_system, inner = resolve_uri(path)
-        found = file_system.get_file_info(inner)
-    except (OSError, SkimqlError):
-        return EatenFile(path, None, None)
-    changed = None if found.mtime_ns is None else found.mtime_ns // 1_000_000
-    return EatenFile(path, found.size, changed)
-
-
-def local_path(path: str) -> Path | None:
-    """The local path of a path or ``file:`` URI, None of others."""
-    if "://" not in path and not path.startswith("file:"):
-        return Path(path)
-    parsed = urlparse(path)
-    return Path(unquote(parsed.path)) if parsed.scheme == "file" else None
-
-
 def _input_files(frame: DataFrame) -> list[str]:
     from ..spark.session import SPARK_FAULTS
 
     try:
-        return [plain_path(p) for p in frame.inputFiles()]
+        return [path_or_uri(p) for p in frame.inputFiles()]
     except SPARK_FAULTS:
         return []
 
@@ -93,27 +59,7 @@ def _matching_files(frame: DataFrame, condition: str) -> list[str]:
         rows = frame.where(condition).select("_metadata.file_path").distinct().collect()
     except SPARK_FAULTS:
         return _input_files(frame)
-    return [plain_path(r[0]) for r in rows]
-
-
-def files_under(source: str | None) -> Iterator[str]:
-    """The data files of a local source, as Spark lists them: names that start with ``_`` or ``.`` are left out."""
-    path = None if source is None else local_path(source)
-    if path is None:
-        return
-    roots = glob.glob(str(path)) if any(c in str(path) for c in _GLOB) else [str(path)]
-    for root in roots:
-        if os.path.isfile(root):
-            yield root
-        for folder, folders, names in os.walk(root):
-            folders[:] = [f for f in folders if not f.startswith(("_", ".")) or "=" in f]
-            yield from (os.path.join(folder, n) for n in names if not n.startswith(("_", ".")))
-
-
-def plain_path(path: str) -> str:
-    """A local file as its path, anything else as its URI."""
-    local = local_path(path)
-    return str(local) if local is not None else unquote(path)
+    return [path_or_uri(r[0]) for r in rows]
 
 
 def _plan_hash(frame: DataFrame) -> str | None:

@@ -14,9 +14,9 @@ from ...parser.statement import ApproximateSelect
 from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure
-from ..execution.partial_aggregate import Built, Tally
 from ..results.estimator import Joined
 from ..settings import Settings
+from ..synopses import Built, Tally
 from .answering import GroupKey, KeptAnswer, best, kept_answers
 from .definition import now, stored, typed, unstable
 from .lineage import eaten_table

@@ -21,8 +21,9 @@ from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.sparse import SparseFirstSketch
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head
-from ..execution.partial_aggregate import FAMILY, Built
-from .definition import Circumstances
+from ..execution.partial_aggregate import FAMILY
+from ..sources.environment import Circumstances
+from ..synopses import Built
 
 INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint"))
 MOST_ATTRIBUTES = 6

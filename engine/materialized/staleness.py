@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from ...errors import SkimqlError
 from ..catalog.form import Eaten, Head, SourceState
 from ..catalog.secrets import redacted
+from ..sources.listing import file_now, files_under, local_path
 from ..sources.tables import Tables
-from .lineage import file_now, files_under, local_path
 
 
 def stale_note(head: Head, tables: Tables, runs: bool) -> str:

@@ -14,8 +14,8 @@ from ...parser.syntax import CreateSketches, ExplainSketches
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure
 from ..catalog.manifest import StoredWorkload
-from ..execution.partial_aggregate import Built, Tally
 from ..results.answer import Answer
+from ..synopses import Built, Tally
 from .definition import now, refuse_unstable, stored, typed
 from .lineage import eaten_table
 from .names import is_taken, taken_name

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import inspect
-import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from ...errors import DataError
 from ..results.answer import Answer
-from ..sources.python_values import python_values, with_loose_structs
+from ..sources.python_values import in_zone, python_values, with_loose_structs, zoned
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS, first_line
 
@@ -59,16 +57,6 @@ def collected(frame: DataFrame, most: int | None = None) -> Answer:
         raise DataError(f"the statement failed: {first_line(fault)}", "SKIMQL_EXACT_FAILED") from fault
 
 
-def in_zone(spark: SparkSession, table: pa.Table) -> pa.Table:
-    """The table with its times in the zone of the session: the same moments, read as Spark shows them."""
-    zone = str(spark.conf.get("spark.sql.session.timeZone"))
-    kinds = [_zoned(kind, zone) for kind in table.schema.types]
-    if kinds == table.schema.types:
-        return table
-    columns = [c.cast(k) for c, k in zip(table.columns, kinds, strict=True)]
-    return pa.Table.from_arrays(columns, names=table.column_names)
-
-
 def result_types(spark: SparkSession, select_sql: str) -> tuple[pa.DataType | None, ...]:
     """The types of the columns of a SELECT by Spark's analysis alone; empty where Spark cannot read it.
 
@@ -88,25 +76,10 @@ def result_types(spark: SparkSession, select_sql: str) -> tuple[pa.DataType | No
         return ()
     for field in fields:
         try:
-            kinds.append(_zoned(to_arrow_type(field.dataType, **named), zone))
+            kinds.append(zoned(to_arrow_type(field.dataType, **named), zone))
         except SPARK_FAULTS:
             kinds.append(None)
     return tuple(kinds)
-
-
-def _zoned(kind: pa.DataType, zone: str) -> pa.DataType:
-    """A time in the session's zone, where Arrow knows it by the same name."""
-    if not pa.types.is_timestamp(kind) or kind.tz is None:
-        return kind
-    try:
-        ZoneInfo(zone)
-    except (KeyError, ValueError, OSError):
-        # Spark takes GMT+2 and +2 too; Arrow reads +02:00.
-        found = re.fullmatch(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d\d))?", zone)
-        if found is None:
-            return kind
-        zone = f"{found[1]}{int(found[2]):02}:{found[3] or '00'}"
-    return pa.timestamp(kind.unit, zone)
 
 
 def _answer(table: pa.Table) -> Answer:

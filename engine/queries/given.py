@@ -8,18 +8,15 @@ import string
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import UnsupportedQuery
 from ..results.columns import Names
-from ..sources.tables import is_frame
-
-if TYPE_CHECKING:
-    from ..session import Session
+from ..sources.tables import Tables, is_frame
 
 
 @contextmanager
-def given(session: Session, text: str, values: Mapping[str, Any]) -> Iterator[str]:
+def given(tables: Tables, text: str, values: Mapping[str, Any]) -> Iterator[str]:
     """The text with its ``{names}`` replaced: a DataFrame by a table that is there as long as the statement runs.
 
     Raises
@@ -28,14 +25,14 @@ def given(session: Session, text: str, values: Mapping[str, Any]) -> Iterator[st
         ``SKIMQL_BAD_VALUE`` for a name without a value, or a value that SQL has no literal for.
     """
     used = _names_in(text, values)
-    names = Names({n.lower() for n in session.tables.registered()})
+    names = Names({n.lower() for n in tables.registered()})
     written: dict[str, str] = {}
     registered: list[str] = []
     try:
         for name in used:
             if is_frame(values[name]):
                 free = names.free(name)
-                session.tables.register(free, values[name], {})
+                tables.register(free, values[name], {})
                 registered.append(free)
                 written[name] = f"`{free}`"
             else:
@@ -43,7 +40,7 @@ def given(session: Session, text: str, values: Mapping[str, Any]) -> Iterator[st
         yield text.format(**written)
     finally:
         for name in registered:
-            session.tables.unregister(name)
+            tables.unregister(name)
 
 
 def _names_in(text: str, values: Mapping[str, Any]) -> list[str]:

@@ -14,8 +14,9 @@ from pyspark.sql import SparkSession
 from ...errors import DataError
 from ...parser.join_graph import Query
 from ..execution.build import build
-from ..execution.exact_groups import exact_frame, known_of
+from ..execution.exact_groups import exact_frame
 from ..execution.grouping import Numbered, listed
+from ..execution.known_groups import known_of
 from ..results.answer import Answer
 from ..results.distinct import built_within
 from ..results.estimator import SketchJoin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import BudgetExceeded, UnknownName, UnsupportedQuery
@@ -15,21 +15,25 @@ from ..sources.tables import is_frame
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from ..session import Session
-
 LEFT, RIGHT = "skimql guard left", "skimql guard right"
 
 # A column that both have, pairs of a left and a right one, or conditions such as ``a.k == b.k``; one or several.
 On = Any
 
 
-def guard(session: Session, left: DataFrame, right: DataFrame, on: On, most: float | None = None) -> Answer:
+def guard(
+    ask: Callable[[Mapping[str, DataFrame], str], Answer],
+    left: DataFrame,
+    right: DataFrame,
+    on: On,
+    most: float | None = None,
+) -> Answer:
     """Estimate the rows of an inner join, and refuse it where there would be too many.
 
     Parameters
     ----------
-    session : Session
-        Whose Spark and settings are used; the frames need not be registered, and are not afterwards.
+    ask : function
+        Gives the answer to a statement over DataFrames by name, which are no tables of the user's.
     left, right : DataFrame
     on : str, Column or sequence
         The join keys: names that both have, pairs of a left and a right name, or equalities ``left.k == right.j``.
@@ -65,11 +69,8 @@ def guard(session: Session, left: DataFrame, right: DataFrame, on: On, most: flo
             if name.lower() not in known:
                 raise UnknownName(f"there is no column {name}", hint=", ".join(frame.columns))
     condition = " AND ".join(f"l.{_quoted(a)} = r.{_quoted(b)}" for a, b in pairs)
-    apart = type(session)(session.spark, session.settings, session.listener)
-    apart.table(LEFT, left)
-    apart.table(RIGHT, right)
-    answer = apart.sql(f"ESTIMATE ROWS FOR SELECT * FROM `{LEFT}` l JOIN `{RIGHT}` r ON {condition}")
-    assert isinstance(answer, Answer), "ESTIMATE ROWS gives an answer"
+    statement = f"ESTIMATE ROWS FOR SELECT * FROM `{LEFT}` l JOIN `{RIGHT}` r ON {condition}"
+    answer = ask({LEFT: left, RIGHT: right}, statement)
     if most is not None and answer.value > most:
         raise BudgetExceeded(
             f"the join would have {format_cell(answer.rows[0][0])} rows, more than {most:,.0f}",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,7 @@ from ...optimizer.plan import Plan
 from ...parser.expressions import has_aggregate
 from ...parser.join_graph import Query
 from ...sketches.intervals.interval import Estimate, exact
-from .columns import Names, ResultColumn, columns_by_rows, ends, typed, unique
+from .columns import Names, ResultColumn, columns_by_rows, ends, relative_error, typed, unique
 from .display import plain_text
 from .estimator import Joined
 from .expressions import Cell, Evaluator
@@ -354,16 +352,6 @@ def is_null(estimate: Estimate) -> bool:
 def half_width(estimate: Estimate) -> float:
     """The larger distance from the value to an end of its interval."""
     return max(estimate.high - estimate.value, estimate.value - estimate.low)
-
-
-def relative_error(value: Any, truth: Any) -> float | None:
-    """|value - truth| / |truth|, or None where either is NULL or no number, or the truth is 0 and missed."""
-    known = [v for v in (value, truth) if isinstance(v, (int, float, Decimal, Fraction))]
-    if len(known) < 2 or not all(math.isfinite(v) for v in known):
-        return None
-    if truth == 0:
-        return 0.0 if value == 0 else None
-    return float(abs(Fraction(value) - Fraction(truth)) / abs(Fraction(truth)))
 
 
 def _reached(cell: Estimate) -> str:

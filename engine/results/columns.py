@@ -158,3 +158,13 @@ def columns_by_rows(columns: Iterable[ResultColumn]) -> list[dict[str, Any]]:
     columns = list(columns)
     names = [c.name for c in columns]
     return [dict(zip(names, row, strict=True)) for row in zip(*(c.values for c in columns), strict=True)]
+
+
+def relative_error(value: Any, truth: Any) -> float | None:
+    """|value - truth| / |truth|, or None where either is NULL or no number, or the truth is 0 and missed."""
+    known = [v for v in (value, truth) if isinstance(v, (int, float, Decimal, Fraction))]
+    if len(known) < 2 or not all(math.isfinite(v) for v in known):
+        return None
+    if truth == 0:
+        return 0.0 if value == 0 else None
+    return float(abs(Fraction(value) - Fraction(truth)) / abs(Fraction(truth)))

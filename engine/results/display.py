@@ -9,17 +9,41 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...sketches.intervals.interval import Estimate
-from .columns import typed, unique
+from .columns import ResultColumn, relative_error, typed, unique
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .answer import Answer
-
 WHOLE_IN_DOUBLE = 1 << 53
+
+
+class Shown(Protocol):
+    """What is shown of an answer; its attributes are those of `Answer`."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+    @property
+    def rows(self) -> tuple[tuple[Any, ...], ...]: ...
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+    @property
+    def is_text(self) -> bool: ...
+    @property
+    def bounds(self) -> bool: ...
+    @property
+    def brief(self) -> tuple[str, ...]: ...
+    @property
+    def compared(self) -> tuple[tuple[Any, ...] | None, ...] | None: ...
+    @property
+    def uncertain(self) -> tuple[bool, ...] | None: ...
+    @property
+    def estimated(self) -> tuple[bool, ...]: ...
+    @property
+    def result(self) -> tuple[ResultColumn, ...]: ...
+    def type_of(self, position: int) -> pa.DataType | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +55,7 @@ class Grid:
     numeric: tuple[bool, ...]
 
 
-def grid(answer: Answer) -> Grid:
+def grid(answer: Shown) -> Grid:
     """The answer as a table; where it was compared, a row for each aggregate, its exact value beside it."""
     if answer.compared is not None:
         return _compared(answer)
@@ -50,7 +74,7 @@ def grid(answer: Answer) -> Grid:
     )
 
 
-def as_text(answer: Answer) -> str:
+def as_text(answer: Shown) -> str:
     """The answer in lines, its notes below."""
     notes = [f"note: {n}" for n in answer.notes]
     if answer.is_text:
@@ -70,7 +94,7 @@ def as_text(answer: Answer) -> str:
     return "\n".join([*lines, *notes])
 
 
-def as_html(answer: Answer) -> str:
+def as_html(answer: Shown) -> str:
     """The answer as an HTML table, an interval as a small bar beside its value."""
     notes = "".join(f"<p><small>{html.escape(n)}</small></p>" for n in answer.notes)
     if answer.is_text:
@@ -137,19 +161,19 @@ def plain_text(value: Any) -> str:
     return str(value)
 
 
-def exact_text(answer: Answer, row: int, position: int) -> str:
+def exact_text(answer: Shown, row: int, position: int) -> str:
     """The exact value beside an estimate of a compared answer."""
     truths = None if answer.compared is None else answer.compared[row]
     return "no such row" if truths is None else number_text(truths[position])
 
 
-def _cell(answer: Answer, position: int, cell: Any) -> str:
+def _cell(answer: Shown, position: int, cell: Any) -> str:
     if isinstance(cell, Estimate):
         return format_cell(cell, answer.type_of(position))
     return number_text(cell) if answer.estimated[position] else plain_text(cell)
 
 
-def _beside(answer: Answer, number: int, position: int) -> str:
+def _beside(answer: Shown, number: int, position: int) -> str:
     """What a compared answer says behind an estimate."""
     if answer.compared is None or not answer.estimated[position]:
         return ""
@@ -157,7 +181,7 @@ def _beside(answer: Answer, number: int, position: int) -> str:
     return f" (exact {exact}" + ("" if error == "-" else f", error {error}") + ")"
 
 
-def _compared(answer: Answer) -> Grid:
+def _compared(answer: Shown) -> Grid:
     own, _ = unique(answer.columns)
     estimated = answer.estimated
     plain = [i for i in range(len(own)) if not estimated[i]]
@@ -173,10 +197,8 @@ def _compared(answer: Answer) -> Grid:
     )
 
 
-def _compared_cells(answer: Answer, number: int, position: int) -> tuple[str, str, str, str]:
+def _compared_cells(answer: Shown, number: int, position: int) -> tuple[str, str, str, str]:
     """Estimate, exact value, error, and whether the interval holds the exact value."""
-    from .answer import relative_error
-
     cell, kind = answer.rows[number][position], answer.type_of(position)
     estimate, exact = _cell(answer, position, cell), exact_text(answer, number, position)
     truths = None if answer.compared is None else answer.compared[number]
@@ -205,7 +227,7 @@ def _rounding(truth: Any) -> float:
     return 1e-12 * abs(float(truth))
 
 
-def _is_numeric(answer: Answer, position: int) -> bool:
+def _is_numeric(answer: Shown, position: int) -> bool:
     values = [row[position] for row in answer.rows]
     return any(v is not None for v in values) and all(
         v is None or (isinstance(v, (int, float, Decimal, Estimate)) and not isinstance(v, bool))

@@ -22,7 +22,7 @@ from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.estimate import NOTHING_MATCHES, JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
 from ...sketches.joins.exact_map import ExactMap, exact_join
 from ...sketches.joins.sparse import SparseFirstSketch
-from ..execution.partial_aggregate import Built
+from ..synopses import Built
 
 # A sum of doubles known to this relative accuracy counts as exact.
 ROUNDING = 1e-9

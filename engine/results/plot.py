@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import EnvironmentFault, UnsupportedQuery
 from .columns import unique
-from .display import labels
-
-if TYPE_CHECKING:
-    from .answer import Answer
+from .display import Shown, labels
 
 
-def plot(answer: Answer, column: str | None = None, ax: Any = None) -> Any:
+def plot(answer: Shown, column: str | None = None, ax: Any = None) -> Any:
     """Draw one aggregate of an answer.
 
     Parameters
@@ -69,7 +66,7 @@ def plot(answer: Answer, column: str | None = None, ax: Any = None) -> Any:
     return ax
 
 
-def _ends(answer: Answer, number: int, position: int, value: float) -> tuple[float, float]:
+def _ends(answer: Shown, number: int, position: int, value: float) -> tuple[float, float]:
     """How far the interval of a value reaches below and above it; 0 where it has no bound."""
     from .columns import ends
 

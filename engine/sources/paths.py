@@ -172,7 +172,7 @@ def _files_in(folder: str) -> Iterator[str]:
     return itertools.islice(names, MOST_LOOKED_AT)
 
 
-def plain_path(path: str) -> str:
+def without_scheme(path: str) -> str:
     """A path without the scheme of this machine's files."""
     if not path.lower().startswith("file:"):
         return path

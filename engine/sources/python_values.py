@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
 
@@ -87,3 +89,28 @@ def _with_texts(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_list(kind):
         return pa.list_(_with_texts(kind.value_type))
     return pa.string() if pa.types.is_date(kind) or pa.types.is_timestamp(kind) else kind
+
+
+def in_zone(spark: SparkSession, table: pa.Table) -> pa.Table:
+    """The table with its times in the zone of the session: the same moments, read as Spark shows them."""
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    kinds = [zoned(kind, zone) for kind in table.schema.types]
+    if kinds == table.schema.types:
+        return table
+    columns = [c.cast(k) for c, k in zip(table.columns, kinds, strict=True)]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def zoned(kind: pa.DataType, zone: str) -> pa.DataType:
+    """A time in the session's zone, where Arrow knows it by the same name."""
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        return kind
+    try:
+        ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):
+        # Spark takes GMT+2 and +2 too; Arrow reads +02:00.
+        found = re.fullmatch(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d\d))?", zone)
+        if found is None:
+            return kind
+        zone = f"{found[1]}{int(found[2]):02}:{found[3] or '00'}"
+    return pa.timestamp(kind.unit, zone)

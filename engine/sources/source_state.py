@@ -15,9 +15,9 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
 from ..catalog.form import SourceState
-from ..materialized.lineage import files_under, local_path, plain_path
 from ..spark.isolation import is_classic
 from ..spark.session import SPARK_FAULTS
+from .listing import files_under, local_path, path_or_uri
 
 # Leaves of a plan that are the same for ever.
 _CONSTANT = frozenset(("LocalRelation", "OneRowRelation", "Range", "CommandResult", "EmptyRelation"))
@@ -53,7 +53,7 @@ def sources_of(frame: DataFrame) -> Sources:
         if is_classic(frame.sparkSession):
             return _analysed(frame)
         # Spark Connect tells the files alone.
-        return _unknown(tuple(sorted(map(plain_path, frame.inputFiles()))))
+        return _unknown(tuple(sorted(map(path_or_uri, frame.inputFiles()))))
     except (*SPARK_FAULTS, Py4JError, TypeError, AttributeError):
         return _unknown(())
 
@@ -77,8 +77,8 @@ def _analysed(frame: DataFrame) -> Sources:
         relation = leaf.relation() if name == "LogicalRelation" else None
         if relation is not None and relation.getClass().getSimpleName() == "HadoopFsRelation":
             location = relation.location()
-            files |= {plain_path(str(f)) for f in location.inputFiles()}
-            roots |= {plain_path(r) for r in location.rootPaths().mkString("\0").split("\0") if r}
+            files |= {path_or_uri(str(f)) for f in location.inputFiles()}
+            roots |= {path_or_uri(r) for r in location.rootPaths().mkString("\0").split("\0") if r}
             formats.add(str(relation.fileFormat().toString()))
             continue
         version = _version(leaf)

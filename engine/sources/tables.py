@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 from ...errors import DataError
 from ...parser.join_graph import Column, TableSchema
@@ -27,9 +27,9 @@ from .paths import (
     is_remote,
     load,
     no_format,
-    plain_path,
     refuse_odd_path,
     stamp,
+    without_scheme,
 )
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from ..spark.isolation import Place, Places
     from .source_state import Sources
+
+Found = TypeVar("Found")
 
 MOST_NAME = 255  # characters
 
@@ -53,6 +55,7 @@ class _Running:
     place: Place | None = None
     found: dict[str, DataFrame] = field(default_factory=dict)
     sources: dict[str, Sources] = field(default_factory=dict)
+    looked: dict[Hashable, Any] = field(default_factory=dict)
 
 
 # The running statement of each mapping, by the identity of that; see `Tables.statement`.
@@ -122,7 +125,7 @@ class Tables(Mapping[str, TableSchema]):
         assert isinstance(source, (str, Path)) or is_frame(source)
         if isinstance(source, (str, Path)):
             local_path(str(source))
-            source = plain_path(str(source))
+            source = without_scheme(str(source))
         frame = source if is_frame(source) else self.read(name, str(source), options)
         self._refuse_other_session(name, frame)
         path = (
@@ -210,6 +213,16 @@ class Tables(Mapping[str, TableSchema]):
             self._constant[name.lower()] = frame, found
         if running is not None:
             running.sources[name] = found
+        return found
+
+    def once(self, key: Hashable, look: Callable[[], Found]) -> Found:
+        """What `look` finds of tables; looked for once in a statement."""
+        running = _RUNNING.get().get(id(self))
+        if running is None:
+            return look()
+        if key not in running.looked:
+            running.looked[key] = look()
+        found: Found = running.looked[key]
         return found
 
     def _named_in_spark(self, name: str) -> str | None:
@@ -313,6 +326,7 @@ class Tables(Mapping[str, TableSchema]):
         if running is not None:
             running.found.pop(name, None)
             running.sources.pop(name, None)
+            running.looked.clear()
         for spelled in _spellings(self._named_in_spark(name) or name):
             with contextlib.suppress(*SPARK_FAULTS):
                 self._spark.catalog.refreshTable(spelled)
@@ -391,7 +405,7 @@ class Tables(Mapping[str, TableSchema]):
 
     def read(self, name: str, path: str, given: Mapping[str, Any]) -> DataFrame:
         """The DataFrame of a file, folder or Spark table, as `register` reads it; `name` is for messages."""
-        path = plain_path(path)
+        path = without_scheme(path)
         refuse_odd_path(name, path)
         options = dict(given)
         file_format = options.pop("format", None) or format_of(path)

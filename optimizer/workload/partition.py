@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...sketches.ranking import least, rounded
+from ..domain_partition import DomainPartition
 from ..prediction.histograms import Floats, JoinStatistics, Keys, overlap, second_moment, shrinkage
 
 LEAST_GAIN = 1.2  # below this predicted gain, histograms err more than partitioning wins
@@ -182,27 +183,6 @@ def copies_for_budget(variances: ArrayLike, budget: float, uniform_part: float =
     even = np.full(len(roots), 1 / len(roots))
     own = roots / roots.sum() if roots.sum() > 0 else even
     return np.asarray(budget * ((1 - uniform_part) * own + uniform_part * even))
-
-
-@dataclass(frozen=True, slots=True)
-class DomainPartition:
-    """How the keys of one join are routed: those from `lows[i]` up to the next low go to part `labels[i]`.
-
-    The first range also takes all smaller keys, the last all greater ones.
-    """
-
-    lows: tuple[int, ...]
-    labels: tuple[int, ...]
-
-    @property
-    def count(self) -> int:
-        """Number of parts."""
-        return max(self.labels) + 1
-
-    def part_of(self, keys: ArrayLike) -> Keys:
-        """The part of every key, by binary search; keys are int64 of any shape."""
-        ranges = np.searchsorted(np.array(self.lows[1:], dtype=np.int64), np.asarray(keys), side="right")
-        return np.asarray(np.array(self.labels, dtype=np.int64)[ranges])
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from math import inf, log, prod, sqrt
 
 import numpy as np
 
+from ..domain_partition import DomainPartition
 from ..prediction.histograms import (
     Floats,
     Histogram,
@@ -36,7 +37,7 @@ from ..prediction.histograms import (
     second_moment,
     shrinkage,
 )
-from .partition import LEAST_GAIN, UNIFORM_PART, DomainPartition, best_parts, copies_for_budget, ranges_of
+from .partition import LEAST_GAIN, UNIFORM_PART, best_parts, copies_for_budget, ranges_of
 from .share import Metric, SharedGraph
 
 

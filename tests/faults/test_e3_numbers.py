@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 from support.kept import kept, remember
 
-from skimql import DataError, Session, format_cell
+from skimql import DataError, Session
 from skimql.cli.render import render
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.results.columns import arrow_type, typed
+from skimql.engine.results.display import format_cell
 from skimql.parser.resolve import resolve
 from skimql.parser.statement import parse_statement
 from skimql.sketches.intervals.interval import Estimate

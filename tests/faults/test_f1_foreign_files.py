@@ -22,7 +22,7 @@ from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.file import canonical, digest, encode
 from skimql.engine.catalog.folder import LocalFolder
 from skimql.engine.catalog.manifest import KnownTable, StoredWorkload
-from skimql.engine.execution.partial_aggregate import Tally
+from skimql.engine.synopses import Tally
 
 ROOT = Path(__file__).parents[2]
 A = kept("a", "t", {"k": [1, 2, 2]}, rows=3, buckets=8)

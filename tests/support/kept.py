@@ -8,8 +8,8 @@ from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.file import StoredSketch
 from skimql.engine.catalog.form import Head, Measure
 from skimql.engine.catalog.manifest import KnownTable
-from skimql.engine.execution.partial_aggregate import Built, Tally
 from skimql.engine.materialized.definition import stored
+from skimql.engine.synopses import Built, Tally
 from skimql.optimizer.plan import Attribute, Weight
 from skimql.parser.join_graph import Column, TableSchema
 from skimql.sketches.hashing.xi import derive_seed, make_family

@@ -8,8 +8,8 @@ import numpy as np
 
 from skimql.engine.catalog.form import Groups, Head, Measure
 from skimql.engine.catalog.kinds.registry import KINDS
-from skimql.engine.execution.partial_aggregate import Built, Tally
 from skimql.engine.materialized.definition import stored
+from skimql.engine.synopses import Built, Tally
 from skimql.optimizer.plan import Attribute, Weight
 from skimql.parser.join_graph import Column
 from skimql.sketches.hashing.xi import derive_seed, make_family

@@ -13,8 +13,8 @@ from skimql import Session
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.form import Groups
 from skimql.engine.materialized.answering import best, kept_answers
-from skimql.engine.materialized.definition import Circumstances
 from skimql.engine.materialized.matching import Asked
+from skimql.engine.sources.environment import Circumstances
 from skimql.parser.statement import parse_statement
 
 RNG = np.random.default_rng(7)

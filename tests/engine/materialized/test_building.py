@@ -10,8 +10,8 @@ import pytest
 from support.kept_kinds import FORMS, KEYS, PARTNERS, VALUES, of_kind
 
 from skimql.engine.catalog.kinds.registry import KINDS
-from skimql.engine.execution.partial_aggregate import Tally
 from skimql.engine.materialized.building import Work, _added, aligned, merged, merging, task
+from skimql.engine.synopses import Tally
 
 GROUPS = np.arange(60) % 3
 

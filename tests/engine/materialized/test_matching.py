@@ -10,8 +10,8 @@ from support.kept import kept, remember
 
 from skimql import CorruptSketch, EnvironmentFault, IncompatibleSketches, Session, SkimqlError
 from skimql.engine.catalog.catalog import Catalog
-from skimql.engine.materialized.definition import Circumstances
 from skimql.engine.materialized.matching import Asked, reuse
+from skimql.engine.sources.environment import Circumstances
 from skimql.parser.statement import parse_statement
 
 RNG = np.random.default_rng(7)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from support.golden import golden
 
+from skimql.optimizer.domain_partition import DomainPartition
 from skimql.optimizer.prediction.histograms import JoinStatistics, equi_depth
 from skimql.optimizer.workload.partition import (
-    DomainPartition,
     best_parts,
     binary_parts,
     copies_for_budget,

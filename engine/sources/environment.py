@@ -13,12 +13,28 @@ from ...parser.join_graph import TableSchema
 from ..catalog.catalog import Catalog
 from ..catalog.form import Head
 from ..catalog.manifest import KnownTable
-from ..sources.settings_followed import ANSI, TIME_ZONE, meaning_of
-from ..sources.tables import Tables, refuse_withheld
-from .definition import Circumstances
+from .settings_followed import ANSI, TIME_ZONE, meaning_of
+from .tables import Tables, refuse_withheld
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What the running Spark session decides: ANSI mode, time zone, and other settings as `meaning_of` tells them."""
+
+    ansi: bool
+    time_zone: str
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def fit(self, head: Head) -> bool:
+        """Whether a kept sketch was made under such settings, as far as they matter to it."""
+        return (
+            head.ansi == self.ansi
+            and (not head.zoned or head.time_zone == self.time_zone)
+            and head.settings == self.settings
+        )
 
 
 @dataclass(frozen=True, slots=True)

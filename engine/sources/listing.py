@@ -1,0 +1,62 @@
+"""Files by their paths or URIs: which lie under a source, and how large and old each is now."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+from ...errors import SkimqlError
+from ..catalog.form import EatenFile
+
+_GLOB = "*?[{"
+
+
+def file_now(path: str) -> EatenFile:
+    """A file as it is now; without size and time where it is gone or cannot be looked at."""
+    local = local_path(path)
+    if local is not None:
+        try:
+            state = os.stat(local)
+        except OSError:
+            return EatenFile(path, None, None)
+        return EatenFile(path, state.st_size, state.st_mtime_ns // 1_000_000)
+    from ..catalog.folder import resolve_uri
+
+    try:
+        file_system, inner = resolve_uri(path)
+        found = file_system.get_file_info(inner)
+    except (OSError, SkimqlError):
+        return EatenFile(path, None, None)
+    changed = None if found.mtime_ns is None else found.mtime_ns // 1_000_000
+    return EatenFile(path, found.size, changed)
+
+
+def local_path(path: str) -> Path | None:
+    """The local path of a path or ``file:`` URI, None of others."""
+    if "://" not in path and not path.startswith("file:"):
+        return Path(path)
+    parsed = urlparse(path)
+    return Path(unquote(parsed.path)) if parsed.scheme == "file" else None
+
+
+def files_under(source: str | None) -> Iterator[str]:
+    """The data files of a local source, as Spark lists them: names that start with ``_`` or ``.`` are left out."""
+    path = None if source is None else local_path(source)
+    if path is None:
+        return
+    roots = glob.glob(str(path)) if any(c in str(path) for c in _GLOB) else [str(path)]
+    for root in roots:
+        if os.path.isfile(root):
+            yield root
+        for folder, folders, names in os.walk(root):
+            folders[:] = [f for f in folders if not f.startswith(("_", ".")) or "=" in f]
+            yield from (os.path.join(folder, n) for n in names if not n.startswith(("_", ".")))
+
+
+def path_or_uri(path: str) -> str:
+    """A local file as its path, anything else as its URI."""
+    local = local_path(path)
+    return str(local) if local is not None else unquote(path)

@@ -1,0 +1,48 @@
+"""What one pass over a table gives: a sketch, and what is known exactly of the tuples in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..sketches.distinct.sparse_level import SparseLevelSketch
+from ..sketches.distinct.sparse_pairs import SparsePairSample
+from ..sketches.joins.sparse import SparseFirstSketch
+
+# A sketch of join keys; one of distinct values; one of pairs of values.
+Sketch = SparseFirstSketch[Any] | SparseLevelSketch | SparsePairSample
+
+
+@dataclass(slots=True)
+class Tally:
+    """What is known exactly of the tuples that a sketch has seen.
+
+    `tuples` counts them, `mass` is the sum of their absolute weights, `negative` how many weigh less than 0.
+    """
+
+    tuples: int = 0
+    mass: float = 0.0
+    negative: int = 0
+
+    def add(self, other: Tally) -> None:
+        """Add the tuples of another part of the data."""
+        self.tuples += other.tuples
+        self.mass += other.mass
+        self.negative += other.negative
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A finished sketch, its tally, and the factor that made its weights integers (1 but for DECIMAL)."""
+
+    sketch: Sketch
+    tally: Tally
+    scale: float
+
+    @property
+    def linear(self) -> SparseFirstSketch[Any]:
+        """The sketch, which must be one of join keys."""
+        assert isinstance(self.sketch, SparseFirstSketch), (
+            "a sketch of distinct values has no join to estimate"
+        )
+        return self.sketch

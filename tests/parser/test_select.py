@@ -1,0 +1,31 @@
+"""SELECT text to a tree in which every node knows its place."""
+
+import pytest
+
+from skimql.errors import ParseError
+from skimql.parser.join_graph import Span
+from skimql.parser.select import parse_expression, parse_select
+
+TEXT = "SELECT SUM(a.n * (1 - b)) AS s FROM t a WHERE n IN (1, 2)"
+
+
+def test_nodes_know_their_text():
+    source = parse_select(TEXT)
+    total = source.tree.expressions[0].this
+    assert source.text_of(total) == "SUM(a.n * (1 - b))"
+    assert source.text_of(source.tree.args["where"].this) == "n IN (1, 2)"
+    span = source.span_of(total)
+    assert TEXT[span.start : span.end] == "SUM(a.n * (1 - b))"
+
+
+def test_an_expression_within_a_statement_has_the_statements_offsets():
+    source = parse_expression(TEXT, Span(11, 24))
+    span = source.span_of(source.tree)
+    assert TEXT[span.start : span.end].startswith("a.n * (1 - b)")
+
+
+@pytest.mark.parametrize("text", ["SELECT FROM WHERE", "SELECT (1", "SELECT 1 FROM t WHERE", "SELECT 1 2 3"])
+def test_what_is_no_select_is_refused_in_a_line_of_ours(text):
+    with pytest.raises(ParseError) as fault:
+        parse_select(text)
+    assert fault.value.line == 1
