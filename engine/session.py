@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EnvironmentFault, ParseError, SkimqlError, UnsupportedQuery
+from ..optimizer.methods import GROUPING
 from ..optimizer.plan import Plan
 from ..parser.join_graph import Query
 from ..parser.lexing import with_quoted_names
@@ -28,7 +29,7 @@ from ..parser.syntax import AppendSketch, CreateSketch, CreateSketches, ExplainS
 from .catalog.catalog import Catalog
 from .context import Context
 from .materialized.lookup import KeptSketches
-from .queries.features import DISTINCT, GROUPING, RUNS
+from .queries.features import DISTINCT, RUNS
 from .queries.run import SelectRun
 from .results.answer import Answer, Message
 from .settings import Settings
@@ -415,6 +416,8 @@ class Session:
                 explained = self._pass_through(f"EXPLAIN {plain.select_sql}").collect()
                 return str(explained[0][0])
         text = explain(query, statement.format)
+        if all(f.name in RUNS for f in query.features):
+            SelectRun(self, select, query).check()
         if statement.format != "text" or query.empty or any(f.name not in RUNS for f in query.features):
             return text
         text += "\n" + SelectRun(self, select, query).plan_text()

@@ -21,9 +21,7 @@ from ..parser.join_graph import Aggregate, Query, SetLeaf, SetOperation, Term
 from ..sketches.distinct.level import LevelSpec
 from .counted import Counted, attribute_of, counted_columns, key_classes
 from .distinct_count import (
-    LEVEL,
     LEVELS,
-    PAIRS,
     DistinctCount,
     JoinedPairs,
     KeySet,
@@ -32,8 +30,8 @@ from .distinct_count import (
     Part,
 )
 from .fold import INTEGERS, ResidualTree, class_attribute, residual_tree
-from .forced import method_fault
 from .messages import JoinTree, Residual, receiver_of, tree_of, whole
+from .methods import LEVEL, PAIRS, aggregate_fault
 from .plan import Attribute, Synopsis, Weight
 
 CODE = "SKIMQL_DISTINCT_JOIN"
@@ -85,11 +83,11 @@ class DistinctPlanner:
         count = self._planned(aggregate)
         samples = isinstance(count, JoinedPairs | PairsByKey)
         if self.query.method == "distinct" and samples:
-            raise method_fault(
+            raise aggregate_fault(
                 self.query, aggregate, "level sketches cannot count these values", "join_distinct"
             )
         if self.query.method == "join_distinct" and not samples:
-            raise method_fault(
+            raise aggregate_fault(
                 self.query, aggregate, "there is no join to sample from both sides", "distinct"
             )
         return count

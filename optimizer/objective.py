@@ -1,26 +1,14 @@
-"""What is asked of an answer, and the names of the methods that can give it."""
+"""What is asked of an answer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .methods import CANDIDATES
+
 ENTRY_BYTES = 16
-METHODS = (
-    "exact",
-    "hash",
-    "skimmed",
-    "convolution",
-    "agms",
-    "key_sample",
-    "two_level",
-    "sampled_messages",
-    "distinct",
-    "join_distinct",
-    "exact_run",
-)
 # An hour: whoever asks for an approximate answer does not wait for more.
 MAX_EXACT_SECONDS = 3600
-SKETCHES = ("hash", "skimmed", "convolution", "agms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +34,7 @@ class Objective:
     static : tuple of int, optional
         Where `ordered` is false, the vertices that can be read beforehand all the same and send exact messages.
     method : str, optional
-        Forces one of `METHODS`.
+        Forces a candidate of the registry.
     methods : tuple of str
         Those that whoever asks can run.
     rows : int
@@ -65,13 +53,13 @@ class Objective:
     ordered: bool = True
     static: tuple[int, ...] = ()
     method: str | None = None
-    methods: tuple[str, ...] = METHODS
+    methods: tuple[str, ...] = CANDIDATES
     rows: int = 11
     columns: int = 1
 
     def __post_init__(self) -> None:
-        if self.method is not None and self.method not in METHODS:
-            raise ValueError(f"a method is one of {', '.join(METHODS)}, not {self.method!r}")
+        if self.method is not None and self.method not in CANDIDATES:
+            raise ValueError(f"a method is one of {', '.join(CANDIDATES)}, not {self.method!r}")
         if self.relative_error is None and self.size_bytes is None:
             raise ValueError("an objective has an error target or a size")
 

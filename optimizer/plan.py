@@ -10,8 +10,9 @@ from ..parser.join_graph import Query
 from ..sketches.distinct.level import LevelSpec
 from ..sketches.distinct.pair_sample import PairSampleSpec
 from ..sketches.hashing.xi import Family, make_family
-from .distinct_count import DISTINCT_METHODS, LEVEL, LEVELS, PAIRS, DistinctCount
+from .distinct_count import LEVELS, DistinctCount
 from .domain_partition import DomainPartition
+from .methods import LEVEL, PAIRS, counts_distinct
 
 BYTES_PER_COUNTER = 8
 
@@ -90,7 +91,7 @@ class Synopsis:
     @property
     def distinct(self) -> bool:
         """Whether it tells distinct values apart, and so needs no weights."""
-        return self.method in DISTINCT_METHODS
+        return counts_distinct(self.method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +194,24 @@ class Plan:
     sample: Sample | None = None
     partitions: tuple[tuple[str, DomainPartition], ...] = ()
     family: str = "tabulation"
+
+    @property
+    def method(self) -> str:
+        """The method by which its synopses answer, as the registry names it."""
+        if self.sample is not None:
+            inside = len(self.sample.members) == len(self.vertices)
+            return "key_sample" if inside else "sampled_messages"
+        if any(a.distinct for a in self.aggregates):
+            return "join_distinct" if any(s.method == PAIRS for s in self.synopses) else "distinct"
+        keyed = [s for s in self.synopses if s.attributes]
+        if not keyed:
+            return "exact" if self.messages else "total"
+        for name in ("agms", "skimmed", "key_sample", "two_level"):
+            if any(s.method == name for s in keyed):
+                return name
+        if self.query.method is not None and not counts_distinct(self.query.method):
+            return self.query.method
+        return "convolution" if any(len(s.attributes) > 1 for s in keyed) else "hash"
 
     @property
     def messages(self) -> tuple[Message, ...]:

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...optimizer.distinct_count import LEVEL, LEVELS, PAIRS
+from ...optimizer.distinct_count import LEVELS
 from ...optimizer.domain_partition import DomainPartition
+from ...optimizer.methods import LEVEL, PAIRS
 from ...optimizer.plan import Synopsis
 from ...sketches.distinct.level import LevelSpec
 from ...sketches.distinct.pair_sample import PairSampleSpec

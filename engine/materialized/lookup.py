@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery, printable
+from ...optimizer.methods import STORED
 from ...optimizer.plan import Plan, Synopsis, Weight
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
 from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure
+from ..catalog.manifest import StoredWorkload
 from ..results.estimator import Joined
 from ..settings import Settings
 from ..synopses import Built, Tally
@@ -25,8 +27,6 @@ from .staleness import other_source, stale_note
 
 if TYPE_CHECKING:
     from ..context import Context
-
-METHODS = ("hash", "convolution", "total")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,8 @@ class KeptSketches:
             stale = self._stale(answer.heads)
             notes = (*_notes(answer.heads, ()), *stale)
             return Supply(answer.plan, (), notes, stale=bool(stale), joined=joined[()])
-        found = self.plan(select, query)
-        if found is None or _too_large(found.heads, settings):
+        found = self.usable(select, query, settings)
+        if found is None:
             return None
         started = time.perf_counter()
         new: tuple[Built, ...] = ()
@@ -118,6 +118,14 @@ class KeptSketches:
         stale = self._stale(found.heads)
         notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)
         return Supply(found.plan, built, notes, seconds, bool(stale))
+
+    def usable(self, select: ApproximateSelect, query: Query, settings: Settings) -> Reuse | None:
+        """How kept sketches serve a query, within what its settings allow; raises as `supply`."""
+        found = self.plan(select, query)
+        if found is None or _too_large(found.heads, settings):
+            return None
+        # Kept sketches are made by Python workers, and what is missing would have to be.
+        return None if found.missing and settings.route == "jvm" else found
 
     def answers(self, select: ApproximateSelect, query: Query, settings: Settings) -> list[KeptAnswer]:
         """Every way in which kept sketches alone answer a query, within its SIZE; raises as `supply`.
@@ -156,7 +164,7 @@ class KeptSketches:
         """How kept hash sketches would serve a query, with others built beside, nothing loaded; raises as `supply`."""
         if query.counts_distinct or query.groups or select.size_bytes is not None:
             return None
-        heads = [h for h in self._usable(query) if h.method in METHODS]
+        heads = [h for h in self._usable(query) if h.method in STORED]
         if not heads:
             return None
         now = self.context.memory.circumstances()
@@ -233,6 +241,19 @@ class KeptSketches:
 
     def _standing(self, select: ApproximateSelect, query: Query, settings: Settings) -> Supply | None:
         """From the sketches of a workload that has just this question."""
+        found = self.standing(select, query, settings)
+        if found is None:
+            return None
+        workload, plan, heads = found
+        built = tuple(self.catalog.load(h.name, settings.max_bytes).built[0] for h in heads)
+        told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
+        stale = self._stale(heads)
+        return Supply(plan, built, (told, *stale), stale=bool(stale))
+
+    def standing(
+        self, select: ApproximateSelect, query: Query, settings: Settings
+    ) -> tuple[StoredWorkload, Plan, Sequence[Head]] | None:
+        """A workload that has just this question, its plan for it and its sketches, nothing loaded."""
         if select.options or select.method or select.seed is not None or select.size_bytes is not None:
             return None
         if not self.catalog.manifest.workloads:
@@ -252,10 +273,7 @@ class KeptSketches:
             circumstances = self.context.memory.circumstances()
             usable = all(circumstances.fit(h) and not other_source(h, self.context.tables) for h in heads)
             if usable and not _too_large(heads, settings):
-                built = tuple(self.catalog.load(h.name, settings.max_bytes).built[0] for h in heads)
-                told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
-                stale = self._stale(heads)
-                return Supply(plan, built, (told, *stale), stale=bool(stale))
+                return workload, plan, heads
         return None
 
     def _stale(self, heads: Iterable[Head]) -> tuple[str, ...]:
@@ -297,11 +315,16 @@ def asked_of(select: ApproximateSelect) -> Asked:
     )
 
 
+def keepable(plan: Plan, functions: Callable[[], Collection[str]]) -> bool:
+    """Whether the catalog can keep all synopses of a plan; `functions` as `unstable` wants them."""
+    return sum(map(len, _relations(plan, functions))) == len(plan.synopses)
+
+
 def _relations(plan: Plan, functions: Callable[[], Collection[str]]) -> list[list[int]]:
     """The synopses that can be kept, those of one virtual relation, size and order of attributes together."""
     groups: dict[Synopsis, list[int]] = {}
     for number, synopsis in enumerate(plan.synopses):
-        simple = synopsis.method in METHODS and synopsis.group is None and not synopsis.messages
+        simple = synopsis.method in STORED and synopsis.group is None and not synopsis.messages
         expressions = (
             synopsis.filter,
             synopsis.weight.expression,

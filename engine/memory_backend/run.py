@@ -8,8 +8,9 @@ from typing import Any
 from ...errors import UnsupportedQuery
 from ...optimizer.candidates.candidate import NoMethod
 from ...optimizer.candidates.enumerate import choose_method
-from ...optimizer.choose import PLANNED, plan_of
+from ...optimizer.choose import plan_of
 from ...optimizer.messages import tree_of
+from ...optimizer.methods import CHOSEN
 from ...optimizer.objective import Objective
 from ...optimizer.plan import Plan
 from ...parser.join_graph import FEATURES, Query
@@ -23,13 +24,14 @@ from ..results.columns import arrow_type
 from ..results.distinct import built_within
 from ..results.estimator import SketchJoin
 from ..results.expressions import Evaluator
-from ..settings import PLANNED_METHODS, Settings
+from ..settings import Settings
 from .backend import MemoryBackend
 from .values import NOT_IN_MEMORY
 
 # What an answer in memory may use beyond aggregates over one join tree.
 KNOWN = tuple(f for f in FEATURES if f not in ("cyclic join", "cross product"))
-METHODS = (*PLANNED, "exact_run")
+METHODS = CHOSEN
+PLANNED_METHODS = ("key_sample", "two_level")
 # Below it a sample holds nothing but its dense keys.
 LEAST_RATE = 1e-9
 

@@ -81,7 +81,8 @@ class GroupedRun:
         plan = evaluators[0].plan if evaluators else chosen(query, self.settings)
         answer = shown.answer(evaluators, rows, plan, notes)
         self._seconds["answer"] = time.perf_counter() - started - self._seconds.get("exact", 0.0)
-        return replace(answer, seconds=self._seconds)
+        method = "constant" if query.empty else plan.method
+        return replace(answer, seconds=self._seconds, method=method)
 
     def _evaluators(self, query: Query) -> tuple[list[Evaluator], Numbered | None]:
         """An evaluator for each group, all on the same sketches, and the groups where the query has any."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,9 +14,11 @@ from ...optimizer.candidates.enumerate import choose_method
 from ...optimizer.choose import plan_of
 from ...optimizer.describe.choice import describe_choice
 from ...optimizer.messages import tree_of
+from ...optimizer.methods import CHOSEN, METHODS, is_linear
 from ...optimizer.objective import Objective
 from ...optimizer.plan import Plan
 from ...optimizer.prediction.relation import RelationStatistics
+from ...optimizer.route import routed
 from ...parser.join_graph import Query
 from ...sketches.intervals.interval import rows_for
 from ..execution.build import build
@@ -24,10 +26,12 @@ from ..execution.message_size import MessageTooLarge
 from ..execution.sample_join import run_sample
 from ..results.answer import Answer, answer_plan
 from ..results.estimator import Joined, SketchJoin
+from ..results.skimmed import SkimmedJoin
 from ..settings import Settings
 from ..sources.tables import Tables
 from ..spark.jobs import ProgressListener
-from ..statistics.gather import KeptStatistics, gather
+from ..statistics.gather import KeptStatistics, gather, heaviest_keys
+from ..synopses import Built
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,9 +41,6 @@ LEAST_RATE = 1e-9
 
 # Of what is kept where the asked error is out of reach.
 BEST_EFFORT_BYTES = 16 << 20
-
-# What this engine can carry out.
-METHODS = ("exact", "hash", "convolution", "key_sample", "two_level", "sampled_messages", "exact_run")
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class PlannedRun:
         The session's; what is found is added.
     exact : callable
         Runs the query exactly.
+    keep : callable, optional
+        Keeps the sketches of a plan; only such methods are candidates then as the catalog can keep.
     """
 
     spark: SparkSession
@@ -65,6 +68,7 @@ class PlannedRun:
     kept: KeptStatistics
     exact: Callable[[], Answer]
     listener: ProgressListener | None = None
+    keep: Callable[[Plan, Mapping[int, Built]], None] | None = None
 
     def answer(self) -> Answer:
         """The answer by the chosen method.
@@ -79,7 +83,7 @@ class PlannedRun:
             If no method within `max_bytes` is predicted to meet the asked error, and running exactly is no candidate.
         """
         started = time.perf_counter()
-        fold_bytes = self.settings.fold_bytes
+        fold_bytes = self.fold_bytes
         while True:
             choice = self.choice(self.statistics, fold_bytes)
             if choice.taken.method == "exact_run":
@@ -108,14 +112,17 @@ class PlannedRun:
                 note += f"; ±{width:.2g} of the value was predicted"
             if choice.objective.relative_error is None and self.settings.error is not None:
                 refused = next(c.refused for c in choice.candidates if c.method == "exact_run")
-                note += f"; nothing meets the asked error, and an exact run {refused}"
+                other = "" if self._forced else f", and an exact run {refused}"
+                said = f"{self._forced} is not predicted to meet" if self._forced else "nothing meets"
+                note += f"; {said} the asked error{other}"
             seconds = {"build": time.perf_counter() - started}
-            return replace(answer, notes=(note, *answer.notes), seconds=seconds)
+            method = self.query.method or choice.taken.method
+            return replace(answer, notes=(note, *answer.notes), seconds=seconds, method=method)
 
     def explained(self) -> str:
         """The choice as text, by what is known without a job."""
         known = gather(self.spark, self.tables, self.query, self.kept, pilot=False)
-        choice = self.choice(known, self.settings.fold_bytes)
+        choice = self.choice(known, self.fold_bytes)
         return describe_choice(choice, self.query.graph, known, time.time())
 
     @cached_property
@@ -132,7 +139,8 @@ class PlannedRun:
             if best is not None:
                 return best
             reasons = "; ".join(dict.fromkeys(f"{c.name}: {c.refused}" for c in fault.candidates[:4]))
-            if self.query.method is not None:
+            sized = any(c.method == self._forced and c.error > 0 for c in fault.candidates)
+            if self.query.method is not None and not sized:
                 code, hint = "SKIMQL_UNKNOWN_METHOD", "another method, or no USING"
                 raise UnsupportedQuery(
                     f"{self.query.method} cannot answer this: {reasons}", code, self.query.sql, hint=hint
@@ -146,7 +154,9 @@ class PlannedRun:
             raise AccuracyNotReached(
                 f"no method is predicted to meet the asked error: {reasons}",
                 sql=self.query.sql,
-                hint="a larger skimql.max_bytes or skimql.max_exact_seconds, or EXACT SELECT ...",
+                hint="OPTIONS (cache = false)"
+                if self.keep
+                else "a larger skimql.max_bytes, or EXACT SELECT ...",
             ) from fault
 
     def _best_effort(
@@ -154,13 +164,17 @@ class PlannedRun:
     ) -> Choice | None:
         """The least predicted error where nothing meets the asked one and the exact run would not end."""
         exact = next((c for c in fault.candidates if c.method == "exact_run"), None)
-        if exact is None or not exact.refused or self.query.method is not None:
+        if exact is None or not exact.refused or self.keep is not None:
+            return None
+        if self._forced is not None and not is_linear(self._forced):
             return None
         size = min(self.settings.max_bytes, BEST_EFFORT_BYTES)
         objective = replace(self._objective(fold_bytes), relative_error=None, size_bytes=size)
         try:
             choice = choose_method(tree_of(self.query.graph), statistics, objective)
         except NoMethod as nothing:
+            if self._forced is not None:
+                return None
             raise BudgetExceeded(
                 f"an exact run {exact.refused}, and no sketch fits: {nothing}",
                 sql=self.query.sql,
@@ -170,7 +184,9 @@ class PlannedRun:
 
     def plan(self, choice: Choice) -> Plan:
         """The plan that carries out a choice."""
-        return plan_of(self.query, choice, self.settings.seed, self.settings.sparse)
+        plan = plan_of(self.query, choice, self.settings.seed, self.settings.sparse)
+        jvm = self.settings.route == "jvm" and plan.sample is None
+        return routed(plan, "jvm") if jvm else plan
 
     def _within_size(self, plan: Plan) -> tuple[Plan, Joined]:
         """Run a plan; a sample that took more than the asked size is taken again, smaller."""
@@ -186,8 +202,36 @@ class PlannedRun:
         if plan.sample is not None:
             tuples = {v: s.tuples for v, s in enumerate(self.statistics) if s.tuples is not None}
             return run_sample(self.spark, plan, self.tables, self.listener, self.settings.max_bytes, tuples)
-        message_bytes = self.settings.fold_bytes or None
-        return SketchJoin(plan, build(self.spark, plan, self.tables, self.listener, message_bytes))
+        built = build(self.spark, plan, self.tables, self.listener, self.fold_bytes or None)
+        if self.keep is not None:
+            self.keep(plan, dict(enumerate(built)))
+        if self.query.method == "skimmed":
+            return SkimmedJoin(plan, built, heaviest_keys(self.statistics))
+        return SketchJoin(plan, built)
+
+    @property
+    def fold_bytes(self) -> int:
+        """Bytes of an exact message; none where sketches are to be kept, which stand for one table."""
+        return 0 if self.keep is not None else self.settings.fold_bytes
+
+    @property
+    def _able(self) -> tuple[str, ...]:
+        """The methods that may be taken."""
+        able = dict.fromkeys((*CHOSEN, *([self.query.method] if self.query.method else [])))
+        route = "jvm" if self.settings.route == "jvm" else None
+        return tuple(
+            name
+            for name in able
+            if (self.keep is None or METHODS[name].stored)
+            and (route is None or route in METHODS[name].routes)
+        )
+
+    @property
+    def _forced(self) -> str | None:
+        """The method that is asked for; convolution sketches of tables with one join attribute are hash sketches."""
+        graph, method = self.query.graph, self.query.method
+        single = all(len(graph.edges_at(v)) == 1 for v in range(len(graph.vertices)))
+        return "hash" if method == "convolution" and single else method
 
     def _objective(self, fold_bytes: int) -> Objective:
         rows = self.settings.rows or rows_for(self.settings.confidence)
@@ -202,9 +246,8 @@ class PlannedRun:
             size_bytes=size,
             max_bytes=self.settings.max_bytes,
             fold_bytes=fold_bytes,
-            max_exact_seconds=self.settings.max_exact_seconds,
-            method=self.query.method,
-            methods=METHODS,
+            method=self._forced,
+            methods=self._able,
             rows=rows,
             columns=1 if aggregates <= {"count"} else 2,
         )

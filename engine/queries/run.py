@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ...errors import AccuracyNotReached, DataError, EnvironmentFault, SkimqlError, UnsupportedQuery
+from ...errors import AccuracyNotReached, DataError, EnvironmentFault, SkimqlError
+from ...optimizer.methods import METHODS, Asked, check, counts_distinct, is_grouped, is_linear
 from ...optimizer.plan import Plan
 from ...parser.expressions import has_aggregate
 from ...parser.join_graph import Query
@@ -22,13 +23,11 @@ from ..materialized.lookup import KeptSketches, Supply
 from ..results.answer import Answer, answer_plan, nothing_joins, uncertified_answer, with_target
 from ..results.columns import arrow_type
 from ..results.estimator import Joined, SketchJoin
-from ..settings import METHODS, PLANNED_METHODS, BadSetting, Settings
-from .features import is_grouped
+from ..settings import BadSetting, Settings
 
 if TYPE_CHECKING:
     from ..session import Session
     from ..sources.tables import Frames
-    from .distinct import DistinctRun
     from .planned import PlannedRun
     from .sampled import SampleRun
 
@@ -120,7 +119,7 @@ class SelectRun:
         return result_types(self.session.own_spark, self.select.select_sql) or kinds
 
     def _of_what_joins(self) -> Answer:
-        self._check_method()
+        self.check()
         try:
             return self._answer()
         except Exception as fault:
@@ -133,7 +132,7 @@ class SelectRun:
         """Whether a value could not be computed that the user's own query may never compute."""
         if "pyspark" not in sys.modules or not self.query.graph.edges or self.query.sets is not None:
             return False
-        if self.select.method == "skimmed" or self.select.method in PLANNED_METHODS:
+        if self.settings.route == "jvm" or not self._is_by_sketches:
             return False
         from ..execution.contributing import is_of_a_value
 
@@ -213,26 +212,26 @@ class SelectRun:
         """The sketches that would be built, of a grouped query for one group."""
         from .sizing import chosen
 
+        self.check()
         return chosen(self.typed, self._routed)
 
     def plan_text(self) -> str:
         """The plan as text: from kept sketches where they answer the whole query, else what would be done."""
         from ...optimizer.describe.plan import describe
 
+        self.check()
         if not self.query.groups or not self.query.graph.edges or not self.query.counts_distinct:
             found = KeptSketches(self.session.context).answer(self.select, self.typed, self.settings)
             if found is not None:
                 return describe(found[0].plan, [h.name for h in found[0].heads])
-        if self._is_distinct_planned:
-            return self._distinct_run().explained()
-        if is_grouped(self.query) or not self._is_planned:
+        if is_grouped(self.query) or not self.is_planned:
             return describe(self.sketch_plan())
-        if self._is_target_alone:
-            run = self._sample_run()
+        if self.is_target_alone:
+            run = self.sample_run()
             explained = run.explained() if run.applies() else None
             if explained is not None:
                 return explained
-        return self._planned_run().explained()
+        return self.planned_run().explained()
 
     @cached_property
     def _routed(self) -> Settings:
@@ -245,27 +244,11 @@ class SelectRun:
         """The SELECT as Spark runs it."""
         return self.session.exact(self.select.sql, self.select.select_sql)
 
-    def _check_method(self) -> None:
-        graph = self.query.graph
-        if self.select.method == "hash" and any(
-            len(graph.edges_at(v)) > 1 for v in range(len(graph.vertices))
-        ):
-            raise UnsupportedQuery(
-                "a hash sketch has one join attribute; a table of this query has several",
-                "SKIMQL_UNKNOWN_METHOD",
-                self.select.sql,
-                _span_of(self.select.clause_spans, "method"),
-                "USING convolution",
-            )
-
-        if self.select.method == "skimmed" and is_grouped(self.query):
-            raise UnsupportedQuery(
-                "the sketches of groups are not skimmed",
-                "SKIMQL_UNKNOWN_METHOD",
-                self.select.sql,
-                _span_of(self.select.clause_spans, "method"),
-                "USING hash",
-            )
+    def check(self) -> None:
+        """Refuse what is asked where nothing honours it; see `methods.check`."""
+        settings = self.settings
+        places = {name: (s.start, s.end) for name, s in self.select.clause_spans.items()}
+        check(self.query, Asked(settings.by_hand, settings.cache, settings.route, places))
 
     def _finished(self, answer: Answer) -> Answer:
         notes = (*self.query.warnings, *answer.notes)
@@ -318,74 +301,41 @@ class SelectRun:
 
     def _planned(self) -> Answer | None:
         """The answer by a method of the planner's choice, where an error, a size or such a method is asked."""
-        if self._is_distinct_planned:
-            return self._by_planned_distinct()
-        if not self._is_planned:
+        if not self.is_planned:
             return None
-        if self._is_target_alone:
-            run = self._sample_run()
+        if self.is_target_alone:
+            run = self.sample_run()
             sampled = run.answer() if run.applies() else None
             if sampled is not None:
                 return self._finished(sampled)
-        return self._finished(self._planned_run().answer())
+        return self._finished(self.planned_run().answer())
 
     @property
-    def _is_planned(self) -> bool:
-        if self.typed.counts_distinct or not self.typed.graph.edges or self.settings.cache:
-            return False
-        if self.select.method is not None:
-            return self.select.method in PLANNED_METHODS
-        asked = self.settings.error is not None or self.settings.size_bytes is not None
-        return asked and not self.settings.by_hand
+    def _is_by_sketches(self) -> bool:
+        """Whether sketches as they are would answer with the method that is asked for, if any is."""
+        method = self.select.method
+        return method is None or METHODS[method].synopsis or counts_distinct(method)
 
     @property
-    def _is_distinct_planned(self) -> bool:
-        if is_grouped(self.query) or not self.typed.counts_distinct or self.query.empty:
+    def is_planned(self) -> bool:
+        """Whether the planner chooses the method, or the size of the one that is asked for."""
+        settings, method = self.settings, self.select.method
+        if self.typed.counts_distinct or not self.typed.graph.edges:
             return False
-        if self.settings.cache or self.settings.by_hand:
-            return False
-        return self.settings.error is not None or self.settings.size_bytes is not None
-
-    def _distinct_run(self) -> DistinctRun:
-        from .distinct import DistinctRun
-
-        session = self.session
-        return DistinctRun(
-            session.own_spark,
-            session.tables,
-            self.typed,
-            self._routed,
-            session.statistics,
-            session.listener,
-        )
-
-    def _by_planned_distinct(self) -> Answer:
-        """The answer where distinct values are counted by synopses of a planned size, or exactly."""
-        from ..execution.build import build
-        from ..results.distinct import built_within
-        from .distinct import RunExactly
-
-        session, run, started = self.session, self._distinct_run(), time.perf_counter()
-        try:
-            (plan, note), built, notes = built_within(
-                self.typed,
-                run.plan,
-                lambda planned, most: build(
-                    session.own_spark, planned[0], session.tables, session.listener, most
-                ),
-            )
-        except RunExactly:
-            exact = self.exact()
-            told = "run exactly: predicted to be the cheapest way to the asked error"
-            return self._finished(replace(exact, notes=(*exact.notes, told)))
-        return self._by_sketches(Supply(plan, built, (note, *notes), time.perf_counter() - started))
+        if method is not None and not is_linear(method):
+            return True
+        # Sketches that are kept, or asked for, take the size that is asked; without one it is planned for the error.
+        by_size = settings.size_bytes is not None and not settings.cache and method is None
+        by_error = settings.error is not None and (method is None or METHODS[method].error == "planned")
+        return (by_error or by_size) and not settings.by_hand
 
     @property
-    def _is_target_alone(self) -> bool:
+    def is_target_alone(self) -> bool:
         settings = self.settings
-        return settings.error is not None and self.select.method is None and settings.size_bytes is None
+        alone = self.select.method is None and settings.size_bytes is None and not settings.cache
+        return settings.error is not None and alone
 
-    def _sample_run(self) -> SampleRun:
+    def sample_run(self) -> SampleRun:
         from .sampled import SampleRun
 
         session = self.session
@@ -393,7 +343,7 @@ class SelectRun:
             session.own_spark, session.tables, self.typed, self.settings, self.exact, session.listener
         )
 
-    def _planned_run(self) -> PlannedRun:
+    def planned_run(self) -> PlannedRun:
         from .planned import PlannedRun
 
         session = self.session
@@ -405,6 +355,7 @@ class SelectRun:
             session.statistics,
             self.exact,
             session.listener,
+            KeptSketches(session.context).keep if self.settings.cache else None,
         )
 
     def _misses_what_is_asked(self, answer: Answer) -> bool:
@@ -463,17 +414,7 @@ def settings_of(ours: Settings, statement: ApproximateSelect) -> Settings:
     ------
     BadSetting
         If an option does not exist, or cannot take its value.
-    UnsupportedQuery
-        If there is no such method.
     """
-    if statement.method is not None and statement.method not in METHODS:
-        raise UnsupportedQuery(
-            f"there is no method {statement.method} in this version",
-            "SKIMQL_UNKNOWN_METHOD",
-            statement.sql,
-            _span_of(statement.clause_spans, "method"),
-            "one of " + ", ".join(METHODS),
-        )
     try:
         settings = ours.with_text(statement.options)
         asked = statement.accuracy

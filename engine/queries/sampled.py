@@ -128,10 +128,16 @@ class SampleRun:
         assert self.settings.error is not None, "a sample is taken for an asked error"
         return self.settings.error
 
+    def first_by_files(self) -> ClassSample | None:
+        """As `first`, without a job."""
+        return first_sample(self.query.graph, self._sizes_of_files(), self._target, self._values)
+
+    def _sizes_of_files(self) -> list[Size]:
+        return [Size(t or 0.0) for t in self._tuples]
+
     def explained(self) -> str | None:
         """What would be tried, as text, without a job; None where that is for statistics to say."""
-        sizes = [Size(t or 0.0) for t in self._tuples]
-        sample = first_sample(self.query.graph, sizes, self._target, self._values)
+        sizes, sample = self._sizes_of_files(), self.first_by_files()
         if sample is None and not self.may_run_exactly():
             return None
         if sample is None:

@@ -23,7 +23,7 @@ class Candidate:
     Parameters
     ----------
     method : str
-        One of `METHODS`: how the residual tree is answered.
+        By its name in the registry: how the residual tree is answered.
     residual : Residual
         What the folds leave.
     nbytes : float

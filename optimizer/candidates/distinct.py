@@ -16,8 +16,9 @@ from ...parser.join_graph import Query
 from ...sketches.distinct.level import LevelSpec
 from ...sketches.distinct.pair_sample import PairSampleSpec
 from ..distinct import DistinctPlanner, set_tree
-from ..distinct_count import LEVELS, PAIRS, DistinctCount, JoinedPairs, KeySet, KeySets, PairsByKey, Part
+from ..distinct_count import LEVELS, DistinctCount, JoinedPairs, KeySet, KeySets, PairsByKey, Part
 from ..messages import JoinTree, Residual, tree_of, whole
+from ..methods import PAIRS
 from ..objective import Objective
 from ..plan import Synopsis, any_family, most_bytes
 from ..prediction.cost import distinct_synopses, exact_distinct, scans, sketches

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ..messages import JoinTree, Residual, fold_orders, whole
-from ..objective import ENTRY_BYTES, SKETCHES
-from ..objective import METHODS as METHODS
+from ..methods import is_linear
+from ..objective import ENTRY_BYTES
 from ..objective import Objective as Objective
 from ..prediction.cost import Cost, exact_join, sample, sampled_messages, scans, sketches
 from ..prediction.figures import Figures
 from ..prediction.relation import RelationStatistics, complete
+from ..prediction.sample_sketch import sample_sketch
 from ..prediction.samples import SampledMessages, SamplePlan, key_sample, two_level_alone, two_level_joint
 from ..prediction.sketches import (
     agms_variance,
@@ -45,7 +46,18 @@ CLOSE = 0.95
 MOST_TRIES = 40
 
 # Of methods that cost the same those are sized first that usually take the fewest bytes.
-SIZED = ("sampled_messages", "two_level", "key_sample", "hash", "skimmed", "convolution", "agms")
+SIZED = (
+    "sampled_messages",
+    "two_level",
+    "key_sample",
+    "hash",
+    "skimmed",
+    "convolution",
+    "agms",
+    "sample_sketch",
+)
+
+MOST_ERROR = 1.0  # relative; an answer that is off by as much as itself says nothing
 
 
 def choose_method(tree: JoinTree, statistics: Sequence[RelationStatistics], objective: Objective) -> Choice:
@@ -112,7 +124,20 @@ def enumerate_candidates(figures: Figures, objective: Objective) -> list[Candida
         if not sized.refused and (best is None or rank(sized, objective) < rank(best, objective)):
             best = sized
     refused_messages = unfolded(figures, residuals[-1], objective, allowed)
-    return [c for c in found if c is not None] + [checked(c, objective) for c in refused_messages]
+    every = [c for c in found if c is not None] + [checked(c, objective) for c in refused_messages]
+    return _without_useless(every)
+
+
+def _without_useless(candidates: list[Candidate]) -> list[Candidate]:
+    """Sample x sketch refused where it is predicted to be off by more than the answer, unless others would be taken."""
+    if any(not c.refused and c.method != "sample_sketch" for c in candidates):
+        return candidates
+    return [
+        c
+        if c.refused or c.error <= MOST_ERROR
+        else replace(c, refused=f"{bytes_text(c.nbytes)}: predicted to be off by {c.error:.0%}")
+        for c in candidates
+    ]
 
 
 # What a method is at a size, and what it costs at the least.
@@ -151,6 +176,10 @@ def _for_residual(figures: Figures, residual: Residual, objective: Objective) ->
         builders.append((kind, _sketch(figures, residual, objective, kind)))
     if objective.ordered:
         builders += [("sampled_messages", _messages(figures, residual, joined)) for joined in classes]
+    if _fits_sample_sketch(residual, objective):
+        builders += [
+            ("sample_sketch", _sample_sketch(figures, residual, joined, objective)) for joined in classes
+        ]
     messages, spent = messages_cost(figures, residual), messages_bytes(figures, residual, objective)
     found: list[Candidate | _Way] = []
     for kind, (build, least) in builders:
@@ -160,6 +189,14 @@ def _for_residual(figures: Figures, residual: Residual, objective: Objective) ->
         else:
             found.append(_way(kind, residual, build, least, messages, spent, objective))
     return found
+
+
+def _fits_sample_sketch(residual: Residual, objective: Objective) -> bool:
+    """Whether sample x sketch is looked at: several classes, and tables that are summarised by themselves."""
+    wanted = not objective.ordered or objective.method == "sample_sketch"
+    return (
+        wanted and "sample_sketch" in objective.methods and len(residual.classes) > 1 and not residual.folds
+    )
 
 
 def _way(
@@ -172,7 +209,7 @@ def _way(
     objective: Objective,
 ) -> _Way:
     # Sketches have counters for every weight, samples keys with all their weights.
-    wider = objective.columns if kind in SKETCHES else objective.entry_bytes / ENTRY_BYTES
+    wider = objective.columns if is_linear(kind) else objective.entry_bytes / ENTRY_BYTES
 
     def built(size: float) -> Candidate:
         candidate = build(size / wider)
@@ -325,3 +362,20 @@ def _messages(figures: Figures, residual: Residual, joined: int) -> _Builder:
         return Candidate("sampled_messages", residual, found.nbytes, found.predicted, cost, found)
 
     return build, scanned.plus(sampled_messages(inside, outside, 0.0, 0))
+
+
+def _sample_sketch(figures: Figures, residual: Residual, joined: int, objective: Objective) -> _Builder:
+    def build(size: float) -> Candidate:
+        found = sample_sketch(figures, residual, joined, size, objective.rows)
+        sampled = [figures.relations[v] for v in found.vertices]
+        beyond = [figures.relations[b.vertex] for b in found.beyond]
+        dense = max(keys.size for keys in found.dense_keys)
+        cost = scans([*sampled, *beyond]).plus(sample(sampled, found.probability, dense))
+        if beyond:
+            cost = cost.plus(sketches(beyond, [1] * len(beyond), "hash", 0))
+        return Candidate(
+            "sample_sketch", residual, found.nbytes, found.predicted, cost, found, objective.rows
+        )
+
+    everything = [figures.relations[v] for v in residual.vertices]
+    return build, scans(everything).plus(sample(everything, 0.0, 0))

@@ -69,6 +69,7 @@ def test_every_kind_answers_counts_sums_and_averages(asked, method):
         assert cell.low - slack <= truth <= cell.high + slack
         assert math.isnan(cell.value) or abs(cell.value - truth) < 0.35 * truth
     assert answer.notes[0].startswith("from the kept sketches a (as of")
+    assert answer.method == method
 
 
 @pytest.mark.parametrize("method", SIZES)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from support.statistics import chain, counted, exact_relation, one_class
 
-from skimql.optimizer.candidates.enumerate import METHODS, NoMethod, Objective, choose_method
+from skimql.optimizer.candidates.enumerate import NoMethod, Objective, choose_method
 from skimql.optimizer.messages import JoinClass, JoinTree
+from skimql.optimizer.methods import CANDIDATES
 from skimql.optimizer.prediction.samples import SampledMessages
 
 BIG = Objective(relative_error=0.05)
@@ -144,7 +145,7 @@ def test_a_target_out_of_reach_is_left_to_the_exact_run():
     choice = choose_method(chain(3), tables, Objective(relative_error=1e-5, max_bytes=1 << 20))
     assert choice.taken.method == "exact_run"
     assert any("misses 1e-05" in r for r in reasons(choice, "sampled_messages"))
-    others = tuple(m for m in METHODS if m != "exact_run")
+    others = tuple(m for m in CANDIDATES if m != "exact_run")
     with pytest.raises(NoMethod, match="misses"):
         choose_method(chain(3), tables, Objective(relative_error=1e-5, max_bytes=1 << 20, methods=others))
 
