@@ -249,6 +249,10 @@ def explained(fault: Exception, sql: str) -> SkimqlError | None:
     for words, hint in (
         ("OutOfMemoryError", "a larger spark.driver.memory or spark.executor.memory"),
         ("Java heap space", "a larger spark.driver.memory or spark.executor.memory"),
+        (
+            "ExecutorLostFailure",
+            "a larger spark.executor.memory, or fewer tasks at once (spark.executor.cores)",
+        ),
         ("No space left on device", "room in Spark's temporary folder, spark.local.dir"),
     ):
         if words in str(fault):

@@ -69,6 +69,13 @@ def test_other_ends_of_spark_are_told_as_errors_of_ours():
             "SKIMQL_SPARK_FAILED",
             "spark.local.dir",
         ),
+        (
+            PySparkException(
+                "Lost task 0.3: ExecutorLostFailure (executor 3 exited) Reason: exited with code 52"
+            ),
+            "SKIMQL_SPARK_FAILED",
+            "spark.executor.memory",
+        ),
         (PySparkException("something else"), "SKIMQL_SPARK_FAILED", ""),
     ):
         told = explained(fault, "SELECT 1")
