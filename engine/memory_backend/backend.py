@@ -11,7 +11,7 @@ from ...parser.join_graph import Query
 from ...sketches.intervals.interval import Estimate
 from ..execution.groups import Groups
 from ..execution.known_groups import known_of
-from ..execution.message_size import DEFAULT_LIMIT_BYTES
+from ..execution.message_limit import DEFAULT_LIMIT_BYTES
 from ..execution.sample_join import SampleJoin
 from ..statistics.pilot_counts import VirtualRelation
 from ..synopses import Built

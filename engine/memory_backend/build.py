@@ -12,7 +12,7 @@ from ...errors import DataError
 from ...optimizer.plan import Attribute, Message, Plan, Scan
 from ...optimizer.route import TABULATION, family_parameters
 from ...sketches.joins.sparse import SparseFirstSketch
-from ..execution.message_size import DEFAULT_LIMIT_BYTES
+from ..execution.message_limit import DEFAULT_LIMIT_BYTES
 from ..execution.partial_aggregate import (
     Feed,
     Partial,

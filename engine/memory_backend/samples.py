@@ -98,14 +98,21 @@ class MemoryScans(SampleTree):
     ) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         with explained(self._plan, own[0].table):
-            return self._read(vertex, positions, kept if isinstance(kept, _Kept) else None)
+            return self._read(vertex, positions, kept if isinstance(kept, _Kept) else None, among)
 
-    def _read(self, vertex: int, positions: Sequence[int], kept: _Kept | None) -> Rows:
+    def _pays(self, tuples: float, among: Ints) -> bool:
+        return True
+
+    def _read(self, vertex: int, positions: Sequence[int], kept: _Kept | None, among: Ints | None) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         first = own[0]
         relation = Relation(self._relations.tuples(first.table, first.filter))
         keys = self._keys(vertex, positions, relation.tuples)
         why = self._why(keys[0], kept)
+        if among is not None:
+            unwanted = ~np.isin(keys[0].fill_null(0).to_numpy(), among)
+            why[unwanted & (why == SAMPLED)] = -1
+            why[unwanted & (why == BOTH)] = LOOKED_AT
         known = why >= 0
         for key in keys:
             known &= key.is_valid().to_numpy(zero_copy_only=False)

@@ -25,7 +25,7 @@ from ...optimizer.physical import (
 )
 from ...optimizer.plan import Plan
 from ...sketches.intervals.interval import Estimate, exact
-from ..execution.message_size import DEFAULT_LIMIT_BYTES, MessageTooLarge
+from ..execution.message_limit import DEFAULT_LIMIT_BYTES, MessageTooLarge
 from ..materialized.lookup import KeptSketches
 from ..results.answer import Answer, half_width, misses, uncertified_answer, with_target
 from ..results.estimator import Joined

@@ -14,7 +14,7 @@ from support.theory import most_misses
 
 from skimql import AccuracyNotReached, UnsupportedQuery
 from skimql.engine.execution import build as maintain
-from skimql.engine.execution import message_size
+from skimql.engine.execution import message_limit
 from skimql.engine.execution.partial_aggregate import task
 from skimql.engine.results import distinct
 from skimql.engine.settings import Settings
@@ -249,7 +249,7 @@ def test_a_forced_method_is_honoured_or_refused(graph):
 
 
 def test_a_message_too_large_is_done_without_or_left_to_spark(graph, monkeypatch):
-    monkeypatch.setattr(message_size, "DEFAULT_LIMIT_BYTES", 1_000)
+    monkeypatch.setattr(message_limit, "DEFAULT_LIMIT_BYTES", 1_000)
     answer = graph.sql("SELECT APPROXIMATE COUNT(DISTINCT a, r.b) FROM r JOIN s ON r.b = s.b")
     assert isinstance(answer.plan.aggregates[0].distinct, PairsByKey)
     exact = graph.sql("EXACT SELECT COUNT(DISTINCT a, r.b) FROM r JOIN s ON r.b = s.b").value
