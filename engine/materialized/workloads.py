@@ -19,8 +19,8 @@ from ..results.answer import Answer
 from ..synopses import Built, Tally
 from .definition import now, refuse_unstable, stored, typed
 from .lineage import eaten_table
+from .names import is_taken, taken_name
 from .standing import check_joins, histograms_of, plan_workload_of, workload_json
-from .statements import is_taken, taken_name
 
 if TYPE_CHECKING:
     from ...optimizer.prediction.relation import RelationStatistics
