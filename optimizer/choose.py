@@ -75,8 +75,7 @@ def choose(
     def number(synopsis: Synopsis) -> int:
         return numbers.setdefault(synopsis, len(numbers))
 
-    grouped = query.groups[0].vertex if query.groups else None
-    planner = DistinctPlanner(query, buckets, sparse, number, grouped, too_large)
+    planner = DistinctPlanner(query, buckets, sparse, number, grouped_vertices(query), too_large)
     counts = [planner.plan(a) if a.function == "count_distinct" else None for a in query.aggregates]
     if sample is not None and any(counts):
         raise ValueError("distinct values are not counted on a sample of join keys")
@@ -180,26 +179,9 @@ def plan_of(query: Query, choice: Choice, seed: int, sparse: bool = True) -> Pla
     return choose(query, seed, rows, buckets, sparse, taken.residual, sample)
 
 
-def choose_within(
-    query: Query,
-    seed: int,
-    rows: int,
-    size_bytes: int,
-    sparse: bool = True,
-    too_large: Collection[int] = (),
-) -> Plan:
-    """The plan of one query in `size_bytes` for all its sketches together, every sketch of the same size.
-
-    Raises
-    ------
-    BudgetExceeded
-        If that leaves a row less than two buckets; the message says how many bytes would do.
-    """
-
-    def sized(buckets: int) -> Plan:
-        return choose(query, seed, rows, buckets, sparse, too_large=too_large)
-
-    return plan_within(sized, rows, size_bytes, query.sql)
+def grouped_vertices(query: Query) -> tuple[int, ...]:
+    """The vertices whose tuples are grouped, ascending."""
+    return tuple(sorted({g.vertex for g in query.groups}))
 
 
 def plan_within(sized: Callable[[int], Plan], rows: int, size_bytes: int, sql: str) -> Plan:

@@ -33,8 +33,13 @@ PARTIAL_SCHEMA = (
     "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, "
     "arrays ARRAY<STRUCT<name: STRING, dtype: STRING, shape: ARRAY<BIGINT>, data: BINARY>>"
 )
-# The column with the number of a tuple's group, which a grouped query adds to the table whose tuples it groups.
-GROUP_COLUMN = "skimql group"
+
+
+def group_column(vertex: int) -> str:
+    """The column with the number of a tuple's group, which a query that groups a vertex adds to the vertex's table."""
+    return f"skimql group {vertex}"
+
+
 # The hash family of every sketch that is built.
 FAMILY = "tabulation"
 

@@ -26,7 +26,10 @@ from ..results.answer import Answer
 from .appending import Appending
 from .building import Source, built_on
 from .creating import Creation, refuse_large
-from .definition import refuse_unstable, stored
+from .definition import (
+    refuse_unstable,
+    stored,
+)
 from .describe import describe_rows, show_rows, told
 from .export import read_file, write_new
 from .lineage import eaten_table

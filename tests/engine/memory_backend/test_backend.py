@@ -17,14 +17,15 @@ from skimql.engine.execution.sample_join import run_sample
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
-from skimql.engine.queries.sizing import chosen, chosen_groups
+from skimql.engine.queries.sizing import chosen
 from skimql.engine.results.columns import typed
 from skimql.engine.settings import Settings
 from skimql.engine.statistics.gather import gather
 from skimql.optimizer.choose import ClassSample, choose
+from skimql.optimizer.domain_partition import DomainPartition
+from skimql.optimizer.groups import per_group
 from skimql.optimizer.plan import Scan
 from skimql.optimizer.route import routed
-from skimql.optimizer.workload.partition import DomainPartition
 
 SEED = 5
 
@@ -41,9 +42,11 @@ def _tables():
         )
         return pa.array(draw.choice(letters, count))
 
-    def decimals(count, digits, places):
+    def decimals(count, digits, places, apart=1):
         units = draw.integers(-400, 400, count)
-        return pa.array([Decimal(int(u)).scaleb(-places) for u in units], pa.decimal128(digits, places))
+        return pa.array(
+            [Decimal(f"{int(u) * apart}E-{places}") for u in units], pa.decimal128(digits, places)
+        )
 
     def days(count):
         return pa.array(draw.integers(-40, 40, count), pa.int32()).cast(pa.date32())
@@ -66,7 +69,7 @@ def _tables():
         "k": ints(0, 90, 300, pa.int64()),
         "s": texts(300),
         "d": decimals(300, 8, 3),
-        "e": decimals(300, 30, 2),
+        "e": decimals(300, 38, 2, 10**30 + 7),
         "l": ints(0, 25, 300, pa.int32()),
         "ktext": pa.array([str(n) for n in draw.integers(0, 90, 300)]),
         "y": ints(0, 60, 300, pa.int16()),
@@ -77,7 +80,7 @@ def _tables():
         "day": days(60),
         "z": doubles(60).filter(pa.array(np.ones(60, bool))),
         "n": ints(1, 9, 60, pa.int8()),
-        "e": decimals(60, 30, 2),
+        "e": decimals(60, 38, 2, 10**30 + 7),
     }
     return {"a": pa.table(a), "b": pa.table(b), "c": pa.table(c)}
 
@@ -197,9 +200,10 @@ def test_sketches_of_the_jvm_are_the_same(spark, on_spark, family, buckets):
 def test_groups_are_those_of_spark_and_so_are_their_sketches(spark, on_spark):
     sql = "SELECT APPROXIMATE h, coalesce(a.s, 'none'), COUNT(*), SUM(v) FROM a JOIN b ON a.k = b.k WHERE v > 30 GROUP BY h, coalesce(a.s, 'none')"
     run = MemoryRun.of(sql, BACKEND, Settings(seed=SEED, route="arrow", buckets=8))
-    groups, theirs = BACKEND.group_values(run.query, 100), listed(spark, on_spark.tables, run.query, 100)
-    assert [tuple(map(repr, v)) for v in groups.values] == [tuple(map(repr, v)) for v in theirs.values]
-    plan = chosen_groups(run.query, len(groups.values), run.settings)[0]
+    groups, theirs = BACKEND.groups(run.query, 100), listed(spark, on_spark.tables, run.query, 100)
+    own, spark_has = groups.parts[0].values, theirs.parts[0].values
+    assert [tuple(map(repr, v)) for v in own] == [tuple(map(repr, v)) for v in spark_has]
+    plan = per_group(chosen(run.query, run.settings, groups=groups.counts), groups.counts)[0]
     _check_equal(BACKEND.build(plan, groups=groups), build(spark, plan, theirs), plan)
 
 
@@ -209,7 +213,7 @@ def test_samples_have_the_keys_and_weights_that_spark_sends(spark, on_spark, row
     query = MemoryRun.of(sql, BACKEND).query
     sample = ClassSample(0, 0.4, row_rates=(rows, rows)) if rows else ClassSample(0, 0.4, (7, 11))
     plan = choose(query, SEED, 0, 0, sample=sample)
-    own, theirs = BACKEND.sample(plan, 1 << 28), run_sample(spark, plan, on_spark.tables)
+    own, theirs = BACKEND.sample(plan, 1 << 28)[()], run_sample(spark, plan, on_spark.tables)[()]
     assert own.terms == theirs.terms
     for name in ("keys", "terms", "probabilities", "unseen"):
         mine, sent = getattr(own.contributions, name), getattr(theirs.contributions, name)
