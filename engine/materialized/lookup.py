@@ -151,7 +151,15 @@ class KeptSketches:
         if query.groups:
             query = replace(query, order=(), limit=None)
         found = self.answers(select, query, settings)
-        return best(found, lambda name: self.catalog.load(name, settings.max_bytes), settings.confidence)
+        return self._best(found, settings) if found else None
+
+    def _best(
+        self, answers: Sequence[KeptAnswer], settings: Settings
+    ) -> tuple[KeptAnswer, dict[GroupKey, Joined]]:
+        """The narrowest of one or more, loaded."""
+        found = best(answers, lambda name: self.catalog.load(name, settings.max_bytes), settings.confidence)
+        assert found is not None, "there are some"
+        return found
 
     def grouped(self, select: ApproximateSelect, query: Query, settings: Settings) -> GroupedSupply | None:
         """What kept sketches know of the groups of a query; None where they do not answer it."""
@@ -174,9 +182,11 @@ class KeptSketches:
             _, plan, heads = standing
             return MaterializedJoin(plan, tuple(h.name for h in heads), method=plan.method)
         bare = replace(query, order=(), limit=None) if query.groups else query
-        whole = self.answers(select, bare, settings)
-        if whole:
-            plan, names = replace(whole[0].plan, query=query), tuple(h.name for h in whole[0].heads)
+        found_whole = self.answers(select, bare, settings)
+        if found_whole:
+            # Which of several is the narrowest, and so answers, they tell when they are asked.
+            taken = found_whole[0] if len(found_whole) == 1 else self._best(found_whole, settings)[0]
+            plan, names = replace(taken.plan, query=query), tuple(h.name for h in taken.heads)
             return MaterializedJoin(plan, names, method=plan.method)
         found = None if query.groups else self.usable(select, query, settings)
         if found is None:

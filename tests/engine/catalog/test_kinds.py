@@ -129,7 +129,15 @@ def test_values_of_groups_are_texts_and_come_back():
         for value in [*some, None]:
             assert from_text(as_text(value, kind), kind, "Europe/Berlin") == value
     assert from_text(as_text(when, "timestamp"), "timestamp", "Europe/Berlin").hour == 3
-    for text, kind in (("x", "bigint"), ("1e9", "decimal(10,2)"), ("yes", "boolean"), ("1", "array<int>")):
+    assert from_text(as_text(when, "timestamp"), "timestamp", "No/where") == when
+    for text, kind in (
+        ("x", "bigint"),
+        (str(2**62), "timestamp"),
+        (str(2**62), "timestamp_ntz"),
+        ("1e9", "decimal(10,2)"),
+        ("yes", "boolean"),
+        ("1", "array<int>"),
+    ):
         with pytest.raises(ValueError, match=r".*"):
             from_text(text, kind, "UTC")
     assert not has_texts("array<int>")
