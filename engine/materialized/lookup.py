@@ -17,7 +17,7 @@ from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure
 from ..catalog.manifest import StoredWorkload
-from ..results.estimator import Joined
+from ..results.estimator import Joined, SketchJoin
 from ..settings import Settings
 from ..synopses import Built, Tally
 from .answering import GroupKey, KeptAnswer, best, kept_answers
@@ -105,7 +105,9 @@ class KeptSketches:
             answer, joined = whole
             stale = self._stale(answer.heads)
             notes = (*_notes(answer.heads, ()), *stale)
-            return Supply(answer.plan, (), notes, stale=bool(stale), joined=joined[()])
+            one = joined[()]
+            built = tuple(one.built) if isinstance(one, SketchJoin) else ()
+            return Supply(answer.plan, built, notes, stale=bool(stale), joined=one)
         found = self.usable(select, query, settings)
         if found is None:
             return None
@@ -141,7 +143,7 @@ class KeptSketches:
         if not heads or len({g.vertex for g in query.groups}) > 1:
             return []
         now = self.context.memory.circumstances()
-        found = kept_answers(query, heads, asked_of(select), now, self._files())
+        found = kept_answers(_without_count(query), heads, asked_of(select), now, self._files())
         return [f for f in found if not _too_large(f.heads, settings)]
 
     def answer(
@@ -315,6 +317,16 @@ class KeptSketches:
         runs = self.context.spark_runs
         notes = (stale_note(head, self.context.tables, runs) for head in heads)
         return tuple(printable(n) for n in notes if n)
+
+
+def _without_count(query: Query) -> Query:
+    """A query that counts distinct values of one table in groups, without the COUNT(*) that tells what joins."""
+    if not query.groups or query.graph.edges or not query.counts_distinct:
+        return query
+    *others, last = query.aggregates
+    if any(a.function != "count_distinct" for a in others) or last.span != query.groups[0].span:
+        return query
+    return replace(query, aggregates=query.aggregates[:-1])
 
 
 def _notes(heads: Sequence[Head], missing: Sequence[Synopsis]) -> tuple[str, ...]:
