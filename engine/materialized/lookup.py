@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery, printable
-from ...optimizer.methods import STORED
+from ...optimizer.methods import CACHED
 from ...optimizer.physical import MaterializedJoin
 from ...optimizer.plan import Plan, Synopsis, Weight
 from ...parser.join_graph import Query
@@ -370,7 +370,7 @@ def _relations(plan: Plan, functions: Callable[[], Collection[str]]) -> list[lis
     """The synopses that can be kept, those of one virtual relation, size and order of attributes together."""
     groups: dict[Synopsis, list[int]] = {}
     for number, synopsis in enumerate(plan.synopses):
-        simple = synopsis.method in STORED and synopsis.group is None and not synopsis.messages
+        simple = synopsis.method in CACHED and synopsis.group is None and not synopsis.messages
         expressions = (
             synopsis.filter,
             synopsis.weight.expression,

@@ -19,6 +19,7 @@ from skimql.engine.catalog.form import Groups
 from skimql.engine.catalog.kinds.registry import KINDS
 from skimql.engine.catalog.metadata import from_json, to_json
 from skimql.engine.catalog.texts import as_text, from_text, has_texts
+from skimql.optimizer.methods import STORED
 
 ALL = {s.head.name: s for s in all_kinds()}
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "catalog_v2"
@@ -31,7 +32,7 @@ def test_what_is_written_is_read_of_every_kind(sketch):
 
 
 def test_there_is_a_form_of_every_kind():
-    assert {method for method, _ in FORMS.values()} == set(KINDS)
+    assert {method for method, _ in FORMS.values()} == set(KINDS) == set(STORED)
 
 
 def test_a_catalog_of_version_2_has_what_it_had():
