@@ -277,6 +277,11 @@ def _tally(tuples: int, weights: Weights | None) -> Tally:
     return Tally(tuples, float(np.abs(weights.astype(np.float64)).sum()), int((weights < 0).sum()))
 
 
+def group_column(vertex: int) -> str:
+    """The column with the number of a tuple's group, which a query that groups a vertex adds to the vertex's table."""
+    return f"skimql group {vertex}"
+
+
 def cell_number(synopsis: Synopsis, domains: Mapping[str, DomainPartition]) -> int:
     """The number of a synopsis's cell, in C order over the parts of its attributes."""
     number = 0

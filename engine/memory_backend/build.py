@@ -23,7 +23,7 @@ from ..execution.partial_aggregate import (
     sketch_plan,
 )
 from ..synopses import Built, Sketch
-from .groups import Grouped
+from .groups import Groups
 from .relations import Relation, Relations
 from .tables import MemoryTables
 from .weights import Weights
@@ -33,7 +33,7 @@ def build(
     plan: Plan,
     tables: MemoryTables,
     message_bytes: int | None = DEFAULT_LIMIT_BYTES,
-    groups: Grouped | None = None,
+    groups: Groups | None = None,
 ) -> tuple[Built, ...]:
     """Every sketch of the plan, after the exact messages into it.
 
@@ -43,7 +43,7 @@ def build(
     tables : MemoryTables
     message_bytes : int or None
         Bytes that one message may take; None for any number.
-    groups : Grouped, optional
+    groups : Groups, optional
         The groups of a query that the plan tells apart.
 
     Raises

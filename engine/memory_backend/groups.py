@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,7 @@ import pyarrow.compute as pc
 
 from ...errors import BudgetExceeded
 from ...parser.join_graph import Query
-from ..execution.partial_aggregate import GROUP_COLUMN
+from ..execution.partial_aggregate import GROUP_COLUMN, group_column
 from ..sources.python_values import python_values
 from .expressions import evaluate, kept
 from .tables import MemoryTables
@@ -22,40 +25,86 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
-    """The tables of a query, the grouped one with `GROUP_COLUMN`, NULL where a tuple is in no group.
+class VertexGroups:
+    """The groups of one vertex: where its expressions stand in GROUP BY, and their values by group number."""
+
+    vertex: int
+    places: tuple[int, ...]
+    values: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The tables of a grouped query, its grouped ones with the numbers of their tuples' groups.
 
     Attributes
     ----------
     tables : MemoryTables
-    table : str
-        The one whose tuples are grouped.
-    values : tuple of tuples
-        The values of the grouped expressions in each group, by group number.
+        NULL is the number of a tuple that is in no group.
+    parts : tuple of VertexGroups
+        One for each vertex whose tuples are grouped, ascending.
     """
 
     tables: MemoryTables
-    table: str
-    values: tuple[tuple[Any, ...], ...]
+    parts: tuple[VertexGroups, ...]
+
+    @property
+    def counts(self) -> Mapping[int, int]:
+        """How many groups each grouped vertex has."""
+        return {p.vertex: len(p.values) for p in self.parts}
+
+    @property
+    def number(self) -> int:
+        """How many groups the query may have at most."""
+        return math.prod(self.counts.values())
+
+    def combinations(self) -> Iterator[tuple[int, ...]]:
+        """The groups of the query as numbers of groups of its vertices."""
+        return product(*(range(len(p.values)) for p in self.parts))
+
+    def values(self, numbers: Sequence[int]) -> tuple[Any, ...]:
+        """The value of each GROUP BY expression in one group of the query."""
+        found = {
+            place: value
+            for part, number in zip(self.parts, numbers, strict=True)
+            for place, value in zip(part.places, part.values[number], strict=True)
+        }
+        return tuple(found[place] for place in range(len(found)))
 
 
-def listed(query: Query, tables: MemoryTables, most: int) -> Grouped:
-    """List the groups of a query that groups by one table, in the order of their values.
+def listed(query: Query, tables: MemoryTables, most: int) -> Groups:
+    """List the groups of every vertex that a query groups, in the order of their values.
 
     Raises
     ------
     BudgetExceeded
-        If there are more than `most`.
+        If a vertex has more than `most`.
     UnsupportedQuery
         If an expression is not known in memory.
     """
-    vertex = query.graph.vertices[query.groups[0].vertex]
+    parts = []
+    for number in sorted({g.vertex for g in query.groups}):
+        part, numbers = _vertex_groups(query, tables, number, most)
+        parts.append(part)
+        table = query.graph.vertices[number].table
+        tables = tables.with_column(table, group_column(number), numbers)
+    if len(parts) == 1:
+        tables = tables.with_column(table, GROUP_COLUMN, numbers)
+    return Groups(tables, tuple(parts))
+
+
+def _vertex_groups(
+    query: Query, tables: MemoryTables, number: int, most: int
+) -> tuple[VertexGroups, pa.Array]:
+    """The groups of a vertex, and the number of every tuple of its table."""
+    own = [(place, g) for place, g in enumerate(query.groups) if g.vertex == number]
+    vertex = query.graph.vertices[number]
     whole = tables.table(vertex.table)
     rows = kept(vertex.filter, whole, tables.zone)
     chosen = np.ones(whole.num_rows, bool) if rows is None else rows.to_numpy(zero_copy_only=False)
     tuples = whole.filter(pa.array(chosen))
-    columns = [evaluate(g.expression, tuples, tables.zone) for g in query.groups]
-    own, first = numbered([ranks(c) for c in columns], tuples.num_rows)
+    columns = [evaluate(g.expression, tuples, tables.zone) for _, g in own]
+    which, first = numbered([ranks(c) for c in columns], tuples.num_rows)
     if len(first) > most:
         raise BudgetExceeded(
             f"more than {most:,} groups of {', '.join(g.name for g in query.groups)}; each takes its own sketches",
@@ -65,12 +114,10 @@ def listed(query: Query, tables: MemoryTables, most: int) -> Grouped:
             "SET skimql.max_groups = ..., or EXACT SELECT ...",
         )
     numbers = np.full(whole.num_rows, -1, np.int64)
-    numbers[chosen] = own
-    column = pa.array(numbers, mask=numbers < 0)
-    with_numbers = {n: tables.table(n) for n in tables}
-    name = next(n for n in tables if n.lower() == vertex.table.lower())
-    with_numbers[name] = whole.append_column(GROUP_COLUMN, column)
-    return Grouped(MemoryTables(with_numbers, tables.zone), name, values_at(columns, first, tables.zone))
+    numbers[chosen] = which
+    places = tuple(place for place, _ in own)
+    part = VertexGroups(number, places, values_at(columns, first, tables.zone))
+    return part, pa.array(numbers, mask=numbers < 0)
 
 
 def values_at(columns: list[Value], rows: Ints, zone: str) -> tuple[tuple[Any, ...], ...]:

@@ -17,7 +17,6 @@ from ...parser.join_graph import FEATURES, Query
 from ...parser.resolve import resolve
 from ...parser.statement import ApproximateSelect, parse_statement
 from ...sketches.intervals.interval import Estimate, rows_for
-from ..queries.run import settings_of
 from ..queries.sizing import chosen, chosen_groups
 from ..results.answer import Answer, answer_plan, nothing_joins
 from ..results.columns import arrow_type
@@ -67,7 +66,7 @@ class MemoryRun:
             raise UnsupportedQuery("only SELECT APPROXIMATE runs in memory", NOT_IN_MEMORY, sql)
         query = backend.tables.typed(resolve(statement, backend.tables, known=KNOWN))
         # In memory no route saves a process.
-        asked = settings_of(settings or Settings(), statement)
+        asked = _settings_of(settings or Settings(), statement)
         return cls(backend, query, replace(asked, route="arrow") if asked.route == "auto" else asked)
 
     def answer(self) -> Answer:
@@ -108,13 +107,13 @@ class MemoryRun:
         if plan.sample is None:
             sketches = SketchJoin(plan, self.backend.build(plan, self.settings.fold_bytes or None))
             return answer_plan(plan, sketches, self.settings.confidence)
-        joined = self.backend.sample(plan, self.settings.max_bytes)
+        joined = self.backend.sample(plan, self.settings.max_bytes)[()]
         size = self.settings.size_bytes
         while size is not None and joined.nbytes > size and plan.sample and plan.sample.rate > LEAST_RATE:
             # Taken again, smaller.
             smaller = replace(plan.sample, rate=0.9 * plan.sample.rate * size / joined.nbytes)
             plan = replace(plan, sample=smaller)
-            joined = self.backend.sample(plan, self.settings.max_bytes)
+            joined = self.backend.sample(plan, self.settings.max_bytes)[()]
         return answer_plan(plan, joined, self.settings.confidence)
 
     def _choice(self) -> tuple[Plan, str]:
@@ -157,16 +156,17 @@ class MemoryRun:
 
     def _grouped(self) -> Answer:
         names = tuple(item.name for item in self.query.items)
-        groups = self.backend.group_values(self.query, self.settings.max_groups)
-        if self.query.empty or not groups.values:
+        groups = self.backend.groups(self.query, self.settings.max_groups)
+        if self.query.empty or not groups.number:
             return Answer(names, ())
         plans, built, notes = built_within(
             self.query,
-            lambda too_large: chosen_groups(self.query, len(groups.values), self.settings, too_large),
+            lambda too_large: chosen_groups(self.query, groups.number, self.settings, too_large),
             lambda plans, most: self.backend.build(plans[0], most, groups),
         )
         rows = []
-        for plan, values in zip(plans, groups.values, strict=True):
+        for plan, numbers in zip(plans, groups.combinations(), strict=True):
+            values = groups.values(numbers)
             row = self._row(Evaluator(plan, SketchJoin(plan, built), self.settings.confidence, values))
             known = [c for c in row if isinstance(c, Estimate)]
             if not known or not all(c.exact and (not c.value or c.value != c.value) for c in known):
@@ -178,3 +178,17 @@ class MemoryRun:
 
     def _typed(self, answer: Answer) -> Answer:
         return replace(answer, types=tuple(arrow_type(item.type) for item in self.query.items))
+
+
+def _settings_of(settings: Settings, statement: ApproximateSelect) -> Settings:
+    """The settings with those of the statement's clauses over them."""
+    asked = statement.accuracy
+    clauses: dict[str, Any] = {
+        "error": asked.relative_error,
+        "confidence": asked.confidence,
+        "behavior": asked.behavior,
+        "seed": statement.seed,
+        "size_bytes": statement.size_bytes,
+    }
+    given = {k: v for k, v in clauses.items() if v is not None}
+    return replace(settings.with_text(statement.options), **given)

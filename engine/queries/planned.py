@@ -201,7 +201,8 @@ class PlannedRun:
     def _run(self, plan: Plan) -> Joined:
         if plan.sample is not None:
             tuples = {v: s.tuples for v, s in enumerate(self.statistics) if s.tuples is not None}
-            return run_sample(self.spark, plan, self.tables, self.listener, self.settings.max_bytes, tuples)
+            most = self.settings.max_bytes
+            return run_sample(self.spark, plan, self.tables, self.listener, most, tuples)[()]
         built = build(self.spark, plan, self.tables, self.listener, self.fold_bytes or None)
         if self.keep is not None:
             self.keep(plan, dict(enumerate(built)))

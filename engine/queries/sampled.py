@@ -174,7 +174,7 @@ class SampleRun:
             plan = self.plan(sample)
             joined = run_sample(
                 self.spark, plan, self.tables, self.listener, self.settings.max_bytes, expected
-            )
+            )[()]
             answer = answer_plan(plan, joined, self.settings.confidence)
             excess = self._excess(answer)
             said = f"one in {1 / sample.rate:,.0f} keys of {plan.sample.class_name if plan.sample else ''} sampled"

@@ -86,9 +86,9 @@ def test_too_many_groups_are_told():
     query = MemoryRun.of(
         "SELECT APPROXIMATE g, COUNT(*) FROM t JOIN u ON t.k = u.k GROUP BY g", BACKEND
     ).query
-    assert BACKEND.group_values(query, 3).values == ((None,), ("a",), ("b",))
+    assert BACKEND.groups(query, 3).parts[0].values == ((None,), ("a",), ("b",))
     with pytest.raises(BudgetExceeded) as fault:
-        BACKEND.group_values(query, 2)
+        BACKEND.groups(query, 2)
     assert fault.value.code == "SKIMQL_TOO_MANY_GROUPS"
 
 
@@ -98,6 +98,24 @@ def test_groups_of_several_tables_have_exact_aggregates():
     assert [(*g.values, g.aggregates[0].value) for g in groups] == [
         (None, 1, 1), (None, 2, 1), ("a", 3, 1), ("b", 1, 1), ("b", 2, 1)
     ]  # fmt: skip
+
+
+def test_a_sample_and_an_exact_run_tell_the_groups_of_several_tables_apart():
+    sql = (
+        "SELECT APPROXIMATE g, l, COUNT(*), SUM(u.l) FROM t JOIN u ON t.k = u.k WHERE t.x < 100 GROUP BY g, l"
+    )
+    query = MemoryRun.of(sql, BACKEND).query
+    groups = BACKEND.groups(query, 10)
+    plan = choose(query, 0, 0, 0, sample=ClassSample(0, 1.0))
+    sampled = BACKEND.sample(plan, 1 << 20, groups=groups)
+    exact = BACKEND.exact_groups(query, groups, list(groups.combinations()))
+    assert {groups.values(n) for n in sampled} == {(None, 1), (None, 2), ("a", 3)}
+    for numbers in groups.combinations():
+        counted = [a.value for a in exact[numbers]]
+        if numbers in sampled:
+            assert [sampled[numbers].known(a.total) for a in plan.aggregates] == counted
+        else:
+            assert counted[0] == 0
 
 
 def test_a_pilot_of_some_tuples_tells_about_what_all_do():
@@ -111,4 +129,4 @@ def test_a_pilot_of_some_tuples_tells_about_what_all_do():
     assert (known.source, seen.source) == ("exact", "pilot")
     assert seen.tuples == pytest.approx(known.tuples, rel=0.1)
     assert seen.attributes[0].distinct == pytest.approx(500, rel=0.2)
-    assert MemoryBackend(tables).statistics(query, pilot=False)[0].source == "row count"
+    assert MemoryBackend(tables).statistics(query, jobs=False)[0].source == "row count"
