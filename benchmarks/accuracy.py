@@ -24,7 +24,7 @@ import numpy as np
 
 from skimql.optimizer.candidates.candidate import Choice
 from skimql.optimizer.candidates.enumerate import Candidate, NoMethod, Objective, choose_method
-from skimql.optimizer.choose import PLANNED
+from skimql.optimizer.methods import CHOSEN
 from skimql.optimizer.prediction.relation import RelationStatistics
 from skimql.sketches.intervals.interval import Estimate
 
@@ -52,7 +52,7 @@ def planned(query: JoinQuery, statistics: Sequence[RelationStatistics], mode: st
     """What the planner chooses for a query: in mode ``free`` tables may be read one after another."""
     objective = Objective(size_bytes=size, ordered=mode == "free")
     if mode == "free":
-        objective = replace(objective, methods=PLANNED)
+        objective = replace(objective, methods=CHOSEN)
     return choose_method(query.tree, statistics, objective)
 
 

@@ -75,8 +75,7 @@ def choose(
     def number(synopsis: Synopsis) -> int:
         return numbers.setdefault(synopsis, len(numbers))
 
-    grouped = query.groups[0].vertex if query.groups else None
-    planner = DistinctPlanner(query, buckets, sparse, number, grouped, too_large)
+    planner = DistinctPlanner(query, buckets, sparse, number, grouped_vertices(query), too_large)
     counts = [planner.plan(a) if a.function == "count_distinct" else None for a in query.aggregates]
     if sample is not None and any(counts):
         raise ValueError("distinct values are not counted on a sample of join keys")
@@ -178,6 +177,11 @@ def plan_of(query: Query, choice: Choice, seed: int, sparse: bool = True) -> Pla
         found.joined, found.probability, dense, largest, largest_product=found.largest_product
     )
     return choose(query, seed, rows, buckets, sparse, taken.residual, sample)
+
+
+def grouped_vertices(query: Query) -> tuple[int, ...]:
+    """The vertices whose tuples are grouped, ascending."""
+    return tuple(sorted({g.vertex for g in query.groups}))
 
 
 def choose_within(

@@ -22,7 +22,7 @@ _COUNTING = frozenset(("count_distinct",))
 _WORKERS, _JVM = frozenset(("arrow",)), frozenset(("jvm",))
 
 # Features of a query that take sketches for every group, or decide on rows by estimates.
-GROUPING = frozenset(("GROUP BY", "HAVING", "ORDER BY", "LIMIT", "OFFSET"))
+GROUPING = frozenset(("GROUP BY", "GROUP BY over several tables", "HAVING", "ORDER BY", "LIMIT", "OFFSET"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +141,7 @@ METHODS: Mapping[str, Method] = {
             named=True,
             sized=True,
             error="planned",
+            groups=True,
             candidate=True,
             chosen=True,
             statistics=True,
@@ -151,6 +152,7 @@ METHODS: Mapping[str, Method] = {
             named=True,
             sized=True,
             error="planned",
+            groups=True,
             candidate=True,
             chosen=True,
             statistics=True,
@@ -160,6 +162,7 @@ METHODS: Mapping[str, Method] = {
             "a sample of the keys of one join class, with exact messages of the tables behind it",
             sized=True,
             error="planned",
+            groups=True,
             candidate=True,
             chosen=True,
             statistics=True,
@@ -167,13 +170,21 @@ METHODS: Mapping[str, Method] = {
         Method(
             "exact",
             "exact messages alone: tables of few keys, joined into their neighbours",
+            groups=True,
             candidate=True,
             chosen=True,
             statistics=True,
             sized=True,
             routes=_WORKERS | _JVM,
         ),
-        Method("exact_run", "the query as Spark runs it", candidate=True, chosen=True, statistics=True),
+        Method(
+            "exact_run",
+            "the query as Spark runs it",
+            groups=True,
+            candidate=True,
+            chosen=True,
+            statistics=True,
+        ),
         Method(
             "total",
             "one table without a join, read as a whole: exact",

@@ -64,10 +64,10 @@ class Synopsis:
     """One sketch to build: a virtual relation, its join attributes, a weight, a method and a size.
 
     The virtual relation is a table with a filter and the exact `messages` joined into it. `sparse`: the sketch
-    starts as an exact map of keys and turns into counters when that would take more bytes. `group`: it sees the
-    tuples of the group of that number only. `cell`: it sees those tuples only whose keys lie in these parts of the
-    domains, one part for each attribute (0 where the class is not partitioned; see `Plan.partitions`); empty where
-    none is.
+    starts as an exact map of keys and turns into counters when that would take more bytes. `group`: a vertex and
+    the number of a group of its tuples: it sees the tuples of that group only. `cell`: it sees those tuples only whose
+    keys lie in these parts of the domains, one part for each attribute (0 where the class is not partitioned; see
+    `Plan.partitions`); empty where none is.
 
     `rows` and `buckets` are the size: of a ``level`` sketch its levels and the buckets of each; of ``pairs``, a sample
     by the first of two attributes, its values and the pairs that a level gives back. These two methods know of a tuple
@@ -84,7 +84,7 @@ class Synopsis:
     rows: int
     buckets: int
     sparse: bool = True
-    group: int | None = None
+    group: tuple[int, int] | None = None
     messages: tuple[Message, ...] = ()
     cell: tuple[int, ...] = ()
 

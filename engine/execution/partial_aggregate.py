@@ -33,8 +33,13 @@ PARTIAL_SCHEMA = (
     "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, "
     "arrays ARRAY<STRUCT<name: STRING, dtype: STRING, shape: ARRAY<BIGINT>, data: BINARY>>"
 )
-# The column with the number of a tuple's group, which a grouped query adds to the table whose tuples it groups.
-GROUP_COLUMN = "skimql group"
+
+
+def group_column(vertex: int) -> str:
+    """The column with the number of a tuple's group, which a query that groups a vertex adds to the vertex's table."""
+    return f"skimql group {vertex}"
+
+
 # The hash family of every sketch that is built.
 FAMILY = "tabulation"
 
@@ -275,11 +280,6 @@ def _tally(tuples: int, weights: Weights | None) -> Tally:
     if weights is None:
         return Tally(tuples, float(tuples), 0)
     return Tally(tuples, float(np.abs(weights.astype(np.float64)).sum()), int((weights < 0).sum()))
-
-
-def group_column(vertex: int) -> str:
-    """The column with the number of a tuple's group, which a query that groups a vertex adds to the vertex's table."""
-    return f"skimql group {vertex}"
 
 
 def cell_number(synopsis: Synopsis, domains: Mapping[str, DomainPartition]) -> int:

@@ -120,7 +120,7 @@ def run_sample(
 def sample_join(
     plan: Plan, scans: Callable[[Sequence[tuple[int, ...]]], SampleTree]
 ) -> dict[tuple[int, ...], SampleJoin]:
-    """Evaluate a plan with a sample, by groups, on the scans that a backend makes for its terms."""
+    """Evaluate a plan with a sample on the scans that a backend makes for its terms."""
     sample = plan.sample
     assert sample is not None, "a plan without a sample is built from sketches"
     planned = (t for a in plan.aggregates for t in (*a.total, *a.presence))

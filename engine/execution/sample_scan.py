@@ -175,7 +175,7 @@ class SampleScans(SampleTree):
     expected : sequence of float
         Tuples of each vertex behind its filter; infinite where that is not known.
     groups : collection of int
-        The vertices of the query's join graph that are grouped.
+        The vertices of the query's join graph that are grouped; `tables` know their `group_column`.
     """
 
     def __init__(
@@ -213,7 +213,8 @@ class SampleScans(SampleTree):
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         table = own[0].table
         kept = kept if isinstance(kept, _Kept) else _Kept()
-        scan = self._prepared(own, positions, kept, among, self._groups.get(vertex))
+        group = self._groups.get(vertex)
+        scan = self._prepared(own, positions, kept, among, None if group is None else f"`{group}`")
         most = self._limit // (8 * (2 + len(scan.keys) + len(scan.weights)))
         many = among is None and most < tuples < math.inf
         sent = None if kept.heavy or many else self._each(table, scan, most)
@@ -273,7 +274,7 @@ class SampleScans(SampleTree):
         # The sample first: neither weights nor messages are looked at for what it leaves out.
         text = f"SELECT *, {kept.why} AS {WHY if among is None else READ} FROM ({text})"
         if group is not None:
-            names += (f"`{group}`",)
+            names += (group,)
         known = " AND ".join(f"{n} IS NOT NULL" for n in (WHY if among is None else READ, *names))
         text = f"SELECT * FROM ({text}) WHERE {known}"
         if among is not None:

@@ -164,7 +164,7 @@ class SampleTree:
     expected : sequence of float
         Tuples of each vertex behind its filter; infinite where that is not known.
     groups : collection of int
-        The vertices of the query's join graph that are grouped; the tables know their `group_column`.
+        The vertices of the query's join graph that are grouped; their tables know their `group_column`.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class SampleTree:
     ) -> Rows:
         """Read the tuples of a vertex, about `tuples` of them, `among` the only keys that are wanted.
 
-        Where the vertex is grouped, the number of the group is one more key, the last.
+        Where the vertex is grouped its group numbers are one more key, the last.
         """
         raise NotImplementedError
 
@@ -243,7 +243,7 @@ class SampleTree:
         """The subtree of a vertex, away from the edges `above`, as weights by one of its attributes."""
         below = [(e, own, other) for e, own, other in self.edges(vertex) if e not in above]
         positions = (position, *(own for _, own, _ in below))
-        own = (tuple(t[vertex] for t in self._terms), vertex if vertex in self._groups else None)
+        own = (tuple(t[vertex] for t in self._terms), self._groups.get(vertex))
         # A self-join reads one sample twice, the second time with keys that are not wanted.
         whole = (positions, own, kept)
         tuples = rate * self._expected[vertex]

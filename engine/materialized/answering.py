@@ -23,8 +23,8 @@ from ..catalog.file import StoredSketch
 from ..catalog.form import Head
 from ..catalog.texts import from_text
 from ..results.estimator import Joined, SketchJoin
+from ..sources.environment import Circumstances
 from ..synopses import Built
-from .definition import Circumstances
 from .matching import INTEGERS, Asked, has_groups, in_order, of_size, reuse, weights_at
 
 Load = Callable[[str], StoredSketch]

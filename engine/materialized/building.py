@@ -227,7 +227,7 @@ def _columns(frame: DataFrame, head: Head, source: Source, weights: Sequence[Wei
     """What travels to the workers, of the tuples that the source takes."""
     from pyspark.sql import functions as F
 
-    from ..execution.scan import GROUP_COLUMN
+    from ..execution.partial_aggregate import group_column
     from ..sources.filters import kept_by
     from ..sources.keys import key_column
 
@@ -235,7 +235,7 @@ def _columns(frame: DataFrame, head: Head, source: Source, weights: Sequence[Wei
     columns = [key_column(a).alias(f"key{n}") for n, a in enumerate(head.attributes)]
     columns += [w.column.alias(f"weight{n}") for n, w in enumerate(weights) if w.column is not None]
     if head.groups is not None:
-        columns.append(F.col(f"`{GROUP_COLUMN}`").alias(_GROUP))
+        columns.append(F.col(f"`{group_column(0)}`").alias(_GROUP))
     return kept.select(*columns)
 
 
@@ -280,7 +280,7 @@ def _grouped(
         )
     except ValueError as fault:
         raise UnsupportedQuery(str(fault), "SKIMQL_GROUP_TYPE", sql, hint=GROUP_WAY_OUT) from fault
-    return Groups(expressions, listed.types, values, ()), listed.frame(source.name)
+    return Groups(expressions, listed.types, values, ()), listed.joined(source.frame)
 
 
 def _times(source: Source, sql: str) -> str:

@@ -160,16 +160,16 @@ class Creation:
                 if not sized:
                     return self._like(first, like, settings)
                 notes = (f"of the method and seed of sketch {first.name}, the first of its class",)
-                return replace(self._sized(draft, settings, like), notes=notes)
+                form = self._sized(draft, settings, like)
+                return replace(form, notes=(*notes, *form.notes))
             notes = (f"of the seed of sketch {first.name}, the first of its class; it is by another method",)
         method = statement.method
         if method is None and len(draft.attributes) > 1:
             method = "convolution"
         if method is None and (not sized or statement.options):
             method = "hash"
-        if method is None:
-            return replace(self._chosen(draft, settings), notes=notes)
-        return replace(self._sized(draft, settings, method), notes=notes)
+        form = self._chosen(draft, settings) if method is None else self._sized(draft, settings, method)
+        return replace(form, notes=(*notes, *form.notes))
 
     def _first_of_class(self, draft: Head) -> Head | None:
         """The sketch that somebody made first of those with a class of this one."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery, printable
 from ...optimizer.methods import STORED
+from ...optimizer.physical import MaterializedJoin
 from ...optimizer.plan import Plan, Synopsis, Weight
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
@@ -27,6 +28,10 @@ from .staleness import other_source, stale_note
 
 if TYPE_CHECKING:
     from ..context import Context
+
+
+# What is multiplied vertex by vertex, and so may be built beside what is kept.
+LINEAR = ("hash", "convolution", "total")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +165,30 @@ class KeptSketches:
         notes = (*_notes(answer.heads, ()), *stale)
         return GroupedSupply(replace(answer.plan, query=query), joined, notes, bool(stale))
 
+    def attempt(self, select: ApproximateSelect, query: Query, settings: Settings) -> MaterializedJoin | None:
+        """How the catalog would answer a query, nothing loaded; None where it cannot; raises as `supply`."""
+        if not self.catalog.manifest.sketches:
+            return None
+        standing = self.standing(select, query, settings)
+        if standing is not None:
+            _, plan, heads = standing
+            return MaterializedJoin(plan, tuple(h.name for h in heads), method=plan.method)
+        bare = replace(query, order=(), limit=None) if query.groups else query
+        whole = self.answers(select, bare, settings)
+        if whole:
+            plan, names = replace(whole[0].plan, query=query), tuple(h.name for h in whole[0].heads)
+            return MaterializedJoin(plan, names, method=plan.method)
+        found = None if query.groups else self.usable(select, query, settings)
+        if found is None:
+            return None
+        names = tuple(h.name for h in found.heads)
+        return MaterializedJoin(found.plan, names, found.missing, method=found.plan.method)
+
     def plan(self, select: ApproximateSelect, query: Query) -> Reuse | None:
         """How kept hash sketches would serve a query, with others built beside, nothing loaded; raises as `supply`."""
         if query.counts_distinct or query.groups or select.size_bytes is not None:
             return None
-        heads = [h for h in self._usable(query) if h.method in METHODS]
+        heads = [h for h in self._usable(query) if h.method in LINEAR]
         if not heads:
             return None
         now = self.context.memory.circumstances()

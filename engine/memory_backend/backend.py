@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from ...optimizer.plan import Plan
 from ...optimizer.prediction.relation import RelationStatistics
 from ...parser.join_graph import Query
 from ...sketches.intervals.interval import Estimate
+from ..execution.groups import Groups
 from ..execution.known_groups import known_of
 from ..execution.message_limit import DEFAULT_LIMIT_BYTES
-from ..execution.partial_aggregate import group_column
 from ..execution.sample_join import SampleJoin
+from ..statistics.pilot_counts import VirtualRelation
 from ..synopses import Built
 from .build import build
 from .exact import ExactGroup, exact_groups
-from .groups import Groups, listed
+from .groups import MemoryGroups, listed
 from .samples import run_sample
-from .statistics import gather
+from .statistics import gather, gather_relations
 from .tables import MemoryTables
 
 
@@ -40,7 +41,7 @@ class MemoryBackend:
         self, plan: Plan, message_bytes: int | None = DEFAULT_LIMIT_BYTES, groups: Groups | None = None
     ) -> tuple[Built, ...]:
         """Every sketch of a plan; see `build.build`."""
-        return build(plan, self.tables, message_bytes, groups)
+        return build(plan, self.tables, message_bytes, groups if isinstance(groups, MemoryGroups) else None)
 
     def sample(
         self,
@@ -49,30 +50,31 @@ class MemoryBackend:
         expected: Mapping[int, float] | None = None,
         groups: Groups | None = None,
     ) -> Mapping[tuple[int, ...], SampleJoin]:
-        """A plan with a sample, evaluated for each group that it met; `expected` saves nothing here."""
-        if groups is None:
-            return run_sample(plan, self.tables, most_bytes)
-        return run_sample(plan, groups.tables, most_bytes, groups.counts)
+        """A plan with a sample, evaluated; see `samples.run_sample`. `expected` saves nothing here."""
+        tables = groups.tables if isinstance(groups, MemoryGroups) else self.tables
+        return run_sample(plan, tables, most_bytes, () if groups is None else groups.counts)
 
     def statistics(self, query: Query, *, jobs: bool = True) -> tuple[RelationStatistics, ...]:
         """What is known of each vertex; see `statistics.gather`."""
         return gather(query, self.tables, pilot=jobs, pilot_tuples=self.pilot_tuples)
 
-    def groups(self, query: Query, most: int) -> Groups:
-        """The groups of every grouped vertex of a query; see `groups.listed`."""
+    def relations(
+        self, relations: Sequence[VirtualRelation], *, jobs: bool = True
+    ) -> Mapping[VirtualRelation, RelationStatistics]:
+        """`statistics` of single relations."""
+        return gather_relations(relations, self.tables, pilot=jobs, pilot_tuples=self.pilot_tuples)
+
+    def groups(self, query: Query, most: int) -> MemoryGroups:
+        """The groups of every grouped vertex; see `groups.listed`."""
         return listed(query, self.tables, most)
+
+    def exact(self, query: Query) -> tuple[ExactGroup, ...]:
+        """The exact aggregates of every group; see `exact.exact_groups`."""
+        return exact_groups(query, self.tables)
 
     def exact_groups(
         self, query: Query, groups: Groups, chosen: Collection[tuple[int, ...]]
     ) -> Mapping[tuple[int, ...], tuple[Estimate, ...]]:
-        """The exact aggregates of some groups, by the numbers of each."""
-        numbers = [
-            replace(query.groups[p.places[0]], expression=f"`{group_column(p.vertex)}`") for p in groups.parts
-        ]
-        found = exact_groups(replace(query, groups=tuple(numbers)), groups.tables)
-        known = {group.values: group.aggregates for group in found}
-        return {n: known.get(n) or known_of(query, None) for n in chosen}
-
-    def exact(self, query: Query) -> tuple[ExactGroup, ...]:
-        """The exact aggregates of every group that joins anything; see `exact.exact_groups`."""
-        return exact_groups(query, self.tables)
+        """The exact aggregates of some groups."""
+        found = {repr(g.values): g.aggregates for g in self.exact(query)}
+        return {n: found.get(repr(groups.values(n))) or known_of(query, None) for n in chosen}

@@ -1,11 +1,8 @@
-"""The groups of a query in memory: their values in Spark's order, and the number of every tuple's group."""
+"""The groups of a query in memory: their values in Spark's order, and the numbers of every tuple's groups."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,9 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...errors import BudgetExceeded
+from ...optimizer.choose import grouped_vertices
 from ...parser.join_graph import Query
-from ..execution.partial_aggregate import GROUP_COLUMN, group_column
+from ..execution.groups import Groups, VertexGroups, too_many
+from ..execution.partial_aggregate import group_column
 from ..sources.python_values import python_values
 from .expressions import evaluate, kept
 from .tables import MemoryTables
@@ -24,55 +22,21 @@ from .values import Value, is_fraction
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class VertexGroups:
-    """The groups of one vertex: where its expressions stand in GROUP BY, and their values by group number."""
-
-    vertex: int
-    places: tuple[int, ...]
-    values: tuple[tuple[Any, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """The tables of a grouped query, its grouped ones with the numbers of their tuples' groups.
+@dataclass(frozen=True)
+class MemoryGroups(Groups):
+    """The groups of a query, and its tables with their `group_column`, NULL where a tuple is in no group.
 
     Attributes
     ----------
-    tables : MemoryTables
-        NULL is the number of a tuple that is in no group.
     parts : tuple of VertexGroups
-        One for each vertex whose tuples are grouped, ascending.
+    tables : MemoryTables
     """
 
-    tables: MemoryTables
     parts: tuple[VertexGroups, ...]
-
-    @property
-    def counts(self) -> Mapping[int, int]:
-        """How many groups each grouped vertex has."""
-        return {p.vertex: len(p.values) for p in self.parts}
-
-    @property
-    def number(self) -> int:
-        """How many groups the query may have at most."""
-        return math.prod(self.counts.values())
-
-    def combinations(self) -> Iterator[tuple[int, ...]]:
-        """The groups of the query as numbers of groups of its vertices."""
-        return product(*(range(len(p.values)) for p in self.parts))
-
-    def values(self, numbers: Sequence[int]) -> tuple[Any, ...]:
-        """The value of each GROUP BY expression in one group of the query."""
-        found = {
-            place: value
-            for part, number in zip(self.parts, numbers, strict=True)
-            for place, value in zip(part.places, part.values[number], strict=True)
-        }
-        return tuple(found[place] for place in range(len(found)))
+    tables: MemoryTables
 
 
-def listed(query: Query, tables: MemoryTables, most: int) -> Groups:
+def listed(query: Query, tables: MemoryTables, most: int) -> MemoryGroups:
     """List the groups of every vertex that a query groups, in the order of their values.
 
     Raises
@@ -83,41 +47,25 @@ def listed(query: Query, tables: MemoryTables, most: int) -> Groups:
         If an expression is not known in memory.
     """
     parts = []
-    for number in sorted({g.vertex for g in query.groups}):
-        part, numbers = _vertex_groups(query, tables, number, most)
-        parts.append(part)
-        table = query.graph.vertices[number].table
-        tables = tables.with_column(table, group_column(number), numbers)
-    if len(parts) == 1:
-        tables = tables.with_column(table, GROUP_COLUMN, numbers)
-    return Groups(tables, tuple(parts))
-
-
-def _vertex_groups(
-    query: Query, tables: MemoryTables, number: int, most: int
-) -> tuple[VertexGroups, pa.Array]:
-    """The groups of a vertex, and the number of every tuple of its table."""
-    own = [(place, g) for place, g in enumerate(query.groups) if g.vertex == number]
-    vertex = query.graph.vertices[number]
-    whole = tables.table(vertex.table)
-    rows = kept(vertex.filter, whole, tables.zone)
-    chosen = np.ones(whole.num_rows, bool) if rows is None else rows.to_numpy(zero_copy_only=False)
-    tuples = whole.filter(pa.array(chosen))
-    columns = [evaluate(g.expression, tuples, tables.zone) for _, g in own]
-    which, first = numbered([ranks(c) for c in columns], tuples.num_rows)
-    if len(first) > most:
-        raise BudgetExceeded(
-            f"more than {most:,} groups of {', '.join(g.name for g in query.groups)}; each takes its own sketches",
-            "SKIMQL_TOO_MANY_GROUPS",
-            query.sql,
-            (query.groups[0].span.start, query.groups[-1].span.end),
-            "SET skimql.max_groups = ..., or EXACT SELECT ...",
-        )
-    numbers = np.full(whole.num_rows, -1, np.int64)
-    numbers[chosen] = which
-    places = tuple(place for place, _ in own)
-    part = VertexGroups(number, places, values_at(columns, first, tables.zone))
-    return part, pa.array(numbers, mask=numbers < 0)
+    found = {n.lower(): (n, tables.table(n)) for n in tables}
+    for number in grouped_vertices(query):
+        vertex = query.graph.vertices[number]
+        own = [(place, g) for place, g in enumerate(query.groups) if g.vertex == number]
+        name, whole = found[vertex.table.lower()]
+        rows = kept(vertex.filter, whole, tables.zone)
+        chosen = np.ones(whole.num_rows, bool) if rows is None else rows.to_numpy(zero_copy_only=False)
+        tuples = whole.filter(pa.array(chosen))
+        columns = [evaluate(g.expression, tuples, tables.zone) for _, g in own]
+        numbers_of, first = numbered([ranks(c) for c in columns], tuples.num_rows)
+        if len(first) > most:
+            raise too_many(query, most)
+        numbers = np.full(whole.num_rows, -1, np.int64)
+        numbers[chosen] = numbers_of
+        column = pa.array(numbers, mask=numbers < 0)
+        found[vertex.table.lower()] = name, whole.append_column(group_column(number), column)
+        places = tuple(place for place, _ in own)
+        parts.append(VertexGroups(number, places, values_at(columns, first, tables.zone)))
+    return MemoryGroups(tuple(parts), MemoryTables(dict(found.values()), tables.zone))
 
 
 def values_at(columns: list[Value], rows: Ints, zone: str) -> tuple[tuple[Any, ...], ...]:

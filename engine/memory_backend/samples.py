@@ -27,15 +27,17 @@ from ..execution.sample_tree import (
 from .build import explained
 from .relations import Relation, Relations
 from .tables import MemoryTables
-from .values import column_of
 
 _MASK = np.uint64((1 << HASH_BITS) - 1)
 
 
 def run_sample(
-    plan: Plan, tables: MemoryTables, limit_bytes: int = DEFAULT_LIMIT_BYTES, groups: Collection[int] = ()
+    plan: Plan,
+    tables: MemoryTables,
+    limit_bytes: int = DEFAULT_LIMIT_BYTES,
+    groups: Collection[int] = (),
 ) -> dict[tuple[int, ...], SampleJoin]:
-    """Evaluate a plan with a sample, for each combination of groups; see `execution.sample_join.run_sample`.
+    """Evaluate a plan with a sample; see `execution.sample_join.run_sample`.
 
     Raises
     ------
@@ -135,11 +137,11 @@ class MemoryScans(SampleTree):
         return rows
 
     def _keys(self, vertex: int, positions: Sequence[int], tuples: pa.Table) -> list[pa.Array]:
-        """The keys of tuples, and the number of their group where the vertex is grouped."""
-        attributes = self._plan.synopses[self._terms[0][vertex]].attributes
-        keys = [self._relations.keys(attributes[p], tuples) for p in positions]
+        """The keys of some tuples, and the numbers of their groups where the vertex is grouped."""
+        own = self._plan.synopses[self._terms[0][vertex]]
+        keys = [self._relations.keys(own.attributes[p], tuples) for p in positions]
         if vertex in self._groups:
-            keys.append(column_of(tuples[self._groups[vertex]]).data)
+            keys.append(tuples[self._groups[vertex]].combine_chunks())
         return keys
 
     def _why(self, keys: pa.Array, kept: _Kept | None) -> Ints:

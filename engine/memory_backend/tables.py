@@ -31,13 +31,6 @@ class MemoryTables(Mapping[str, TableSchema]):
         """The tuples of a table."""
         return self._tables[name.lower()][1]
 
-    def with_column(self, name: str, column: str, values: pa.Array) -> MemoryTables:
-        """The same tables, one of them with one more column."""
-        known = dict(self._tables.values())
-        declared, table = self._tables[name.lower()]
-        known[declared] = table.append_column(column, values)
-        return MemoryTables(known, self.zone)
-
     def __getitem__(self, name: str) -> TableSchema:
         declared, table = self._tables[name.lower()]
         return TableSchema(declared, tuple(Column(f.name, spark_type(f.type)) for f in table.schema))

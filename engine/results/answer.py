@@ -22,6 +22,7 @@ from .expressions import Cell, Evaluator
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...optimizer.physical import Attempted
     from .display import Grid
 
 # Of a query with many groups, so many estimates that miss the asked error are named in notes.
@@ -69,6 +70,8 @@ class Answer:
     method : str
         By which method of the registry it came (``hash``, ``key_sample``, ``exact_run``, ...); empty where nothing was
         asked of tables.
+    attempts : tuple of Attempted
+        What was run for the answer, in order; empty for what is no query.
     """
 
     columns: tuple[str, ...]
@@ -87,6 +90,7 @@ class Answer:
     is_text: bool = False
     brief: tuple[str, ...] = ()
     method: str = ""
+    attempts: tuple[Attempted, ...] = ()
 
     @property
     def estimate(self) -> Estimate:

@@ -62,4 +62,4 @@ class SparsePairSample(SparseFirst[PairSampleSpec, PairSample]):
         dense: Sequence[PairSample], columns: Sequence[Keys], weights: Sequence[Weights | None]
     ) -> None:
         for one, weight in zip(dense, weights, strict=True):
-            one.update(*columns, weight)
+            one.update(columns[0], columns[1], weight)

@@ -13,8 +13,8 @@ from skimql import Session
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.form import Groups
 from skimql.engine.materialized.answering import best, kept_answers
-from skimql.engine.materialized.definition import Circumstances
 from skimql.engine.materialized.matching import Asked
+from skimql.engine.sources.environment import Circumstances
 from skimql.parser.statement import parse_statement
 
 RNG = np.random.default_rng(7)
@@ -69,6 +69,7 @@ def test_every_kind_answers_counts_sums_and_averages(asked, method):
         assert cell.low - slack <= truth <= cell.high + slack
         assert math.isnan(cell.value) or abs(cell.value - truth) < 0.35 * truth
     assert answer.notes[0].startswith("from the kept sketches a (as of")
+    assert answer.method == method
 
 
 @pytest.mark.parametrize("method", SIZES)

@@ -1,0 +1,41 @@
+"""An answer: rows of cells, and what is made of them."""
+
+import pytest
+
+from skimql import Estimate, Message
+from skimql.engine.results.answer import Answer, half_width, misses, uncertified_answer, with_target
+
+CELL = Estimate(100.0, 90.0, 120.0, 0.95, True, "theorem")
+ANSWER = Answer(("n",), ((CELL,),), aggregated=(True,))
+
+
+def test_the_only_cell_has_a_value_and_an_interval():
+    assert (ANSWER.value, ANSWER.low, ANSWER.high, ANSWER.estimate) == (100.0, 90.0, 120.0, CELL)
+    with pytest.raises(ValueError):
+        _ = Answer(("a", "b"), ((CELL, CELL),)).value
+
+
+def test_records_iteration_and_length_agree():
+    (record,) = ANSWER
+    assert [record] == ANSWER.records()
+    assert len(ANSWER) == 1
+    assert tuple(record) == ANSWER.names
+    assert (record["n"], record["certified"]) == (100.0, True)
+
+
+def test_a_missed_target_is_told_and_can_be_omitted():
+    assert (half_width(CELL), misses(CELL, 0.1), misses(CELL, 0.3)) == (20.0, True, False)
+    met, told = with_target(ANSWER, 0.1)
+    assert not met
+    assert told.notes
+    assert ANSWER.omitting(0.1).value is None
+    assert with_target(ANSWER, 0.3) == (True, ANSWER)
+
+
+def test_nothing_is_certified_once_it_is_said_so():
+    assert not uncertified_answer(ANSWER).records()[0]["certified"]
+
+
+def test_a_message_has_no_rows():
+    message = Message.of("skimql.seed = 3")
+    assert (str(message), len(message)) == ("skimql.seed = 3", 0)

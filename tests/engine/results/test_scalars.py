@@ -1,0 +1,42 @@
+"""Values that no estimate is part of."""
+
+import math
+
+import pytest
+
+from skimql import SkimqlError
+from skimql.engine.results.scalars import compare, plain_value
+from skimql.parser.expressions import Constant, Grouped, Operation
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        (Operation("+", (Grouped(0), Constant(2))), 9),
+        (Operation("/", (Grouped(0), Constant(2))), 3.5),
+        (Operation("neg", (Grouped(0),)), -7),
+        (Operation("-", (Grouped(0), Constant(None))), None),
+        (Grouped(1), "a"),
+    ],
+)
+def test_numbers_of_a_group_are_added_and_multiplied(expression, value):
+    assert plain_value(expression, (7, "a"), "SELECT") == value
+
+
+@pytest.mark.parametrize(
+    "operands", [(Grouped(1), Constant(1)), (Grouped(0), Constant(0)), (Constant(1 << 62), Constant(1 << 62))]
+)
+def test_what_spark_might_compute_otherwise_is_refused(operands):
+    for operator in ("/", "*"):
+        if operator == "*" and operands[1] == Constant(0):
+            continue
+        if operator == "/" and operands[0] == operands[1]:
+            continue
+        with pytest.raises(SkimqlError):
+            plain_value(Operation(operator, operands), (7, "a"), "SELECT")
+
+
+def test_values_are_ordered_as_spark_orders_them():
+    assert [compare(1, 2, ""), compare("b", "a", ""), compare(math.nan, math.inf, "")] == [-1, 1, 1]
+    with pytest.raises(SkimqlError):
+        compare(1, "a", "SELECT 1")

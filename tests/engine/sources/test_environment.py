@@ -1,0 +1,27 @@
+"""What a catalog remembers of tables and settings."""
+
+import pytest
+from support.kept import kept, remember
+
+from skimql import Session
+from skimql.engine.catalog.catalog import Catalog
+from skimql.engine.sources.environment import Circumstances
+
+
+def test_a_sketch_fits_the_settings_it_was_made_under():
+    head = kept("s", "t", {"k": [1]}).head
+    assert Circumstances(True, "Asia/Tokyo").fit(head)
+    assert not Circumstances(False, "UTC").fit(head)
+    assert not Circumstances(True, "UTC", (("spark.sql.caseSensitive", "true"),)).fit(head)
+    zoned = kept("s", "t", {"k": [1]}, zoned=True).head
+    assert not Circumstances(True, "Asia/Tokyo").fit(zoned)
+
+
+def test_before_spark_runs_the_catalogs_settings_hold(monkeypatch):
+    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(Session, "spark", property(lambda self: pytest.fail("Spark was asked for")))
+    catalog = remember(Catalog(), kept("s", "t", {"k": [1]}), ansi=False, time_zone="Asia/Tokyo")
+    session = Session(catalog=catalog)
+    assert session.context.memory.circumstances() == Circumstances(False, "Asia/Tokyo")
+    session.context.memory.forget_sketches_of("T")
+    assert not catalog.heads()

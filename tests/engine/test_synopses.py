@@ -1,0 +1,23 @@
+"""What one pass over a table gives."""
+
+import pytest
+
+from skimql.engine.synopses import Built, Tally
+from skimql.sketches.distinct.level import LevelSpec
+from skimql.sketches.distinct.sparse_level import SparseLevelSketch
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.start import make_exact_first, make_hash_sketch
+
+
+def test_tallies_add_up():
+    tally = Tally(2, 3.5, 1)
+    tally.add(Tally(1, 1.0, 0))
+    assert tally == Tally(3, 4.5, 1)
+
+
+def test_only_a_sketch_of_join_keys_is_linear():
+    linear = make_exact_first(make_hash_sketch(seed=1).spec)
+    assert Built(linear, Tally(), 1.0).linear is linear
+    values = SparseLevelSketch(LevelSpec(make_family("tabulation", 1), 16))
+    with pytest.raises(AssertionError):
+        _ = Built(values, Tally(), 1.0).linear
