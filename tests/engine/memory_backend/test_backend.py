@@ -17,12 +17,13 @@ from skimql.engine.execution.sample_join import run_sample
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
-from skimql.engine.queries.sizing import chosen, chosen_groups
+from skimql.engine.queries.sizing import chosen
 from skimql.engine.results.columns import typed
 from skimql.engine.settings import Settings
 from skimql.engine.statistics.gather import gather
 from skimql.optimizer.choose import ClassSample, choose
 from skimql.optimizer.domain_partition import DomainPartition
+from skimql.optimizer.groups import per_group
 from skimql.optimizer.plan import Scan
 from skimql.optimizer.route import routed
 
@@ -155,8 +156,11 @@ def _with_cells(plan):
 
 
 def _plans(statements, **settings):
-    asked = Settings(seed=SEED, route="arrow", **settings)
-    return [MemoryRun.of(sql, BACKEND, asked).plan() for sql in statements]
+    """The sketches of each statement at the settings' size, or those that the planner makes of a SIZE."""
+    runs = [MemoryRun.of(sql, BACKEND, Settings(seed=SEED, route="arrow", **settings)) for sql in statements]
+    return [
+        chosen(r.query, r.settings) if r.settings.size_bytes is None else r.plan().attempt.plan for r in runs
+    ]
 
 
 def _check_equal(own, theirs, plan):
@@ -203,7 +207,7 @@ def test_groups_are_those_of_spark_and_so_are_their_sketches(spark, on_spark):
     assert [tuple(map(repr, v)) for v in groups.parts[0].values] == [
         tuple(map(repr, v)) for v in theirs.values
     ]
-    plan = chosen_groups(run.query, groups.number, run.settings)[0]
+    plan = per_group(chosen(run.query, run.settings, groups=groups.counts), groups.counts)[0]
     _check_equal(BACKEND.build(plan, groups=groups), build(spark, plan, theirs), plan)
 
 

@@ -11,6 +11,7 @@ from skimql.engine.execution.message_limit import MessageTooLarge
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
+from skimql.engine.queries.sizing import chosen
 from skimql.engine.settings import Settings
 from skimql.errors import BudgetExceeded, DataError, UnsupportedQuery
 from skimql.optimizer.choose import ClassSample, choose
@@ -73,7 +74,8 @@ def test_sums_beyond_64_bits_are_exact_in_an_exact_run():
 def test_a_message_or_a_sample_that_takes_too_much_is_told():
     sql = "SELECT APPROXIMATE COUNT(*) FROM t JOIN u ON t.k = u.k JOIN w ON u.l = w.l"
     query = MemoryRun.of(sql, BACKEND).query
-    plan = MemoryRun.of(f"{sql} SIZE 100 KB", BACKEND).plan()
+    counted = MemoryRun.of("SELECT APPROXIMATE COUNT(DISTINCT l) FROM t JOIN u ON t.k = u.k", BACKEND).query
+    plan = chosen(counted, Settings())
     assert plan.messages
     with pytest.raises(MessageTooLarge):
         BACKEND.build(plan, message_bytes=8)
