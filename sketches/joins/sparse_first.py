@@ -217,7 +217,8 @@ def add_block(
     maps: list[ExactMap] = []
     groups: Groups | None = None
     for _, exact, weight in still_exact:
-        values: Weights = weight if weight is not None else np.full_like(exact.weights, 1, shape=length)
+        one = np.ones(length, np.float64) if exact.weights.dtype == np.float64 else np.ones(length, np.int64)
+        values: Weights = one if weight is None else weight
         groups = group_tuples(columns, length) if groups is None else groups
         maps.append(exact.plus(ExactMap.from_batch(columns, groups, values)))
     turned = [(s._turned(), w) for s, w in pairs if s._map is None]

@@ -6,7 +6,7 @@ import pytest
 from support.kept import kept
 
 from skimql import IncompatibleSketches, SkimqlError
-from skimql.engine.catalog.form import from_json, to_json
+from skimql.engine.catalog.metadata import from_json, to_json
 
 HEAD = kept("s", "t", {"a": [1, 2], "b": [3, 4]}, summed=("v", [5, 6])).head
 

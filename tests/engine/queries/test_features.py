@@ -4,7 +4,8 @@ import pytest
 from support.questions import query
 from support.schemas import XYZ
 
-from skimql.engine.queries.features import RUNS, is_grouped
+from skimql.engine.queries.features import RUNS
+from skimql.optimizer.methods import is_grouped
 from skimql.parser.join_graph import FEATURES
 
 
