@@ -9,7 +9,7 @@ from skimql.optimizer.groups import per_group
 GROUPED = query("COUNT(*) FROM x JOIN y ON x.id = y.id GROUP BY n", XYZ)
 
 
-SEVERAL = query("COUNT(*) FROM x JOIN y ON x.id = y.id JOIN z ON y.id = z.id GROUP BY x.n, z.n", XYZ)
+SEVERAL = query("COUNT(*) FROM x JOIN y ON x.id = y.id JOIN z ON y.id = z.id GROUP BY x.n, z.w", XYZ)
 
 
 def test_each_group_has_its_own_synopses_of_the_grouped_table():

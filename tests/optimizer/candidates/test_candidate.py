@@ -23,6 +23,11 @@ def test_within_the_error_the_cheapest_ranks_first_and_within_a_size_the_most_ac
     assert best_of([accurate, cheap], by_size) is accurate
 
 
+def test_of_what_costs_a_tenth_more_at_the_most_the_smaller_is_taken():
+    cheap, small, dear = candidate(), candidate(seconds=1.09, nbytes=1e3), candidate(seconds=1.11, nbytes=10)
+    assert best_of([cheap, small, dear], Objective(relative_error=0.05)) is small
+
+
 def test_what_is_too_large_or_too_inaccurate_is_refused_with_its_reason():
     assert checked(candidate(nbytes=1e12), Objective(relative_error=0.05)).refused
     assert checked(candidate(error=0.5), Objective(relative_error=0.05)).refused
