@@ -33,7 +33,7 @@ BACKEND = MemoryBackend(
             "u": pa.table(
                 {"k": [2, 2, 3], "l": [1, 2, 3], "large": [LARGE, 4, 4], "e": [Decimal("9" * 30)] * 3}
             ),
-            "w": pa.table({"l": [1, 2, 2]}),
+            "w": pa.table({"l": [1, 2, 2], "n": [0, 0, 1]}),
         }
     )
 )
@@ -118,6 +118,21 @@ def test_a_sample_and_an_exact_run_tell_the_groups_of_several_tables_apart():
             assert [sampled[numbers].known(a.total) for a in plan.aggregates] == counted
         else:
             assert counted[0] == 0
+
+
+@pytest.mark.parametrize("group", ["", "g", "n", "g, n"])
+def test_a_sample_of_all_keys_is_exact_beyond_the_sampled_class(group):
+    sql = f"COUNT(*), SUM(u.l) FROM t JOIN u ON t.k = u.k JOIN w ON u.l = w.l GROUP BY {group}"
+    text = sql.removesuffix(" GROUP BY ")
+    query = MemoryRun.of(f"SELECT APPROXIMATE {group}{', ' * bool(group)}{text}", BACKEND).query
+    plan = choose(query, 0, 0, 0, sample=ClassSample(0, 1.0))
+    groups = BACKEND.groups(query, 10) if group else None
+    sampled = BACKEND.sample(plan, 1 << 20, groups=groups)
+    exact = {repr(g.values): g.aggregates for g in BACKEND.exact(query)}
+    assert len(sampled) == len(exact)
+    for numbers, found in sampled.items():
+        truth = exact[repr(groups.values(numbers) if groups else ())]
+        assert [found.known(a.total) for a in plan.aggregates] == [e.value for e in truth]
 
 
 def test_a_pilot_of_some_tuples_tells_about_what_all_do():
