@@ -16,16 +16,20 @@ import argparse
 import json
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from skimql.optimizer.candidates.candidate import Choice
 from skimql.optimizer.candidates.enumerate import Candidate, NoMethod, Objective, choose_method
+from skimql.optimizer.choose import PLANNED
 from skimql.optimizer.prediction.relation import RelationStatistics
 from skimql.sketches.intervals.interval import Estimate
 
 from .executor import run
+from .in_memory import run_choice
 from .join_queries import JoinQuery, read_queries
 from .lahman import lahman_queries
 from .query_statistics import alone_statistics, exact_statistics, pilot_statistics
@@ -42,9 +46,12 @@ def q_error(estimate: float, truth: float) -> float:
     return max(a / b, b / a)
 
 
-def planned(query: JoinQuery, statistics: Sequence[RelationStatistics], mode: str, size: int) -> Candidate:
+def planned(query: JoinQuery, statistics: Sequence[RelationStatistics], mode: str, size: int) -> Choice:
     """What the planner chooses for a query: in mode ``free`` tables may be read one after another."""
-    return choose_method(query.tree, statistics, Objective(size_bytes=size, ordered=mode == "free")).taken
+    objective = Objective(size_bytes=size, ordered=mode == "free")
+    if mode == "free":
+        objective = replace(objective, methods=PLANNED)
+    return choose_method(query.tree, statistics, objective)
 
 
 def measure(
@@ -66,11 +73,15 @@ def measure(
             statistics = gathered(query)
             for size in sizes:
                 try:
-                    taken = planned(query, statistics, mode, size)
+                    choice = planned(query, statistics, mode, size)
                 except NoMethod as fault:
                     yield _refused(query, mode, size, str(fault))
                     continue
-                runs = [run(query, taken, seed, size) for seed in range(seeds)]
+                taken = choice.taken
+                if mode == "free":
+                    runs = [run_choice(query, choice, seed, size) for seed in range(seeds)]
+                else:
+                    runs = [run(query, taken, seed, size) for seed in range(seeds)]
                 if taken.method == "exact":
                     runs = runs[:1] * seeds
                 yield _record(query, mode, size, taken, runs)

@@ -17,12 +17,12 @@ from typing import Any
 import duckdb
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlglot
 
+from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.optimizer.messages import JoinTree, tree_of
-from skimql.parser.join_graph import Column, Query, Schema, TableSchema
+from skimql.parser.join_graph import Query
 from skimql.parser.resolve import resolve
 from skimql.parser.statement import parse_statement
 
@@ -51,7 +51,7 @@ class Tuples:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JoinQuery:
-    """A query of the file with its relations; `published` are the estimates of other methods."""
+    """A query of the file with its relations and the tables they are of; `published` are others' estimates."""
 
     id: Any
     query: Query
@@ -59,6 +59,7 @@ class JoinQuery:
     relations: tuple[Tuples, ...]
     truth: float
     published: Mapping[str, float]
+    tables: MemoryTables
 
     @property
     def one_class(self) -> bool:
@@ -75,13 +76,14 @@ def read_queries(file: Path, folder: Path) -> list[JoinQuery]:
         If a query's ``true`` is not what its relations join to, so that the file and the data do not belong
         together.
     """
-    schema = parquet_schema(folder)
+    tables = parquet_tables(folder)
     database = duckdb.connect()
     database.execute("SET TimeZone = 'UTC'")
     cache: dict[tuple[str, str | None, tuple[str, ...]], Tuples] = {}
     found = []
     for entry in json.loads(file.read_text()):
-        query = resolve(parse_statement("SELECT APPROXIMATE" + entry["sql"].strip()[len("SELECT") :]), schema)
+        query = resolve(parse_statement("SELECT APPROXIMATE" + entry["sql"].strip()[len("SELECT") :]), tables)
+        query = tables.typed(query)
         tree = tree_of(query.graph)
         relations = []
         for number, vertex in enumerate(query.graph.vertices):
@@ -97,17 +99,13 @@ def read_queries(file: Path, folder: Path) -> list[JoinQuery]:
                 f"query {entry['id']} counts {counted:,.0f} on this data, the file says {truth:,.0f}"
             )
         published = {name: float(value) for name, value in entry.get("published", {}).items()}
-        found.append(JoinQuery(entry["id"], query, tree, tuple(relations), truth, published))
+        found.append(JoinQuery(entry["id"], query, tree, tuple(relations), truth, published, tables))
     return found
 
 
-def parquet_schema(folder: Path) -> Schema:
-    """The tables of a folder of Parquet files, for the project's resolver."""
-    tables = {}
-    for path in sorted(folder.glob("*.parquet")):
-        columns = tuple(Column(field.name, _spark_type(field.type)) for field in pq.read_schema(path))
-        tables[path.stem.lower()] = TableSchema(path.stem, columns)
-    return tables
+def parquet_tables(folder: Path) -> MemoryTables:
+    """The tables of a folder of Parquet files."""
+    return MemoryTables({path.stem: pq.read_table(path) for path in sorted(folder.glob("*.parquet"))})
 
 
 def exact_count(tree: JoinTree, relations: list[Tuples] | tuple[Tuples, ...]) -> float:
@@ -172,14 +170,3 @@ def _tuples(
     columns_of = [np.asarray(rows[f"k{i}"], np.int64) for i in range(len(keys))]
     scanned = pq.read_metadata(path).num_rows
     return Tuples(np.array(columns_of).reshape(len(keys), -1), np.asarray(rows["n"], np.int64), scanned)
-
-
-def _spark_type(kind: pa.DataType) -> str:
-    if pa.types.is_timestamp(kind):
-        return "timestamp"
-    if pa.types.is_date(kind):
-        return "date"
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return "string"
-    names = {"int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "bool": "boolean"}
-    return names.get(str(kind), str(kind))

@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any
 
 from ..errors import SkimqlError
+from ..optimizer.objective import MAX_EXACT_SECONDS
 from ..optimizer.route import ROUTES
 from ..parser.amounts import MOST_BYTES, BadNumber, byte_count, meant_percent, share, whole
 
@@ -19,6 +20,7 @@ MOST_BUCKETS = 1 << 26
 MOST_ROWS = 1001
 LEAST_BYTES = 1 << 10
 MOST_GROUPS = 100_000
+MOST_SECONDS = 1_000_000_000
 
 
 class BadSetting(SkimqlError):
@@ -59,6 +61,8 @@ class Settings:
         "auto": the cheaper way, which is in the JVM for counts by one key.
     fold_bytes : int
         Largest exact message: a table with so few keys is joined into another as a weight; 0 for none.
+    max_exact_seconds : int
+        Most CPU seconds that an exact run may be predicted to take, where it is what meets an asked error.
     max_bytes : int
         Most bytes of state that a query may take, on the driver and in each task.
     cache : bool
@@ -78,6 +82,7 @@ class Settings:
     route: str = "auto"
     fold_bytes: int = 8 << 20
     max_bytes: int = 256 << 20
+    max_exact_seconds: int = MAX_EXACT_SECONDS
     cache: bool = False
 
     def __post_init__(self) -> None:
@@ -94,6 +99,7 @@ class Settings:
         self._whole("max_groups", 1, MOST_GROUPS)
         self._whole("fold_bytes", 0, MOST_BYTES)
         self._whole("max_bytes", LEAST_BYTES, MOST_BYTES)
+        self._whole("max_exact_seconds", 1, MOST_SECONDS)
         _one_of("route", self.route, ROUTES)
         _one_of("behavior", self.behavior, BEHAVIORS)
         for name in _SWITCHES:
@@ -141,7 +147,7 @@ def _read(name: str, text: str) -> Any:
     try:
         if name == "seed":
             return whole(stripped)
-        if name in ("rows", "buckets", "max_groups"):
+        if name in ("rows", "buckets", "max_groups", "max_exact_seconds"):
             return whole(stripped, 1)
         if name == "size_bytes":
             return byte_count(stripped)
@@ -172,6 +178,7 @@ _WANTED = {
     "max_groups": f"1 to {MOST_GROUPS:,}",
     "fold_bytes": "0 or more bytes, such as 8 MB",
     "max_bytes": f"{LEAST_BYTES:,} bytes or more, such as 256 MB",
+    "max_exact_seconds": f"1 to {MOST_SECONDS:,}, such as 3600 for an hour",
     **dict.fromkeys(_SWITCHES, "true or false"),
 }
 _MOST_SHOWN = 40

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..parser.join_graph import JoinGraph
 
@@ -33,7 +34,7 @@ class JoinClass:
             raise ValueError(f"a join class has two vertices or more, each once, not {self.vertices}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JoinTree:
     """Vertices 0 .. `vertices` - 1 and the classes that join them.
 
@@ -58,7 +59,21 @@ class JoinTree:
 
     def classes_of(self, vertex: int) -> tuple[int, ...]:
         """Numbers of the classes at a vertex, ascending."""
-        return tuple(i for i, c in enumerate(self.classes) if vertex in c.vertices)
+        return self._classes_of[vertex]
+
+    @cached_property
+    def _classes_of(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(
+            tuple(i for i, c in enumerate(self.classes) if v in c.vertices) for v in range(self.vertices)
+        )
+
+    def joined_order(self) -> tuple[int, ...]:
+        """The vertices in the order in which a left-deep join takes them: by number, each joined to those before it."""
+        order = [0]
+        while len(order) < self.vertices:
+            near = {v for c in self.classes if not set(order).isdisjoint(c.vertices) for v in c.vertices}
+            order.append(min(near.difference(order)))
+        return tuple(order)
 
     def position(self, vertex: int, joined: int) -> int:
         """Which of a vertex's attributes belongs to the class."""
@@ -74,7 +89,7 @@ class Fold:
     joined: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Residual:
     """What is left of a tree after folds: its vertices, and the classes that still join two of them or more."""
 
@@ -82,7 +97,7 @@ class Residual:
     vertices: tuple[int, ...]
     folds: tuple[Fold, ...] = ()
 
-    @property
+    @cached_property
     def classes(self) -> tuple[int, ...]:
         """Numbers of the classes that still join something."""
         return tuple(i for i in range(len(self.tree.classes)) if len(self.members(i)) > 1)
@@ -95,7 +110,7 @@ class Residual:
         """The classes that still join this vertex to others."""
         return tuple(i for i in self.tree.classes_of(vertex) if i in self.classes)
 
-    @property
+    @cached_property
     def leaves(self) -> tuple[int, ...]:
         """Vertices in a single class: those that can send."""
         return tuple(v for v in self.vertices if len(self.classes_of(v)) == 1)

@@ -14,8 +14,12 @@ METHODS = (
     "key_sample",
     "two_level",
     "sampled_messages",
+    "distinct",
+    "join_distinct",
     "exact_run",
 )
+# An hour: whoever asks for an approximate answer does not wait for more.
+MAX_EXACT_SECONDS = 3600
 SKETCHES = ("hash", "skimmed", "convolution", "agms")
 
 
@@ -34,6 +38,8 @@ class Objective:
         Never more than this, whatever is asked.
     fold_bytes : int
         Largest exact message.
+    max_exact_seconds : float
+        Most CPU seconds that an exact run may be predicted to take.
     ordered : bool
         Whether the tables can be read one after another, with what the first told; false for streams and for
         synopses that are built once for any query.
@@ -55,6 +61,7 @@ class Objective:
     size_bytes: int | None = None
     max_bytes: int = 256 << 20
     fold_bytes: int = 8 << 20
+    max_exact_seconds: float = MAX_EXACT_SECONDS
     ordered: bool = True
     static: tuple[int, ...] = ()
     method: str | None = None

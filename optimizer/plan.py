@@ -215,13 +215,13 @@ def most_bytes(synopsis: Synopsis) -> int:
     if not synopsis.attributes:
         return BYTES_PER_COUNTER
     if synopsis.method == LEVEL:
-        return BYTES_PER_COUNTER * LevelSpec(_any_family(), synopsis.buckets, synopsis.rows).words
+        return BYTES_PER_COUNTER * LevelSpec(any_family(), synopsis.buckets, synopsis.rows).words
     if synopsis.method == PAIRS:
-        return PairSampleSpec(_any_family(), synopsis.rows, synopsis.buckets, LEVELS).most_bytes
+        return PairSampleSpec(any_family(), synopsis.rows, synopsis.buckets, LEVELS).most_bytes
     return BYTES_PER_COUNTER * synopsis.rows * synopsis.buckets
 
 
 @cache
-def _any_family() -> Family:
-    """A family for sizes, which do not depend on it."""
+def any_family() -> Family:
+    """A hash family for sizes, which do not depend on it."""
     return make_family()

@@ -16,7 +16,7 @@ Every estimate comes with an interval (`interval.Estimate`); programmers' mistak
 what                         where
 ============================ ============================================================================
 hash families                xi, tabulation, xxhash, fields
-all linear sketches          linear, accumulate; exact maps first: exact_map, sparse
+all linear sketches          linear, accumulate; exact maps first: sparse_first, exact_map, sparse
 joins: one and several keys  hash_sketch (Fast-AGMS, US 2006/0143170), convolution, agms (SIGMOD 2002)
 estimates with intervals      estimate, join_tree, interval, collision; sizes: sizing, moments
 skimming (US 2006/0143170)   skim, dyadic, skim_join

@@ -40,6 +40,7 @@ ORDER = {
         "results",
         "materialized",
         "queries",
+        "memory_backend",
     ),
     "optimizer": ("prediction", "candidates", "workload", "describe"),
     "sketches": ("hashing", "intervals", "joins", "samples", "distinct", "reference"),

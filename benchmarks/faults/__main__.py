@@ -15,7 +15,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-STUDIES = ("kills", "files", "mutations", "numbers", "hints")
+STUDIES = ("kills", "files", "mutations", "numbers", "hints", "memory")
 
 
 def main() -> int:

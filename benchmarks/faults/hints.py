@@ -1,14 +1,20 @@
-"""Ways out, typed: random EXISTS conditions and grouped values whose errors print SQL, held against the exact answer."""
+"""Ways out, typed and held against the exact answer to the user's question: one for each code, then random ones.
+
+The random ones are EXISTS conditions and grouped values, whose errors print SQL of the user's own parts.
+"""
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Iterable
 from pathlib import Path
 
 from skimql import Answer, Session
 from skimql.errors import SkimqlError
 
 from .record import Tally
+from .ways_out import BEFORE, TABLES, WAYS, Way
 
 TRIES = 60
 
@@ -16,10 +22,15 @@ EXISTS = "EXISTS (SELECT {item} FROM b {alias} WHERE {conditions})"
 
 
 def run(tries: int, seed: int, folder: Path) -> Tally:
-    """Type the ways out of `tries` refused statements."""
+    """Type the ways out of every code, and of `tries` random statements that are refused."""
     tally, chosen = Tally("hints"), random.Random(seed)
-    session = Session()
-    spark = session.spark
+    spark = Session().spark
+    ways = WaysOut(Session(spark))
+    for way in WAYS:
+        with tally.trying(way.question[:200]):
+            fault = ways.fault_of(way)
+            tally.wrong += [f"{way.question[:200]}: {fault}"] if fault else []
+    session = Session(spark)
     rows = [(chosen.choice([None, *range(6)]), chosen.randrange(9), chosen.choice("uvw")) for _ in range(40)]
     session.table("a", spark.createDataFrame(rows, "k INT, x INT, t STRING"))
     session.table("b", spark.createDataFrame([(k, x) for k, x, _ in rows[:15]], "m INT, y INT"))
@@ -39,6 +50,62 @@ def run(tries: int, seed: int, folder: Path) -> Tally:
             if sorted(_plain(answer.rows)) != sorted(_plain(exact)):
                 tally.wrong.append(f"{text} -> {typed}")
     return tally
+
+
+class WaysOut:
+    """Types the ways out of refused statements.
+
+    Parameters
+    ----------
+    session : Session
+        A new one; it gets the tables and sketches that the statements are about.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.frames = {n: session.spark.createDataFrame(rows, names) for n, (names, rows) in TABLES.items()}
+        for name, frame in self.frames.items():
+            session.table(name, frame)
+        for statement in BEFORE:
+            session.sql(statement)
+
+    def fault_of(self, way: Way) -> str:
+        """What is wrong with a way out; empty where it gives the user's own answer."""
+        for statement in way.before:
+            self.session.sql(statement)
+        try:
+            self.session.sql(way.question)
+        except SkimqlError as error:
+            if error.code != f"SKIMQL_{way.code}" or way.says not in error.hint:
+                return f"{error.code}, {error.message}: {error.hint}"
+        else:
+            return "it is not refused"
+        # Each begins with settings as they were.
+        typing = Session(self.session.spark, catalog=self.session.catalog)
+        for name, frame in self.frames.items():
+            typing.table(name, frame)
+        answer: object = None
+        try:
+            for statement in way.statements():
+                answer = typing.sql(statement)
+            exact = typing.sql(way.in_spark()).collect()
+        except SkimqlError as error:
+            return f"typed, it fails: {error.code}, {error.message}"
+        rows = answer.rows if isinstance(answer, Answer) else ()
+        found, wanted = _numbers(rows), _numbers(exact)
+        return "" if found == wanted else f"typed, it gives {found}; the question is {wanted}"
+
+
+def _numbers(rows: Iterable[Iterable[object]]) -> list[str]:
+    """Rows of plain values, in an order of their own; NULL and an estimate of nothing are one."""
+    return sorted(str([_number(cell) for cell in row]) for row in rows)
+
+
+def _number(cell: object) -> object:
+    value = getattr(cell, "value", cell)
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return float(f"{float(value):.9g}") if isinstance(value, int | float) else value
 
 
 def _exists(chosen: random.Random) -> tuple[str, str]:

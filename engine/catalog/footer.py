@@ -16,6 +16,9 @@ from typing import Any
 
 MAGIC = b"PAR1"
 _MOST_DEPTH = 12
+# Bytes of the physical types INT32 and INT64, and the converted types of signed integers (none is one too).
+_INTEGERS = {1: 4, 2: 8}
+_SIGNED = (None, 15, 16, 17, 18)
 _END_BYTES = 8  # length of the footer and the magic bytes
 
 
@@ -61,6 +64,69 @@ def read_footer(data: bytes, columns: int) -> Footer:
     return Footer(
         {_bytes(pair, 1): _bytes(pair, 2) for pair in _list(whole, 5)}, _count(whole, 3), tuple(chunks)
     )
+
+
+def integers_between(footer: bytes, column: str) -> tuple[int, int] | None:
+    """The least and the greatest value of a column of integers, as statistics tell; None where they do not.
+
+    Parameters
+    ----------
+    footer : bytes
+        The footer alone, without its length and the magic bytes behind it.
+    column : str
+        Its path with dots between; case does not matter.
+
+    Raises
+    ------
+    ValueError
+        If it is not the footer of a Parquet file.
+    """
+    whole = _Reader(footer, 0, len(footer)).struct()
+    lows, highs = [], []
+    for group in _list(whole, 4):
+        for chunk in _list(_as_struct(group), 1):
+            about = _as_struct(_as_struct(chunk).get(3, {}))
+            path = b".".join(p for p in _list(about, 3) if type(p) is bytes)
+            if path.decode("utf-8", "replace").lower() != column.lower():
+                continue
+            told = _as_struct(about.get(12, {}))
+            low, high = (told.get(new, told.get(old)) for new, old in ((6, 2), (5, 1)))
+            if type(low) is not bytes or type(high) is not bytes or len(low) != len(high):
+                return None
+            if len(low) != _INTEGERS.get(about.get(1, -1)):
+                return None
+            lows.append(int.from_bytes(low, "little", signed=True))
+            highs.append(int.from_bytes(high, "little", signed=True))
+            break
+        else:
+            return None
+    if not lows or not _are_integers(_list(whole, 2), column):
+        return None
+    return min(lows), max(highs)
+
+
+def _are_integers(schema: list[Any], column: str) -> bool:
+    """Whether the element at a path is one of signed integers, not of dates, times or decimals stored as such."""
+    elements = iter(schema)
+
+    def walk(path: str, children: int) -> bool | None:
+        for _ in range(children):
+            element = _as_struct(next(elements, None))
+            own = f"{path}.{_bytes(element, 4).decode('utf-8', 'replace').lower()}".lstrip(".")
+            found = walk(own, _count(element, 5) if 5 in element else 0)
+            if found is not None:
+                return found
+            if own == column.lower():
+                return (element.get(6) in _SIGNED and 10 not in element) or _is_signed(element.get(10))
+        return None
+
+    root = _as_struct(next(elements, None))
+    return bool(walk("", _count(root, 5)))
+
+
+def _is_signed(logical: Any) -> bool:
+    integer = _as_struct(logical or {}).get(10)
+    return type(integer) is dict and integer.get(2) is True
 
 
 def _columns(group: Any, columns: int) -> list[Any]:

@@ -27,7 +27,8 @@ from ..spark.session import SPARK_FAULTS, first_line
 from ..spark.shipping import ship
 from ..synopses import Built
 from .jvm_scan import JvmScan
-from .messages import DEFAULT_LIMIT_BYTES, Messages
+from .message_size import DEFAULT_LIMIT_BYTES
+from .messages import Messages
 from .partial_aggregate import PARTIAL_SCHEMA, Partial, merging, received, task
 from .scan import PreparedScan, prepare
 

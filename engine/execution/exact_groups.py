@@ -5,21 +5,17 @@ For the groups whose estimate missed what was asked: the grouped table is filter
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from functools import reduce
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...parser.join_graph import Aggregate, Factor, Query, Term
-from ...sketches.intervals.interval import Estimate, exact
+from ...parser.join_graph import Factor, Query, Term
 from ..sources.filters import kept_by
 from ..sources.keys import compared_text
 from ..sources.tables import Frames
-from .scan import GROUP_COLUMN
+from .partial_aggregate import GROUP_COLUMN
 
 
 def exact_frame(query: Query, frames: Frames, numbers: Sequence[int]) -> DataFrame:
@@ -63,41 +59,6 @@ def exact_frame(query: Query, frames: Frames, numbers: Sequence[int]) -> DataFra
         if aggregate.distinct
     ]
     return joined.groupBy(F.col("number")).agg(*sums)
-
-
-def known_of(query: Query, row: Mapping[str, Any] | None) -> tuple[Estimate, ...]:
-    """The aggregates of one group from its row of `exact_frame`; without a row, of a group that joins nothing."""
-
-    def total(a: int, part: str, terms: Sequence[Term]) -> Any:
-        if row is None:
-            return 0
-        return sum(_scaled(row[f"s{a}_{part}_{t}"] or 0, term.coefficient) for t, term in enumerate(terms))
-
-    def value(a: int, aggregate: Aggregate) -> float | Fraction:
-        if aggregate.distinct:
-            return 0 if row is None else int(row[f"d{a}"])
-        return _value(aggregate, total(a, "total", aggregate.total), total(a, "presence", aggregate.presence))
-
-    return tuple(exact(value(a, aggregate)) for a, aggregate in enumerate(query.aggregates))
-
-
-def _value(aggregate: Aggregate, total: Any, presence: Any) -> float | Fraction:
-    if aggregate.function == "count":
-        return int(total)
-    if not presence:
-        return math.nan
-    if aggregate.function == "avg":
-        return float(total) / presence if isinstance(total, float) else Fraction(total) / int(presence)
-    return total if isinstance(total, (int, float)) else Fraction(total)
-
-
-def _scaled(value: Any, coefficient: float) -> Any:
-    """Decimals with all their digits; a literal is the decimal that it is written as."""
-    if isinstance(value, float):
-        return value * coefficient
-    if isinstance(value, int) and coefficient == 1:
-        return value
-    return Fraction(value) * Fraction(repr(coefficient))
 
 
 def _factors(query: Query) -> dict[Factor, str]:

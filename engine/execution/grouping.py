@@ -19,7 +19,7 @@ from ..sources.python_values import in_zone, python_values, with_loose_structs
 from ..sources.tables import Frames
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS, first_line
-from .scan import GROUP_COLUMN
+from .partial_aggregate import GROUP_COLUMN
 
 _WAY_OUT = "EXACT SELECT ..., or GROUP BY an expression of another type"
 

@@ -13,15 +13,13 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ...errors import BudgetExceeded
 from ...optimizer.plan import Message, Plan
 from ..sources.filters import kept_by
 from ..sources.keys import key_column, key_text
 from ..sources.tables import Frames
 from ..sources.weights import WeightColumn, product, total, weight_column
 from ..spark.jobs import ProgressListener, run_job
-
-DEFAULT_LIMIT_BYTES = 8 << 20
+from .message_size import DEFAULT_LIMIT_BYTES, MessageTooLarge
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,21 +153,6 @@ class Messages:
     def _name(self, relation: Message, part: str) -> str:
         number = list(self._variants).index(relation)
         return f"skimql message {number} {part}"
-
-
-class MessageTooLarge(BudgetExceeded):
-    """An exact message that takes more bytes than it may; `relation` is the message."""
-
-    default_code = "SKIMQL_MESSAGE_TOO_LARGE"
-
-    def __init__(self, relation: Message, limit_bytes: int, sql: str) -> None:
-        keys = ", ".join(relation.sender.keys)
-        super().__init__(
-            f"the keys {keys} of {relation.table} take more than {limit_bytes:,} bytes",
-            sql=sql,
-            hint="a larger skimql.fold_bytes",
-        )
-        self.relation = relation
 
 
 _ZEROS = {"int64": "0L", "float64": "0D"}

@@ -13,11 +13,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...optimizer.distinct_count import LEVEL, LEVELS, PAIRS
 from ...optimizer.domain_partition import DomainPartition
+from ...optimizer.plan import Synopsis
 from ...sketches.distinct.level import LevelSpec
 from ...sketches.distinct.pair_sample import PairSampleSpec
 from ...sketches.distinct.sparse_level import SparseLevelSketch
 from ...sketches.distinct.sparse_pairs import SparsePairSample
+from ...sketches.hashing.xi import derive_seed, make_family
 from ...sketches.joins.accumulate import Weights
 from ...sketches.joins.agms import AgmsSpec
 from ...sketches.joins.convolution import ConvolutionSpec
@@ -29,6 +32,8 @@ PARTIAL_SCHEMA = (
     "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, "
     "arrays ARRAY<STRUCT<name: STRING, dtype: STRING, shape: ARRAY<BIGINT>, data: BINARY>>"
 )
+# The column with the number of a tuple's group, which a grouped query adds to the table whose tuples it groups.
+GROUP_COLUMN = "skimql group"
 # The hash family of every sketch that is built.
 FAMILY = "tabulation"
 
@@ -134,13 +139,18 @@ def task(
         parts = {i: Partial.empty(plan) for i, plan in plans.items()}
         for batch in batches:
             for feed in feeds:
-                for synopses, tuples in _joining(batch, feed):
-                    _update(tuples, feed, [parts[i] for i in synopses])
+                feed_batch(batch, feed, parts)
         for i, part in parts.items():
             if part.tally.tuples:
                 yield _row(i, part)
 
     return partials
+
+
+def feed_batch(batch: pa.RecordBatch, feed: Feed, parts: Mapping[int, Partial]) -> None:
+    """Add the tuples of a batch that count to the partial sketches that they go to."""
+    for synopses, tuples in _joining(batch, feed):
+        _update(tuples, feed, [parts[i] for i in synopses])
 
 
 def merging(
@@ -250,3 +260,30 @@ def _tally(tuples: int, weights: Weights | None) -> Tally:
     if weights is None:
         return Tally(tuples, float(tuples), 0)
     return Tally(tuples, float(np.abs(weights.astype(np.float64)).sum()), int((weights < 0).sum()))
+
+
+def cell_number(synopsis: Synopsis, domains: Mapping[str, DomainPartition]) -> int:
+    """The number of a synopsis's cell, in C order over the parts of its attributes."""
+    number = 0
+    for attribute, part in zip(synopsis.attributes, synopsis.cell, strict=bool(synopsis.cell)):
+        if attribute.class_name in domains:
+            number = number * domains[attribute.class_name].count + part
+    return number
+
+
+def sketch_plan(
+    synopsis: Synopsis, seed: int, dtype: str, family: str = "tabulation", **parameters: int
+) -> SketchPlan:
+    """The sketch of a planned synopsis: one family per attribute, given by the seed and the join class."""
+    families = tuple(
+        make_family(family, derive_seed(seed, a.class_name), **parameters) for a in synopsis.attributes
+    )
+    if synopsis.method == LEVEL:
+        spec = LevelSpec(families[0].derive(LEVEL), synopsis.buckets, synopsis.rows)
+        return SketchPlan(spec, synopsis.sparse)
+    if synopsis.method == PAIRS:
+        sample = PairSampleSpec(families[0].derive(PAIRS), synopsis.rows, synopsis.buckets, LEVELS)
+        return SketchPlan(sample, synopsis.sparse)
+    if synopsis.method == "agms":
+        return SketchPlan(AgmsSpec(families, synopsis.buckets, synopsis.rows, dtype), synopsis.sparse)
+    return SketchPlan(ConvolutionSpec(families, synopsis.rows, synopsis.buckets, dtype), synopsis.sparse)

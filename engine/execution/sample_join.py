@@ -7,12 +7,12 @@ noticed in the same scans, among tuples looked at one by one, and then evaluated
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import SparkSession
 
 from ...optimizer.candidates.first_sample import MOST_WANTED
 from ...optimizer.distinct_count import DistinctCount
@@ -23,7 +23,10 @@ from ...sketches.samples.known_keys import JoinTerms, KnownKeys, combined, join_
 from ...sketches.samples.sample_join import estimate_ratio, estimate_total, is_complete
 from ..sources.tables import Frames
 from ..spark.jobs import ProgressListener
-from .sample_scan import HASH_BITS, Hits, SampleScans, sample_family
+from .sample_tree import HASH_BITS, Hits, SampleTree, sample_family
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DEFAULT_LIMIT_BYTES = 256 << 20
 
@@ -100,14 +103,24 @@ def run_sample(
     UnsupportedQuery
         If Spark refuses an expression.
     """
+    from .sample_scan import SampleScans  # late: it needs Spark
+
+    def scans(terms: Sequence[tuple[int, ...]]) -> SampleScans:
+        tuples = [(expected or {}).get(v, math.inf) for v in plan.vertices]
+        return SampleScans(spark, plan, terms, tables, listener, limit_bytes, tuples)
+
+    return sample_join(plan, scans)
+
+
+def sample_join(plan: Plan, scans: Callable[[Sequence[tuple[int, ...]]], SampleTree]) -> SampleJoin:
+    """Evaluate a plan with a sample on the scans that a backend makes for its terms."""
     sample = plan.sample
     assert sample is not None, "a plan without a sample is built from sketches"
     planned = (t for a in plan.aggregates for t in (*a.total, *a.presence))
     terms = tuple(dict.fromkeys(t.synopses for t in planned))
-    tuples = [(expected or {}).get(v, math.inf) for v in plan.vertices]
-    scans = SampleScans(spark, plan, terms, tables, listener, limit_bytes, tuples)
-    found = Evaluation(plan, terms, scans).contributions(sample)
-    return SampleJoin(terms, found, scans.nbytes)
+    made = scans(terms)
+    found = Evaluation(plan, terms, made).contributions(sample)
+    return SampleJoin(terms, found, made.nbytes)
 
 
 @dataclass(frozen=True)
@@ -116,7 +129,7 @@ class Evaluation:
 
     plan: Plan
     terms: tuple[tuple[int, ...], ...]
-    scans: SampleScans
+    scans: SampleTree
 
     def contributions(self, sample: Sample) -> JoinTerms:
         """What every known key adds to each term."""

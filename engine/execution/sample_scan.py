@@ -13,14 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ...errors import BudgetExceeded
 from ...optimizer.plan import Plan, Sample, Synopsis
-from ...sketches.hashing.xi import XxHash64, derive_seed
 from ..sources.files import partitions
 from ..sources.filters import cheap_first
 from ..sources.keys import key_text
@@ -30,8 +28,18 @@ from ..spark.isolation import moved
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS
 from .messages import Messages
-
-HASH_BITS = 40
+from .sample_tree import (
+    BOTH,
+    HASH_BITS,
+    LOOKED_AT,
+    SAMPLED,
+    Ints,
+    Rows,
+    SampleTree,
+    rows_of,
+    sample_family,
+    seed_text,
+)
 
 # Columns of a scan, beside those of the user's table.
 KEY = "`skimql key {}`"
@@ -40,9 +48,6 @@ DRAWN = "`skimql drawn`"
 READ = "`skimql read`"
 WANTED = "`skimql wanted`"
 NUMBER = "`skimql number`"
-
-# Why a tuple is read: its key is in the sample, or it is looked at by itself, or both.
-SAMPLED, LOOKED_AT, BOTH = 0, 1, 2
 
 # Tuples of one partition that may be sent without being grouped, at least.
 LEAST_OF_PARTITION = 131_072
@@ -55,49 +60,6 @@ MOST_RESULT = "spark.driver.maxResultSize"
 WANTED_NS = 100e6
 WANTED_KEY_NS = 1000.0
 SENT_NS = 400.0
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
-
-def sample_family(seed: int, class_name: str) -> XxHash64:
-    """The hash that decides which keys of a class are sampled: the same in Spark and in numpy.
-
-    Its seed is eight letters: XXH64 does not tell eight bytes of text from a BIGINT, and Spark compiles text as a
-    parameter, so that another seed needs no new code.
-    """
-    digits = f"{derive_seed(seed, f'sample {class_name}'):016x}"[-8:]
-    return XxHash64(int.from_bytes(digits.encode("ascii"), "little"))
-
-
-def seed_text(family: XxHash64) -> str:
-    """The letters of a seed of `sample_family`."""
-    return family.seed.to_bytes(8, "little").decode("ascii")
-
-
-@dataclass(frozen=True, slots=True)
-class Grouped:
-    """Total weights by key: keys int64 (n,), ascending and distinct; weights float64 (terms, n)."""
-
-    keys: Ints
-    weights: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """Keys among the tuples looked at, sampled or not: int64 (n,), ascending, and how often each was met."""
-
-    keys: Ints
-    counts: Ints
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """What a scan sent: keys int64 (positions, n), distinct as columns; weights float64 (terms, n); hits."""
-
-    keys: Ints
-    weights: Floats
-    hits: Hits
 
 
 def _below(word: str, rate: float) -> str:
@@ -185,35 +147,21 @@ class _Scan:
     def _weighing(self) -> list[WeightColumn]:
         return [w for w in self.weights.values() if w.text is not None]
 
-    def rows(self, sent: pa.Table, own: Sequence[Synopsis]) -> _Rows:
+    def rows(self, sent: pa.Table, own: Sequence[Synopsis]) -> Rows:
         """What was sent, either way."""
-        first = KEY.format(0).strip("`")
         why = sent[WHY.strip("`")].to_numpy()
-        tuples = sent["tuples"].to_numpy() if "tuples" in sent.column_names else np.ones(len(why), np.int64)
-        counts = sent["hits"].to_numpy() if "hits" in sent.column_names else (why != SAMPLED).astype(np.int64)
-        met = counts > 0
-        keys, which = np.unique(sent[first].to_numpy()[met], return_inverse=True)
-        hits = Hits(keys, np.bincount(which, counts[met], len(keys)).astype(np.int64))
-        sampled = why != LOOKED_AT
-        arrays: dict[str, npt.NDArray[np.generic]] = {
-            f"k{n}": sent[k.strip("`")].filter(pa.array(sampled)).to_numpy() for n, k in enumerate(self.keys)
-        }
+        counted = {n: sent[n].to_numpy() for n in ("tuples", "hits") if n in sent.column_names}
+        tuples = counted.get("tuples", np.ones(len(why), np.int64))
         numbers = iter(range(len(self._weighing)))
-        for n, weight in enumerate(self.weights.values()):
-            values = tuples if weight.text is None else sent[f"s{next(numbers)}"].to_numpy()
-            arrays[f"w{n}"] = values[sampled].astype(np.float64) / weight.scale
-        names = [n for n in arrays if n.startswith("w")]
-        by_keys = pa.table(arrays).group_by([n for n in arrays if n.startswith("k")], use_threads=False)
-        grouped = by_keys.aggregate([(n, "sum") for n in names])
-        weights = dict(zip(self.weights, (grouped[f"{n}_sum"].to_numpy() for n in names), strict=True))
-        return _Rows(
-            np.array([grouped[f"k{n}"].to_numpy() for n in range(len(self.keys))], np.int64),
-            np.array([weights[s] for s in own], np.float64),
-            hits,
-        )
+        weights = {
+            s: (tuples if w.text is None else sent[f"s{next(numbers)}"].to_numpy(), w.scale)
+            for s, w in self.weights.items()
+        }
+        keys = [sent[k.strip("`")] for k in self.keys]
+        return rows_of(why, keys, weights, own, counted.get("hits"))
 
 
-class SampleScans:
+class SampleScans(SampleTree):
     """The scans of one plan, with one sample or, after another, with its dense keys alone.
 
     Parameters
@@ -238,10 +186,9 @@ class SampleScans:
         limit_bytes: int,
         expected: Sequence[float],
     ) -> None:
-        self._spark, self._plan, self._terms, self._tables = spark, plan, terms, tables
-        self._listener, self._limit, self._expected = listener, limit_bytes, expected
+        super().__init__(plan, terms, expected)
+        self._spark, self._tables, self._listener, self._limit = spark, tables, listener, limit_bytes
         self._messages = Messages(spark, plan, tables, listener)
-        self._whole: dict[object, _Rows] = {}
         self._sent_bytes = 0
 
     @property
@@ -249,82 +196,20 @@ class SampleScans:
         """Bytes of all that was sent, exact messages too."""
         return self._sent_bytes + self._messages.nbytes
 
-    def member(self, sample: Sample, number: int, among: Ints | None = None) -> tuple[Grouped, Hits]:
-        """One table of the sampled class by the class's key, with everything that hangs from it.
-
-        Parameters
-        ----------
-        sample : Sample
-        number : int
-            Which of its members.
-        among : ndarray of int64, shape (n,), optional
-            The only keys that are wanted: those that the members before have. Others may come along.
-
-        Raises
-        ------
-        BudgetExceeded
-            If a table sends more than the limit.
-        """
-        vertex, position = sample.members[number]
-        kept = _Kept.of(sample, number, self._plan.seed)
-        return self._grouped(vertex, position, kept, sample.rate, among, sample.edges)
-
-    def edges(self, vertex: int) -> list[tuple[int, int, tuple[int, int]]]:
-        """The edges at a vertex: number, own position, and vertex and position at the other end."""
-        found = []
-        for number, e in enumerate(self._plan.edges):
-            if e.left == vertex:
-                found.append((number, e.left_position, (e.right, e.right_position)))
-            elif e.right == vertex:
-                found.append((number, e.right_position, (e.left, e.left_position)))
-        return found
-
-    def _grouped(
-        self,
-        vertex: int,
-        position: int,
-        kept: _Kept,
-        rate: float,
-        among: Ints | None,
-        above: Sequence[int],
-    ) -> tuple[Grouped, Hits]:
-        """The subtree of a vertex, away from the edges `above`, as weights by one of its attributes."""
-        below = [(e, own, other) for e, own, other in self.edges(vertex) if e not in above]
-        positions = (position, *(own for _, own, _ in below))
-        own = tuple(t[vertex] for t in self._terms)
-        # A self-join reads one sample twice, the second time with keys that are not wanted.
-        whole = (positions, own, kept)
-        tuples = rate * self._expected[vertex]
-        if among is not None and (whole in self._whole or not self._pays(tuples, among)):
-            among = None
-        rows = self._whole.get(whole) or self._scan(vertex, positions, kept, among, tuples)
-        if among is None:
-            self._whole[whole] = rows
-        keys, weights = rows.keys, rows.weights
-        for column, (edge, _, (other, at)) in enumerate(below, 1):
-            wanted, where = np.unique(keys[column], return_inverse=True)
-            sent, _ = self._grouped(other, at, _Kept(), 1.0, wanted, [edge])
-            found = np.isin(wanted, sent.keys)
-            every = np.zeros((len(self._terms), len(wanted)))
-            every[:, found] = sent.weights[:, np.searchsorted(sent.keys, wanted[found])]
-            weights = (weights * every[:, where])[:, found[where]]
-            keys = keys[:, found[where]]
-        distinct, which = np.unique(keys[0], return_inverse=True)
-        sums = [np.bincount(which, w, len(distinct)) for w in weights]
-        return Grouped(
-            distinct, np.array(sums, np.float64).reshape(len(self._terms), len(distinct))
-        ), rows.hits
+    def _kept(self, sample: Sample, number: int) -> _Kept:
+        return _Kept.of(sample, number, self._plan.seed)
 
     def _pays(self, tuples: float, among: Ints) -> bool:
         """Whether asking for some keys alone costs less than what so many tuples cost."""
         return SENT_NS * tuples > WANTED_NS + WANTED_KEY_NS * len(among)
 
     def _scan(
-        self, vertex: int, positions: Sequence[int], kept: _Kept, among: Ints | None, tuples: float
-    ) -> _Rows:
+        self, vertex: int, positions: Sequence[int], kept: object, among: Ints | None, tuples: float
+    ) -> Rows:
         """What one scan sends: of about `tuples` tuples, or of fewer where only some keys are wanted."""
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         table = own[0].table
+        kept = kept if isinstance(kept, _Kept) else _Kept()
         scan = self._prepared(own, positions, kept, among)
         most = self._limit // (8 * (2 + len(scan.keys) + len(scan.weights)))
         many = among is None and most < tuples < math.inf

@@ -12,23 +12,13 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...optimizer.distinct_count import LEVEL, LEVELS, PAIRS
-from ...optimizer.domain_partition import DomainPartition
 from ...optimizer.plan import Attribute, Message, Plan, Scan, Synopsis
 from ...optimizer.route import family_parameters
-from ...sketches.distinct.level import LevelSpec
-from ...sketches.distinct.pair_sample import PairSampleSpec
-from ...sketches.hashing.xi import derive_seed, make_family
-from ...sketches.joins.agms import AgmsSpec
-from ...sketches.joins.convolution import ConvolutionSpec
 from ..sources.filters import kept_by
 from ..sources.keys import is_plain, key_column
 from ..sources.weights import product, weight_column
 from .messages import Messages
-from .partial_aggregate import Feed, SketchPlan
-
-# The column with the number of a tuple's group, which a grouped query adds to the table whose tuples it groups.
-GROUP_COLUMN = "skimql group"
+from .partial_aggregate import GROUP_COLUMN, Feed, SketchPlan, cell_number, sketch_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +75,7 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
         if grouped:
             columns["group", None] = F.col(f"`{GROUP_COLUMN}`")
         members = fed.setdefault((relations[i], synopsis.attributes, grouped), {})
-        number = synopsis.group if synopsis.group is not None else _cell_number(synopsis, domains)
+        number = synopsis.group if synopsis.group is not None else cell_number(synopsis, domains)
         members.setdefault(number, []).append(i)
         mask = masks[relations[i]]
         if mask is not None:
@@ -149,30 +139,3 @@ class _Relation:
         if filtered and self.filter is not None:
             parts.append(F.coalesce(F.expr(self.filter), F.lit(False)))
         return reduce(lambda a, b: a & b, parts) if parts else None
-
-
-def _cell_number(synopsis: Synopsis, domains: Mapping[str, DomainPartition]) -> int:
-    """The number of a synopsis's cell, in C order over the parts of its attributes."""
-    number = 0
-    for attribute, part in zip(synopsis.attributes, synopsis.cell, strict=bool(synopsis.cell)):
-        if attribute.class_name in domains:
-            number = number * domains[attribute.class_name].count + part
-    return number
-
-
-def sketch_plan(
-    synopsis: Synopsis, seed: int, dtype: str, family: str = "tabulation", **parameters: int
-) -> SketchPlan:
-    """The sketch of a planned synopsis: one family per attribute, given by the seed and the join class."""
-    families = tuple(
-        make_family(family, derive_seed(seed, a.class_name), **parameters) for a in synopsis.attributes
-    )
-    if synopsis.method == LEVEL:
-        spec = LevelSpec(families[0].derive(LEVEL), synopsis.buckets, synopsis.rows)
-        return SketchPlan(spec, synopsis.sparse)
-    if synopsis.method == PAIRS:
-        sample = PairSampleSpec(families[0].derive(PAIRS), synopsis.rows, synopsis.buckets, LEVELS)
-        return SketchPlan(sample, synopsis.sparse)
-    if synopsis.method == "agms":
-        return SketchPlan(AgmsSpec(families, synopsis.buckets, synopsis.rows, dtype), synopsis.sparse)
-    return SketchPlan(ConvolutionSpec(families, synopsis.rows, synopsis.buckets, dtype), synopsis.sparse)

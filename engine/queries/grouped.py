@@ -15,8 +15,9 @@ from ...errors import DataError
 from ...parser.join_graph import Aggregate, Query, Term
 from ...sketches.intervals.interval import Estimate, uncertified
 from ..execution.build import build
-from ..execution.exact_groups import exact_frame, known_of
+from ..execution.exact_groups import exact_frame
 from ..execution.grouping import Numbered, listed
+from ..execution.known_groups import known_of
 from ..results.answer import Answer, misses
 from ..results.distinct import built_within
 from ..results.estimator import SketchJoin

@@ -20,7 +20,7 @@ from ...optimizer.prediction.relation import RelationStatistics
 from ...parser.join_graph import Query
 from ...sketches.intervals.interval import rows_for
 from ..execution.build import build
-from ..execution.messages import MessageTooLarge
+from ..execution.message_size import MessageTooLarge
 from ..execution.sample_join import run_sample
 from ..results.answer import Answer, answer_plan
 from ..results.estimator import Joined, SketchJoin
@@ -146,7 +146,7 @@ class PlannedRun:
             raise AccuracyNotReached(
                 f"no method is predicted to meet the asked error: {reasons}",
                 sql=self.query.sql,
-                hint="a larger skimql.max_bytes, or EXACT SELECT ...",
+                hint="a larger skimql.max_bytes or skimql.max_exact_seconds, or EXACT SELECT ...",
             ) from fault
 
     def _best_effort(
@@ -202,6 +202,7 @@ class PlannedRun:
             size_bytes=size,
             max_bytes=self.settings.max_bytes,
             fold_bytes=fold_bytes,
+            max_exact_seconds=self.settings.max_exact_seconds,
             method=self.query.method,
             methods=METHODS,
             rows=rows,

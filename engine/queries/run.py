@@ -28,6 +28,7 @@ from .features import is_grouped
 if TYPE_CHECKING:
     from ..session import Session
     from ..sources.tables import Frames
+    from .distinct import DistinctRun
     from .planned import PlannedRun
     from .sampled import SampleRun
 
@@ -194,6 +195,8 @@ class SelectRun:
         )
         if kept is not None and not kept.missing:
             return describe(kept.plan, [h.name for h in kept.heads])
+        if self._is_distinct_planned:
+            return self._distinct_run().explained()
         if is_grouped(self.query) or not self._is_planned:
             return describe(self.sketch_plan())
         if self._is_target_alone:
@@ -285,6 +288,8 @@ class SelectRun:
 
     def _planned(self) -> Answer | None:
         """The answer by a method of the planner's choice, where an error, a size or such a method is asked."""
+        if self._is_distinct_planned:
+            return self._by_planned_distinct()
         if not self._is_planned:
             return None
         if self._is_target_alone:
@@ -302,6 +307,48 @@ class SelectRun:
             return self.select.method in PLANNED_METHODS
         asked = self.settings.error is not None or self.settings.size_bytes is not None
         return asked and not self.settings.by_hand
+
+    @property
+    def _is_distinct_planned(self) -> bool:
+        if is_grouped(self.query) or not self.typed.counts_distinct or self.query.empty:
+            return False
+        if self.settings.cache or self.settings.by_hand:
+            return False
+        return self.settings.error is not None or self.settings.size_bytes is not None
+
+    def _distinct_run(self) -> DistinctRun:
+        from .distinct import DistinctRun
+
+        session = self.session
+        return DistinctRun(
+            session.own_spark,
+            session.tables,
+            self.typed,
+            self._routed,
+            session.statistics,
+            session.listener,
+        )
+
+    def _by_planned_distinct(self) -> Answer:
+        """The answer where distinct values are counted by synopses of a planned size, or exactly."""
+        from ..execution.build import build
+        from ..results.distinct import built_within
+        from .distinct import RunExactly
+
+        session, run, started = self.session, self._distinct_run(), time.perf_counter()
+        try:
+            (plan, note), built, notes = built_within(
+                self.typed,
+                run.plan,
+                lambda planned, most: build(
+                    session.own_spark, planned[0], session.tables, session.listener, most
+                ),
+            )
+        except RunExactly:
+            exact = self.exact()
+            told = "run exactly: predicted to be the cheapest way to the asked error"
+            return self._finished(replace(exact, notes=(*exact.notes, told)))
+        return self._by_sketches(Supply(plan, built, (note, *notes), time.perf_counter() - started))
 
     @property
     def _is_target_alone(self) -> bool:

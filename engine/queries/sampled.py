@@ -21,6 +21,7 @@ from ...optimizer.candidates.first_sample import (
 from ...optimizer.choose import choose
 from ...optimizer.messages import JoinClass, tree_of
 from ...optimizer.plan import Plan
+from ...optimizer.prediction.cost import Input, exact_join
 from ...parser.join_graph import Query
 from ...sketches.intervals.interval import Estimate
 from ..execution.sample_join import run_sample
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
 # Samples of one query, the first among them.
 MOST_TRIES = 3
 
-# Joined tuples for each tuple that is read, up to which an exact run is started without statistics.
-MOST_TIMES_INPUT = 100.0
+# How many times more than with keys of equal weights a join may put out, where nothing is known of them.
+SKEWED = 10.0
 
 
 @dataclass(frozen=True)
@@ -104,13 +105,20 @@ class SampleRun:
         )
 
     def may_run_exactly(self) -> bool:
-        """Whether the exact run puts out no more than can be awaited, by what is known without a job."""
-        tuples = [t or 0.0 for t in self._tuples]
-        output = math.prod(max(t, 1.0) for t in tuples)
-        for joined in tree_of(self.query.graph).classes:
-            output /= max(self._distinct(joined), 1.0) ** (len(joined.vertices) - 1)
-        known = all(math.isfinite(self._distinct(j)) for j in tree_of(self.query.graph).classes)
-        return known and output <= MOST_TIMES_INPUT * sum(tuples)
+        """Whether the exact run ends within `max_exact_seconds` of CPU, by what is known without a job."""
+        tree = tree_of(self.query.graph)
+        distinct = [self._distinct(joined) for joined in tree.classes]
+        if not all(map(math.isfinite, distinct)):
+            return False
+        order, sizes = tree.joined_order(), []
+        for number in range(2, len(order) + 1):
+            size = SKEWED * math.prod(max(self._tuples[v] or 0.0, 1.0) for v in order[:number])
+            for joined, keys in zip(tree.classes, distinct, strict=True):
+                here = len(set(order[:number]).intersection(joined.vertices))
+                size /= max(keys, 1.0) ** max(here - 1, 0)
+            sizes.append(size)
+        tables = [Input(self._tuples[v] or 0.0, self._tuples[v] or 0.0) for v in order]
+        return exact_join(tables, sizes).seconds <= self.settings.max_exact_seconds
 
     def _frame(self, vertex: int) -> DataFrame:
         return self.tables.frame(self.query.graph.vertices[vertex].table)

@@ -27,10 +27,13 @@ MOST_FOR_ERROR = 1 << 17
 AGMS_BUCKETS = 128
 
 
-def chosen(query: Query, settings: Settings, too_large: Collection[int] = ()) -> Plan:
+def chosen(
+    query: Query, settings: Settings, too_large: Collection[int] = (), planned: int | None = None
+) -> Plan:
     """The plan of a query, its groups not told apart.
 
-    `too_large` are vertices whose exact messages are; see `choose`.
+    `too_large` are vertices whose exact messages are, see `choose`; `planned` are the buckets that the planner has
+    chosen, if it has.
 
     Raises
     ------
@@ -44,7 +47,7 @@ def chosen(query: Query, settings: Settings, too_large: Collection[int] = ()) ->
         size = settings.size_bytes
         plan = choose_within(query, settings.seed, rows, size, settings.sparse, too_large)
     else:
-        buckets = buckets_of(query, settings)
+        buckets = planned or buckets_of(query, settings)
         plan = choose(query, settings.seed, rows, buckets, settings.sparse, too_large=too_large)
     return routed(_within(plan, settings), _route(settings))
 

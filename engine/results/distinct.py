@@ -16,7 +16,7 @@ from ...sketches.distinct.set_expression import Difference, Expression, Intersec
 from ...sketches.distinct.sparse_level import SparseLevelSketch
 from ...sketches.distinct.sparse_pairs import SparsePairSample
 from ...sketches.intervals.interval import Estimate, exact
-from ..sources.keys import expression_type
+from ..sources.keys import KnownTypes, expression_type
 from ..sources.tables import Tables
 from ..synopses import Sketch
 
@@ -58,8 +58,8 @@ def count_distinct(count: DistinctCount, sketches: Sequence[Sketch], confidence:
             return join_distinct_with_key(left, right, confidence, count.full, count.most_of_key)
 
 
-def with_counted_types(query: Query, tables: Tables) -> Query:
-    """The query with the Spark type of every counted column known.
+def with_counted_types(query: Query, tables: Tables | None, types: KnownTypes | None = None) -> Query:
+    """The query with the Spark type of every counted column known: among `types`, or asked of Spark.
 
     Raises
     ------
@@ -71,7 +71,11 @@ def with_counted_types(query: Query, tables: Tables) -> Query:
 
     def type_of(vertex: int, expression: str, aggregate: Aggregate) -> str:
         span = (aggregate.span.start, aggregate.span.end)
-        found = expression_type(tables, vertices[vertex].table, expression, query.sql, span, "counted value")
+        table = vertices[vertex].table
+        found = None if types is None else types.get((table.lower(), expression))
+        if found is None:
+            assert tables is not None, "some source of types is given"
+            found = expression_type(tables, table, expression, query.sql, span, "counted value")
         known = common_type(found, found, ansi=True)
         if known.type is None:
             message = f"values of {expression} cannot be told apart: they are of type {found}"
@@ -121,7 +125,7 @@ def built_within(
     MessageTooLarge
         If a message is too large that the plan did not choose by itself.
     """
-    from ..execution.messages import DEFAULT_LIMIT_BYTES, MessageTooLarge
+    from ..execution.message_size import DEFAULT_LIMIT_BYTES, MessageTooLarge
 
     too_large: frozenset[int] = frozenset()
     while True:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
+from ..catalog.footer import MAGIC, integers_between
 from .source_state import stamps
 from .tables import Tables
 
@@ -20,6 +22,7 @@ MOST_FOOTERS = 2000
 
 # And with more than this nothing is looked up in their footers but that.
 MOST_RANGED = 200
+MOST_RANGED_BYTES = 1 << 20  # of footers
 
 # Bytes of a partition, as Spark cuts files, and the partitions of a table without.
 PARTITION_BYTES = 128 << 20
@@ -46,7 +49,8 @@ def files_of(tables: Tables, name: str, frame: DataFrame, *, count: bool) -> Fil
     """What the files behind a table tell without a job; `count` asks for the number of tuples as well."""
     kind, _ = tables.origin(name)
     if kind == "file":
-        return _of_path(frame, count)
+        paths = tables.once(("files", name.lower()), lambda: local_files(frame))
+        return _of_path(frame, paths, count)
     sources = tables.sources(name)
     found = stamps(sources.files)
     known = sources.state.complete and found is not None
@@ -55,11 +59,10 @@ def files_of(tables: Tables, name: str, frame: DataFrame, *, count: bool) -> Fil
     if kind == "frame":
         return Files(state, None, None)
     counted = count and sources.whole and found and len(found) <= MOST_FOOTERS
-    return Files(state, _footers(sources.files) if counted else None, size)
+    return Files(state, _footers(found) if counted and found else None, size)
 
 
-def _of_path(frame: DataFrame, count: bool) -> Files:
-    local = local_files(frame)
+def _of_path(frame: DataFrame, local: list[str] | None, count: bool) -> Files:
     if local is None:
         return Files(tuple(frame.inputFiles()), None, math.inf)
     try:
@@ -70,7 +73,7 @@ def _of_path(frame: DataFrame, count: bool) -> Files:
     size = float(sum(s.st_size for s in stats))
     if not count or not local or len(local) > MOST_FOOTERS:
         return Files(state, None, size)
-    return Files(state, _footers(local), size)
+    return Files(state, _footers(state), size)
 
 
 def local_files(frame: DataFrame) -> list[str] | None:
@@ -85,24 +88,41 @@ def values_between(frame: DataFrame, column: str) -> float:
 
     Infinite where they do not tell: many files, none of Parquet, another type, no statistics.
     """
-    low, high = math.inf, -math.inf
     paths = local_files(frame) or []
     if not 0 < len(paths) <= MOST_RANGED:
         return math.inf
+    low, high = math.inf, -math.inf
     try:
         for path in paths:
-            footer = pq.read_metadata(path)
-            # By whole paths: a field of a struct may have the same name.
-            paths_of_columns = [footer.schema.column(n).path.lower() for n in range(footer.num_columns)]
-            number = paths_of_columns.index(column.lower())
-            for group in range(footer.num_row_groups):
-                told = footer.row_group(group).column(number).statistics
-                if told is None or not told.has_min_max or not isinstance(told.min, int):
-                    return math.inf
-                low, high = min(low, told.min), max(high, told.max)
-    except (pa.ArrowException, OSError, ValueError):
+            state = os.stat(path)
+            told = _range(path, state.st_mtime_ns, state.st_size, column.lower())
+            if told is None:
+                return math.inf
+            low, high = min(low, told[0]), max(high, told[1])
+    except (OSError, ValueError):
         return math.inf
     return max(high - low + 1, 1.0)
+
+
+@lru_cache(maxsize=4096)
+def _range(path: str, changed: int, size: int, column: str) -> tuple[float, float] | None:
+    """Least and greatest integer of a column of a Parquet file as it is now; None where nothing tells."""
+    # Not by pyarrow, which ends the process where the footer of a damaged file contradicts itself.
+    footer = _footer(path, MOST_RANGED_BYTES)
+    return None if footer is None else integers_between(footer, column)
+
+
+def _footer(path: str, most: int) -> bytes | None:
+    """The footer of a Parquet file, None where it is none or takes more bytes."""
+    with open(path, "rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(0, end - 8))
+        tail = file.read(8)
+        length = int.from_bytes(tail[:4], "little")
+        if tail[4:] != MAGIC or length > min(most, end - 8):
+            return None
+        file.seek(end - 8 - length)
+        return file.read(length)
 
 
 def partitions(frame: DataFrame) -> int:
@@ -117,12 +137,18 @@ def partitions(frame: DataFrame) -> int:
     return max(math.ceil(sum(sizes) / PARTITION_BYTES), len(files)) + CUTS
 
 
-def _footers(paths: Sequence[str]) -> float | None:
-    """Tuples in Parquet files; None where one is no Parquet."""
+def _footers(stamped: Iterable[tuple[str, int, int]]) -> float | None:
+    """Tuples in Parquet files, given with their times and sizes; None where one is no Parquet."""
     try:
-        return float(sum(pq.read_metadata(path).num_rows for path in paths))
+        return float(sum(_tuples(*file) for file in stamped))
     except (pa.ArrowException, OSError):
         return None
+
+
+@lru_cache(maxsize=2 * MOST_FOOTERS)
+def _tuples(path: str, changed: int, size: int) -> int:
+    """Tuples of a Parquet file as it is now."""
+    return int(pq.read_metadata(path).num_rows)
 
 
 def _local(uri: str) -> str | None:

@@ -58,7 +58,7 @@ def key_column(attribute: Attribute) -> Column:
 KnownTypes = Mapping[tuple[str, str], str]
 
 
-def with_key_types(query: Query, tables: Tables, ansi: bool, known: KnownTypes | None = None) -> Query:
+def with_key_types(query: Query, tables: Tables | None, ansi: bool, known: KnownTypes | None = None) -> Query:
     """The query with the comparison type of every join key known.
 
     The parser knows the types of columns; that of an expression is in `known`, or asked of Spark, by analysis alone.
@@ -68,11 +68,12 @@ def with_key_types(query: Query, tables: Tables, ansi: bool, known: KnownTypes |
     UnsupportedQuery
         If Spark cannot compare the two sides, or the expression is not valid.
     """
-    edges = tuple(_with_types(query, edge, tables, ansi, known or {}) for edge in query.graph.edges)
+    types: KnownTypes = {} if known is None else known
+    edges = tuple(_with_types(query, edge, tables, ansi, types) for edge in query.graph.edges)
     return replace(query, graph=replace(query.graph, edges=edges))
 
 
-def _with_types(query: Query, edge: Edge, tables: Tables, ansi: bool, known_types: KnownTypes) -> Edge:
+def _with_types(query: Query, edge: Edge, tables: Tables | None, ansi: bool, known_types: KnownTypes) -> Edge:
     if None not in edge.key_types:
         return edge
 
@@ -80,7 +81,10 @@ def _with_types(query: Query, edge: Edge, tables: Tables, ansi: bool, known_type
         table = query.graph.vertices[vertex].table
         known = known_types.get((table.lower(), expression))
         place = (edge.span.start, edge.span.end)
-        return known or expression_type(tables, table, expression, query.sql, place)
+        if known:
+            return known
+        assert tables is not None, "some source of types is given"
+        return expression_type(tables, table, expression, query.sql, place)
 
     types = tuple(
         known or _compared(query, edge, type_of(edge.left, a), type_of(edge.right, b), ansi)

@@ -38,7 +38,7 @@ def kept_share(spark: SparkSession, frame: DataFrame, condition: str) -> float:
         schema = _used(frame.schema, condition)
         seen = _some_tuples(local_files(frame) or [], schema.names)
         kept = len(spark.createDataFrame(seen, schema).where(condition).selectExpr("1L").collect())
-    except (pa.ArrowException, OSError, SqlglotError, LookupError, StopIteration, *SPARK_FAULTS):
+    except (pa.ArrowException, OSError, SqlglotError, ValueError, LookupError, StopIteration, *SPARK_FAULTS):
         return 1.0
     return kept / max(int(seen.num_rows), 1)
 

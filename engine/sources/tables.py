@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 from ...errors import DataError
 from ...parser.join_graph import Column, TableSchema
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from ..spark.isolation import Place, Places
     from .source_state import Sources
 
+Found = TypeVar("Found")
+
 MOST_NAME = 255  # characters
 
 # Where Spark keeps the declared type of a column of CHAR or VARCHAR.
@@ -53,6 +55,7 @@ class _Running:
     place: Place | None = None
     found: dict[str, DataFrame] = field(default_factory=dict)
     sources: dict[str, Sources] = field(default_factory=dict)
+    looked: dict[Hashable, Any] = field(default_factory=dict)
 
 
 # The running statement of each mapping, by the identity of that; see `Tables.statement`.
@@ -212,6 +215,16 @@ class Tables(Mapping[str, TableSchema]):
             running.sources[name] = found
         return found
 
+    def once(self, key: Hashable, look: Callable[[], Found]) -> Found:
+        """What `look` finds of tables; looked for once in a statement."""
+        running = _RUNNING.get().get(id(self))
+        if running is None:
+            return look()
+        if key not in running.looked:
+            running.looked[key] = look()
+        found: Found = running.looked[key]
+        return found
+
     def _named_in_spark(self, name: str) -> str | None:
         """The name in Spark that a registered table stands for, whatever that is now; None of others."""
         kind, source = self._origins.get(name.lower(), ("", ""))
@@ -313,6 +326,7 @@ class Tables(Mapping[str, TableSchema]):
         if running is not None:
             running.found.pop(name, None)
             running.sources.pop(name, None)
+            running.looked.clear()
         for spelled in _spellings(self._named_in_spark(name) or name):
             with contextlib.suppress(*SPARK_FAULTS):
                 self._spark.catalog.refreshTable(spelled)

@@ -12,7 +12,7 @@ from ...optimizer.prediction.relation import AttributeStatistics, RelationStatis
 from ..sources.keys import INTEGER_TYPES
 from ..sources.tables import Tables
 from ..spark.session import SPARK_FAULTS
-from .pilot import VirtualRelation
+from .pilot_counts import VirtualRelation
 
 _NAME = re.compile(r"`((?:[^`]|``)+)`|(\w+)")
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")

@@ -9,23 +9,22 @@ table is registered anew or its files change.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 from pyspark.sql import SparkSession
 
-from ...optimizer.messages import tree_of
-from ...optimizer.plan import Attribute
 from ...optimizer.prediction.relation import AttributeStatistics, RelationStatistics
-from ...parser.join_graph import JoinGraph, Query
+from ...parser.join_graph import Query
 from ..sources.files import Files, files_of
 from ..sources.tables import Tables
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS
 from .columns import column_statistics
-from .pilot import PILOT_TUPLES, Rates, VirtualRelation, run_pilot
+from .pilot import run_pilot
+from .pilot_counts import PILOT_TUPLES, Rates, VirtualRelation, relations_of
 from .pilot_figures import ENOUGH_TUPLES, most_tuples, relation_statistics
 
 
@@ -95,35 +94,36 @@ def gather_all(
 ) -> list[tuple[RelationStatistics, ...]]:
     """`gather` for many queries, still with one pilot a table."""
     relations = [relations_of(query.graph) for query in queries]
+    wanted = [r for row in relations for r in row]
+    found = gather_relations(spark, tables, wanted, kept, listener, pilot=pilot, pilot_tuples=pilot_tuples)
+    return [tuple(found[r] for r in row) for row in relations]
+
+
+def gather_relations(
+    spark: SparkSession,
+    tables: Tables,
+    relations: Iterable[VirtualRelation],
+    kept: KeptStatistics | None = None,
+    listener: ProgressListener | None = None,
+    *,
+    pilot: bool = True,
+    pilot_tuples: int = PILOT_TUPLES,
+) -> dict[VirtualRelation, RelationStatistics]:
+    """`gather` for virtual relations of any attributes, join keys or not; one pilot a table."""
     run = _Gathering(spark, tables, kept or KeptStatistics(), listener, pilot, pilot_tuples)
     by_table: dict[str, list[VirtualRelation]] = {}
-    for relation in dict.fromkeys(r for row in relations for r in row):
+    for relation in dict.fromkeys(relations):
         by_table.setdefault(relation.table, []).append(relation)
     found: dict[VirtualRelation, RelationStatistics] = {}
     for table, own in by_table.items():
         found |= run.table(table, own)
-    return [tuple(found[r] for r in row) for row in relations]
+    return found
 
 
 def heaviest_keys(statistics: Sequence[RelationStatistics]) -> npt.NDArray[np.int64]:
     """The heaviest keys that are known of any attribute of any relation: int64 (n,), ascending."""
     heavy = [a.heavy.keys for s in statistics for a in s.attributes if a.heavy is not None]
     return np.unique(np.concatenate([np.empty(0, np.int64), *heavy]))
-
-
-def relations_of(graph: JoinGraph) -> tuple[VirtualRelation, ...]:
-    """The virtual relation of each vertex; attributes in the order of `JoinTree.classes_of`, without class names."""
-    tree = tree_of(graph)
-    found = []
-    for number, vertex in enumerate(graph.vertices):
-        attributes = []
-        for joined in tree.classes_of(number):
-            edges = [graph.edges[e] for e in tree.classes[joined].edges]
-            edge = next(e for e in edges if number in (e.left, e.right))
-            types = tuple(t or "" for t in edge.key_types)
-            attributes.append(Attribute(edge.keys_of(number), types, ""))
-        found.append(VirtualRelation(vertex.table.lower(), vertex.filter, tuple(attributes)))
-    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -13,79 +13,17 @@ docs/statistics.md for both measured.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-import numpy.typing as npt
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ...optimizer.plan import Attribute
-from ..execution.sample_scan import HASH_BITS, sample_family
+from ..execution.sample_tree import HASH_BITS
 from ..sources.filters import kept_by
 from ..sources.keys import key_column
 from ..spark.jobs import ProgressListener, run_job
-
-# Both samples aim at so many tuples of a table; a smaller one is counted whole.
-PILOT_TUPLES = 1 << 17
-
-# One hash for the keys of every class, so that what is known of a relation serves any query.
-PILOT_FAMILY = sample_family(0, "pilot")
-
-KEY_SAMPLE, ROW_SAMPLE = 0, 1
-
-Ints = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class VirtualRelation:
-    """A table behind a filter, with the attributes on which its tuples join; classes are left out of them."""
-
-    table: str
-    filter: str | None
-    attributes: tuple[Attribute, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """Share of the keys and of the tuples that a pilot keeps, each in (0, 1]."""
-
-    keys: float
-    tuples: float
-
-    @classmethod
-    def for_tuples(cls, tuples: float, wanted: int = PILOT_TUPLES) -> Rates:
-        """Those that keep about `wanted` of `tuples` tuples in each sample."""
-        share = min(1.0, wanted / max(tuples, 1.0))
-        return cls(max(1, round(share * (1 << HASH_BITS))) / (1 << HASH_BITS), share)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Counts:
-    """Keys, ascending, int64 (n,), and in how many of the tuples looked at each occurs, int64 (n,)."""
-
-    keys: Ints
-    counts: Ints
-
-    @property
-    def tuples(self) -> int:
-        """Tuples of all the keys."""
-        return int(self.counts.sum())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pilot:
-    """What the pilot saw of one relation.
-
-    `key_samples` and `row_samples` have an entry for each attribute and, with several attributes, one more for
-    their combinations; without attributes one, whose only key is 0. Where everything was looked at the row
-    samples are the key samples.
-    """
-
-    rates: Rates
-    key_samples: tuple[Counts, ...]
-    row_samples: tuple[Counts, ...]
+from .pilot_counts import KEY_SAMPLE, PILOT_FAMILY, ROW_SAMPLE, Counts, Pilot, Rates, VirtualRelation
 
 
 def run_pilot(

@@ -12,8 +12,8 @@ from ...optimizer.prediction.relation import AttributeStatistics, RelationStatis
 from ...sketches.ranking import by_weight
 from ...sketches.samples.known_keys import KnownKeys
 from ...sketches.samples.two_level_plan import Candidates, heaviest
-from ..execution.sample_scan import HASH_BITS
-from .pilot import PILOT_FAMILY, Counts, Pilot
+from ..execution.sample_tree import HASH_BITS
+from .pilot_counts import PILOT_FAMILY, Counts, Pilot
 
 # Heavy keys listed, buckets of a histogram.
 MOST_HEAVY = 1024
@@ -74,6 +74,7 @@ def relation_statistics(
         attributes=tuple(columns[:attributes]),
         scanned=scanned,
         joint_self_join_size=columns[-1].self_join_size if attributes > 1 else None,
+        joint_distinct=columns[-1].distinct if attributes > 1 else None,
         source="exact" if whole else "pilot",
         gathered_at=gathered_at,
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ...sketches.ranking import rounded
 from ..messages import Residual
 from ..objective import Objective
-from ..prediction.cost import Cost
+from ..prediction.cost import Cost, duration_text
 from ..prediction.samples import SamplePlan
 from ..prediction.variance import Predicted
 
@@ -36,6 +36,8 @@ class Candidate:
         For key samples, two levels and sampled messages.
     rows, buckets : int
         Of every sketch, for the sketches.
+    sizes : tuple of float
+        Tuples that an exact run puts out: joins of the first two tables, the first three, ...
     refused : str
         Why it cannot be taken; empty if it can.
     """
@@ -48,6 +50,7 @@ class Candidate:
     sample: SamplePlan | None = None
     rows: int = 0
     buckets: int = 0
+    sizes: tuple[float, ...] = ()
     refused: str = ""
 
     @property
@@ -103,8 +106,12 @@ def rank(candidate: Candidate, objective: Objective) -> tuple[float, ...]:
     width = candidate.half_width(objective.confidence)
     if objective.size_bytes is not None:
         return _rounded(candidate.error, width, candidate.cost.seconds, candidate.nbytes)
-    # Predicted costs that differ by less than a tenth are the same: then the smaller state decides.
-    return _rounded(round(math.log(max(candidate.cost.seconds, 1e-9)), 1), candidate.nbytes, width)
+    return _rounded(cost_rank(candidate.cost), candidate.nbytes, width)
+
+
+def cost_rank(cost: Cost) -> float:
+    """Predicted costs that differ by less than a tenth are the same: then the smaller state decides."""
+    return round(math.log(max(cost.seconds, 1e-9)), 1) if cost.seconds < math.inf else math.inf
 
 
 def _rounded(*figures: float) -> tuple[float, ...]:
@@ -135,6 +142,18 @@ def checked(candidate: Candidate, objective: Objective) -> Candidate:
                 f"misses {objective.relative_error:.2g}"
             )
     return replace(candidate, refused=reason)
+
+
+def too_long(cost: Cost, sizes: Sequence[float], objective: Objective) -> str:
+    """Why an exact run is not started: it would take longer than anyone waits; empty if it would not.
+
+    `sizes` are the tuples of the joins on its way.
+    """
+    if cost.seconds <= objective.max_exact_seconds:
+        return ""
+    output = f"would put out {max(sizes):.2g} joined tuples, in " if sizes else "would take "
+    most = duration_text(objective.max_exact_seconds)
+    return f"{output}{duration_text(cost.seconds)} of CPU: above skimql.max_exact_seconds of {most}"
 
 
 def bytes_text(nbytes: float) -> str:

@@ -9,27 +9,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 
 from ..messages import JoinTree, Residual, fold_orders, whole
 from ..objective import ENTRY_BYTES, SKETCHES
 from ..objective import METHODS as METHODS
 from ..objective import Objective as Objective
-from ..prediction.cost import MOST_OUTPUT, Cost, exact_join, sample, sampled_messages, scans, sketches
+from ..prediction.cost import Cost, exact_join, sample, sampled_messages, scans, sketches
 from ..prediction.figures import Figures
 from ..prediction.relation import RelationStatistics, complete
-from ..prediction.samples import SamplePlan, key_sample, two_level_alone, two_level_joint
-from ..prediction.samples import sampled_messages as plan_messages
-from ..prediction.sketches import agms_variance, convolution_variance, hash_variance, skimmed_variance
+from ..prediction.samples import SampledMessages, SamplePlan, key_sample, two_level_alone, two_level_joint
+from ..prediction.sketches import (
+    agms_variance,
+    convolution_variance,
+    hash_variance,
+    skimmed_variance,
+    tree_variance,
+)
 from ..prediction.variance import Predicted
-from .candidate import EXACT, Candidate, bytes_text, checked, rank, unwanted
+from .candidate import EXACT, Candidate, bytes_text, checked, cost_rank, rank, too_long, unwanted
 from .candidate import Choice as Choice
 from .candidate import NoMethod as NoMethod
 from .folding import edges, message_keys, messages_bytes, messages_cost, planned_bytes, unfolded
 
 COUNTER_BYTES = 8
 LEAST_BUCKETS = 64
+
+# The search for a size: from the first by what its width tells, until it is within a tenth of the least, or the width
+# close to the asked one.
 LEAST_BYTES = 1024
+FIRST_BYTES = 65_536.0
+FINE = 1.1
+CLOSE = 0.95
+MOST_TRIES = 40
+
+# Of methods that cost the same those are sized first that usually take the fewest bytes.
+SIZED = ("sampled_messages", "two_level", "key_sample", "hash", "skimmed", "convolution", "agms")
 
 
 def choose_method(tree: JoinTree, statistics: Sequence[RelationStatistics], objective: Objective) -> Choice:
@@ -50,7 +66,7 @@ def choose_method(tree: JoinTree, statistics: Sequence[RelationStatistics], obje
 
     Notes
     -----
-    Deterministic. Some ten milliseconds for each candidate with an error target, which is met by bisection.
+    Deterministic. Some milliseconds for each candidate that has to be sized.
     """
     relations = [complete(s, len(tree.classes_of(v))) for v, s in enumerate(statistics)]
     figures = Figures(tree, relations)
@@ -67,7 +83,11 @@ def choose_method(tree: JoinTree, statistics: Sequence[RelationStatistics], obje
 
 
 def enumerate_candidates(figures: Figures, objective: Objective) -> list[Candidate]:
-    """All candidates, each sized for the objective, those that cannot be taken with the reason."""
+    """All candidates, each sized for the objective, those that cannot be taken with the reason.
+
+    With an error target the cheapest come first, and one that cannot be cheaper than what was found, or as cheap and
+    smaller, is not sized at all.
+    """
     tree = figures.tree
     allowed = None if objective.ordered else objective.static
     residuals = fold_orders(
@@ -77,25 +97,45 @@ def enumerate_candidates(figures: Figures, objective: Objective) -> list[Candida
         allowed,
         lambda v: figures.relations[v].tuples,
     )
-    found = []
+    drafts: list[Candidate | _Way] = []
     for residual in residuals:
-        found += _for_residual(figures, residual, objective)
+        drafts += _for_residual(figures, residual, objective)
     if objective.size_bytes is None:
-        everything = list(figures.relations)
-        output = abs(figures.total)
-        cost = scans(everything).plus(exact_join(everything, output))
-        refused = f"would put out {output:.2g} joined tuples" if output > MOST_OUTPUT else ""
-        found.append(Candidate("exact_run", whole(tree), 0.0, EXACT, cost, refused=refused))
-    found += unfolded(figures, residuals[-1], objective, allowed)
-    return [checked(c, objective) for c in found]
+        drafts.append(_exact_run(figures, objective))
+    found = [checked(d, objective) if isinstance(d, Candidate) else None for d in drafts]
+    able = [c for c in found if c is not None and not c.refused]
+    best = min(able, key=lambda c: rank(c, objective), default=None)
+    ways = [(number, way) for number, way in enumerate(drafts) if isinstance(way, _Way)]
+    for number, way in sorted(ways, key=lambda w: (cost_rank(w[1].least), SIZED.index(w[1].method))):
+        sized = checked(_sized(way, objective, best), objective)
+        found[number] = sized
+        if not sized.refused and (best is None or rank(sized, objective) < rank(best, objective)):
+            best = sized
+    refused_messages = unfolded(figures, residuals[-1], objective, allowed)
+    return [c for c in found if c is not None] + [checked(c, objective) for c in refused_messages]
 
 
-def _for_residual(figures: Figures, residual: Residual, objective: Objective) -> list[Candidate]:
+# What a method is at a size, and what it costs at the least.
+_Builder = tuple[Callable[[float], Candidate], Cost]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Way:
+    """A method for a residual tree, not yet sized: what it is at a size, with its messages, and its least cost."""
+
+    method: str
+    residual: Residual
+    build: Callable[[float], Candidate]
+    least: Cost
+    messages_bytes: float
+
+
+def _for_residual(figures: Figures, residual: Residual, objective: Objective) -> list[Candidate | _Way]:
     """The methods that can answer a residual tree."""
     classes = residual.classes
     if not classes:
         return [_exact(figures, residual, objective)]
-    builders: list[tuple[str, Callable[[float], Candidate]]] = []
+    builders: list[tuple[str, _Builder]] = []
     if not residual.folds:
         if len(residual.vertices) == 2:
             builders += [(kind, _sketch(figures, residual, objective, kind)) for kind in ("hash", "skimmed")]
@@ -111,52 +151,106 @@ def _for_residual(figures: Figures, residual: Residual, objective: Objective) ->
         builders.append((kind, _sketch(figures, residual, objective, kind)))
     if objective.ordered:
         builders += [("sampled_messages", _messages(figures, residual, joined)) for joined in classes]
-    return [_sized(figures, residual, kind, build, objective) for kind, build in builders]
+    messages, spent = messages_cost(figures, residual), messages_bytes(figures, residual, objective)
+    found: list[Candidate | _Way] = []
+    for kind, (build, least) in builders:
+        refused = unwanted(kind, objective)
+        if refused:
+            found.append(Candidate(kind, residual, 0.0, EXACT, Cost(math.inf), refused=refused))
+        else:
+            found.append(_way(kind, residual, build, least, messages, spent, objective))
+    return found
 
 
-def _sized(
-    figures: Figures,
-    residual: Residual,
+def _way(
     kind: str,
+    residual: Residual,
     build: Callable[[float], Candidate],
+    least: Cost,
+    messages: Cost,
+    spent: float,
     objective: Objective,
-) -> Candidate:
-    """A candidate of the given size, or of the least size that meets the target."""
-    refused = unwanted(kind, objective)
-    if refused:
-        return Candidate(kind, residual, 0.0, EXACT, Cost(math.inf), refused=refused)
-    spent = messages_bytes(figures, residual, objective)
+) -> _Way:
     # Sketches have counters for every weight, samples keys with all their weights.
     wider = objective.columns if kind in SKETCHES else objective.entry_bytes / ENTRY_BYTES
-    most = objective.most_bytes - spent
 
     def built(size: float) -> Candidate:
         candidate = build(size / wider)
-        cost = candidate.cost.plus(messages_cost(figures, residual))
-        return replace(candidate, nbytes=candidate.nbytes * wider + spent, cost=cost)
+        nbytes = candidate.nbytes * wider + spent
+        return replace(candidate, nbytes=nbytes, cost=candidate.cost.plus(messages))
 
+    return _Way(kind, residual, built, least.plus(messages), spent)
+
+
+def _sized(way: _Way, objective: Objective, best: Candidate | None) -> Candidate:
+    """A candidate of the given size, or of the least size that meets the target.
+
+    Refused where it cannot be better than the best so far: dearer whatever its size, or as dear and larger.
+    """
+    target = None if objective.size_bytes is not None else objective.relative_error
+    most = objective.most_bytes - way.messages_bytes
+    if target is not None and best is not None:
+        seconds = way.least.seconds
+        if cost_rank(way.least) > cost_rank(best.cost):
+            why = f"{seconds:.2g} CPU s at the least: {best.name} takes {best.cost.seconds:.2g}"
+            return Candidate(way.method, way.residual, way.messages_bytes, EXACT, way.least, refused=why)
+        if cost_rank(way.least) == cost_rank(best.cost):
+            most = min(most, best.nbytes - way.messages_bytes)
     try:
-        best = built(most)
+        if target is None:
+            return way.build(most)
+        found = _least(way.build, most, target, objective.confidence)
     except ValueError as fault:
-        return Candidate(kind, residual, spent, EXACT, Cost(math.inf), refused=str(fault))
-    target = objective.relative_error
-    if objective.size_bytes is not None or target is None:
-        return best
-    if best.half_width(objective.confidence) > target:
-        return best
-    low, high = float(LEAST_BYTES), float(most)
-    while high > 1.1 * low:
-        middle = math.sqrt(low * high)
+        return Candidate(way.method, way.residual, way.messages_bytes, EXACT, way.least, refused=str(fault))
+    if best is not None and found.half_width(objective.confidence) > target and most < objective.most_bytes:
+        why = f"takes more than the {bytes_text(best.nbytes)} of {best.name}, and as much CPU"
+        return replace(found, refused=why)
+    return found
+
+
+def _least(build: Callable[[float], Candidate], most: float, target: float, confidence: float) -> Candidate:
+    """The candidate of the least size that meets the target, within a tenth; that of the most bytes where none does.
+
+    A width falls with the root of the size, more or less: that says where to look next.
+    """
+    low, high, size = float(LEAST_BYTES), math.inf, min(FIRST_BYTES, most)
+    best: Candidate | None = None
+    for tries in range(MOST_TRIES):
         try:
-            tried = built(middle)
+            tried = build(size)
         except ValueError:
-            low = middle
-            continue
-        if tried.half_width(objective.confidence) <= target:
-            high, best = middle, tried
+            if size >= most:
+                raise
+            width = math.inf
         else:
-            low = middle
+            width = tried.half_width(confidence)
+            if width <= target:
+                best, high = tried, size
+            elif size >= most:
+                return tried
+        if width > target:
+            low = max(low, size)
+        elif width >= CLOSE * target:
+            break
+        if high <= FINE * low:
+            break
+        guess = size * (width / target) ** 2 * FINE if 0.0 < width < math.inf else 0.0
+        if high < math.inf and (tries % 3 == 2 or not low < guess < high):
+            guess = math.sqrt(low * high)
+        elif high == math.inf:
+            guess = max(guess, 8.0 * size)
+        size = min(guess, most)
+    assert best is not None, "the most bytes are tried before the tries end"
     return best
+
+
+def _exact_run(figures: Figures, objective: Objective) -> Candidate:
+    """Spark's own run of the query; refused where it would take longer than anyone waits."""
+    order = figures.tree.joined_order()
+    sizes = figures.sizes(order)
+    cost = exact_join([figures.relations[v] for v in order], sizes)
+    refused = too_long(cost, sizes, objective)
+    return Candidate("exact_run", whole(figures.tree), 0.0, EXACT, cost, sizes=sizes, refused=refused)
 
 
 def _exact(figures: Figures, residual: Residual, objective: Objective) -> Candidate:
@@ -164,12 +258,26 @@ def _exact(figures: Figures, residual: Residual, objective: Objective) -> Candid
     return Candidate("exact", residual, messages_bytes(figures, residual, objective), EXACT, cost)
 
 
-def _sketch(
-    figures: Figures, residual: Residual, objective: Objective, kind: str
-) -> Callable[[float], Candidate]:
+def _sketch(figures: Figures, residual: Residual, objective: Objective, kind: str) -> _Builder:
     vertices, rows = residual.vertices, objective.rows
     relations = [figures.relations[v] for v in vertices]
     attributes = [len(residual.classes_of(v)) for v in vertices]
+    scanned = scans(relations)
+
+    @cache
+    def of_a_row() -> float:
+        return tree_variance(figures, residual)
+
+    def variance(buckets: int) -> float:
+        if kind == "agms":
+            return agms_variance(of_a_row(), rows, buckets)
+        if kind == "convolution" or residual.folds:
+            return convolution_variance(of_a_row(), len(vertices), rows, buckets)
+        cells = figures.cells(residual.classes[0])
+        if kind == "hash":
+            return hash_variance(cells, rows, buckets)
+        keys = max(figures.attribute(v, residual.classes[0]).distinct for v in vertices)
+        return skimmed_variance(cells, rows, buckets, keys)
 
     def build(size: float) -> Candidate:
         buckets = int(size) // (COUNTER_BYTES * rows * len(vertices))
@@ -178,48 +286,42 @@ def _sketch(
             raise ValueError(
                 f"{bytes_text(size)} hold no {len(vertices)} sketches; {bytes_text(least)} would"
             )
-        if kind == "agms":
-            variance = agms_variance(figures, residual, rows, buckets)
-        elif kind == "convolution" or residual.folds:
-            variance = convolution_variance(figures, residual, rows, buckets)
-        else:
-            cells = figures.cells(residual.classes[0])
-            if kind == "hash":
-                variance = hash_variance(cells, rows, buckets)
-            else:
-                keys = max(figures.attribute(v, residual.classes[0]).distinct for v in vertices)
-                variance = skimmed_variance(cells, rows, buckets, keys)
         held = COUNTER_BYTES * rows * buckets * len(vertices)
-        cost = scans(relations).plus(sketches(relations, attributes, kind, rows * buckets))
-        return Candidate(
-            kind, residual, held, Predicted(figures.total, variance), cost, rows=rows, buckets=buckets
-        )
+        cost = scanned.plus(sketches(relations, attributes, kind, rows * buckets))
+        predicted = Predicted(figures.total, variance(buckets))
+        return Candidate(kind, residual, held, predicted, cost, rows=rows, buckets=buckets)
 
-    return build
+    return build, scanned.plus(sketches(relations, attributes, kind, rows * LEAST_BUCKETS))
 
 
 def _samples(
     figures: Figures, residual: Residual, kind: str, plan: Callable[[Figures, float], SamplePlan]
-) -> Callable[[float], Candidate]:
+) -> _Builder:
+    scanned = scans(figures.relations)
+
     def build(size: float) -> Candidate:
         found = plan(figures, size)
         dense = max(keys.size for keys in found.dense_keys)
-        cost = scans(figures.relations).plus(sample(figures.relations, found.probability, dense))
+        cost = scanned.plus(sample(figures.relations, found.probability, dense))
         return Candidate(kind, residual, found.nbytes, found.predicted, cost, found)
 
-    return build
+    return build, scanned.plus(sample(figures.relations, 0.0, 0))
 
 
-def _messages(figures: Figures, residual: Residual, joined: int) -> Callable[[float], Candidate]:
+def _messages(figures: Figures, residual: Residual, joined: int) -> _Builder:
     relations = [figures.relations[v] for v in residual.vertices]
+    inside = [figures.relations[v] for v in residual.members(joined)]
+    outside = [figures.relations[v] for v in residual.vertices if v not in residual.members(joined)]
+    scanned = scans(relations)
+
+    @cache
+    def sampled() -> SampledMessages:
+        return SampledMessages(figures, residual, joined)
 
     def build(size: float) -> Candidate:
-        found = plan_messages(figures, residual, joined, size)
+        found = sampled().plan(size)
         kept = sum(r.tuples for r in relations) * found.probability
-        inside = [figures.relations[v] for v in residual.members(joined)]
-        outside = [figures.relations[v] for v in residual.vertices if v not in residual.members(joined)]
-        dense = found.dense_keys[0].size
-        cost = scans(relations).plus(sampled_messages(inside, outside, kept, dense))
+        cost = scanned.plus(sampled_messages(inside, outside, kept, found.dense_keys[0].size))
         return Candidate("sampled_messages", residual, found.nbytes, found.predicted, cost, found)
 
-    return build
+    return build, scanned.plus(sampled_messages(inside, outside, 0.0, 0))

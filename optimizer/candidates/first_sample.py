@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from ...parser.join_graph import JoinGraph
 from ..messages import tree_of
-from ..prediction.cost import EXACT_JOIN_NS
+from ..prediction.cost import Input, exact_join, first_scans
+from ..prediction.cost import first_sample as sampling
 
 # Below this many tuples in the largest table statistics are cheaper than a sample that was wrong.
 LARGE = 1e6
@@ -45,15 +46,6 @@ RESERVE = 1.4
 # With a larger share of the keys the exact run is cheaper.
 MOST_RATE = 0.25
 
-# CPU of a tuple that a sample keeps, nanoseconds for each table of the join: computed, sent, grouped in the driver, its
-# partners asked for. Measured on TPC-H at scale factor 10.
-SAMPLED_NS = 700.0
-
-# That of one that only asks whether its key is wanted, and of one that is scanned; and of the scan of a table at all.
-PROBED_NS = 60.0
-SCANNED_NS = 60.0
-SCAN_NS = 250e6
-
 # A share that a glance has not met at all.
 LEAST_SHARE = 0.002
 
@@ -81,6 +73,11 @@ class Size:
     def kept(self) -> float:
         """Tuples behind the filter."""
         return self.tuples * max(self.share, LEAST_SHARE)
+
+    @property
+    def input(self) -> Input:
+        """What it costs by."""
+        return Input(self.kept, self.tuples)
 
 
 def is_large(tuples: Sequence[float | None]) -> bool:
@@ -130,14 +127,17 @@ def first_sample(
     most = min(MOST_RATE, MOST / max(left, 1.0), MOST_WANTED / max(first, 1.0))
     if needed > HOPELESS * most:
         return None
-    each = SAMPLED_NS * len(sizes) * (first + left) + PROBED_NS * sum(sizes[v].kept for v in members)
+    tables = [s.input for s in sizes]
+    each = sampling(tables, [sizes[v].input for v in members], first + left).seconds
     filters = sum(sizes[v].share < 1.0 for v in members)
     beyond = sum(s.share < 1.0 for s in sizes) - filters
     unsure = UNSURE * UNSURE_FILTER ** max(filters - 1, 0) * UNSURE_BEYOND**beyond
-    again = SCANNED_NS * sum(s.tuples for s in sizes) + SCAN_NS * len(sizes) + unsure * needed * each
+    again = first_scans(tables).seconds + unsure * needed * each
     # The expected cost of a rate r is r each + (1 - log(r / needed) / log(unsure)) again.
     rate = min(max(needed, again / (math.log(unsure) * each)), unsure * needed, most)
-    if rate * each > EXACT_JOIN_NS * sum(s.kept for s in sizes):
+    order = tree_of(graph).joined_order()
+    exact = exact_join([tables[v] for v in order], [left] * (len(order) - 1))
+    if rate * each + first_scans(tables).seconds > exact.seconds:
         return None
     looked_at = tuple(min(1.0, LOOKED_AT / max(sizes[v].kept, 1.0)) for v in members)
     return ClassSample(joined, rate, row_rates=looked_at)

@@ -42,8 +42,9 @@ def describe_choice(
             told = "taken"
         else:
             told = named(candidate.refused) or "not as good"
-        figures = "" if candidate.refused else _figures(candidate, choice.objective.confidence) + "; "
-        lines.append(f"    {candidate.name}: {figures}{told}")
+        if not candidate.refused:
+            told = f"{_figures(candidate, choice.objective.confidence)}; {told}"
+        lines.append(f"    {candidate.name}: {told}")
     for number, known in enumerate(statistics):
         age = known.age(now)
         since = "" if age is None else f", {age:,.0f} s old"
@@ -59,4 +60,9 @@ def describe_choice(
 
 def _figures(candidate: Candidate, confidence: float) -> str:
     width = candidate.half_width(confidence)
-    return f"±{width:.2%}, {candidate.nbytes / 1024:,.0f} KB, {candidate.cost.seconds:.2g} CPU s"
+    text = f"±{width:.2%}, {candidate.nbytes / 1024:,.0f} KB, {candidate.cost.seconds:.2g} CPU s"
+    if candidate.sizes:
+        text += f", puts out {candidate.sizes[-1]:,.0f} tuples"
+        if max(candidate.sizes) > candidate.sizes[-1]:
+            text += f", {max(candidate.sizes):,.0f} on the way"
+    return text

@@ -1,17 +1,17 @@
-"""CPU seconds of a candidate: scans, what they do with each row, what they keep, and jobs.
+"""CPU seconds of a candidate: scans, what they do with each row, what they keep, what a join puts out, and jobs.
 
 Constants are nanoseconds of CPU on the machine of the project's measurements (two cores, Spark 4.3, Parquet, bigint
 keys, 20M rows, warm); only their proportions matter for a choice. Those marked *assumed* have not been measured by
-themselves. Wall time, shuffles over a network and wide rows
-are not modelled.
+themselves. Wall time, shuffles over a network and wide rows are not modelled. ``python -m benchmarks.costs`` measures
+what is marked so.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-
-from .relation import Relation
+from typing import Protocol
 
 SCAN_NS = 35.0  # scan with a hash of the key: 0.70 to 0.73 s for 20M rows
 SAMPLE_NS = 4.0  # the filter of a key sample: 0.78 s at 1/256
@@ -19,17 +19,53 @@ KEPT_NS = 330.0  # each row that a sample keeps and groups: 1.17 s at 1/16 again
 DENSE_NS = 28.0  # `k IN (dense keys)` on every row: 1.57 s against 1.01 s
 PROBE_NS = 40.0  # assumed: a broadcast join's look-up for every row, between a dense filter and grouping
 GROUP_NS = 55.0  # grouping a row by a key of few values: approx_count_distinct 1.98 s less the scan
-GROUPED_KEY_NS = (
-    900.0  # assumed: each distinct key grouped, shuffled, collected; exact GROUP BY k took 8.96 s
-)
+# assumed: each distinct key grouped, shuffled, collected; exact GROUP BY k took 8.96 s
+GROUPED_KEY_NS = 900.0
 SKETCH_JVM_NS = 50.0  # packed sign sums of a hash sketch: 1.70 s less the scan
 SKETCH_ARROW_NS = 200.0  # JVM to Python and a numpy hash sketch: 4.69 s less the scan
 CONVOLUTION_NS = 290.0  # two attributes: do-nothing mapInArrow 157, the kernel 127
 AGMS_NS = 0.25  # each atomic sketch, for each row: 267 ns at 1,024
-OUTPUT_NS = 20.0  # assumed: each joined tuple that Spark's exact join puts out and aggregates
-MOST_OUTPUT = 1e10  # joined tuples; with more an exact run is not started
-EXACT_JOIN_NS = 400.0  # Spark's exact join, for each input row of 7.5M: 1.7 times the sketches' CPU
+LEVEL_NS = 200.0  # assumed: JVM to Python 157, the kernel 40
+PAIRS_NS = 350.0  # assumed: JVM to Python 157, the kernel 190
+COUNTER_NS = 4.0  # assumed: each counter of a group's sketch, made, sent, merged and estimated with
+
+# A tuple that a first sample keeps, for each table of the join: computed, sent, grouped in the driver, its partners
+# asked for. A tuple that is scanned with the columns of filters, and one that asks whether its key is wanted. Measured
+# on TPC-H at scale factor 10.
+SAMPLED_NS = 700.0
+SAMPLE_SCAN_NS = 60.0
+WANTED_NS = 60.0
+
+# Spark's own joins (benchmarks.costs). Each joined tuple that is put out and aggregated: 2 ns counted, 5 in a sum of
+# products, 3e8 tuples. Each row of either side that is sorted, shuffled and merged; a result of joins costs as much to
+# join further, 375. What Spark reads as 10 MB at the most is broadcast instead: a million rows of a key.
+OUTPUT_NS = 5.0
+EXACT_JOIN_NS = 400.0
+BROADCAST_TUPLES = 1e6
+
 JOB_S = 0.2  # a warm job: 0.1 to 0.3 s
+
+
+class Read(Protocol):
+    """A table that is read: all its tuples, and those that its filter keeps."""
+
+    @property
+    def scanned(self) -> float:
+        """Tuples of the table."""
+        ...
+
+    @property
+    def tuples(self) -> float:
+        """Tuples behind the filter."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A table of which no more is known than how many tuples are read and kept."""
+
+    tuples: float
+    scanned: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,39 +80,37 @@ class Cost:
         return Cost(self.seconds + other.seconds, (*self.parts, *other.parts))
 
 
-def scans(relations: Iterable[Relation]) -> Cost:
+def scans(relations: Iterable[Read]) -> Cost:
     """Reading the key columns of the tables once."""
     return _cost("scan", SCAN_NS * sum(r.scanned for r in relations))
 
 
-def message(relation: Relation, keys: float, received: int) -> Cost:
+def message(relation: Read, keys: float, received: int) -> Cost:
     """Grouping a relation by its key, and collecting the map; `received` messages are looked up for each row."""
     nanoseconds = PROBE_NS * relation.tuples * received + GROUP_NS * relation.tuples + GROUPED_KEY_NS * keys
     return _cost("exact message", nanoseconds).plus(_jobs(1))
 
 
-def received(relation: Relation, messages: int) -> Cost:
+def received(relation: Read, messages: int) -> Cost:
     """Looking messages up for each row of a relation that sends none itself."""
     return _cost("look-up", PROBE_NS * relation.tuples * messages)
 
 
-def sample(relations: Sequence[Relation], probability: float, dense: int) -> Cost:
+def sample(relations: Sequence[Read], probability: float, dense: int) -> Cost:
     """Filtering every relation by hash (and for dense keys), in one job for each."""
     tuples = sum(r.tuples for r in relations)
     each = SAMPLE_NS + (DENSE_NS if dense else 0.0) + KEPT_NS * min(probability, 1.0)
     return _cost("sample", each * tuples).plus(_jobs(len(relations)))
 
 
-def sampled_messages(
-    members: Sequence[Relation], others: Sequence[Relation], kept: float, dense: int
-) -> Cost:
+def sampled_messages(members: Sequence[Read], others: Sequence[Read], kept: float, dense: int) -> Cost:
     """Filtered scans of the sampled class, and a look-up for every row of the others; `kept` rows are grouped."""
     each = SAMPLE_NS + (DENSE_NS if dense else 0.0)
     nanoseconds = each * sum(r.tuples for r in members) + PROBE_NS * sum(r.tuples for r in others)
     return _cost("sampled messages", nanoseconds + KEPT_NS * kept).plus(_jobs(len(members) + len(others)))
 
 
-def sketches(relations: Sequence[Relation], attributes: Sequence[int], kind: str, counters: int) -> Cost:
+def sketches(relations: Sequence[Read], attributes: Sequence[int], kind: str, counters: int) -> Cost:
     """Updating a sketch of every relation; `counters` is the number of atomic sketches of AGMS."""
     nanoseconds = 0.0
     for relation, number in zip(relations, attributes, strict=True):
@@ -88,10 +122,99 @@ def sketches(relations: Sequence[Relation], attributes: Sequence[int], kind: str
     return _cost("sketches", nanoseconds).plus(_jobs(len(relations)))
 
 
-def exact_join(relations: Sequence[Relation], output: float) -> Cost:
-    """Spark's own join of everything; `output` is the number of joined tuples, each of which is made."""
-    nanoseconds = EXACT_JOIN_NS * sum(r.tuples for r in relations) + OUTPUT_NS * output
-    return _cost("exact join", nanoseconds).plus(_jobs(1))
+def first_sample(relations: Sequence[Read], members: Sequence[Read], kept: float) -> Cost:
+    """What a first sample adds to its scans at rate 1: `kept` tuples take part, those of its class are asked."""
+    nanoseconds = SAMPLED_NS * len(relations) * kept + WANTED_NS * sum(r.tuples for r in members)
+    return _cost("first sample", nanoseconds)
+
+
+def first_scans(relations: Sequence[Read]) -> Cost:
+    """The scans of a first sample: what it costs to find that it was too small."""
+    return _cost("scan", SAMPLE_SCAN_NS * sum(r.scanned for r in relations)).plus(_jobs(len(relations)))
+
+
+def exact_join(relations: Sequence[Read], sizes: Sequence[float]) -> Cost:
+    """Spark's own join of everything, one table after another.
+
+    Parameters
+    ----------
+    relations : sequence of Read
+        In the order in which they are joined.
+    sizes : sequence of float
+        Tuples of the join of the first two, of the first three, ...: each is made, and joined to the next table.
+
+    Notes
+    -----
+    Without statistics on which to reorder, Spark joins in the order of the text, as far as that has conditions.
+    """
+    seconds, left, left_small = 0.0, relations[0].tuples, relations[0].scanned <= BROADCAST_TUPLES
+    for relation, size in zip(relations[1:], sizes, strict=True):
+        if left_small or relation.scanned <= BROADCAST_TUPLES:
+            each = PROBE_NS
+        else:
+            each = EXACT_JOIN_NS
+        seconds += 1e-9 * (each * (left + relation.tuples) + OUTPUT_NS * size)
+        left, left_small = size, False
+    return scans(relations).plus(Cost(seconds, (("exact join", seconds),))).plus(_jobs(1))
+
+
+def listed_groups(relation: Read, groups: float) -> Cost:
+    """The values of the group columns of one table: a job."""
+    grouped = _cost("groups", GROUP_NS * relation.tuples + GROUPED_KEY_NS * groups)
+    return scans([relation]).plus(grouped).plus(_jobs(1))
+
+
+def grouped_sketches(
+    relations: Sequence[Read],
+    attributes: Sequence[int],
+    kind: str,
+    counters: int,
+    grouped: int,
+    groups: float,
+) -> Cost:
+    """Sketches where one relation, number `grouped`, has one of so many counters for each of its groups."""
+    one = scans(relations).plus(sketches(relations, attributes, kind, counters))
+    own = GROUP_NS * relations[grouped].tuples + COUNTER_NS * counters * groups
+    return one.plus(_cost("groups", own))
+
+
+def exact_groups(relations: Sequence[Read], sizes: Sequence[float], groups: float) -> Cost:
+    """Spark's own run of a grouped query: its join, and each joined tuple put into its group."""
+    grouped = _cost(
+        "groups", GROUP_NS * (sizes[-1] if sizes else relations[0].tuples) + GROUPED_KEY_NS * groups
+    )
+    return exact_join(relations, sizes).plus(grouped)
+
+
+def duration_text(seconds: float) -> str:
+    """CPU seconds as people read them: 2.1 hours."""
+    if not math.isfinite(seconds):
+        return "more than anyone waits for"
+    for unit, size in (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 1.5 * size:
+            return (
+                f"{seconds / size:,.2g} {unit}" if seconds < 100 * size else f"{seconds / size:,.0f} {unit}"
+            )
+    return f"{seconds:.2g} s"
+
+
+def distinct_synopses(relations: Sequence[Read], kinds: Sequence[str], jobs: int) -> Cost:
+    """Updating a level sketch or a pair sample (``pairs``) of every relation."""
+    nanoseconds = sum(
+        (PAIRS_NS if kind == "pairs" else LEVEL_NS) * r.tuples
+        for r, kind in zip(relations, kinds, strict=True)
+    )
+    return _cost("distinct synopses", nanoseconds).plus(_jobs(jobs))
+
+
+def exact_distinct(relations: Sequence[Read], sizes: Sequence[float], values: Sequence[float]) -> Cost:
+    """Spark's own join, if there is one, and its grouping of each count's distinct `values`."""
+    tuples = sizes[-1] if sizes else sum(r.tuples for r in relations)
+    nanoseconds = sum(GROUP_NS * tuples + GROUPED_KEY_NS * v for v in values)
+    cost = _cost("exact distinct", nanoseconds)
+    if not sizes:
+        return cost.plus(scans(relations)).plus(_jobs(1))
+    return cost.plus(exact_join(relations, sizes))
 
 
 def _jobs(number: int) -> Cost:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from ...sketches.ranking import by_weight, rounded
 from ..messages import Fold, JoinTree
 from .cells import KeyCells, key_cells
+from .dense import DenseKeys
 from .relation import Attribute, Relation
 
 Floats = npt.NDArray[np.float64]
@@ -77,6 +78,7 @@ class Figures:
     _received: dict[tuple[int, int], PerTuple] = field(default_factory=dict)
     _contributions: dict[int, Contributions] = field(default_factory=dict)
     _dense_order: dict[int, Ints] = field(default_factory=dict)
+    _dense: dict[int, DenseKeys] = field(default_factory=dict)
     _bounds: dict[int, tuple[Ints, Floats, float]] = field(default_factory=dict)
 
     def attribute(self, vertex: int, joined: int) -> Attribute:
@@ -165,15 +167,27 @@ class Figures:
             self._dense_order[joined] = keys[order[squares[order] > 0.0]]
         return self._dense_order[joined]
 
+    def dense(self, joined: int) -> DenseKeys:
+        """What any number of dense keys of a class leaves."""
+        if joined not in self._dense:
+            heavy = {v: self.attribute(v, joined).heavy for v in self.tree.classes[joined].vertices}
+            self._dense[joined] = DenseKeys(
+                self.dense_order(joined), self.cells(joined), self.heavy_bounds(joined), heavy
+            )
+        return self._dense[joined]
+
     def largest_unseen(self, joined: int, dense: Ints) -> float:
         """Bound on the contribution of any key of a class that is not dense; infinite without bounds."""
-        if joined not in self._bounds:
-            self._bounds[joined] = self._heavy_bounds(joined)
-        keys, bounds, rest = self._bounds[joined]
+        keys, bounds, rest = self.heavy_bounds(joined)
         return max(float(bounds[~np.isin(keys, dense)].max(initial=0.0)), rest)
 
+    def heavy_bounds(self, joined: int) -> tuple[Ints, Floats, float]:
+        """The heavy keys of a class, a bound on the contribution of each, and one on that of any other key."""
+        if joined not in self._bounds:
+            self._bounds[joined] = self._heavy_bounds(joined)
+        return self._bounds[joined]
+
     def _heavy_bounds(self, joined: int) -> tuple[Ints, Floats, float]:
-        """The heavy keys, a bound on the contribution of each, and one on that of any other key."""
         vertices = self.tree.classes[joined].vertices
         factors = [self.received(v, joined).largest for v in vertices]
         factor = 0.0 if 0.0 in factors else math.prod(factors)
@@ -195,6 +209,35 @@ class Figures:
             return self.relations[0].tuples
         best = max(range(len(self.tree.classes)), key=lambda j: int(self.cells(j).heavy.sum()))
         return self.contributions(best).total
+
+    def sizes(self, order: Sequence[int]) -> tuple[float, ...]:
+        """Predicted tuples of the join of the first two, three, ... of vertices that hang together all the way."""
+        return tuple(self._size(frozenset(order[:n])) for n in range(2, len(order) + 1))
+
+    def _size(self, vertices: frozenset[int]) -> float:
+        """Predicted tuples of the join of some vertices."""
+        if len(vertices) == self.tree.vertices:
+            return self.total
+        inside = [j for j, c in enumerate(self.tree.classes) if len(vertices.intersection(c.vertices)) > 1]
+        best = max(inside, key=lambda j: int(self.cells(j).heavy.sum()))
+        return self.cells(best).total(self._within(best, vertices))
+
+    def _within(self, joined: int, vertices: frozenset[int], exclude: int | None = None) -> Floats:
+        """Mean contribution of the keys of a class to the join of some vertices, one of them left out or none."""
+        cells, product = self.cells(joined), np.ones(self.cells(joined).counts.size)
+        for number, vertex in enumerate(self.tree.classes[joined].vertices):
+            if vertex not in vertices or vertex == exclude:
+                continue
+            product = product * cells.weights[number]
+            for other in self.tree.classes_of(vertex):
+                if other != joined and len(vertices.intersection(self.tree.classes[other].vertices)) > 1:
+                    far = self.cells(other)
+                    own = far.counts * far.weights[self.tree.classes[other].vertices.index(vertex)]
+                    tuples = float(own.sum())
+                    product = product * (
+                        own @ self._within(other, vertices, vertex) / tuples if tuples else 0.0
+                    )
+        return product
 
     def message_keys(self, vertex: int, joined: int, senders: Sequence[int] = ()) -> float:
         """Keys in the exact message of a vertex over a class, after the messages of `senders` over that class.

@@ -77,6 +77,8 @@ class RelationStatistics:
     joint_self_join_size : float, optional
         F2 over the combinations of all join attributes. Default: the least of the attributes' F2 and the number
         of tuples squared; with several attributes the number of tuples if one of them is a key.
+    joint_distinct : float, optional
+        Number of distinct combinations of all attributes, of which there are several.
     row_fraction : float
         Share of the table's rows that heavy keys and pilot samples were counted on; weights are as counted, not
         scaled up. `tuples`, `distinct` and `self_join_size` are of the whole relation.
@@ -90,6 +92,7 @@ class RelationStatistics:
     attributes: tuple[AttributeStatistics, ...] = ()
     scanned: float | None = None
     joint_self_join_size: float | None = None
+    joint_distinct: float | None = None
     row_fraction: float = 1.0
     source: str = "assumed"
     gathered_at: float | None = None
@@ -130,6 +133,7 @@ class Relation:
     source: str
     gathered_at: float | None
     assumptions: tuple[str, ...] = field(default=())
+    joint_distinct: float | None = None
 
 
 def complete(statistics: RelationStatistics, attributes: int) -> Relation:
@@ -180,6 +184,7 @@ def complete(statistics: RelationStatistics, attributes: int) -> Relation:
         statistics.source,
         statistics.gathered_at,
         tuple(dict.fromkeys(notes)),
+        statistics.joint_distinct,
     )
 
 

@@ -135,86 +135,34 @@ def two_level_joint(figures: Figures, budget_bytes: float) -> SamplePlan:
     if entries < 1:
         raise ValueError(f"{budget_bytes:,.0f} bytes hold no sampled key in each of {tables} tables")
     contributions = figures.contributions(0)
-    order = figures.dense_order(0)
+    known = figures.dense(0)
     found = []
     for share in DENSE_SHARES:
-        dense = order[: min(int(share * entries), entries - 1)]
-        if share and not dense.size:
+        dense = min(int(share * entries), entries - 1, known.order.size)
+        if share and not dense:
             continue
-        left = entries - dense.size
-        p = []
-        for v in range(tables):
-            heavy = figures.attribute(v, 0).heavy
-            present = np.count_nonzero(np.isin(heavy.keys, dense) & (heavy.weights != 0))
-            p.append(min(1.0, left / max(figures.attribute(v, 0).distinct - present, 1.0)))
-        certain = np.repeat(is_dense(contributions, dense)[np.newaxis], tables, axis=0)
+        left = entries - dense
+        distinct = [figures.attribute(v, 0).distinct - known.present(v, dense) for v in range(tables)]
+        p = [min(1.0, left / max(keys, 1.0)) for keys in distinct]
+        certain = np.repeat(known.known(dense)[np.newaxis], tables, axis=0)
         certain |= np.array(p)[:, np.newaxis] == 1.0
         variance, _ = sample_variance(contributions, certain, p, (True,) * tables)
-        unseen = figures.largest_unseen(0, dense)
+        unseen = known.unseen(dense)
         predicted = Predicted(figures.total, variance, unseen / min(p))
         found.append((predicted, dense, left, min(p), unseen))
     predicted, dense, left, probability, unseen = least_of(found, lambda f: f[0].half_width(0.95))
     used = sum(min(each, ENTRY_BYTES * figures.attribute(v, 0).distinct + TOTAL_BYTES) for v in range(tables))
-    dense = np.sort(dense)
-    largest = tuple(_heaviest_but(figures, v, dense) for v in range(tables))
-    return SamplePlan(0, (dense,) * tables, (left,) * tables, largest, unseen, probability, used, predicted)
+    keys = np.sort(known.order[:dense])
+    largest = tuple(known.heaviest(v, dense) for v in range(tables))
+    return SamplePlan(0, (keys,) * tables, (left,) * tables, largest, unseen, probability, used, predicted)
 
 
-def _heaviest_but(figures: Figures, vertex: int, dense: Ints, joined: int = 0) -> float:
-    """Bound on the weight of any key of a vertex that is not dense."""
-    heavy = figures.attribute(vertex, joined).heavy
-    others = np.abs(heavy.weights[~np.isin(heavy.keys, dense)])
-    return max(float(others.max(initial=0)), heavy.largest_other)
-
-
-def sampled_messages(figures: Figures, residual: Residual, joined: int, budget_bytes: float) -> SamplePlan:
-    """A sample of one class of a residual tree, joined exactly with all other tables in scan order.
-
-    Raises
-    ------
-    ValueError
-        If the bytes hold no sampled key.
-    """
-    contributions = figures.contributions(joined)
-    steps = scan_steps(figures, residual, joined)
-    first = steps[0].vertex
-    keys = max(figures.attribute(first, joined).distinct, 1.0)
-    place = figures.tree.classes[joined].vertices.index(first)
-    tables = len(figures.tree.classes[joined].vertices)
-    totals = tuple(v == place for v in range(tables))
-    state = _State(figures, residual, joined, steps)
-    found = []
-    for share in DENSE_SHARES:
-        entries = _most_entries(state, share, keys, budget_bytes)
-        if entries < 1:
-            continue
-        dense = state.order[: min(int(share * entries), entries - 1)]
-        if share and (not dense.size or entries >= keys):
-            continue
-        known = state.is_dense(dense.size)
-        p = min(1.0, (entries - dense.size) / max(keys - dense.size, 1.0))
-        certain = np.repeat((known | (p == 1.0))[np.newaxis], tables, axis=0)
-        variance, _ = sample_variance(contributions, certain, (p,) * tables, totals)
-        unseen = figures.largest_unseen(joined, dense) if p < 1.0 else 0.0
-        held = state.nbytes(dense.size, p)
-        found.append(
-            (Predicted(figures.total, variance, unseen / p), dense, entries - dense.size, p, unseen, held)
-        )
-    if not found:
-        raise ValueError(
-            f"{budget_bytes:,.0f} bytes hold no key of class {figures.tree.classes[joined].name}"
-        )
-    predicted, dense, left, probability, unseen, held = least_of(found, lambda f: f[0].half_width(0.95))
-    bounds = _bounds(figures, residual, joined, dense)
-    return SamplePlan(joined, (np.sort(dense),), (left,), bounds, unseen, probability, held, predicted, steps)
-
-
-def _bounds(figures: Figures, residual: Residual, joined: int, dense: Ints) -> tuple[float, ...]:
+def _bounds(figures: Figures, residual: Residual, joined: int, dense: int) -> tuple[float, ...]:
     """For each member a bound on the weight of a key that is not dense, with all messages that it receives."""
     found = []
     for v in residual.members(joined):
         folded = [f.sender for f in residual.folds if f.receiver == v and f.joined == joined]
-        factors = [_heaviest_but(figures, u, dense, joined) for u in (v, *folded)]
+        factors = [figures.dense(joined).heaviest(u, dense) for u in (v, *folded)]
         factors += [figures.received(u, joined).largest for u in (v, *folded)]
         found.append(0.0 if 0.0 in factors else math.prod(factors))
     return tuple(found)
@@ -252,38 +200,96 @@ def scan_steps(figures: Figures, residual: Residual, joined: int) -> tuple[Step,
     return tuple(steps)
 
 
-class _State:
-    """Predicted bytes held while a class's sample is joined in scan order."""
+class SampledMessages:
+    """A sample of one class of a residual tree, joined exactly with all other tables in scan order.
 
-    def __init__(self, figures: Figures, residual: Residual, joined: int, steps: Sequence[Step]) -> None:
+    Parameters
+    ----------
+    figures : Figures
+    residual : Residual
+    joined : int
+        The class.
+    """
+
+    def __init__(self, figures: Figures, residual: Residual, joined: int) -> None:
         self.figures, self.residual, self.joined = figures, residual, joined
+        self.steps = scan_steps(figures, residual, joined)
+        self.first = self.steps[0].vertex
+        self.known = figures.dense(joined)
         self.contributions = figures.contributions(joined)
-        self.first = steps[0].vertex
-        self.order = figures.dense_order(joined)
-        places = np.full(self.contributions.cells.counts.size, self.order.size)
-        by_key = np.argsort(self.order, kind="stable")
-        at = np.searchsorted(self.order[by_key], self.contributions.cells.keys)
-        found = at < self.order.size
-        found[found] = self.order[by_key][at[found]] == self.contributions.cells.keys[found]
-        places[found] = by_key[at[found]]
-        self.places = np.where(self.contributions.cells.heavy, places, self.order.size)
+        cells, vertices = self.contributions.cells, figures.tree.classes[joined].vertices
+        self._place = vertices.index(self.first)
+        present = cells.counts * np.minimum(cells.weights[self._place], 1.0)
+        self._keys = self.known.cumulated(present), float(present.sum())
+        # What has no further class holds nothing.
+        self._tuples = [
+            (v, self.known.cumulated(each), float(each.sum()))
+            for v in residual.members(joined)
+            if len(residual.classes_of(v)) > 1
+            for each in [present * cells.weights[vertices.index(v)]]
+        ]
 
-    def is_dense(self, dense: int) -> npt.NDArray[np.bool_]:
-        """Which cells are among so many dense keys."""
-        return np.asarray(self.places < dense)
+    def plan(self, budget_bytes: float) -> SamplePlan:
+        """The sample of a size.
+
+        Raises
+        ------
+        ValueError
+            If the bytes hold no sampled key.
+        """
+        figures, joined = self.figures, self.joined
+        keys = max(figures.attribute(self.first, joined).distinct, 1.0)
+        found = []
+        for share in DENSE_SHARES:
+            entries = self._most_entries(share, keys, budget_bytes)
+            if entries < 1:
+                continue
+            dense = min(int(share * entries), entries - 1, self.known.order.size)
+            if share and (not dense or entries >= keys):
+                continue
+            p = min(1.0, (entries - dense) / max(keys - dense, 1.0))
+            unseen = self.known.unseen(dense) if p < 1.0 else 0.0
+            predicted = Predicted(figures.total, self.variance(dense, p), unseen / p)
+            found.append((predicted, dense, entries - dense, p, unseen, self.nbytes(dense, p)))
+        if not found:
+            raise ValueError(
+                f"{budget_bytes:,.0f} bytes hold no key of class {figures.tree.classes[joined].name}"
+            )
+        predicted, dense, left, probability, unseen, held = least_of(found, lambda f: f[0].half_width(0.95))
+        return SamplePlan(
+            joined,
+            (np.sort(self.known.order[:dense]),),
+            (left,),
+            _bounds(figures, self.residual, joined, dense),
+            unseen,
+            probability,
+            held,
+            predicted,
+            self.steps,
+        )
+
+    def variance(self, dense: int, probability: float) -> float:
+        """That of the total, regressed on the first relation's."""
+        if probability == 1.0:
+            return 0.0
+        certain = self.known.known(dense)
+        tables = len(self.contributions.cells.weights)
+        totals = tuple(t == self._place for t in range(tables))
+        certain = np.broadcast_to(certain, (tables, certain.size))
+        return sample_variance(self.contributions, certain, (probability,) * tables, totals)[0]
 
     def nbytes(self, dense: int, probability: float) -> float:
         """The entries themselves, and the most that the scan of any relation holds beside them."""
-        figures, joined = self.figures, self.joined
-        vertices = figures.tree.classes[joined].vertices
-        cells, known = self.contributions.cells, self.is_dense(dense)
-        share = cells.counts * np.where(known, 1.0, probability)
-        share = share * np.minimum(cells.weights[vertices.index(self.first)], 1.0)
-        entries = min(float(share.sum()), figures.attribute(self.first, joined).distinct)
+
+        def kept(cumulated: npt.NDArray[np.float64], total: float) -> float:
+            certain = float(cumulated[dense])
+            return certain + probability * max(total - certain, 0.0)
+
+        entries = min(kept(*self._keys), self.figures.attribute(self.first, self.joined).distinct)
         most = 0.0
-        for v in self.residual.members(joined):
-            tuples = min(float(share @ cells.weights[vertices.index(v)]), figures.relations[v].tuples)
-            most = max(most, self._behind(v, joined, tuples))
+        for v, cumulated, total in self._tuples:
+            tuples = min(kept(cumulated, total), self.figures.relations[v].tuples)
+            most = max(most, self._behind(v, self.joined, tuples))
         return MESSAGE_ENTRY_BYTES * entries + ROOM * most + TOTAL_BYTES
 
     def _behind(self, vertex: int, shared: int, tuples: float) -> float:
@@ -306,17 +312,16 @@ class _State:
             most = max(most, ENTRY_BYTES * keys + below)
         return held + most
 
+    def _most_entries(self, share: float, keys: float, budget_bytes: float) -> int:
+        """Most entries (dense and sampled) that fit."""
 
-def _most_entries(state: _State, share: float, keys: float, budget_bytes: float) -> int:
-    """Most entries (dense and sampled) that fit."""
+        def fits(entries: int) -> bool:
+            dense = min(int(share * entries), entries - 1, self.known.order.size)
+            p = min(1.0, (entries - dense) / max(keys - dense, 1.0))
+            return self.nbytes(dense, p) <= budget_bytes
 
-    def fits(entries: int) -> bool:
-        dense = min(int(share * entries), entries - 1, state.order.size)
-        p = min(1.0, (entries - dense) / max(keys - dense, 1.0))
-        return state.nbytes(dense, p) <= budget_bytes
-
-    low, high = 0, min(int(keys) + 1, int(budget_bytes) // MESSAGE_ENTRY_BYTES)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return low
+        low, high = 0, min(int(keys) + 1, int(budget_bytes) // MESSAGE_ENTRY_BYTES)
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if fits(middle) else (low, middle - 1)
+        return low

@@ -147,12 +147,12 @@ def tree_variance(figures: Figures, residual: Residual) -> float:
     return max(sizes + (2.0**joins - 1.0) * figures.total**2 - same, 0.0)
 
 
-def convolution_variance(figures: Figures, residual: Residual, rows: int, buckets: int) -> float:
-    """Variance of the median of the rows of convolution sketches."""
-    tail = CONVOLUTION_TAIL if len(residual.vertices) > 2 else 1.0
-    return tree_variance(figures, residual) * tail * MEDIAN_LOSS / (rows * buckets)
+def convolution_variance(of_a_row: float, vertices: int, rows: int, buckets: int) -> float:
+    """Variance of the median of the rows of convolution sketches of so many vertices, by that of an atomic sketch."""
+    tail = CONVOLUTION_TAIL if vertices > 2 else 1.0
+    return of_a_row * tail * MEDIAN_LOSS / (rows * buckets)
 
 
-def agms_variance(figures: Figures, residual: Residual, rows: int, columns: int) -> float:
+def agms_variance(of_a_row: float, rows: int, columns: int) -> float:
     """Variance of the median of `rows` averages of `columns` atomic sketches."""
-    return tree_variance(figures, residual) * MEDIAN_LOSS / (rows * columns)
+    return of_a_row * MEDIAN_LOSS / (rows * columns)

@@ -120,7 +120,7 @@ def _slopes(x: Floats, own: Sequence[Floats], n: Floats, c: Floats, least: float
         scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
         inverse = np.linalg.pinv(gram / scale / scale[:, np.newaxis], rcond=SIMILAR, hermitian=True)
         inverse = inverse / scale / scale[:, np.newaxis]
-        leverages = np.einsum("ti,tu,ui->i", x, inverse, x) / least * (fitted > 0)
+        leverages = ((inverse @ x) * x).sum(axis=0) / least * (fitted > 0)
         heavy = leverages > MOST_LEVERAGE / (1.0 - MOST_LEVERAGE)
         if not heavy.any():
             return np.asarray(inverse @ ((x * fitted) @ c))

@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from skimql.cli.render import render
 from skimql.cli.run import Request, run_texts
 
 pytestmark = pytest.mark.spark
@@ -16,15 +17,16 @@ QUERY = "SELECT APPROXIMATE COUNT(*) AS n, SUM(m) AS s FROM x JOIN y ON x.id = y
 
 
 @pytest.fixture
-def run(session, tmp_path, capsys):
-    (tmp_path / "x.csv").write_text("id,n\n1,10\n2,20\n")
-    (tmp_path / "y.csv").write_text("id,m\n1,100\n1,101\n3,300\n")
+def run(session, capsys):
+    """Over views x and y of Spark's, which take no job to read."""
+    for name, rows in (("x(id, n)", "(1, 10), (2, 20)"), ("y(id, m)", "(1, 100), (1, 101), (3, 300)")):
+        session.spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS VALUES {rows}")
 
     def go(*texts, output="json", **changes):
         request = {
             "texts": texts,
             "output": output,
-            "tables": tuple((n, str(tmp_path / f"{n}.csv")) for n in ("x", "y")),
+            "tables": (),
             "catalog": None,
             "demo": False,
             "compare": False,
@@ -48,16 +50,31 @@ def test_the_first_error_stops_unless_told_otherwise(run):
     assert (code, out) == (1, '[{"a": 1}]\n[{"b": 2}]\n')
 
 
-def test_every_format_carries_the_same_numbers(run):
-    assert json.loads(run(QUERY)[1])[0]["s"] == 201.0
-    assert json.loads(run(QUERY, output="jsonl")[1])["n"] == 2.0
+def test_tables_of_the_command_line_are_read(run, tmp_path):
+    (tmp_path / "f.csv").write_text("id,n\n1,10\n2,20\n")
+    query = "SELECT APPROXIMATE COUNT(*) AS n, SUM(m) AS s FROM f JOIN y ON f.id = y.id"
+    _, out, _ = run(query, output="csv", tables=(("f", str(tmp_path / "f.csv")),))
+    _, expected, _ = run(QUERY, output="csv")
+    assert out == expected
+
+
+def test_every_format_carries_the_same_numbers(run, session):
+    answer = session.sql(QUERY)
+
+    def shown(output):
+        sink = io.StringIO()
+        render(answer, output, sink)
+        return sink.getvalue()
+
+    assert run(QUERY)[1] == shown("json")
+    assert json.loads(shown("json"))[0]["s"] == 201.0
+    assert json.loads(shown("jsonl"))["n"] == 2.0
     for output, separator in (("csv", ","), ("tsv", "\t")):
-        row = next(csv.DictReader(io.StringIO(run(QUERY, output=output)[1]), delimiter=separator))
+        row = next(csv.DictReader(io.StringIO(shown(output)), delimiter=separator))
         assert (row["n"], row["s_low"], row["certified"]) == ("2", "201.0", "true")
-    assert "| 2 |" in run(QUERY, output="markdown")[1]
-    assert "n_low" in run(QUERY, output="vertical")[1]
-    table = run(QUERY, output="table")[1].split()
-    assert {"n", "s", "2", "201"} <= set(table)
+    assert "| 2 |" in shown("markdown")
+    assert "n_low" in shown("vertical")
+    assert {"n", "s", "2", "201"} <= set(shown("table").split())
 
 
 def test_comparing_prints_exact_value_and_error(run):

@@ -2,7 +2,7 @@
 
 Each row of a sketch is an independent draw, so [2nd, 10th] of 11 rows misses the median of the row distribution with
 probability 2 * P[Bin(11, 1/2) < 2] = 1.2 %; more than 7 misses of 100 then have probability 2e-5 before the seeds were
-fixed. A doubled estimate, lost signs or other xi functions on the two sides miss in all 100 (`test_planted_bugs.py`).
+fixed, and more than 5 of 40 with probability 1e-5. A doubled estimate, lost signs or other xi functions on the two sides miss in all 100 (`test_planted_bugs.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from skimql import Session, demo_tables
 pytestmark = pytest.mark.spark
 
 SEEDS = range(100)
+# Seeds of the join of three tables, which takes longest, and of which only the intervals are looked at.
+FEWER = 40
 
 PLANES = (
     "SELECT APPROXIMATE COUNT(*), SUM(f.distance), AVG(f.distance) FROM flights f JOIN planes p ON f.tailnum = p.tailnum",
@@ -52,7 +54,8 @@ def flights(spark):
 )
 def test_intervals_hold_the_truth_and_are_no_wider_than_they_must(flights, sql, right):
     many = ManySeeds(flights, sql, summed=True)
-    cells = [many.answer(seed).rows[0] for seed in SEEDS]
+    seeds, least = (SEEDS, 93) if len(right) > 1 else (range(FEWER), 35)
+    cells = [many.answer(seed).rows[0] for seed in seeds]
     # What Spark's workers make is what was made here.
     through_spark = flights.sql(f"{sql} SEED {SEEDS[1]}").rows[0]
     ends = [[(c.low, c.value, c.high) for c in row] for row in (through_spark, cells[1])]
@@ -60,10 +63,10 @@ def test_intervals_hold_the_truth_and_are_no_wider_than_they_must(flights, sql, 
     for i, truth in enumerate(right):
         column = [row[i] for row in cells]
         covered = sum(c.low <= truth <= c.high for c in column)
-        assert covered >= 93, f"{covered} of 100 intervals hold {truth}"
+        assert covered >= least, f"{covered} of {len(seeds)} intervals hold {truth}"
         if len(right) == 1:
             # Honest and useless: the answer says so.
-            assert sum("wider than the value" in " ".join(c.notes) for c in column) >= 50
+            assert sum("wider than the value" in " ".join(c.notes) for c in column) >= len(seeds) // 2
             continue
         errors = np.array([c.value for c in column]) - truth
         assert np.median(np.abs(errors)) <= 0.015 * truth

@@ -16,6 +16,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
+from support.exact import exact_answers
 from support.seeds import ManySeeds
 from support.theory import most_misses
 
@@ -115,32 +116,31 @@ def random_query(rng):
     return f"{', '.join(items)} FROM {joined}{condition}"
 
 
-def truth_of(session, query):
-    row = session.sql(f"SELECT {query}").collect()[0]
-    return [None if v is None else float(v) for v in row]
+def scanned(session, queries, refused):
+    """Each query with its columns as Spark computed them, in one scan; what is refused goes into the list."""
+    for query in queries:
+        try:
+            yield query, ManySeeds(session, f"SELECT APPROXIMATE {query}")
+        except UnsupportedQuery as error:
+            refused.append((error.code, query))
 
 
 def test_random_queries_agree_with_spark(session):
     rng = np.random.default_rng(20261127)
+    refused, answered = [], []
+    for _ in range(0, QUERIES, TABLES_EVERY):
+        for name in "abc":
+            # From Arrow Spark makes a local relation, which it reads without starting a job.
+            columns = zip(*random_rows(rng), strict=True)
+            arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)]
+            session.table(name, session.spark.createDataFrame(pa.Table.from_arrays(arrays, schema=SCHEMA)))
+        found = dict(scanned(session, [random_query(rng) for _ in range(TABLES_EVERY)], refused))
+        truths = exact_answers(session, found)
+        answered += [
+            (q, many, [None if v is None else float(v) for v in truths[q][0]]) for q, many in found.items()
+        ]
     values = misses = 0
-    refused = []
-    for number in range(QUERIES):
-        if number % TABLES_EVERY == 0:
-            for name in "abc":
-                # From Arrow Spark makes a local relation, which it reads without starting a job.
-                columns = zip(*random_rows(rng), strict=True)
-                arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)]
-                session.table(
-                    name, session.spark.createDataFrame(pa.Table.from_arrays(arrays, schema=SCHEMA))
-                )
-        query = random_query(rng)
-        try:
-            # One scan by Spark; maps and sketches from the columns that it computed.
-            many = ManySeeds(session, f"SELECT APPROXIMATE {query}")
-        except UnsupportedQuery as error:
-            refused.append((error.code, query))
-            continue
-        truth = truth_of(session, query)
+    for number, (query, many, truth) in enumerate(answered):
         exact = many.answer(1).rows[0]
         got = [None if math.isnan(c.value) else c.value for c in exact]
         assert got == [None if t is None else pytest.approx(t, rel=1e-9, abs=ROUNDED) for t in truth], query

@@ -46,8 +46,15 @@ def test_signs_are_replaced_and_what_fits_is_not():
     assert encodes(Sink, "─ 3 ± é") == "- 3 ± é"
 
 
-@pytest.mark.parametrize("environment", [{"PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1:strict"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}])  # fmt: skip
-def test_the_command_in_a_plain_locale(environment, tmp_path):
+@pytest.mark.parametrize(
+    ("environment", "output"),
+    [
+        ({"PYTHONIOENCODING": "ascii"}, "csv"),
+        ({"PYTHONIOENCODING": "latin-1:strict"}, "markdown"),
+        ({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, "table"),
+    ],
+)
+def test_the_command_in_a_plain_locale(environment, output, tmp_path):
     sizes = {"buckets": 64, "sparse": False}
     remember(Catalog(tmp_path), kept("größe", "t", {"k": range(500)}, **sizes))
     query = "SELECT APPROXIMATE COUNT(*) AS `größe` FROM t a JOIN t b ON a.k = b.k"
@@ -59,7 +66,7 @@ def test_the_command_in_a_plain_locale(environment, tmp_path):
         "--catalog",
         str(tmp_path),
         "-o",
-        "table",
+        output,
         "-c",
         query,
         "-c",

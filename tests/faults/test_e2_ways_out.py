@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,36 @@ def test_every_way_out_in_the_code_has_been_reviewed():
         for hint in hints_of(ast.parse(path.read_text(encoding="utf-8")))
     }
     assert_golden("errors", "ways_out.list", "\n".join(sorted(found)))
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def ways_out(monkeypatch):
+    """The corpus of the study `hints`: ``python -m benchmarks.faults --studies hints`` types all of it."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    for name in [n for n in sys.modules if n.partition(".")[0] == "benchmarks"]:
+        monkeypatch.delitem(sys.modules, name)
+    from benchmarks.faults import ways_out
+
+    return ways_out
+
+
+def test_every_code_has_a_way_out_that_is_typed_or_a_reason_why_not(ways_out):
+    codes = set(re.findall(r"`SKIMQL_([A-Z_]+)`", (ROOT / "docs" / "errors.md").read_text()))
+    typed = {way.code for way in ways_out.WAYS}
+    assert typed | set(ways_out.NOT_TYPED) == codes
+    assert not typed & set(ways_out.NOT_TYPED)
+
+
+@pytest.mark.spark
+def test_ways_out_give_the_users_own_answer(ways_out, session):
+    from benchmarks.faults.hints import WaysOut
+
+    typing = WaysOut(session)
+    for way in ways_out.REWRITTEN[1::8]:
+        assert typing.fault_of(way) == "", way.question
 
 
 TABLES = schema(table("a", k="int", x="int", t="string"), table("b", k="int", y="int"))

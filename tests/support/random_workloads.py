@@ -11,7 +11,7 @@ import numpy as np
 from support.questions import query
 from support.schemas import schema, table
 
-from skimql.engine.execution.scan import sketch_plan
+from skimql.engine.execution.partial_aggregate import sketch_plan
 from skimql.engine.results.estimator import SketchJoin
 from skimql.engine.synopses import Built, Tally
 from skimql.optimizer.prediction.histograms import equi_depth

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from skimql.engine.execution.build import add_up
 from skimql.engine.execution.messages import Messages
-from skimql.engine.execution.partial_aggregate import task
-from skimql.engine.execution.scan import prepare, sketch_plan
+from skimql.engine.execution.partial_aggregate import sketch_plan, task
+from skimql.engine.execution.scan import prepare
 from skimql.engine.results.answer import answer_plan
 from skimql.engine.results.estimator import SketchJoin
 from skimql.optimizer.route import family_parameters

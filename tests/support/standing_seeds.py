@@ -8,8 +8,8 @@ import numpy as np
 
 from skimql.engine.execution.build import add_up
 from skimql.engine.execution.messages import Messages
-from skimql.engine.execution.partial_aggregate import task
-from skimql.engine.execution.scan import prepare, sketch_plan
+from skimql.engine.execution.partial_aggregate import sketch_plan, task
+from skimql.engine.execution.scan import prepare
 from skimql.engine.materialized.standing import histograms_of, plan_workload_of, selects_of
 from skimql.engine.queries.features import DISTINCT, GROUPING, RUNS
 from skimql.engine.results.estimator import SketchJoin

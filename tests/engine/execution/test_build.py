@@ -57,7 +57,7 @@ def test_another_seed_gives_other_counters(session):
 PROGRAM = """
 import hashlib
 import numpy as np
-from skimql.engine.execution.scan import sketch_plan
+from skimql.engine.execution.partial_aggregate import sketch_plan
 from skimql.optimizer.plan import Attribute, Synopsis, Weight
 attributes = (Attribute(("`k`",), ("string",), "k"), Attribute(("`t`", "`u`"), ("int", "date"), "t,u"))
 sketch = sketch_plan(Synopsis("t", None, attributes, Weight(), "convolution", 11, 64, False), 5, "int64").empty()

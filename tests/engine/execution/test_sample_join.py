@@ -13,7 +13,8 @@ from support.tables import folded, register
 from skimql import BudgetExceeded
 from skimql.engine.execution import sample_scan as sampled_scan
 from skimql.engine.execution.sample_join import Evaluation, run_sample
-from skimql.engine.execution.sample_scan import HASH_BITS, Grouped, Hits, SampleScans, sample_family
+from skimql.engine.execution.sample_scan import SampleScans
+from skimql.engine.execution.sample_tree import HASH_BITS, Grouped, Hits, sample_family
 from skimql.engine.results.answer import answer_plan
 from skimql.engine.sources.keys import with_key_types
 from skimql.optimizer.candidates.first_sample import ClassSample

@@ -6,6 +6,7 @@ from support.statistics import chain, counted, exact_relation, one_class
 
 from skimql.optimizer.candidates.enumerate import METHODS, NoMethod, Objective, choose_method
 from skimql.optimizer.messages import JoinClass, JoinTree
+from skimql.optimizer.prediction.samples import SampledMessages
 
 BIG = Objective(relative_error=0.05)
 
@@ -151,6 +152,34 @@ def test_a_target_out_of_reach_is_left_to_the_exact_run():
 def test_small_tables_are_answered_exactly():
     choice = choose_method(one_class(2), [counted(5000, 1000), counted(5000, 1000)], BIG)
     assert choice.taken.error == 0.0
+
+
+def test_what_cannot_be_cheaper_is_not_sized(monkeypatch):
+    monkeypatch.setattr(SampledMessages, "plan", lambda *_: pytest.fail("sized"))
+    choice = choose_method(one_class(2), [counted(5000, 1000), counted(5000, 1000)], BIG)
+    (why,) = reasons(choice, "sampled_messages")
+    assert "CPU s at the least" in why
+    assert choice.taken.name in why
+
+
+def test_an_exact_run_of_hours_is_refused_and_a_setting_allows_it():
+    tables = [counted(1e7, 10), counted(1e7, 10)]
+    choice = choose_method(one_class(2), tables, BIG)
+    (why,) = reasons(choice, "exact_run")
+    assert "would put out 1e+13 joined tuples, in 14 hours of CPU: above skimql.max_exact_seconds" in why
+    assert choice.taken.method != "exact_run"
+    patient = Objective(1e-9, methods=("exact_run",), max_exact_seconds=100_000)
+    assert choose_method(one_class(2), tables, patient).taken.method == "exact_run"
+
+
+@pytest.mark.parametrize("method", ["key_sample", "two_level", "sampled_messages"])
+@pytest.mark.parametrize("error", [0.1, 0.01])
+def test_the_size_is_the_least_that_meets_the_target_or_a_tenth_more(method, error):
+    tables = [exact_relation(zipf(0.5)), exact_relation(zipf(0.5, 50))]
+    taken = choose_method(one_class(2), tables, Objective(error, method=method)).taken
+    assert taken.half_width(0.95) <= error
+    smaller = Objective(size_bytes=int(taken.nbytes / 1.15), method=method)
+    assert choose_method(one_class(2), tables, smaller).taken.half_width(0.95) > error
 
 
 def test_what_was_assumed_is_said():

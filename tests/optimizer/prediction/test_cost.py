@@ -1,34 +1,58 @@
-"""CPU seconds of a candidate: more of anything costs no less."""
+"""Predicted CPU: joins know what they put out and on the way, groups what they keep."""
 
 import pytest
-from support.statistics import counted
 
-from skimql.optimizer.prediction import cost
-from skimql.optimizer.prediction.relation import complete
+from skimql.optimizer.prediction.cost import (
+    BROADCAST_TUPLES,
+    EXACT_JOIN_NS,
+    OUTPUT_NS,
+    Input,
+    duration_text,
+    exact_groups,
+    exact_join,
+    grouped_sketches,
+    listed_groups,
+)
 
-SMALL, LARGE = (complete(counted(n, n / 10), 1) for n in (1e5, 1e8))
+LARGE = Input(1e7, 1e7)
+SMALL = Input(1e4, 1e4)
 
 
-def test_parts_add_up():
-    both = cost.scans([SMALL]).plus(cost.scans([LARGE]))
-    assert both.seconds == pytest.approx(cost.scans([SMALL, LARGE]).seconds, rel=0.5)
-    assert both.seconds == pytest.approx(sum(seconds for _, seconds in both.parts) or both.seconds)
+def seconds(*sizes, tables=(LARGE, LARGE)):
+    return exact_join(tables, sizes).seconds
+
+
+def test_a_join_costs_what_it_puts_out():
+    assert seconds(1e12) - seconds(1e10) == pytest.approx(1e-9 * OUTPUT_NS * (1e12 - 1e10))
+
+
+def test_a_join_costs_what_it_puts_out_on_the_way_and_joining_that_to_a_large_table():
+    three = (LARGE, LARGE, LARGE)
+    wide, narrow = seconds(1e9, 1e6, tables=three), seconds(1e6, 1e6, tables=three)
+    assert wide - narrow == pytest.approx(1e-9 * (OUTPUT_NS + EXACT_JOIN_NS) * (1e9 - 1e6))
+
+
+def test_small_tables_are_broadcast_whichever_side_they_are_on():
+    for tables in ((LARGE, SMALL), (SMALL, LARGE)):
+        assert seconds(1e7, tables=tables) < seconds(1e7) / 4
+    # Spark looks at the table, not at what its filter keeps.
+    assert seconds(1e7, tables=(LARGE, Input(1e4, 2 * BROADCAST_TUPLES))) > seconds(
+        1e7, tables=(LARGE, SMALL)
+    )
+
+
+def test_the_sketches_of_many_groups_cost_more_than_those_of_few_and_a_grouped_run_more_than_its_join():
+    few, many = (
+        grouped_sketches([LARGE, SMALL], [1, 1], "hash", 11 * 4096, 0, groups).seconds for groups in (1, 1000)
+    )
+    assert many > few + 0.1
+    assert exact_groups([LARGE, SMALL], [1e7], 100).seconds > exact_join([LARGE, SMALL], [1e7]).seconds
+    assert exact_groups([LARGE], [], 100).seconds > listed_groups(LARGE, 100).seconds - 1e-9
 
 
 @pytest.mark.parametrize(
-    "of",
-    [
-        lambda r: cost.scans([r]),
-        lambda r: cost.message(r, 1000, 0),
-        lambda r: cost.received(r, 1),
-        lambda r: cost.sample([r, r], 0.01, 0),
-        lambda r: cost.sketches([r, r], [1, 1], "hash", 0),
-        lambda r: cost.exact_join([r, r], 1e5),
-    ],
+    ("number", "text"),
+    [(0.25, "0.25 s"), (80.0, "80 s"), (3600.0, "60 minutes"), (9_000.0, "2.5 hours"), (4e7, "463 days")],
 )
-def test_larger_tables_cost_more(of):
-    assert of(LARGE).seconds > of(SMALL).seconds
-
-
-def test_an_exact_join_costs_what_it_puts_out():
-    assert cost.exact_join([SMALL, SMALL], 1e10).seconds > 10 * cost.exact_join([SMALL, SMALL], 1e5).seconds
+def test_durations_as_people_read_them(number, text):
+    assert duration_text(number) == text

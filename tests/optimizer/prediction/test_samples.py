@@ -6,8 +6,8 @@ from support.statistics import exact_relation, figures_of, one_class
 
 from skimql.optimizer.messages import whole
 from skimql.optimizer.prediction.samples import (
+    SampledMessages,
     key_sample,
-    sampled_messages,
     scan_steps,
     two_level_alone,
     two_level_joint,
@@ -20,7 +20,7 @@ FIGURES = figures_of(TREE, [exact_relation(WEIGHTS), exact_relation(WEIGHTS[::-1
 
 @pytest.mark.parametrize(
     "plan",
-    [key_sample, two_level_alone, two_level_joint, lambda f, b: sampled_messages(f, whole(TREE), 0, b)],
+    [key_sample, two_level_alone, two_level_joint, lambda f, b: SampledMessages(f, whole(TREE), 0).plan(b)],
 )
 def test_more_bytes_err_less_and_are_not_exceeded(plan):
     small, large = plan(FIGURES, 20_000), plan(FIGURES, 80_000)

@@ -8,8 +8,8 @@ from support.statistics import chain, exact_relation, figures_of, one_class
 from skimql.optimizer.messages import whole
 from skimql.optimizer.prediction.relation import AttributeStatistics, RelationStatistics
 from skimql.optimizer.prediction.samples import (
+    SampledMessages,
     key_sample,
-    sampled_messages,
     scan_steps,
     two_level_alone,
     two_level_joint,
@@ -130,18 +130,18 @@ def test_sampled_messages_start_at_the_fewest_keys_and_keep_within_the_bytes():
     figures = figures_of(one_class(3), [exact_relation(w) for w in (f, g, h)])
     tree = whole(figures.tree)
     assert scan_steps(figures, tree, 0)[0].vertex == 2
-    small = sampled_messages(figures, tree, 0, 1500)
+    small = SampledMessages(figures, tree, 0).plan(1500)
     assert small.probability < 1.0
     assert small.nbytes <= 1500
     assert small.predicted.error > 0.0
-    all_keys = sampled_messages(figures, tree, 0, 1 << 20)
+    all_keys = SampledMessages(figures, tree, 0).plan(1 << 20)
     assert (all_keys.probability, all_keys.predicted.error) == (1.0, 0.0)
 
 
 def test_no_key_fits_into_no_bytes():
     figures = figures_of(one_class(2), [exact_relation(w) for w in tables(2, 19)])
     with pytest.raises(ValueError, match="hold no"):
-        sampled_messages(figures, whole(figures.tree), 0, 10)
+        SampledMessages(figures, whole(figures.tree), 0).plan(10)
     with pytest.raises(ValueError, match="hold no sampled key"):
         key_sample(figures, 20)
 

@@ -1,0 +1,209 @@
+"""What a sampled plan is evaluated on: keys of the sampled class, and what hangs from them in the join tree.
+
+Where the tuples are read is the affair of a backend, which says how one table is scanned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...optimizer.plan import Plan, Sample, Synopsis
+from ...sketches.hashing.xi import XxHash64, derive_seed
+
+HASH_BITS = 40
+
+# Why a tuple is read: its key is in the sample, or it is looked at by itself, or both.
+SAMPLED, LOOKED_AT, BOTH = 0, 1, 2
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def sample_family(seed: int, class_name: str) -> XxHash64:
+    """The hash that decides which keys of a class are sampled: the same in Spark and in numpy.
+
+    Its seed is eight letters: XXH64 does not tell eight bytes of text from a BIGINT, and Spark compiles text as a
+    parameter, so that another seed needs no new code.
+    """
+    digits = f"{derive_seed(seed, f'sample {class_name}'):016x}"[-8:]
+    return XxHash64(int.from_bytes(digits.encode("ascii"), "little"))
+
+
+def seed_text(family: XxHash64) -> str:
+    """The letters of a seed of `sample_family`."""
+    return family.seed.to_bytes(8, "little").decode("ascii")
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Total weights by key: keys int64 (n,), ascending and distinct; weights float64 (terms, n)."""
+
+    keys: Ints
+    weights: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Keys among the tuples looked at, sampled or not: int64 (n,), ascending, and how often each was met."""
+
+    keys: Ints
+    counts: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What a scan sent: keys int64 (positions, n), distinct as columns; weights float64 (terms, n); hits."""
+
+    keys: Ints
+    weights: Floats
+    hits: Hits
+
+
+def rows_of(
+    why: npt.NDArray[np.generic],
+    keys: Sequence[pa.ChunkedArray | pa.Array],
+    weights: Mapping[Synopsis, tuple[npt.NDArray[np.generic], float]],
+    own: Sequence[Synopsis],
+    hits: Ints | None = None,
+) -> Rows:
+    """What was read, grouped by its keys.
+
+    Parameters
+    ----------
+    why : ndarray, shape (n,)
+        `SAMPLED`, `LOOKED_AT` or `BOTH`.
+    keys : sequence of Arrow columns
+        BIGINT; those behind the first are NULL for a tuple that was looked at by itself.
+    weights : mapping
+        By synopsis the weight of each row, and the factor that made it an integer.
+    own : sequence of Synopsis
+        The synopsis of each term.
+    hits : ndarray of int64, shape (n,), optional
+        How many tuples of each row were looked at; by default 1 where `why` says so.
+    """
+    counts = (why != SAMPLED).astype(np.int64) if hits is None else hits
+    met = counts > 0
+    found, which = np.unique(keys[0].to_numpy()[met], return_inverse=True)
+    looked_at = Hits(found, np.bincount(which, counts[met], len(found)).astype(np.int64))
+    sampled = why != LOOKED_AT
+    arrays: dict[str, npt.NDArray[np.generic]] = {
+        f"k{n}": k.filter(pa.array(sampled)).to_numpy() for n, k in enumerate(keys)
+    }
+    for n, (values, scale) in enumerate(weights.values()):
+        arrays[f"w{n}"] = values[sampled].astype(np.float64) / scale
+    names = [n for n in arrays if n.startswith("w")]
+    by_keys = pa.table(arrays).group_by([n for n in arrays if n.startswith("k")], use_threads=False)
+    grouped = by_keys.aggregate([(n, "sum") for n in names])
+    sums = dict(zip(weights, (grouped[f"{n}_sum"].to_numpy() for n in names), strict=True))
+    return Rows(
+        np.array([grouped[f"k{n}"].to_numpy() for n in range(len(keys))], np.int64),
+        np.array([sums[s] for s in own], np.float64),
+        looked_at,
+    )
+
+
+class SampleTree:
+    """The scans of one plan, with one sample or, after another, with its dense keys alone.
+
+    Parameters
+    ----------
+    plan : Plan
+    terms : sequence of tuples of int
+        The synopses of each term of the plan.
+    expected : sequence of float
+        Tuples of each vertex behind its filter; infinite where that is not known.
+    """
+
+    def __init__(self, plan: Plan, terms: Sequence[tuple[int, ...]], expected: Sequence[float]) -> None:
+        self._plan, self._terms, self._expected = plan, terms, expected
+        self._whole: dict[object, Rows] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that was sent, exact messages too."""
+        raise NotImplementedError
+
+    def _kept(self, sample: Sample, number: int) -> object:
+        """Which tuples of a member are read; None stands for all of them."""
+        raise NotImplementedError
+
+    def _scan(
+        self, vertex: int, positions: Sequence[int], kept: object, among: Ints | None, tuples: float
+    ) -> Rows:
+        """Read the tuples of a vertex, about `tuples` of them, `among` the only keys that are wanted."""
+        raise NotImplementedError
+
+    def _pays(self, tuples: float, among: Ints) -> bool:
+        """Whether asking for some keys alone costs less than what so many tuples cost."""
+        return False
+
+    def member(self, sample: Sample, number: int, among: Ints | None = None) -> tuple[Grouped, Hits]:
+        """One table of the sampled class by the class's key, with everything that hangs from it.
+
+        Parameters
+        ----------
+        sample : Sample
+        number : int
+            Which of its members.
+        among : ndarray of int64, shape (n,), optional
+            The only keys that are wanted: those that the members before have. Others may come along.
+
+        Raises
+        ------
+        BudgetExceeded
+            If a table sends more than the limit.
+        """
+        vertex, position = sample.members[number]
+        kept = self._kept(sample, number)
+        return self._grouped(vertex, position, kept, sample.rate, among, sample.edges)
+
+    def edges(self, vertex: int) -> list[tuple[int, int, tuple[int, int]]]:
+        """The edges at a vertex: number, own position, and vertex and position at the other end."""
+        found = []
+        for number, e in enumerate(self._plan.edges):
+            if e.left == vertex:
+                found.append((number, e.left_position, (e.right, e.right_position)))
+            elif e.right == vertex:
+                found.append((number, e.right_position, (e.left, e.left_position)))
+        return found
+
+    def _grouped(
+        self,
+        vertex: int,
+        position: int,
+        kept: object,
+        rate: float,
+        among: Ints | None,
+        above: Sequence[int],
+    ) -> tuple[Grouped, Hits]:
+        """The subtree of a vertex, away from the edges `above`, as weights by one of its attributes."""
+        below = [(e, own, other) for e, own, other in self.edges(vertex) if e not in above]
+        positions = (position, *(own for _, own, _ in below))
+        own = tuple(t[vertex] for t in self._terms)
+        # A self-join reads one sample twice, the second time with keys that are not wanted.
+        whole = (positions, own, kept)
+        tuples = rate * self._expected[vertex]
+        if among is not None and (whole in self._whole or not self._pays(tuples, among)):
+            among = None
+        rows = self._whole.get(whole) or self._scan(vertex, positions, kept, among, tuples)
+        if among is None:
+            self._whole[whole] = rows
+        keys, weights = rows.keys, rows.weights
+        for column, (edge, _, (other, at)) in enumerate(below, 1):
+            wanted, where = np.unique(keys[column], return_inverse=True)
+            sent, _ = self._grouped(other, at, None, 1.0, wanted, [edge])
+            found = np.isin(wanted, sent.keys)
+            every = np.zeros((len(self._terms), len(wanted)))
+            every[:, found] = sent.weights[:, np.searchsorted(sent.keys, wanted[found])]
+            weights = (weights * every[:, where])[:, found[where]]
+            keys = keys[:, found[where]]
+        distinct, which = np.unique(keys[0], return_inverse=True)
+        sums = [np.bincount(which, w, len(distinct)) for w in weights]
+        return Grouped(
+            distinct, np.array(sums, np.float64).reshape(len(self._terms), len(distinct))
+        ), rows.hits

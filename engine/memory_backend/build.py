@@ -1,0 +1,169 @@
+"""The sketches of a plan from Arrow tables: the same counters as Spark's scans make, by either route."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import pyarrow as pa
+
+from ...errors import DataError
+from ...optimizer.plan import Attribute, Message, Plan, Scan
+from ...optimizer.route import TABULATION, family_parameters
+from ...sketches.joins.sparse import SparseFirstSketch
+from ..execution.message_size import DEFAULT_LIMIT_BYTES
+from ..execution.partial_aggregate import (
+    GROUP_COLUMN,
+    Feed,
+    Partial,
+    SketchPlan,
+    cell_number,
+    feed_batch,
+    sketch_plan,
+)
+from ..synopses import Built, Sketch
+from .groups import Grouped
+from .relations import Relation, Relations
+from .tables import MemoryTables
+from .weights import Weights
+
+
+def build(
+    plan: Plan,
+    tables: MemoryTables,
+    message_bytes: int | None = DEFAULT_LIMIT_BYTES,
+    groups: Grouped | None = None,
+) -> tuple[Built, ...]:
+    """Every sketch of the plan, after the exact messages into it.
+
+    Parameters
+    ----------
+    plan : Plan
+    tables : MemoryTables
+    message_bytes : int or None
+        Bytes that one message may take; None for any number.
+    groups : Grouped, optional
+        The groups of a query that the plan tells apart.
+
+    Raises
+    ------
+    DataError
+        If a value cannot be computed, a weight is not finite, or a counter overflows.
+    UnsupportedQuery
+        If an expression is not known in memory, or an argument of SUM is no number.
+    MessageTooLarge
+        If a message takes more bytes than it may.
+    """
+    return build_from(plan, Relations(plan, tables if groups is None else groups.tables, message_bytes))
+
+
+def build_from(plan: Plan, relations: Relations) -> tuple[Built, ...]:
+    """`build` from the virtual relations of the plan, which know then what the messages took."""
+    parts: dict[int, tuple[Partial, float]] = {}
+    for scan in plan.scans:
+        with explained(plan, scan.table):
+            parts |= _scanned(plan, scan, relations)
+    found = [parts[i] for i in range(len(plan.synopses))]
+    sketches = [part.sketch for part, _ in found]
+    if plan.family != TABULATION:
+        sketches = _as_the_jvm(plan, sketches)
+    return tuple(Built(s, part.tally, scale) for s, (part, scale) in zip(sketches, found, strict=True))
+
+
+@contextmanager
+def explained(plan: Plan, table: str) -> Iterator[None]:
+    """Faults of values as DataError, with the table they are in."""
+    try:
+        yield
+    except OverflowError as fault:
+        raise DataError(
+            f"a sum over {table} leaves 64 bits",
+            "SKIMQL_OVERFLOW",
+            plan.query.sql,
+            hint="SUM(CAST(... AS DOUBLE))",
+        ) from fault
+    except ValueError as fault:
+        raise DataError(f"scan of {table} failed: {fault}", "SKIMQL_SCAN_FAILED", plan.query.sql) from fault
+
+
+def _scanned(plan: Plan, scan: Scan, relations: Relations) -> dict[int, tuple[Partial, float]]:
+    """The sketches of one table, with the factors of their weights; a pass for each virtual relation."""
+    members: dict[tuple[str | None, tuple[Message, ...]], list[int]] = {}
+    for i in scan.synopses:
+        synopsis = plan.synopses[i]
+        key = synopsis.filter, tuple(m.relation for m in synopsis.messages)
+        members.setdefault(key, []).append(i)
+    parts: dict[int, tuple[Partial, float]] = {}
+    for (condition, _), own in members.items():
+        relation = Relation(relations.tuples(scan.table, condition))
+        relation = relations.joined(relation, [plan.synopses[i].messages for i in own])
+        parts |= _fed(plan, own, relation, relations)
+    return parts
+
+
+def _fed(
+    plan: Plan, own: Sequence[int], relation: Relation, relations: Relations
+) -> dict[int, tuple[Partial, float]]:
+    """The sketches of one virtual relation."""
+    weights: dict[object, Weights] = {}
+    columns: dict[object, pa.Array] = {"one": pa.array(np.ones(relation.tuples.num_rows, np.int64))}
+    made: dict[int, tuple[SketchPlan, Weights]] = {}
+    fed: dict[tuple[tuple[Attribute, ...], bool], dict[int, list[int]]] = {}
+    domains = dict(plan.partitions)
+    for i in own:
+        synopsis = plan.synopses[i]
+        what = synopsis.weight, synopsis.messages
+        if what not in weights and not synopsis.distinct:
+            weights[what] = relations.weights(*what, relation)
+            if weights[what].values is not None:
+                columns[what] = pa.array(weights[what].values)
+        for attribute in synopsis.attributes:
+            if attribute not in columns:
+                columns[attribute] = relations.keys(attribute, relation.tuples)
+        grouped = synopsis.group is not None
+        if grouped:
+            columns["group"] = relation.tuples[GROUP_COLUMN].combine_chunks()
+        number = synopsis.group if synopsis.group is not None else cell_number(synopsis, domains)
+        fed.setdefault((synopsis.attributes, grouped), {}).setdefault(number, []).append(i)
+        parameters = family_parameters(plan)
+        weighing = Weights(None) if synopsis.distinct else weights[what]
+        sketch = sketch_plan(synopsis, plan.seed, weighing.dtype, plan.family, **parameters)
+        made[i] = sketch, weighing
+    names = {what: f"c{n}" for n, what in enumerate(columns)}
+    batch = pa.RecordBatch.from_arrays([_flat(c) for c in columns.values()], list(names.values()))
+    parts = {i: Partial.empty(sketch) for i, (sketch, _) in made.items()}
+    for (attributes, grouped), members in fed.items():
+        first = [plan.synopses[i] for i in members[0]]
+        partitions = tuple(domains.get(a.class_name) for a in attributes) if first[0].cell else ()
+        split = grouped or bool(partitions)
+        feed = Feed(
+            None,
+            tuple(names[a] for a in attributes),
+            tuple(None if s.distinct else names.get((s.weight, s.messages)) for s in first),
+            () if split else tuple(members[0]),
+            names["group"] if grouped else None,
+            tuple(tuple(members[n]) for n in range(len(members))) if split else (),
+            partitions,
+        )
+        feed_batch(batch, feed, parts)
+    return {i: (part, made[i][1].scale) for i, part in parts.items()}
+
+
+def _flat(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _as_the_jvm(plan: Plan, sketches: Sequence[Sketch]) -> list[Sketch]:
+    """Counters in the place of exact maps, unless all sketches are such maps: a join is exact where all of them are.
+
+    The JVM makes counters first, and maps by a second pass alone.
+    """
+    keyed = [bool(s.attributes) for s in plan.synopses]
+    linear = [s if isinstance(s, SparseFirstSketch) else None for s in sketches]
+    if all(s is None or s.exact is not None or not k for s, k in zip(linear, keyed, strict=True)):
+        return list(sketches)
+    return [
+        SparseFirstSketch.from_state(s.spec, s.dense().state(), s.limit_bytes) if s is not None and k else own
+        for own, s, k in zip(sketches, linear, keyed, strict=True)
+    ]

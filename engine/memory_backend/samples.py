@@ -1,0 +1,145 @@
+"""The scans of a sampled plan on Arrow tables: the keys that Spark's scans sample, each table one partition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ...errors import BudgetExceeded
+from ...optimizer.plan import Plan, Sample
+from ...sketches.hashing.xxhash import SPARK_SEED, xxh64_of_long
+from ..execution.sample_join import DEFAULT_LIMIT_BYTES, SampleJoin, sample_join
+from ..execution.sample_tree import (
+    BOTH,
+    HASH_BITS,
+    LOOKED_AT,
+    SAMPLED,
+    Ints,
+    Rows,
+    SampleTree,
+    rows_of,
+    sample_family,
+)
+from .build import explained
+from .relations import Relation, Relations
+from .tables import MemoryTables
+
+_MASK = np.uint64((1 << HASH_BITS) - 1)
+
+
+def run_sample(plan: Plan, tables: MemoryTables, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> SampleJoin:
+    """Evaluate a plan with a sample; see `execution.sample_join.run_sample`.
+
+    Raises
+    ------
+    BudgetExceeded
+        If what a table sends takes more than `limit_bytes`.
+    UnsupportedQuery
+        If an expression is not known in memory.
+    DataError
+        If a value cannot be computed.
+    """
+    return sample_join(plan, lambda terms: MemoryScans(plan, terms, tables, limit_bytes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Which tuples are read: shares of the keys and of the tuples, and keys that are read in any case."""
+
+    class_name: str
+    rate: float
+    dense: tuple[int, ...]
+    row_rate: float
+
+
+class MemoryScans(SampleTree):
+    """The scans of one plan on Arrow tables.
+
+    Notes
+    -----
+    The number of a tuple, which decides whether it is looked at by itself, counts those behind the filter in their
+    order: that of Spark's ``monotonically_increasing_id`` in one partition.
+    """
+
+    def __init__(
+        self, plan: Plan, terms: Sequence[tuple[int, ...]], tables: MemoryTables, limit_bytes: int
+    ) -> None:
+        super().__init__(plan, terms, [math.inf] * len(plan.vertices))
+        self._relations = Relations(plan, tables)
+        self._limit, self._sent_bytes = limit_bytes, 0
+
+    @property
+    def nbytes(self) -> int:
+        """See `SampleTree.nbytes`."""
+        return self._sent_bytes + self._relations.nbytes
+
+    def _kept(self, sample: Sample, number: int) -> _Kept | None:
+        if sample.rate == 1.0:
+            return None
+        row_rate = sample.row_rates[number] if sample.row_rates else 0.0
+        return _Kept(sample.class_name, sample.rate, sample.dense, row_rate)
+
+    def _scan(
+        self, vertex: int, positions: Sequence[int], kept: object, among: Ints | None, tuples: float
+    ) -> Rows:
+        own = [self._plan.synopses[t[vertex]] for t in self._terms]
+        with explained(self._plan, own[0].table):
+            return self._read(vertex, positions, kept if isinstance(kept, _Kept) else None)
+
+    def _read(self, vertex: int, positions: Sequence[int], kept: _Kept | None) -> Rows:
+        own = [self._plan.synopses[t[vertex]] for t in self._terms]
+        first = own[0]
+        relation = Relation(self._relations.tuples(first.table, first.filter))
+        keys = [self._relations.keys(first.attributes[p], relation.tuples) for p in positions]
+        why = self._why(keys[0], kept)
+        known = why >= 0
+        for key in keys:
+            known &= key.is_valid().to_numpy(zero_copy_only=False)
+        wide = relation.tuples.append_column(pa.field("skimql why", pa.int64()), pa.array(why))
+        relation = self._relations.joined(Relation(wide).filtered(known), [s.messages for s in own])
+        why = relation.tuples["skimql why"].to_numpy()
+        keys = [self._relations.keys(first.attributes[p], relation.tuples) for p in positions]
+        weights = {}
+        for synopsis in dict.fromkeys(own):
+            found = self._relations.weights(synopsis.weight, synopsis.messages, relation)
+            values = np.ones(len(why), np.int64) if found.values is None else found.values
+            weights[synopsis] = values, found.scale
+        rows = rows_of(why, keys, weights, own)
+        most = self._limit // (8 * (2 + len(keys) + len(weights)))
+        if rows.keys.shape[1] > most:
+            raise BudgetExceeded(
+                f"the sampled keys of {first.table} take more than {self._limit:,} bytes",
+                sql=self._plan.query.sql,
+                hint="a smaller SIZE, or a larger skimql.max_bytes",
+            )
+        self._sent_bytes += rows.keys.nbytes + 8 * len(weights) * rows.keys.shape[1]
+        return rows
+
+    def _why(self, keys: pa.Array, kept: _Kept | None) -> Ints:
+        """`SAMPLED`, `LOOKED_AT` or `BOTH`, -1 for a tuple that is not read."""
+        if kept is None:
+            return np.full(len(keys), SAMPLED, np.int64)
+        values = keys.fill_null(0).to_numpy()
+        sampled = np.zeros(len(values), bool)
+        if kept.rate:
+            family = sample_family(self._plan.seed, kept.class_name)
+            sampled |= family.values(values, 1, HASH_BITS)[0] < np.uint64(_below(kept.rate))
+        sampled |= np.isin(values, np.array(kept.dense, np.int64))
+        sampled &= keys.is_valid().to_numpy(zero_copy_only=False)
+        drawn = np.zeros(len(values), bool)
+        if kept.row_rate:
+            words = xxh64_of_long(np.arange(len(values), dtype=np.int64), SPARK_SEED)
+            drawn = (words & _MASK) < np.uint64(_below(kept.row_rate))
+        found = np.full(len(values), -1, np.int64)
+        found[drawn] = LOOKED_AT
+        found[sampled] = SAMPLED
+        found[sampled & drawn] = BOTH
+        return found
+
+
+def _below(rate: float) -> int:
+    return max(1, round(rate * (1 << HASH_BITS)))
