@@ -19,8 +19,11 @@ from skimql.sketches.joins.convolution import ConvolutionSketch, ConvolutionSpec
 from skimql.sketches.joins.hash_sketch import hash_spec, join_size_rows
 from skimql.sketches.joins.skim import skim
 from skimql.sketches.joins.skim_join import skimmed_join
+from skimql.sketches.joins.sparse import SparseFirstSketch
 from skimql.sketches.samples.key_sample import KeySampleSpec
 from skimql.sketches.samples.sample_join import estimate_join, estimate_messages
+from skimql.sketches.samples.sample_sketch import SampleSketch, SampleSketchSpec
+from skimql.sketches.samples.sample_sketch_join import Synopsis, sample_sketch_join
 from skimql.sketches.samples.two_level import TwoLevel, TwoLevelSpec
 
 from .join_queries import JoinQuery, Tuples, weights_at
@@ -215,7 +218,40 @@ def run_convolution(
     return median_interval(join_rows(sketches, ends))
 
 
-def tree_edges(query: JoinQuery, residual: Residual) -> list[tuple[int, int, int]]:
+def run_sample_sketch(
+    residual: Residual, relations: Sequence[Tuples], plan: SamplePlan, seed: int, rows: int
+) -> tuple[Estimate, int]:
+    """Sample x sketch, every table summarised by itself."""
+    base, position = make_family("tabulation", seed), residual.tree.position
+    synopses: dict[int, Synopsis] = {}
+    for v, dense, capacity in zip(plan.vertices, plan.dense_keys, plan.capacities, strict=True):
+        classes = residual.classes_of(v)
+        spec = SampleSketchSpec(base.derive("sample"), capacity, len(classes), classes.index(plan.joined))
+        synopsis = SampleSketch(spec, dense)
+        synopsis.update([relations[v].keys[position(v, j)] for j in classes], relations[v].weights)
+        synopses[v] = synopsis
+    for number, beyond in enumerate(plan.beyond):
+        spec = hash_spec(base.derive(f"beyond {number}"), rows, beyond.buckets)
+        own = relations[beyond.vertex].grouped(position(beyond.vertex, beyond.joined))
+        sketch: SparseFirstSketch[ConvolutionSpec] | TwoLevel
+        if beyond.dense_keys.size:
+            sketch = TwoLevel(TwoLevelSpec(spec), beyond.dense_keys)
+            sketch.update(*own)
+        else:
+            sketch = SparseFirstSketch(spec, beyond.nbytes)
+            sketch.update([own[0]], own[1])
+        synopses[beyond.vertex] = sketch
+    order = sorted(synopses)
+    ends = [
+        (order.index(u), order.index(v), residual.classes_of(u).index(j), residual.classes_of(v).index(j))
+        for u, v, j in residual_edges(residual)
+    ]
+    found = [synopses[v] for v in order]
+    estimate = sample_sketch_join(found, ends, largest_product=plan.largest_product, low_bound=0.0)
+    return estimate, sum(s.nbytes for s in found)
+
+
+def residual_edges(residual: Residual) -> list[tuple[int, int, int]]:
     """Edges (vertex, vertex, class) of a residual tree; a class of several vertices is a star around the first."""
     edges = []
     for joined in residual.classes:
@@ -238,6 +274,9 @@ def run(query: JoinQuery, candidate: Candidate, seed: int, budget_bytes: int) ->
     if candidate.method in ("key_sample", "two_level"):
         assert candidate.sample is not None
         return run_samples(relations, candidate.sample, seed)
+    if candidate.method == "sample_sketch":
+        assert candidate.sample is not None
+        return run_sample_sketch(residual, relations, candidate.sample, seed, candidate.rows)
     rows, buckets = candidate.rows, candidate.buckets
     nbytes = held + 8 * rows * buckets * len(residual.vertices)
     if candidate.method == "hash" and not residual.folds:
@@ -247,7 +286,7 @@ def run(query: JoinQuery, candidate: Candidate, seed: int, budget_bytes: int) ->
     if candidate.method == "agms":
         raise ValueError("the benchmark does not run AGMS sketches")
     edges = [
-        (residual.vertices.index(u), residual.vertices.index(v), j) for u, v, j in tree_edges(query, residual)
+        (residual.vertices.index(u), residual.vertices.index(v), j) for u, v, j in residual_edges(residual)
     ]
     kept = [relations[v] for v in residual.vertices]
     return run_convolution(tree, residual.vertices, edges, kept, seed, rows, buckets), nbytes

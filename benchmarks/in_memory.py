@@ -17,6 +17,7 @@ from skimql.sketches.intervals.interval import Estimate
 from .join_queries import JoinQuery
 
 CONFIDENCE = 0.95
+LEAST_RATE = 1e-9  # below it a sample holds nothing but its dense keys
 
 
 def run_choice(query: JoinQuery, choice: Choice, seed: int, budget_bytes: int) -> tuple[Estimate, int]:
@@ -26,7 +27,7 @@ def run_choice(query: JoinQuery, choice: Choice, seed: int, budget_bytes: int) -
     """
     plan = plan_of(query.query, choice, seed)
     joined, held = _joined(query, plan)
-    while held > budget_bytes and plan.sample is not None:
+    while held > budget_bytes and plan.sample is not None and plan.sample.rate > LEAST_RATE:
         plan = replace(plan, sample=replace(plan.sample, rate=0.9 * plan.sample.rate * budget_bytes / held))
         joined, held = _joined(query, plan)
     ((cell,),) = answer_plan(plan, joined, CONFIDENCE).rows

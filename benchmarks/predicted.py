@@ -75,7 +75,7 @@ def applicable(
                 not candidate.refused
                 and not candidate.residual.folds
                 and candidate.method not in ("exact", "agms")
-                and (ordered or candidate.method == "two_level")
+                and (ordered or candidate.method in ("two_level", "sample_sketch"))
             )
             if wanted:
                 found.append((_name(candidate, ordered), candidate))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EnvironmentFault, ParseError, SkimqlError, UnsupportedQuery
-from ..optimizer.plan import Plan
+from ..optimizer.describe.physical import describe_physical
+from ..optimizer.methods import GROUPING
+from ..optimizer.physical import PhysicalPlan
 from ..parser.join_graph import Query
 from ..parser.lexing import with_quoted_names
 from ..parser.resolve import resolve, resolve_rows
@@ -28,7 +31,7 @@ from ..parser.syntax import AppendSketch, CreateSketch, CreateSketches, ExplainS
 from .catalog.catalog import Catalog
 from .context import Context
 from .materialized.lookup import KeptSketches
-from .queries.features import DISTINCT, GROUPING, RUNS
+from .queries.features import DISTINCT, RUNS
 from .queries.run import SelectRun
 from .results.answer import Answer, Message
 from .settings import Settings
@@ -298,10 +301,10 @@ class Session:
     def _run(self, statement: Statement) -> Answer | DataFrame:
         match statement:
             case ApproximateSelect():
-                return SelectRun(self, statement, self._resolved(statement)).answer()
+                return self._run_of(statement, self._resolved(statement)).answer()
             case EstimateRows():
                 rows = resolve_rows(statement, self.tables, ansi=self._ansi())
-                return SelectRun(self, statement.select, rows, counts_rows=True).answer()
+                return self._run_of(statement.select, rows, counts_rows=True).answer()
             case CreateSketches():
                 return self._create_sketches(statement)
             case ExplainSketches():
@@ -352,7 +355,7 @@ class Session:
                 hint="SELECT APPROXIMATE ...",
             )
         with self._awake(), self.tables.statement(text):
-            answer = SelectRun(self, statement, self._resolved(statement)).answer()
+            answer = self._run_of(statement, self._resolved(statement)).answer()
             exact = self.exact(statement.sql, exact_sql or statement.select_sql)
         from .results.compare import beside
 
@@ -371,13 +374,16 @@ class Session:
         with self._awake():
             return guard(ask, left, right, on, most)
 
-    def plan(self, text: str) -> Plan:
-        """What an approximate query would build, without building it; of a grouped query, for one group."""
+    def plan(self, text: str) -> PhysicalPlan:
+        """How an approximate query would be answered, by what is known without a job."""
         statement = self._read(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery("only an approximate SELECT has a plan", "SKIMQL_NO_PLAN", text)
         with self.tables.statement(text):
-            return SelectRun(self, statement, self._resolved(statement)).sketch_plan()
+            return self._run_of(statement, self._resolved(statement)).plan()
+
+    def _run_of(self, select: ApproximateSelect, query: Query, *, counts_rows: bool = False) -> SelectRun:
+        return SelectRun(self.context, select, query, self.typed, self.exact, counts_rows)
 
     def _create_sketches(self, statement: CreateSketches) -> Answer:
         from .materialized.standing import selects_of
@@ -397,7 +403,7 @@ class Session:
             return keyed
         from .results.distinct import with_counted_types
 
-        return with_counted_types(keyed, self.tables)
+        return with_counted_types(keyed, self.tables, KeptSketches(self.context).key_types())
 
     def _resolved(self, select: ApproximateSelect, known: frozenset[str] = RUNS) -> Query:
         return resolve(select, self.tables, ansi=self._ansi(), known=known)
@@ -415,15 +421,13 @@ class Session:
                 explained = self._pass_through(f"EXPLAIN {plain.select_sql}").collect()
                 return str(explained[0][0])
         text = explain(query, statement.format)
+        if all(f.name in RUNS for f in query.features):
+            self._run_of(select, query).check()
         if statement.format != "text" or query.empty or any(f.name not in RUNS for f in query.features):
             return text
-        text += "\n" + SelectRun(self, select, query).plan_text()
-        if query.groups:
-            table = query.graph.vertices[query.groups[0].vertex].table
-            text += (
-                f"\n  the synopses of {table} once for every group; the groups are listed when the query runs"
-            )
-        return text
+        counts_rows = isinstance(statement.statement, EstimateRows)
+        plan = self._run_of(select, query, counts_rows=counts_rows).plan()
+        return text + "\n" + describe_physical(plan, time.time())
 
     def exact(self, sql: str, select_sql: str) -> Answer:
         """The result of `select_sql` as Spark runs it; `sql` is the statement, for errors."""

@@ -14,8 +14,6 @@ from ..optimizer.route import ROUTES
 from ..parser.amounts import MOST_BYTES, BadNumber, byte_count, meant_percent, share, whole
 
 BEHAVIORS = ("do_nothing", "local_omit", "strict", "run_on_full_table", "partial_run_on_base_table")
-PLANNED_METHODS = ("key_sample", "two_level")
-METHODS = ("hash", "convolution", "agms", "skimmed", *PLANNED_METHODS, "distinct", "join_distinct")
 MOST_BUCKETS = 1 << 26
 MOST_ROWS = 1001
 LEAST_BYTES = 1 << 10

@@ -15,8 +15,8 @@ from ..parser.join_graph import Query, Term
 from .candidates.first_sample import ClassSample
 from .distinct import DistinctPlanner, set_tree
 from .fold import ResidualTree, residual_tree, weight_at
-from .forced import check_method
 from .messages import Residual
+from .methods import CHOSEN, check_aggregates
 from .plan import (
     BYTES_PER_COUNTER,
     Plan,
@@ -31,8 +31,6 @@ from .plan import (
 
 if TYPE_CHECKING:
     from .candidates.candidate import Choice
-
-PLANNED = ("exact", "hash", "convolution", "key_sample", "two_level", "sampled_messages")
 
 
 def choose(
@@ -72,13 +70,12 @@ def choose(
     """
     graph = query.graph
     numbers: dict[Synopsis, int] = {}
-    check_method(query)
+    check_aggregates(query)
 
     def number(synopsis: Synopsis) -> int:
         return numbers.setdefault(synopsis, len(numbers))
 
-    grouped = query.groups[0].vertex if query.groups else None
-    planner = DistinctPlanner(query, buckets, sparse, number, grouped, too_large)
+    planner = DistinctPlanner(query, buckets, sparse, number, grouped_vertices(query), too_large)
     counts = [planner.plan(a) if a.function == "count_distinct" else None for a in query.aggregates]
     if sample is not None and any(counts):
         raise ValueError("distinct values are not counted on a sample of join keys")
@@ -155,7 +152,7 @@ def plan_of(query: Query, choice: Choice, seed: int, sparse: bool = True) -> Pla
     query : Query
         The one whose join tree the choice is for, key types known.
     choice : Choice
-        By one of the methods `PLANNED`.
+        By a method that the planner chooses of itself, or that the query asks for.
     seed : int
     sparse : bool
         Whether sketches start as exact maps.
@@ -163,11 +160,11 @@ def plan_of(query: Query, choice: Choice, seed: int, sparse: bool = True) -> Pla
     Raises
     ------
     ValueError
-        For a choice by another method: an exact run has no plan, and skimmed and AGMS sketches are not chosen here.
+        For a choice by another method: an exact run has no plan.
     """
     taken = choice.taken
-    if taken.method not in PLANNED:
-        raise ValueError(f"a plan answers by one of {', '.join(PLANNED)}, not by {taken.method}")
+    if taken.method == "exact_run" or taken.method not in (*CHOSEN, query.method):
+        raise ValueError(f"no plan answers by {taken.method}")
     rows, buckets = taken.rows or choice.objective.rows, taken.buckets or 2
     found = taken.sample
     if found is None:
@@ -180,6 +177,11 @@ def plan_of(query: Query, choice: Choice, seed: int, sparse: bool = True) -> Pla
         found.joined, found.probability, dense, largest, largest_product=found.largest_product
     )
     return choose(query, seed, rows, buckets, sparse, taken.residual, sample)
+
+
+def grouped_vertices(query: Query) -> tuple[int, ...]:
+    """The vertices whose tuples are grouped, ascending."""
+    return tuple(sorted({g.vertex for g in query.groups}))
 
 
 def choose_within(

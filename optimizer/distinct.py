@@ -21,9 +21,7 @@ from ..parser.join_graph import Aggregate, Query, SetLeaf, SetOperation, Term
 from ..sketches.distinct.level import LevelSpec
 from .counted import Counted, attribute_of, counted_columns, key_classes
 from .distinct_count import (
-    LEVEL,
     LEVELS,
-    PAIRS,
     DistinctCount,
     JoinedPairs,
     KeySet,
@@ -32,8 +30,8 @@ from .distinct_count import (
     Part,
 )
 from .fold import INTEGERS, ResidualTree, class_attribute, residual_tree
-from .forced import method_fault
 from .messages import JoinTree, Residual, receiver_of, tree_of, whole
+from .methods import LEVEL, PAIRS, aggregate_fault
 from .plan import Attribute, Synopsis, Weight
 
 CODE = "SKIMQL_DISTINCT_JOIN"
@@ -54,8 +52,8 @@ class DistinctPlanner:
         Whether synopses start as exact maps.
     number : callable
         Gives a synopsis its number in the plan.
-    grouped : int, optional
-        The vertex whose groups are told apart: it is not folded.
+    grouped : collection of int
+        The vertices whose groups are told apart: they are not folded.
     too_large : collection of int
         Vertices whose messages are too large to be folded.
 
@@ -69,7 +67,7 @@ class DistinctPlanner:
     buckets: int
     sparse: bool
     number: Callable[[Synopsis], int]
-    grouped: int | None = None
+    grouped: Collection[int] = ()
     too_large: Collection[int] = ()
     folded: Residual | None = field(default=None, init=False)
 
@@ -85,11 +83,11 @@ class DistinctPlanner:
         count = self._planned(aggregate)
         samples = isinstance(count, JoinedPairs | PairsByKey)
         if self.query.method == "distinct" and samples:
-            raise method_fault(
+            raise aggregate_fault(
                 self.query, aggregate, "level sketches cannot count these values", "join_distinct"
             )
         if self.query.method == "join_distinct" and not samples:
-            raise method_fault(
+            raise aggregate_fault(
                 self.query, aggregate, "there is no join to sample from both sides", "distinct"
             )
         return count
@@ -106,7 +104,7 @@ class DistinctPlanner:
         vertices = range(len(self.query.graph.vertices))
         alone = [v for v in vertices if all(v in c.at for c in columns)]
         if alone:
-            owner = min(alone, key=lambda v: (v != self.grouped, v not in self.too_large, v != first))
+            owner = min(alone, key=lambda v: (v not in self.grouped, v not in self.too_large, v != first))
             return self._one_sided(aggregate, columns, owner, forced)
         sides = next((p for p in combinations(vertices, 2) if all({*p} & {*c.at} for c in columns)), None)
         if sides is None:
@@ -217,7 +215,7 @@ class DistinctPlanner:
 
     def _apart(self) -> set[int]:
         """Vertices that must not be folded."""
-        return {*self.too_large} | ({self.grouped} if self.grouped is not None else set())
+        return {*self.too_large, *self.grouped}
 
     def _folded_but(self, kept: Collection[int]) -> Residual:
         """The tree with every vertex folded that is not kept and not between two that are."""
@@ -266,8 +264,8 @@ class DistinctPlanner:
 
     def _fault(self, aggregate: Aggregate, why: str) -> UnsupportedQuery:
         span = (aggregate.span.start, aggregate.span.end)
-        if self.grouped is not None:
-            why += f"; the groups of {self._names([self.grouped])} are told apart"
+        if self.grouped:
+            why += f"; the groups of {self._names(list(self.grouped))} are told apart"
         return UnsupportedQuery(why, CODE, self.query.sql, span, EXACT)
 
 

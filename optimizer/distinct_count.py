@@ -5,11 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-# Methods of synopses that count distinct values: a level sketch, and a pair sample.
-LEVEL = "level"
-PAIRS = "pairs"
-DISTINCT_METHODS = (LEVEL, PAIRS)
-
 # A level sketch counts to about its buckets * 2^31, a pair sample serves up to its values * 2^32.
 LEVELS = 32
 

@@ -1,117 +1,72 @@
-"""The plans of a grouped query: the grouped vertex has a synopsis for every group, all else is shared.
+"""The plans of a grouped query: a grouped vertex has a synopsis for every group of its tuples, all else is shared.
 
 Every group's plan reads from the same synopses, built in the same scans with the same xi families, so that the groups
-of a query differ in nothing but the sketch of the grouped vertex.
+of a query differ in nothing but the sketches of the grouped vertices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
-from ..parser.join_graph import Query
-from .choose import choose, plan_within
 from .distinct_count import DistinctCount, Part, parts_of, with_parts
 from .plan import Plan, PlannedTerm, Scan, Synopsis
 
 
-def choose_groups(
-    query: Query,
-    vertex: int,
-    groups: int,
-    seed: int,
-    rows: int,
-    buckets: int,
-    sparse: bool = True,
-    too_large: Collection[int] = (),
-) -> tuple[Plan, ...]:
-    """One plan per group, in the order of the group numbers, over common synopses.
+def per_group(plan: Plan, groups: Mapping[int, int]) -> tuple[Plan, ...]:
+    """One plan for each combination of groups, over common synopses.
 
     Parameters
     ----------
-    query : Query
-        With every `key_types` of its edges known.
-    vertex : int
-        The vertex whose tuples are grouped.
-    groups : int
-        How many groups there are, at least one.
-    seed, rows, buckets, sparse, too_large
-        As for `choose`.
+    plan : Plan
+        Of the query without its groups told apart; the grouped vertices are not folded.
+    groups : mapping of int to int
+        How many groups each grouped vertex of the query has, at least one; combinations come in C order over its items.
     """
-    plan = choose(query, seed, rows, buckets, sparse, too_large=too_large)
-    return _per_group(plan, vertex, groups)
-
-
-def choose_groups_within(
-    query: Query,
-    vertex: int,
-    groups: int,
-    seed: int,
-    rows: int,
-    size_bytes: int,
-    sparse: bool = True,
-    too_large: Collection[int] = (),
-) -> tuple[Plan, ...]:
-    """As `choose_groups`, in `size_bytes` for the sketches of all groups together, each of the same size.
-
-    Raises
-    ------
-    BudgetExceeded
-        If that leaves a row less than two buckets; the message says how many bytes would do.
-    """
-    plans: tuple[Plan, ...] = ()
-
-    def sized(buckets: int) -> Plan:
-        nonlocal plans
-        plans = choose_groups(query, vertex, groups, seed, rows, buckets, sparse, too_large)
-        return plans[0]
-
-    plan_within(sized, rows, size_bytes, query.sql)
-    return plans
-
-
-def _per_group(plan: Plan, vertex: int, groups: int) -> tuple[Plan, ...]:
-    at = plan.vertices.index(vertex)
+    at = {plan.vertices.index(vertex): vertex for vertex in groups}
     terms = [t for a in plan.aggregates for t in (*a.total, *a.presence)]
     counts = [p for a in plan.aggregates if a.distinct is not None for p in parts_of(a.distinct)]
-    # A self-join may read one synopsis at the grouped vertex and, ungrouped, at another.
-    grouped = dict.fromkeys(
-        [t.synopses[at] for t in terms] + [p.synopsis for p in counts if p.vertex == vertex]
+    # A self-join may read one synopsis at a grouped vertex and, ungrouped or grouped otherwise, at another.
+    read = dict.fromkeys(
+        [(at.get(v), i) for t in terms for v, i in enumerate(t.synopses)]
+        + [(p.vertex if p.vertex in groups else None, p.synopsis) for p in counts]
     )
-    shared = dict.fromkeys(
-        [i for t in terms for v, i in enumerate(t.synopses) if v != at]
-        + [p.synopsis for p in counts if p.vertex != vertex]
-    )
-    synopses: list[Synopsis] = [plan.synopses[i] for i in shared]
-    shared_at = {i: n for n, i in enumerate(shared)}
-    group_at: list[dict[int, int]] = []
-    for number in range(groups):
-        group_at.append({i: len(synopses) + n for n, i in enumerate(grouped)})
-        synopses += [replace(plan.synopses[i], group=number) for i in grouped]
+    synopses: list[Synopsis] = []
+    numbers: dict[tuple[int | None, int, int], int] = {}
+    for vertex, i in read:
+        for number in range(groups[vertex]) if vertex is not None else (-1,):
+            numbers[vertex, i, number] = len(synopses)
+            own = plan.synopses[i]
+            synopses.append(own if vertex is None else replace(own, group=(vertex, number)))
     scans = tuple(
         Scan(scan.table, tuple(i for i, s in enumerate(synopses) if s.table == scan.table))
         for scan in plan.scans
     )
+    whole = tuple(synopses)
 
-    def of_group(terms: Sequence[PlannedTerm], own: dict[int, int]) -> tuple[PlannedTerm, ...]:
+    def of_group(of: Sequence[PlannedTerm], own: Mapping[int, int]) -> tuple[PlannedTerm, ...]:
         return tuple(
             replace(
                 term,
-                synopses=tuple(own[i] if v == at else shared_at[i] for v, i in enumerate(term.synopses)),
+                synopses=tuple(
+                    numbers[at.get(v), i, own.get(at.get(v, -1), -1)] for v, i in enumerate(term.synopses)
+                ),
             )
-            for term in terms
+            for term in of
         )
 
-    def counted(count: DistinctCount | None, own: dict[int, int]) -> DistinctCount | None:
+    def counted(count: DistinctCount | None, own: Mapping[int, int]) -> DistinctCount | None:
         def moved(part: Part) -> Part:
-            return Part(part.vertex, (own if part.vertex == vertex else shared_at)[part.synopsis])
+            vertex = part.vertex if part.vertex in groups else None
+            return Part(part.vertex, numbers[vertex, part.synopsis, own.get(part.vertex, -1)])
 
         return None if count is None else with_parts(count, moved)
 
     return tuple(
         replace(
             plan,
-            synopses=tuple(synopses),
+            synopses=whole,
             scans=scans,
             aggregates=tuple(
                 replace(
@@ -123,5 +78,11 @@ def _per_group(plan: Plan, vertex: int, groups: int) -> tuple[Plan, ...]:
                 for a in plan.aggregates
             ),
         )
-        for own in group_at
+        for own in _combinations(groups)
     )
+
+
+def _combinations(groups: Mapping[int, int]) -> Iterator[dict[int, int]]:
+    """The numbers of one group of each vertex, for every combination."""
+    for chosen in product(*(range(n) for n in groups.values())):
+        yield dict(zip(groups, chosen, strict=True))

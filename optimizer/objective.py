@@ -1,26 +1,16 @@
-"""What is asked of an answer, and the names of the methods that can give it."""
+"""What is asked of an answer."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .methods import CANDIDATES
+
 ENTRY_BYTES = 16
-METHODS = (
-    "exact",
-    "hash",
-    "skimmed",
-    "convolution",
-    "agms",
-    "key_sample",
-    "two_level",
-    "sampled_messages",
-    "distinct",
-    "join_distinct",
-    "exact_run",
-)
 # An hour: whoever asks for an approximate answer does not wait for more.
 MAX_EXACT_SECONDS = 3600
-SKETCHES = ("hash", "skimmed", "convolution", "agms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +36,7 @@ class Objective:
     static : tuple of int, optional
         Where `ordered` is false, the vertices that can be read beforehand all the same and send exact messages.
     method : str, optional
-        Forces one of `METHODS`.
+        Forces a candidate of the registry.
     methods : tuple of str
         Those that whoever asks can run.
     rows : int
@@ -54,6 +44,8 @@ class Objective:
     columns : int
         Most weights that a table's tuples have in the query: 1 for a COUNT, 2 for SUM and AVG (the argument and
         its presence). Every table is planned for as many.
+    groups : tuple of (int, int)
+        The grouped vertices and how many groups each has: they send no messages, and have a sketch for each group.
     """
 
     relative_error: float | None = None
@@ -65,15 +57,31 @@ class Objective:
     ordered: bool = True
     static: tuple[int, ...] = ()
     method: str | None = None
-    methods: tuple[str, ...] = METHODS
+    methods: tuple[str, ...] = CANDIDATES
     rows: int = 11
     columns: int = 1
+    groups: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.method is not None and self.method not in METHODS:
-            raise ValueError(f"a method is one of {', '.join(METHODS)}, not {self.method!r}")
+        if self.method is not None and self.method not in CANDIDATES:
+            raise ValueError(f"a method is one of {', '.join(CANDIDATES)}, not {self.method!r}")
         if self.relative_error is None and self.size_bytes is None:
             raise ValueError("an objective has an error target or a size")
+
+    def sketches(self, vertices: Sequence[int]) -> int:
+        """How many sketches of one weight some vertices have together."""
+        groups = dict(self.groups)
+        return sum(groups.get(v, 1) for v in vertices)
+
+    @property
+    def most_groups(self) -> int:
+        """How many groups the query has at most."""
+        return math.prod(n for _, n in self.groups)
+
+    def senders(self, vertices: int) -> tuple[int, ...]:
+        """Those of so many vertices that may send exact messages."""
+        may = range(vertices) if self.ordered else self.static
+        return tuple(v for v in may if v not in dict(self.groups))
 
     @property
     def entry_bytes(self) -> float:

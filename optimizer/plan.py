@@ -10,8 +10,9 @@ from ..parser.join_graph import Query
 from ..sketches.distinct.level import LevelSpec
 from ..sketches.distinct.pair_sample import PairSampleSpec
 from ..sketches.hashing.xi import Family, make_family
-from .distinct_count import DISTINCT_METHODS, LEVEL, LEVELS, PAIRS, DistinctCount
+from .distinct_count import LEVELS, DistinctCount
 from .domain_partition import DomainPartition
+from .methods import LEVEL, PAIRS, counts_distinct
 
 BYTES_PER_COUNTER = 8
 
@@ -63,10 +64,10 @@ class Synopsis:
     """One sketch to build: a virtual relation, its join attributes, a weight, a method and a size.
 
     The virtual relation is a table with a filter and the exact `messages` joined into it. `sparse`: the sketch
-    starts as an exact map of keys and turns into counters when that would take more bytes. `group`: it sees the
-    tuples of the group of that number only. `cell`: it sees those tuples only whose keys lie in these parts of the
-    domains, one part for each attribute (0 where the class is not partitioned; see `Plan.partitions`); empty where
-    none is.
+    starts as an exact map of keys and turns into counters when that would take more bytes. `group`: a vertex and
+    the number of a group of its tuples: it sees the tuples of that group only. `cell`: it sees those tuples only whose
+    keys lie in these parts of the domains, one part for each attribute (0 where the class is not partitioned; see
+    `Plan.partitions`); empty where none is.
 
     `rows` and `buckets` are the size: of a ``level`` sketch its levels and the buckets of each; of ``pairs``, a sample
     by the first of two attributes, its values and the pairs that a level gives back. These two methods know of a tuple
@@ -83,14 +84,14 @@ class Synopsis:
     rows: int
     buckets: int
     sparse: bool = True
-    group: int | None = None
+    group: tuple[int, int] | None = None
     messages: tuple[Message, ...] = ()
     cell: tuple[int, ...] = ()
 
     @property
     def distinct(self) -> bool:
         """Whether it tells distinct values apart, and so needs no weights."""
-        return self.method in DISTINCT_METHODS
+        return counts_distinct(self.method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +194,23 @@ class Plan:
     sample: Sample | None = None
     partitions: tuple[tuple[str, DomainPartition], ...] = ()
     family: str = "tabulation"
+
+    @property
+    def method(self) -> str:
+        """The method by which its synopses answer, as the registry names it."""
+        if self.sample is not None:
+            inside = len(self.sample.members) == len(self.vertices)
+            return "key_sample" if inside else "sampled_messages"
+        if any(a.distinct for a in self.aggregates):
+            return "join_distinct" if any(s.method == PAIRS for s in self.synopses) else "distinct"
+        keyed = [s for s in self.synopses if s.attributes]
+        if not keyed:
+            return "exact" if self.messages else "total"
+        if any(s.method == "agms" for s in keyed):
+            return "agms"
+        if self.query.method is not None and not counts_distinct(self.query.method):
+            return self.query.method
+        return "convolution" if any(len(s.attributes) > 1 for s in keyed) else "hash"
 
     @property
     def messages(self) -> tuple[Message, ...]:

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..errors import UnsupportedQuery
 from ..sketches.hashing.spark_families import FIELD_BITS, FIELDS
 from ..sketches.hashing.xi import WORD_BITS
 from ..sketches.joins.count_min import MOST_ROWS
 from ..sketches.joins.folding import fine_bits_for, packed_sums
-from .distinct_count import DISTINCT_METHODS
+from .methods import METHODS, route_fault
 from .plan import Plan, Synopsis
 
 ROUTES = ("auto", "jvm", "arrow")
@@ -51,12 +50,7 @@ def routed(plan: Plan, route: str) -> Plan:
     if reason is None and (route == "jvm" or _cheap(plan)):
         return replace(plan, family=COUNT_MIN if _counts_only(plan) else FOLDED)
     if reason is not None and route == "jvm":
-        raise UnsupportedQuery(
-            f"the JVM cannot make these sketches: {reason}",
-            "SKIMQL_ROUTE",
-            plan.query.sql,
-            hint="SET skimql.route = auto",
-        )
+        raise route_fault(plan.query.sql, reason)
     return replace(plan, family=TABULATION)
 
 
@@ -82,10 +76,11 @@ def obstacle(plan: Plan) -> str | None:
         return "each group has sketches of its own"
     if plan.partitions:
         return "a domain is partitioned"
-    if any(s.method in DISTINCT_METHODS for s in plan.synopses):
+    if any(s.distinct for s in plan.synopses):
         return "distinct values are counted"
-    if any(s.method == "agms" for s in plan.synopses):
-        return "AGMS sketches are asked for"
+    other = next((s.method for s in plan.synopses if "jvm" not in METHODS[s.method].routes), None)
+    if other is not None:
+        return f"{other} is asked for"
     keyed = [s for s in plan.synopses if s.attributes]
     if not keyed or _counts_only(plan):
         return None

@@ -253,7 +253,16 @@ def _create_sketch(reader: _Reader) -> CreateSketch:
         reader.options(),
         reader.has("or_replace"),
         reader.has("if_not_exists"),
+        _group_by(reader),
+        None if method is None else reader.part(method).span,
     )
+
+
+def _group_by(reader: _Reader) -> tuple[Part, ...]:
+    clause = reader.clause("group_by")
+    if clause is None:
+        return ()
+    return tuple(reader.part(c) for c in clause.children if isinstance(c, Tree) and c.data == "key_sql")
 
 
 def _key(reader: _Reader, key: Tree[Token]) -> SketchKey:
@@ -303,7 +312,17 @@ def _create_sketches(reader: _Reader) -> CreateSketches:
 
 def _append(reader: _Reader) -> AppendSketch:
     path = reader.path() if reader.has("path") else None
-    return AppendSketch(reader.text, reader.name(), reader.relation(), path, reader.condition("where"))
+    other = next((reader.name(next(t.find_data("name"))) for t in reader.trees("other_sketch")), None)
+    return AppendSketch(
+        reader.text,
+        reader.name(),
+        reader.relation(),
+        path,
+        reader.condition("where"),
+        other,
+        reader.condition("deletes"),
+        reader.condition("weight"),
+    )
 
 
 def _show_sketches(reader: _Reader) -> ShowSketches:

@@ -321,8 +321,7 @@ class Results:
     def _refuse_items_within(self, aggregate: exp.Expr) -> None:
         """Refuse an aggregate of an item in ORDER BY, where the name does not mean the column any more."""
         for column in columns_of(aggregate):
-            item = self._item_of(column)
-            if item is None or self._matching_group(column) == item.expression:
+            if self._is_itself(column):
                 continue
             message = f"in ORDER BY {column.name} is the item of that name in the SELECT list"
             owners = [r for r, _ in self.scope.find(column.name)]
@@ -332,9 +331,14 @@ class Results:
     def _only_columns(self, node: exp.Expr, aliases: str) -> bool:
         """Whether every name in it is a column, so that it may be a group expression."""
         return all(
-            len(c.parts) > 1 or (self.scope.find(c.name) and (aliases == "last" or self._item_of(c) is None))
+            len(c.parts) > 1 or (self.scope.find(c.name) and (aliases == "last" or self._is_itself(c)))
             for c in columns_of(node)
         )
+
+    def _is_itself(self, column: exp.Column) -> bool:
+        """Whether a name in ORDER BY means the column: no item has it, or the item is the column."""
+        item = self._item_of(column)
+        return item is None or self._matching_group(column) == item.expression
 
     def _matching_group(self, node: exp.Expr) -> Grouped | None:
         fragment = fragment_of(node, self.scope)

@@ -190,7 +190,12 @@ def _equality(node: exp.Expr, scope: Scope, join: Join) -> Equality:
             )
         if isinstance(side.unnest(), exp.Tuple):
             message = "rows cannot be join keys"
-            raise scope.fault(message, "SKIMQL_KEY_TYPES", side, "compare their columns one by one")
+            raise scope.fault(
+                message,
+                "SKIMQL_KEY_TYPES",
+                side,
+                f"{EXACT}, or compare their columns one by one where none is NULL",
+            )
     keys = [Key(next(iter(e.vertices)), e, join.type_of(e)) for e in sides]
     return Equality(keys[0], keys[1], scope.span_of(node))
 

@@ -24,7 +24,7 @@ class SketchDefinition:
 
     `keys`, `weight` and `filter` are canonical Spark SQL over the table's columns, equal in text to those of a
     `Vertex`, `Edge` or `Factor` that means the same; `key_types` are Spark types, None for an expression.
-    `classes` are the join classes: given by CLASS, or the lower-cased key.
+    `classes` are the join classes: given by CLASS, or the lower-cased key. `groups` are the expressions of GROUP BY.
     """
 
     table: str
@@ -33,6 +33,16 @@ class SketchDefinition:
     key_types: tuple[str | None, ...]
     classes: tuple[str, ...]
     weight: str | None
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What APPEND reads: a table, the canonical filter on it, and how often each tuple counts; None for once."""
+
+    table: str
+    filter: str | None
+    times: str | None
 
 
 def resolve_sketch(statement: CreateSketch, schema: Schema) -> SketchDefinition:
@@ -69,11 +79,12 @@ def resolve_sketch(statement: CreateSketch, schema: Schema) -> SketchDefinition:
         tuple(table.join.type_of(k) for k in keys),
         tuple(classes),
         table.fragment(statement.weight).sql if statement.weight else None,
+        tuple(table.fragment(g).sql for g in statement.groups),
     )
 
 
-def resolve_append(statement: AppendSketch, schema: Schema) -> tuple[str, str | None]:
-    """Table and canonical filter of ``APPEND SKETCH s FROM table WHERE ...``.
+def resolve_append(statement: AppendSketch, schema: Schema) -> Appended:
+    """Table, canonical filter and multiplicity of ``APPEND SKETCH s FROM table WHERE ...``.
 
     Raises
     ------
@@ -81,7 +92,14 @@ def resolve_append(statement: AppendSketch, schema: Schema) -> tuple[str, str | 
         As `resolve_sketch`.
     """
     table = _Table(statement.sql, statement.table, schema)
-    return table.name, table.filter(statement.condition)
+    condition, times = table.filter(statement.condition), None
+    if statement.deletes is not None:
+        deleted = _Table(statement.sql, statement.table, schema).filter(statement.deletes)
+        # No filter at all: a condition that always holds.
+        times = "-1" if deleted is None else f"CASE WHEN {deleted} THEN -1 ELSE 1 END"
+    elif statement.weight is not None:
+        times = table.fragment(statement.weight).sql
+    return Appended(table.name, condition, times)
 
 
 def _class_of(key: Fragment) -> str:

@@ -102,7 +102,7 @@ class SketchKey:
 
 @dataclass(frozen=True, slots=True)
 class CreateSketch:
-    """``CREATE SKETCH name ON table (keys) [FOR SUM(weight)] [WHERE condition] ...``.
+    """``CREATE SKETCH name ON table (keys) [FOR SUM(weight)] [WHERE condition] [GROUP BY groups] ...``.
 
     `table` is the dotted name in parts. Size and accuracy exclude each other; both may be missing.
     """
@@ -119,6 +119,8 @@ class CreateSketch:
     options: Mapping[str, str] = field(default_factory=dict)
     or_replace: bool = False
     if_not_exists: bool = False
+    groups: tuple[Part, ...] = ()
+    method_span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +138,19 @@ class CreateSketches:
 
 @dataclass(frozen=True, slots=True)
 class AppendSketch:
-    """``APPEND SKETCH name FROM table | 'path' [WHERE condition]``; one of `table` and `path` is given."""
+    """``APPEND SKETCH name FROM table | 'path' | SKETCH other [WHERE condition] [DELETES WHEN d | WEIGHT w]``.
+
+    One of `table`, `path` and `other` is given, a condition and the rest for the first two only.
+    """
 
     sql: str = field(compare=False)
     name: Part
     table: tuple[Part, ...] = ()
     path: Part | None = None
     condition: Part | None = None
+    other: Part | None = None
+    deletes: Part | None = None
+    weight: Part | None = None
 
 
 @dataclass(frozen=True, slots=True)

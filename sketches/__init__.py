@@ -21,7 +21,8 @@ joins: one and several keys  hash_sketch (Fast-AGMS, US 2006/0143170), convoluti
 estimates with intervals      estimate, join_tree, interval, collision; sizes: sizing, moments
 skimming (US 2006/0143170)   skim, dyadic, skim_join
 choices by rank, bits alike     ranking
-samples of keys              key_sample, sample_join, sample_regression, gamma_interval, known_keys
+samples of keys              key_sample, sample_join, sample_regression, gamma_interval, known_keys, threshold_sample
+several key classes          sample_sketch, sample_sketch_join
 dense keys exact, rest not   two_level, two_level_plan
 distinct counts              level, sparse_level, count_signature, occupancy, witness; fm, two_level_hash
 set expressions              set_expression
@@ -73,6 +74,10 @@ if TYPE_CHECKING:
     from .samples.sample_join import estimate_average as estimate_average
     from .samples.sample_join import estimate_distinct as estimate_distinct
     from .samples.sample_join import estimate_join as estimate_join
+    from .samples.sample_sketch import SampleSketch as SampleSketch
+    from .samples.sample_sketch import SampleSketchSpec as SampleSketchSpec
+    from .samples.sample_sketch_join import sample_sketch_average as sample_sketch_average
+    from .samples.sample_sketch_join import sample_sketch_join as sample_sketch_join
     from .samples.two_level import TwoLevel as TwoLevel
     from .samples.two_level import TwoLevelSpec as TwoLevelSpec
     from .start import make_agms_sketch as make_agms_sketch
@@ -156,6 +161,14 @@ _MODULES = {
         "from_bytes",
         "to_bytes",
     ),
+    "samples.sample_sketch": (
+        "SampleSketch",
+        "SampleSketchSpec",
+    ),
+    "samples.sample_sketch_join": (
+        "sample_sketch_average",
+        "sample_sketch_join",
+    ),
     "samples.two_level": (
         "TwoLevel",
         "TwoLevelSpec",
@@ -185,6 +198,8 @@ __all__ = [
     "LevelSpec",
     "PairSample",
     "PairSampleSpec",
+    "SampleSketch",
+    "SampleSketchSpec",
     "Skimmed",
     "SparseFirstSketch",
     "SparseLevelSketch",
@@ -211,6 +226,8 @@ __all__ = [
     "median_interval",
     "ratio_estimate",
     "ratio_interval",
+    "sample_sketch_average",
+    "sample_sketch_join",
     "skimmed_average",
     "skimmed_join",
     "sum_estimate",

@@ -28,6 +28,7 @@ from .joins.convolution import ConvolutionSketch, ConvolutionSpec
 from .joins.sparse import SparseFirstSketch
 from .reference.fm import FMSketch, FMSpec
 from .samples.key_sample import KeySample, KeySampleSpec
+from .samples.sample_sketch import SampleSketch, SampleSketchSpec
 
 MAGIC = b"SkimQL sketch 1\n"
 MOST_HEAD_BYTES = 1 << 16
@@ -42,6 +43,7 @@ Stored = (
     | FMSketch
     | LevelSketch
     | KeySample
+    | SampleSketch
     | PairSample
     | SparseFirstSketch[Any]
     | SparseLevelSketch
@@ -55,6 +57,7 @@ KINDS: dict[str, tuple[type[Any], type[Any], type[Any] | None]] = {
     "fm": (FMSpec, FMSketch, None),
     "level": (LevelSpec, LevelSketch, SparseLevelSketch),
     "key sample": (KeySampleSpec, KeySample, None),
+    "sample sketch": (SampleSketchSpec, SampleSketch, None),
     "pair sample": (PairSampleSpec, PairSample, SparsePairSample),
 }
 
@@ -174,7 +177,7 @@ def _bytes_of(spec: Any) -> int:
         return 8 * spec.words
     if isinstance(spec, PairSampleSpec):
         return spec.most_bytes
-    if isinstance(spec, KeySampleSpec):
+    if isinstance(spec, (KeySampleSpec, SampleSketchSpec)):
         return spec.entry_bytes
     return 8 * int(math.prod(spec.shape))
 

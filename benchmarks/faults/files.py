@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ import numpy as np
 from skimql import Session
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.file import StoredSketch, canonical, decode, digest, encode
-from skimql.engine.catalog.form import Head, Measure, to_json
+from skimql.engine.catalog.form import Groups, Head, Measure
+from skimql.engine.catalog.kinds.registry import KINDS
 from skimql.engine.catalog.manifest import KnownTable, StoredWorkload
+from skimql.engine.catalog.metadata import to_json
 from skimql.engine.materialized.definition import stored
 from skimql.engine.synopses import Built, Tally
 from skimql.errors import EnvironmentFault, SkimqlError
@@ -32,6 +35,7 @@ from .crafted import arrays_table, mutated, sketch_file, text_of
 from .record import Tally as Record
 
 TRIES = 20_000
+SUMMED = (Weight("`v`"),)
 QUESTIONS = (
     "SELECT APPROXIMATE COUNT(*) AS n FROM t a JOIN t b ON a.k = b.k",
     "SELECT APPROXIMATE SUM(a.v) AS s, COUNT(*) FROM t a JOIN t b ON a.k = b.k JOIN t c ON b.k = c.k",
@@ -135,12 +139,10 @@ def crafted_sketch(draw: random.Random, sketch: StoredSketch) -> bytes:
     """The file of a sketch with something in it that should not be."""
     head = to_json(sketch.head)
     arrays: dict[str, np.ndarray] = {}
-    for number, built in enumerate(sketch.built):
-        for name, array in built.linear.state().items():
-            columns = (
-                {f"keys.{i}": array[:, i] for i in range(array.shape[1])} if name == "keys" else {name: array}
-            )
-            arrays |= {f"{number}.{n}": np.ascontiguousarray(a) for n, a in columns.items()}
+    kind = sketch.head.kind
+    for number, built in enumerate(sketch.built[:: len(sketch.head.measures) // sketch.head.synopses]):
+        own = kind.arrays(built.sketch)
+        arrays |= {f"{number}.{n}": np.ascontiguousarray(a) for n, a in own.items()}
     where = draw.choice(("head", "head", "head", "list", "values", "both"))
     if where in ("head", "both"):
         head = mutated(head, draw)
@@ -176,7 +178,7 @@ def _hostile_array(array: np.ndarray, draw: random.Random) -> np.ndarray:
 
 
 def samples() -> list[StoredSketch]:
-    """Sketches of every form: maps and counters, integers and doubles, one attribute, two and none."""
+    """Sketches of every kind and form: maps and counters, integers and doubles, attributes, groups."""
     keys = np.arange(40) % 7
     return [
         sketch("map", "t", [keys], None),
@@ -188,7 +190,30 @@ def samples() -> list[StoredSketch]:
         sketch("folded", "u", [keys], None, family="folded", sparse=False),
         sketch("w.0", "t", [keys], None, group="w"),
         sketch("w.1", "u", [keys], None, group="w"),
+        *(of_kind(method, groups) for method in KINDS for groups in (0, 2)),
     ]
+
+
+def of_kind(method: str, groups: int) -> StoredSketch:
+    """A small stored sketch of a kind, its tuples in groups if there are any."""
+    kind, name = KINDS[method], f"{method} {groups}"
+    columns = [np.arange(40) % 7, np.arange(40) % 5][: max(kind.attributes[0], method == "convolution")]
+    parameters = tuple(sorted((kind.defaults() | dict.fromkeys(kind.defaults(), 3)).items()))
+    blank = sketch(name, "t", columns, None, sparse=False).head
+    measures = (blank.measures[0], *(replace(blank.measures[0], weight=w) for w in SUMMED if kind.weighted))
+    head = replace(blank, method=method, measures=measures, rows=4, buckets=16, parameters=parameters)
+    built = []
+    for number in range(max(groups, 1)):
+        mine = np.arange(40) % max(groups, 1) == number
+        made = [kind.empty(head.size(m), np.arange(3)) for m in measures[: head.synopses]]
+        own = [np.ones(int(mine.sum()), np.int64), *([np.arange(40)[mine]] if kind.weighted else [])]
+        kind.update(made, [c[mine] % 8 for c in columns], own)
+        tallies = [Tally(len(w), float(w.sum()), 0) for w in own]
+        built += [Built(made[0 if kind.joint else n], t, 1.0) for n, t in enumerate(tallies)]
+    if groups:
+        values = tuple((f"g{n}", str(n)) for n in range(groups))
+        head = replace(head, groups=Groups(("`k`", "`l`"), ("string", "bigint"), values, ()))
+    return decode(encode(stored(head, built)), name)
 
 
 def sketch(

@@ -63,9 +63,8 @@ class WaysOut:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.frames = {n: session.spark.createDataFrame(rows, names) for n, (names, rows) in TABLES.items()}
-        for name, frame in self.frames.items():
-            session.table(name, frame)
+        for name, (columns, rows) in TABLES.items():
+            session.table(name, session.spark.createDataFrame(rows, columns))
         for statement in BEFORE:
             session.sql(statement)
 
@@ -80,17 +79,16 @@ class WaysOut:
                 return f"{error.code}, {error.message}: {error.hint}"
         else:
             return "it is not refused"
-        # Each begins with settings as they were.
-        typing = Session(self.session.spark, catalog=self.session.catalog)
-        for name, frame in self.frames.items():
-            typing.table(name, frame)
         answer: object = None
+        settings = self.session.settings
         try:
             for statement in way.statements():
-                answer = typing.sql(statement)
-            exact = typing.sql(way.in_spark()).collect()
+                answer = self.session.sql(statement)
+            exact = self.session.sql(way.in_spark()).collect()
         except SkimqlError as error:
             return f"typed, it fails: {error.code}, {error.message}"
+        finally:
+            self.session.settings = settings
         rows = answer.rows if isinstance(answer, Answer) else ()
         found, wanted = _numbers(rows), _numbers(exact)
         return "" if found == wanted else f"typed, it gives {found}; the question is {wanted}"

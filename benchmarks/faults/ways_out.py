@@ -5,9 +5,11 @@ Every `...` of a way out is filled with the user's own parts; the answer must be
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 EXACT = "EXACT SELECT"
+_CLAUSES = re.compile(r" (ERROR WITHIN|SIZE|SEED|BEHAVIOR) .*$")
 APPROXIMATE = "SELECT APPROXIMATE"
 
 # name -> (columns, rows): duplicates, NULL and keys that join nothing, so that a question that was changed shows.
@@ -53,7 +55,7 @@ class Way:
 
     def in_spark(self) -> str:
         """The question for Spark."""
-        return self.truth or self.question.replace(APPROXIMATE, "SELECT", 1)
+        return self.truth or _CLAUSES.sub("", self.question.replace(APPROXIMATE, "SELECT", 1))
 
 
 def _exact(code: str, *rest: str) -> tuple[Way, ...]:
@@ -124,10 +126,13 @@ REWRITTEN = (
     Way("UNKNOWN_COLUMN", f"{APPROXIMATE} COUNT(*) FROM a JOIN b USING (x)", "ON", (f"{APPROXIMATE} COUNT(*) FROM a JOIN b ON a.x = b.y",), "SELECT COUNT(*) FROM a JOIN b ON a.x = b.y"),
     Way("ORDINAL", f"{APPROXIMATE} t, COUNT(*) FROM a GROUP BY 3", "1 to 2", (f"{APPROXIMATE} t, COUNT(*) FROM a GROUP BY 1",), "SELECT t, COUNT(*) FROM a GROUP BY t"),
     Way("COLUMN_COUNT", f"{APPROXIMATE} COUNT(*) FROM (SELECT k, x FROM a) s(k)", "each column once", (f"{APPROXIMATE} COUNT(*) FROM (SELECT k, x FROM a) s(k, x)",), "SELECT COUNT(*) FROM a"),
-    Way("KEY_TYPES", f"{APPROXIMATE} COUNT(*) FROM a JOIN b ON a.k = array(b.k)", EXACT),
     Way("NOT_AGGREGATED", f"{APPROXIMATE} upper(t) AS u, COUNT(*) FROM a GROUP BY t", "GROUP BY t, upper(t)", (f"{APPROXIMATE} upper(t) AS u, COUNT(*) FROM a GROUP BY t, upper(t)",), "SELECT upper(t) AS u, COUNT(*) FROM a GROUP BY t"),
-    Way("NOT_AGGREGATED", f"{APPROXIMATE} COUNT(a.*) {JOIN}", "name the columns", (f"{APPROXIMATE} COUNT(a.k, a.x, a.t) {JOIN}",), f"SELECT COUNT(a.*) {JOIN}"),
-    Way("SUBQUERY", f"{APPROXIMATE} SUM(x + (SELECT MAX(v) FROM vals)) FROM a", "write its value", (f"{APPROXIMATE} SUM(x + 7) FROM a",), "SELECT SUM(x + (SELECT MAX(v) FROM vals)) FROM a"),
+    Way("NOT_AGGREGATED", f"{APPROXIMATE} COUNT(a.*) {JOIN}", "name the columns", (f"{APPROXIMATE} COUNT(a.k, a.x, a.t) {JOIN}",), f"SELECT COUNT(a.k, a.x, a.t) {JOIN}"),
+    Way("KEY_TYPES", f"{APPROXIMATE} COUNT(*) FROM a JOIN b ON (a.k, a.x) = (b.k, NULLIF(b.y, 8))"),
+    Way("KEY_TYPES", f"{APPROXIMATE} COUNT(DISTINCT v) FROM (SELECT k AS v FROM a UNION SELECT CAST(k AS DOUBLE) FROM b) s", "CAST both to one type",
+        (f"{APPROXIMATE} COUNT(DISTINCT v) FROM (SELECT CAST(k AS DOUBLE) AS v FROM a UNION SELECT CAST(k AS DOUBLE) FROM b) s",), "SELECT COUNT(DISTINCT v) FROM (SELECT k AS v FROM a UNION SELECT CAST(k AS DOUBLE) FROM b) s"),
+    Way("INCOMPARABLE_KEYS", f"{APPROXIMATE} COUNT(*) FROM a JOIN b ON array(a.k) = array(b.k)"),
+    Way("INCOMPARABLE_KEYS", f"{APPROXIMATE} COUNT(*) FROM a a1 JOIN a a2 ON a1.t COLLATE UTF8_LCASE = upper(a2.t)"),
     Way("SUBQUERY_WITH", f"WITH q AS (SELECT k FROM b WHERE y > 5) {APPROXIMATE} COUNT(*) FROM a WHERE k IN (SELECT k FROM q)", "its SELECT in the subquery",
         (f"{APPROXIMATE} COUNT(*) FROM a WHERE k IN (SELECT k FROM (SELECT k FROM b WHERE y > 5) q)",), "SELECT COUNT(*) FROM a WHERE k IN (SELECT k FROM b WHERE y > 5)"),
     Way("CORRELATED_SUBQUERY", f"{APPROXIMATE} COUNT(*) FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k)", "a.k IN (SELECT b.k FROM b)",
@@ -138,19 +143,19 @@ REWRITTEN = (
     Way("UNKNOWN_METHOD", f"{APPROXIMATE} COUNT(*) FROM a, b, c WHERE a.k = b.k AND b.y = c.z USING hash", "convolution", (f"{APPROXIMATE} COUNT(*) FROM a, b, c WHERE a.k = b.k AND b.y = c.z USING convolution",), "SELECT COUNT(*) FROM a, b, c WHERE a.k = b.k AND b.y = c.z"),
     Way("UNKNOWN_METHOD", f"{APPROXIMATE} COUNT(DISTINCT x) FROM a USING hash", "", (f"{APPROXIMATE} COUNT(DISTINCT x) FROM a",), "SELECT COUNT(DISTINCT x) FROM a"),
     Way("TOO_MANY_GROUPS", f"{APPROXIMATE} t, COUNT(*) FROM a GROUP BY t OPTIONS (max_groups = 2)", "SET skimql.max_groups", ("SET skimql.max_groups = 100", f"{APPROXIMATE} t, COUNT(*) FROM a GROUP BY t"), "SELECT t, COUNT(*) FROM a GROUP BY t"),
-    Way("BUDGET_EXCEEDED", f"{APPROXIMATE} SUM(y) {JOIN} SIZE 1 KB USING hash", "SIZE", (f"{APPROXIMATE} SUM(y) {JOIN} SIZE 64 KB USING hash",), f"SELECT SUM(y) {JOIN}"),
+    Way("BUDGET_EXCEEDED", f"{APPROXIMATE} SUM(y) {JOIN} SIZE 100 B USING hash", "SIZE", (f"{APPROXIMATE} SUM(y) {JOIN} SIZE 64 KB USING hash",), f"SELECT SUM(y) {JOIN}"),
     Way("ACCURACY_NOT_REACHED", f"{APPROXIMATE} SUM(y) {JOIN} USING hash ERROR WITHIN 0.001% BEHAVIOR 'strict' OPTIONS (sparse = false, buckets = 2)",
         "run_on_full_table", (f"{APPROXIMATE} SUM(y) {JOIN} USING hash ERROR WITHIN 0.001% BEHAVIOR 'run_on_full_table' OPTIONS (sparse = false, buckets = 2)",), f"SELECT SUM(y) {JOIN}"),
     Way("NOT_AGGREGATED", f"{APPROXIMATE} t, COUNT(*) AS n FROM a GROUP BY t ORDER BY concat(t, 'x')", "GROUP BY t, concat(t, 'x')", (f"{APPROXIMATE} t, COUNT(*) AS n FROM a GROUP BY t, concat(t, 'x') ORDER BY concat(t, 'x')",), "SELECT t, COUNT(*) FROM a GROUP BY t ORDER BY concat(t, 'x')"),
-    Way("OVERFLOW", f"{APPROXIMATE} SUM(x * 4611686018427387904) FROM a", "CAST(", (f"{APPROXIMATE} SUM(CAST(x AS DOUBLE) * 4611686018427387904) FROM a",), "SELECT SUM(CAST(x AS DOUBLE) * 4611686018427387904) FROM a"),
+    Way("OVERFLOW", f"{APPROXIMATE} SUM(x + 4611686018427387000) FROM a", "CAST(", (f"{APPROXIMATE} SUM(CAST(x + 4611686018427387000 AS DOUBLE)) FROM a",), "SELECT SUM(CAST(x + 4611686018427387000 AS DOUBLE)) FROM a"),
     Way("UNSTABLE", "CREATE SKETCH u1 ON a (k) WHERE x < year(current_date())", "write the value itself", ("CREATE SKETCH u1 ON a (k) WHERE x < 2026", "CREATE SKETCH u2 ON b (k)", f"{APPROXIMATE} COUNT(*) {JOIN} WHERE x < 2026"), f"SELECT COUNT(*) {JOIN} WHERE x < 2026"),
     Way("CLASS_TWICE", "CREATE SKETCH d1 ON a (k CLASS p, x CLASS p)", "CLASS p2", ("CREATE SKETCH d1 ON a (k CLASS p, x CLASS p2)", f"{APPROXIMATE} COUNT(*) {JOIN}"), f"SELECT COUNT(*) {JOIN}"),
     Way("GROUP_COMPARISON", f"{APPROXIMATE} k, COUNT(*) AS n FROM a WHERE k IS NOT NULL GROUP BY k HAVING n > 0 AND k > '1'", "the condition in WHERE", (f"{APPROXIMATE} k, COUNT(*) AS n FROM a WHERE k IS NOT NULL AND k > '1' GROUP BY k HAVING n > 0",), "SELECT k, COUNT(*) AS n FROM a WHERE k IS NOT NULL GROUP BY k HAVING n > 0 AND k > '1'"),
     Way("GROUP_EXPRESSION", f"{APPROXIMATE} k / 2 AS h, COUNT(*) AS n FROM a WHERE k > 0 GROUP BY k HAVING k / 0 IS NULL", "GROUP BY the whole expression",
         (f"{APPROXIMATE} k / 2 AS h, COUNT(*) AS n FROM a WHERE k > 0 GROUP BY k / 2",), "SELECT k / 2 AS h, COUNT(*) AS n FROM a WHERE k > 0 GROUP BY k"),
-    Way("INCOMPATIBLE_SKETCHES", f"{APPROXIMATE} SUM(y) FROM a JOIN b ON a.x = b.y", "CREATE OR REPLACE SKETCH i2 ... with the same seed",
-        ("CREATE OR REPLACE SKETCH i2 ON b (y CLASS x) SUM (y) SEED 5", f"{APPROXIMATE} SUM(y) FROM a JOIN b ON a.x = b.y"), "SELECT SUM(y) FROM a JOIN b ON a.x = b.y",
-        ("CREATE SKETCH i1 ON a (x CLASS x) SEED 5", "CREATE SKETCH i2 ON b (y CLASS x) SUM (y) SEED 6")),
+    Way("INCOMPATIBLE_SKETCHES", f"{APPROXIMATE} COUNT(*) FROM a JOIN b ON a.x = b.y", "CREATE OR REPLACE SKETCH i2 ... with the same seed",
+        ("CREATE OR REPLACE SKETCH i2 ON b (y CLASS x) OPTIONS (seed = 5)", f"{APPROXIMATE} COUNT(*) FROM a JOIN b ON a.x = b.y"), "SELECT COUNT(*) FROM a JOIN b ON a.x = b.y",
+        ("CREATE SKETCH i1 ON a (x CLASS x) OPTIONS (seed = 5)", "CREATE SKETCH i2 ON b (y CLASS x) OPTIONS (seed = 6)")),
     Way("MAX_BYTES", f"{APPROXIMATE} SUM(y) {JOIN} USING hash OPTIONS (buckets = 4M)", "SIZE", (f"{APPROXIMATE} SUM(y) {JOIN} USING hash SIZE 64 KB",), f"SELECT SUM(y) {JOIN}"),
     Way("MAX_BYTES", "CREATE SKETCH m1 ON c (k) OPTIONS (buckets = 16M)", "SIZE", ("CREATE SKETCH m1 ON c (k) SIZE 64 KB", f"{APPROXIMATE} COUNT(*) FROM a JOIN c ON a.k = c.k"), "SELECT COUNT(*) FROM a JOIN c ON a.k = c.k"),
     Way("ROUTE", f"{APPROXIMATE} COUNT(DISTINCT x) FROM a OPTIONS (route = jvm)", "SET skimql.route = auto", ("SET skimql.route = auto", f"{APPROXIMATE} COUNT(DISTINCT x) FROM a"), "SELECT COUNT(DISTINCT x) FROM a"),
@@ -161,6 +166,8 @@ REWRITTEN = (
     Way("SKETCHES_EXIST", "CREATE SKETCH taken ON a (k) WHERE x > 4", "CREATE OR REPLACE", ("CREATE OR REPLACE SKETCH taken ON a (k) WHERE x > 4", f"{APPROXIMATE} COUNT(*) FROM a JOIN c ON a.k = c.k WHERE x > 4"), "SELECT COUNT(*) FROM a JOIN c ON a.k = c.k WHERE x > 4"),
     Way("NOTHING_TO_SKETCH", f"CREATE SKETCHES w1 FOR QUERIES (SELECT COUNT(*) FROM a; SELECT SUM(y) {JOIN}) SIZE 1 MB MINIMIZE MAX ERROR", "leave it out", (f"CREATE SKETCHES w1 FOR QUERIES (SELECT SUM(y) {JOIN}) SIZE 1 MB MINIMIZE MAX ERROR", f"{APPROXIMATE} SUM(y) {JOIN}"), f"SELECT SUM(y) {JOIN}"),
     Way("PARSE_ERROR", f"CREATE SKETCHES w2 FOR QUERIES (SELECT SUM(y) {JOIN}) SIZE 1 MB MINIMIZE ERROR", "MINIMIZE AVERAGE ERROR", (f"CREATE SKETCHES w2 FOR QUERIES (SELECT SUM(y) {JOIN}) SIZE 1 MB MINIMIZE AVERAGE ERROR", f"{APPROXIMATE} SUM(y) {JOIN}"), f"SELECT SUM(y) {JOIN}"),
+    Way("CLAUSE", f"CREATE SKETCHES w3 FOR QUERIES (SELECT SUM(y) {JOIN} SIZE 64 KB) SIZE 1 MB MINIMIZE MAX ERROR", "leave it out here",
+        (f"CREATE SKETCHES w3 FOR QUERIES (SELECT SUM(y) {JOIN}) SIZE 1 MB MINIMIZE MAX ERROR", f"{APPROXIMATE} SUM(y) {JOIN}"), f"SELECT SUM(y) {JOIN}"),
     Way("SKETCH_OF_GROUP", "REFRESH SKETCH `taken2.0`", "CREATE OR REPLACE SKETCHES", (f"CREATE OR REPLACE SKETCHES taken2 FOR QUERIES (SELECT COUNT(*) {JOIN}) SIZE 1 MB MINIMIZE MAX ERROR", f"{APPROXIMATE} COUNT(*) {JOIN}"), f"SELECT COUNT(*) {JOIN}"),
     Way("UNKNOWN_NAME", "REFRESH SKETCH tkaen", "taken", ("REFRESH SKETCH taken", f"{APPROXIMATE} COUNT(*) FROM a JOIN c ON a.k = c.k"), "SELECT COUNT(*) FROM a JOIN c ON a.k = c.k"),
     Way("BAD_SETTING", "SET skimql.eror = 5%", "error", ("SET skimql.error = 5%", f"{APPROXIMATE} SUM(y) {JOIN}"), f"SELECT SUM(y) {JOIN}"),
@@ -184,10 +191,11 @@ NOT_TYPED = {
          "NOT_A_CATALOG", "NOT_A_FILE", "NOT_EXPORTED", "NO_SUCH_FILE", "UNKNOWN_FORMAT", "UNREADABLE_FILE", "BAD_TABLE_NAME"), _FILES),
     **dict.fromkeys(
         ("BAD_VALUE", "GUARD_ON", "JOIN_TOO_LARGE", "NOTHING_TO_PLOT", "NOTHING_TO_COMPARE", "NO_PLAN", "OTHER_SESSION",
-         "OPTIONS_WITHHELD", "TABLE_NOT_HERE"), _PYTHON),
-    **dict.fromkeys(("SOURCE_CHANGED", "SCHEMA_CHANGED", "SKETCH_CHANGED", "OTHER_TYPE", "NOT_TRUSTED"), _APPEND),
+         "OPTIONS_WITHHELD", "TABLE_NOT_HERE", "NOT_IN_MEMORY", "NOT_AN_ANSWER"), _PYTHON),
+    **dict.fromkeys(("SOURCE_CHANGED", "SCHEMA_CHANGED", "SKETCH_CHANGED", "OTHER_TYPE", "NOT_TRUSTED", "OTHER_DEFINITION"), _APPEND),
     **dict.fromkeys(("BAD_ARGUMENT", "BAD_KEY", "HAVING", "SPARK_REFUSES", "EXACT_FAILED", "SCAN_FAILED", "GROUPS_FAILED"), _NO_ANSWER),
     "FOREIGN_EXPRESSION": "a sketch made here: what a stranger's file says is not run",
+    "WEIGHT_TYPE": "the values as integers or decimals: which ones only the user can say",
     "BOUND_ARGUMENT": "the form of a call; the question names no aggregate",
     "TOO_DEEP": "fewer levels: the same text written flatter, as Spark would have to be told too",
     "TOO_MANY_TABLES": "the exact run, as of other codes; Spark plans 101 tables for minutes",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from . import checks
 from .footer import Footer
-from .form import Head, Measure
+from .form import Head, Part
+from .kinds.kind import Size
 
 # A value takes 8 bytes and its levels; a row its name, number and page headers.
 _VALUE_BYTES, _ROW_BYTES, _MORE_BYTES = 12, 1 << 10, 1 << 20
@@ -45,16 +46,28 @@ class Declared:
 def declared_arrays(head: Head, listed: Any) -> dict[str, Declared]:
     """The list of arrays of a file; ValueError unless they are just those that its head needs, in its sizes."""
     found = {name: _declared(value) for name, value in checks.mapping(listed, "the list of arrays").items()}
-    wanted: set[str] = set()
-    for number, measure in enumerate(head.measures):
-        names = _names(number, head, f"{number}.counters" in found)
-        if not names <= set(found):
-            raise ValueError(f"measure {number} has not its arrays")
-        wanted |= names
-        _check_measure(head, measure, {n.partition(".")[2]: found[n] for n in names})
-    if wanted != set(found):
+    slots: dict[str, dict[str, Declared]] = {}
+    for name, array in found.items():
+        slot, _, own = name.partition(".")
+        slots.setdefault(slot, {})[own] = array
+    for number, (size, parts) in enumerate(slots_of(head)):
+        _check_slot(head, size, parts, slots.pop(str(number), {}))
+    if slots:
         raise ValueError("there are arrays of no measure")
     return found
+
+
+def slots_of(head: Head) -> Iterator[tuple[Size, tuple[Part, ...]]]:
+    """The synopses of a sketch in the order in which its file numbers them: all of one group, then of the next.
+
+    Each with its size and its parts: one for each weight that it keeps.
+    """
+    for parts in head.parts():
+        if head.kind.joint:
+            yield head.size(head.measures[0]), parts
+        else:
+            for measure, part in zip(head.measures, parts, strict=True):
+                yield head.size(measure), (part,)
 
 
 def check_footer(footer: Footer, declared: Mapping[str, Declared]) -> None:
@@ -93,25 +106,14 @@ def _declared(value: Any) -> Declared:
     )
 
 
-def _names(number: int, head: Head, dense: bool) -> set[str]:
-    if dense:
-        return {f"{number}.counters"}
-    return {f"{number}.weights", *(f"{number}.keys.{i}" for i in range(len(head.attributes)))}
-
-
-def _check_measure(head: Head, measure: Measure, arrays: Mapping[str, Declared]) -> None:
-    values = arrays.get("counters") or arrays["weights"]
-    entries = values.shape[0]
-    expected = dict.fromkeys(arrays, (entries,)) | (
-        {"counters": head.spec(measure).shape} if "counters" in arrays else {}
-    )
-    for name, array in arrays.items():
-        kind = "int64" if name.startswith("keys") else measure.dtype
-        if array.shape != expected[name] or array.dtype != kind:
-            raise ValueError(f"array {name} is {array.dtype} {array.shape}, not {kind} {expected[name]}")
-    if measure.exact == ("counters" in arrays) or measure.nbytes != 8 * sum(a.size for a in arrays.values()):
+def _check_slot(head: Head, size: Size, parts: Sequence[Part], arrays: Mapping[str, Declared]) -> None:
+    first, *others = parts
+    head.kind.check(size, first.exact, arrays)
+    nbytes = (8 * sum(a.size for a in arrays.values()), *(0 for _ in others))
+    if tuple(p.nbytes for p in parts) != nbytes or any(p.exact != first.exact for p in others):
         raise ValueError("a measure is said to be of another form or size than it is")
-    if measure.exact and measure.tally.tuples == 0 and entries:
+    entries = arrays["weights"].size if first.exact and "weights" in arrays else 0
+    if entries and (first.tally.mass == 0 or (first.tally.tuples == 0 and not first.tally.negative)):
         raise ValueError("a measure has keys and no tuples")
 
 

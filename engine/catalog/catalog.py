@@ -17,7 +17,7 @@ from ...errors import CorruptSketch, DataError, IncompatibleSketches, UnknownNam
 from .changes import Change, begin, refuse_foreign
 from .file import MOST_BYTES, StoredSketch, decode, digest, encode, metadata_digest
 from .folder import Folder, MemoryFolder, RemoteFolder, open_folder
-from .form import FORMAT_VERSION, Head
+from .form import Head
 from .manifest import (
     MANIFEST,
     Entry,
@@ -28,6 +28,7 @@ from .manifest import (
     read_manifest,
     without_secrets,
 )
+from .metadata import FORMAT_VERSION
 from .planned import made_of
 
 _RETRIES = 3

@@ -21,12 +21,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ...errors import BudgetExceeded, CorruptSketch, DataError
-from ...sketches.joins.sparse import SparseFirstSketch
 from ..synopses import Built
 from . import checks
-from .arrays import Declared, check_footer, check_schema, declared_arrays
+from .arrays import Declared, check_footer, check_schema, declared_arrays, slots_of
 from .footer import read_footer
-from .form import Head, from_json, to_json
+from .form import Head
+from .metadata import from_json, to_json
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -45,10 +45,19 @@ _HEAD, _ARRAYS, _CHECKSUM = b"skimql", b"skimql.arrays", b"skimql.sha256"
 
 @dataclass(frozen=True, slots=True)
 class StoredSketch:
-    """A head and its finished sketches, one for each measure."""
+    """A head and its finished sketches: one for each measure, group by group.
+
+    Measures that one synopsis keeps have it in common.
+    """
 
     head: Head
     built: tuple[Built, ...]
+
+    @property
+    def groups(self) -> list[tuple[Built, ...]]:
+        """The sketches of each group, by its number; one group where there is no GROUP BY."""
+        each = len(self.head.measures)
+        return [self.built[n : n + each] for n in range(0, len(self.built), each)]
 
 
 def canonical(value: Any) -> bytes:
@@ -96,7 +105,8 @@ def encode(sketch: StoredSketch) -> bytes:
         store_schema=False,
     )
     with writer:
-        writer.write_table(pa.Table.from_arrays(columns, schema=_SCHEMA))
+        if names:
+            writer.write_table(pa.Table.from_arrays(columns, schema=_SCHEMA))
         writer.add_key_value_metadata(metadata)
     return bytes(sink.getvalue())
 
@@ -160,7 +170,7 @@ def _parsed(text: bytes, where: str) -> Any:
 
 def _refuse_large(head: Head, declared: Mapping[str, Declared], most_bytes: int, where: str) -> None:
     size = 8 * sum(d.size for d in declared.values())
-    dense = sum(head.spec(m).nbytes for m in head.measures)
+    dense = head.most_bytes
     if max(size, dense) > most_bytes:
         as_counters = "" if size > most_bytes else ", made counters,"
         raise BudgetExceeded(
@@ -175,30 +185,27 @@ def _said(fault: BaseException) -> str:
 
 
 def _arrays_of(sketch: StoredSketch) -> Arrays:
-    """Arrays of all measures under names like ``0.counters``; the keys of a map one array for each attribute."""
+    """Arrays of all synopses under names like ``0.counters``; the keys of a map one array for each attribute."""
+    kind, step = sketch.head.kind, len(sketch.head.measures) // sketch.head.synopses
     arrays: Arrays = {}
-    for number, built in enumerate(sketch.built):
-        for name, array in built.sketch.state().items():
-            if name == "keys":
-                arrays |= {f"{number}.keys.{i}": array[:, i] for i in range(array.shape[1])}
-            else:
-                arrays[f"{number}.{name}"] = array
+    for number, built in enumerate(sketch.built[::step]):
+        arrays |= {f"{number}.{name}": array for name, array in kind.arrays(built.sketch).items()}
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
 def _built(head: Head, arrays: Arrays) -> tuple[Built, ...]:
-    built = []
-    for number, measure in enumerate(head.measures):
-        spec = head.spec(measure)
-        if f"{number}.counters" in arrays:
-            state = {"counters": arrays[f"{number}.counters"]}
-        else:
-            weights = arrays[f"{number}.weights"]
-            columns = [arrays[f"{number}.keys.{i}"] for i in range(len(head.families))]
-            keys = np.stack(columns, axis=1) if columns else np.empty((len(weights), 0), dtype=np.int64)
-            state = {"keys": keys, "weights": weights}
-        sketch = SparseFirstSketch.from_state(spec, state, head.limit_bytes)
-        built.append(Built(sketch, measure.tally, measure.scale))
+    scales = [m.scale for m in head.measures]
+    slots: dict[str, Arrays] = {}
+    for name, array in arrays.items():
+        slot, _, own = name.partition(".")
+        slots.setdefault(slot, {})[own] = array
+    built: list[Built] = []
+    for number, (size, parts) in enumerate(slots_of(head)):
+        synopsis = head.kind.restored(size, slots.get(str(number), {}))
+        if head.kind.exact(synopsis) != parts[0].exact:
+            raise ValueError("a measure is said to be of another form than it is")
+        for part in parts:
+            built.append(Built(synopsis, part.tally, scales[len(built) % len(scales)]))
     return tuple(built)
 
 

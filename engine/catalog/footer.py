@@ -93,7 +93,8 @@ def integers_between(footer: bytes, column: str) -> tuple[int, int] | None:
             low, high = (told.get(new, told.get(old)) for new, old in ((6, 2), (5, 1)))
             if type(low) is not bytes or type(high) is not bytes or len(low) != len(high):
                 return None
-            if len(low) != _INTEGERS.get(about.get(1, -1)):
+            kind = about.get(1)
+            if type(kind) is not int or len(low) != _INTEGERS.get(kind):
                 return None
             lows.append(int.from_bytes(low, "little", signed=True))
             highs.append(int.from_bytes(high, "little", signed=True))

@@ -1,35 +1,20 @@
 """What a stored sketch says of itself, as plain values and as JSON.
 
 A stored sketch is one virtual relation with its join attributes and one or several weights: the tuples, and for
-SUM the values and where they are not NULL, each a sketch of the same hashes. Everything that decides whether two of
-them may be combined stands in the metadata.
+SUM the values and where they are not NULL, each a sketch of the same hashes; with GROUP BY, all of that for each
+group. Everything that decides whether two of them may be combined stands in the metadata; `metadata` writes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from ...errors import CorruptSketch, IncompatibleSketches
 from ...optimizer.plan import Attribute, Weight
 from ...parser.join_graph import Column
-from ...sketches.hashing.xi import Family, make_family
-from ...sketches.joins.convolution import ConvolutionSpec
+from ...sketches.hashing.xi import Family
 from ..synopses import Tally
-from . import checks
-
-# Raised by one whenever a reader of the version before would misread a file; older ones stay readable.
-FORMAT_VERSION = 1
-KIND = "skimql sketch"
-METHODS = ("hash", "convolution", "total")
-# Those of which every key is one, whatever it is.
-FAMILIES = ("tabulation", "polynomial61", "xxhash64", "folded", "countmin")
-_PARAMETERS = {"fine_bits": (8, 18)}
-_MOST_BITS = {"countmin": 31}  # of one hash; the others have more than any sketch takes
-MOST_SCALE = 1e18  # of the longest DECIMAL that is summed as an integer; products of many scales stay finite
-MOST_ATTRIBUTES, MOST_MEASURES = 64, 64
-MOST_ROWS, MOST_BUCKETS = 1 << 16, 1 << 26
+from .kinds.kind import Kind, Size
+from .kinds.registry import KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +52,9 @@ class SourceState:
 class Eaten:
     """One helping: the table or path it came from, the condition on it, and what was there.
 
-    `snapshot` is the version of the table, where its source tells one; `state` is that of what Spark knows by name,
-    None of files and of what an earlier SkimQL has read.
+    `times` says how often each tuple counts, negative where it deletes; None for once. `snapshot` is the version of
+    the table, where its source tells one; `state` is that of what Spark knows by name, None of files and of what an
+    earlier SkimQL has read.
     """
 
     source: str
@@ -78,13 +64,15 @@ class Eaten:
     snapshot: str | None
     at: str
     state: SourceState | None = None
+    times: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
     """One sketch of the set: its weight, the type of its counters, the factor in its weights, and its tally.
 
-    `exact` says whether it still is an exact map; `nbytes` are the in-memory bytes of its arrays.
+    `exact` says whether it has lost nothing; `nbytes` are the in-memory bytes of its arrays. A sketch that keeps all
+    weights of a key has its bytes in its first measure. With groups all figures are those of all groups together.
     """
 
     weight: Weight
@@ -93,6 +81,35 @@ class Measure:
     tally: Tally
     exact: bool
     nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The synopsis of one group and one weight: its tally, whether it has lost nothing, its bytes in memory."""
+
+    tally: Tally
+    exact: bool
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The groups of a stored sketch with GROUP BY.
+
+    Attributes
+    ----------
+    expressions, types : tuple of str
+        What it is grouped by, in the words in which queries say it, and their Spark types.
+    values : tuple of tuples
+        The values of the expressions in each group, as `texts.as_text` writes them.
+    parts : tuple of tuple of Part
+        For each group one for each measure.
+    """
+
+    expressions: tuple[str, ...]
+    types: tuple[str, ...]
+    values: tuple[tuple[str | None, ...], ...]
+    parts: tuple[tuple[Part, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +129,9 @@ class Head:
     families : tuple of Family
         One for each attribute.
     method : str
-        "hash", "convolution" or "total".
+        One of `kinds.KINDS`.
     seed, rows, buckets : int
+        `rows` and `buckets` as in `Synopsis`: the levels and buckets of a level sketch, the keys of a sample.
     limit_bytes : int
         Size up to which an exact map is kept; 0 keeps none.
     measures : tuple of Measure
@@ -143,6 +161,10 @@ class Head:
         cells of its workload does it stand for the virtual relation.
     imported_from : str
         The file that it was imported from by somebody who has not said that it is to be trusted; else empty.
+    parameters : tuple of (str, int)
+        Further sizes of its kind, by name.
+    groups : Groups or None
+        Where it has a synopsis for each group.
     """
 
     name: str
@@ -171,6 +193,13 @@ class Head:
     cell: tuple[int, ...] = ()
     imported_from: str = ""
     settings: tuple[tuple[str, str], ...] = ()
+    parameters: tuple[tuple[str, int], ...] = ()
+    groups: Groups | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What knows the form of its synopses."""
+        return KINDS[self.method]
 
     @property
     def weights(self) -> tuple[Weight, ...]:
@@ -195,242 +224,40 @@ class Head:
     @property
     def empty(self) -> bool:
         """Whether it is known to have no tuples."""
-        return self.exact and self.tuples == 0
+        return self.exact and not any(m.tally.mass for m in self.measures)
 
-    def spec(self, measure: Measure) -> ConvolutionSpec:
-        """The spec of one of its sketches."""
-        return ConvolutionSpec(self.families, self.rows, self.buckets, measure.dtype)
+    @property
+    def synopses(self) -> int:
+        """How many synopses of their own its weights have, in each group."""
+        return 1 if self.kind.joint else len(self.measures)
 
+    @property
+    def most_bytes(self) -> int:
+        """Bytes of all its synopses when none of them is an exact map any more."""
+        groups = 1 if self.groups is None else len(self.groups.values)
+        return groups * sum(self.kind.most_bytes(self.size(m)) for m in self.measures[: self.synopses])
 
-def to_json(head: Head) -> dict[str, Any]:
-    """The metadata as JSON values."""
-    return {
-        "kind": KIND,
-        "format_version": FORMAT_VERSION,
-        "program": head.program,
-        "name": head.name,
-        "table": head.table,
-        "filter": head.filter,
-        "attributes": [
-            {
-                "keys": list(a.keys),
-                "types": list(own),
-                "comparison_types": list(a.key_types),
-                "class": a.class_name,
-                "family": {"name": f.name, "seed": f.seed, "parameters": f.parameters},
-            }
-            for a, own, f in zip(head.attributes, head.key_types, head.families, strict=True)
-        ],
-        "method": head.method,
-        "seed": head.seed,
-        "rows": head.rows,
-        "buckets": head.buckets,
-        "limit_bytes": head.limit_bytes,
-        "measures": [
-            {
-                "weight": m.weight.expression,
-                "presence": m.weight.presence,
-                "dtype": m.dtype,
-                "scale": m.scale,
-                "exact": m.exact,
-                "nbytes": m.nbytes,
-                "tally": {
-                    "tuples": m.tally.tuples,
-                    "mass": m.tally.mass,
-                    "negative": m.tally.negative,
-                },
-            }
-            for m in head.measures
-        ],
-        "columns": [[c.name, c.type] for c in head.columns],
-        "ansi": head.ansi,
-        "time_zone": head.time_zone,
-        "zoned": head.zoned,
-        "eaten": [
-            {
-                "source": e.source,
-                "is_table": e.is_table,
-                "condition": e.condition,
-                "files": [[f.path, f.size, f.modified] for f in e.files],
-                "snapshot": e.snapshot,
-                "at": e.at,
-                **({} if e.state is None else {"state": _state_json(e.state)}),
-            }
-            for e in head.eaten
-        ],
-        "created": head.created,
-        "updated": head.updated,
-        "group": head.group,
-        "kept_by": head.kept_by,
-        "last_batch_id": head.last_batch_id,
-        **({"cell": list(head.cell)} if head.cell else {}),
-        **({"imported_from": head.imported_from} if head.imported_from else {}),
-        **({"settings": dict(head.settings)} if head.settings else {}),
-    }
-
-
-def _state_json(state: SourceState) -> dict[str, Any]:
-    return {
-        "kind": state.kind,
-        "plan": state.plan,
-        "roots": None if state.roots is None else list(state.roots),
-        "complete": state.complete,
-    }
-
-
-def from_json(data: Any, where: str) -> Head:
-    """The head that `to_json` wrote, in this format version or an older one.
-
-    Raises
-    ------
-    IncompatibleSketches
-        ``SKIMQL_NEWER_FORMAT`` for a newer format version; the message names both.
-    CorruptSketch
-        If it is none; `where` names the file.
-    """
-    try:
-        data = checks.mapping(data, "the head")
-        refuse_newer(data["format_version"], where)
-        return _head(data)
-    except (KeyError, TypeError, ValueError) as fault:
-        raise CorruptSketch(f"{where}: its metadata describe no sketch ({fault})") from fault
-
-
-def refuse_newer(version: Any, where: str) -> None:
-    """Raise IncompatibleSketches if `version` is one that this program does not know; ValueError if it is none."""
-    if checks.integer(version, 1, 1 << 31, "format_version") > FORMAT_VERSION:
-        raise IncompatibleSketches(
-            f"{where} has format version {version}; this SkimQL reads versions up to {FORMAT_VERSION}",
-            "SKIMQL_NEWER_FORMAT",
-            hint="a newer SkimQL",
+    def size(self, measure: Measure) -> Size:
+        """What decides the form of one of its synopses."""
+        columns = len(self.measures) if self.kind.joint else 1
+        return Size(
+            self.families, self.rows, self.buckets, measure.dtype, columns, self.limit_bytes, self.parameters
         )
 
-
-def _head(data: Mapping[str, Any]) -> Head:
-    if data["kind"] != KIND:
-        raise ValueError("it is of another kind")
-    attributes = [_attribute(a) for a in checks.items(data["attributes"], "attributes", MOST_ATTRIBUTES)]
-    head = Head(
-        name=checks.text(data["name"], "name"),
-        table=checks.text(data["table"], "table"),
-        filter=checks.optional(data["filter"], lambda v: checks.text(v, "filter")),
-        attributes=tuple(attribute for attribute, _, _ in attributes),
-        key_types=tuple(types for _, types, _ in attributes),
-        families=tuple(family for _, _, family in attributes),
-        method=checks.one_of(data["method"], METHODS, "method"),
-        seed=checks.integer(data["seed"], 0, checks.INT64 - 1, "seed"),
-        rows=checks.integer(data["rows"], 1, MOST_ROWS, "rows"),
-        buckets=checks.integer(data["buckets"], 2, MOST_BUCKETS, "buckets"),
-        limit_bytes=checks.integer(data["limit_bytes"], 0, checks.INT64 - 1, "limit_bytes"),
-        measures=tuple(_measure(m) for m in checks.items(data["measures"], "measures", MOST_MEASURES)),
-        columns=tuple(_column(c) for c in checks.items(data["columns"], "columns")),
-        ansi=checks.boolean(data["ansi"], "ansi"),
-        time_zone=checks.text(data["time_zone"], "time_zone", 256),
-        zoned=checks.boolean(data["zoned"], "zoned"),
-        eaten=tuple(_eaten(e) for e in checks.items(data["eaten"], "eaten")),
-        created=checks.text(data["created"], "created", 64),
-        updated=checks.text(data["updated"], "updated", 64),
-        group=checks.text(data["group"], "group"),
-        kept_by=checks.text(data["kept_by"], "kept_by", 64),
-        last_batch_id=checks.optional(
-            data["last_batch_id"], lambda v: checks.integer(v, 0, checks.INT64, "last_batch_id")
-        ),
-        program=checks.text(data["program"], "program", 256),
-        cell=tuple(checks.integer(p, 0, 1 << 32, "cell") for p in checks.items(data.get("cell", []), "cell")),
-        imported_from=checks.text(data.get("imported_from", ""), "imported_from"),
-        settings=checks.text_pairs(data.get("settings", {}), "settings"),
-    )
-    _check_together(head)
-    return head
+    def parts(self) -> tuple[tuple[Part, ...], ...]:
+        """The synopses of each group, one for each measure; one group where there is no GROUP BY."""
+        if self.groups is not None:
+            return self.groups.parts
+        return (tuple(Part(m.tally, m.exact, m.nbytes) for m in self.measures),)
 
 
-def _check_together(head: Head) -> None:
-    """Raise ValueError unless the parts of a head fit one another, and its hashes can be computed."""
-    if {"hash": 1, "total": 0}.get(head.method, len(head.attributes)) != len(head.attributes):
-        raise ValueError(f"method {head.method} has not {len(head.attributes)} attributes")
-    if not head.measures or len(set(head.weights)) < len(head.measures):
-        raise ValueError("its measures are none, or two are the same")
-    if len(head.cell) not in (0, len(head.attributes)):
-        raise ValueError("its cell has not one part for each attribute")
-    if head.families:
-        bits = ConvolutionSpec(head.families, 1, head.buckets).slot_bits
-        if any(bits > _MOST_BITS.get(f.name, bits) for f in head.families):
-            raise ValueError(f"its hash family has no {head.buckets:,} buckets")
-
-
-def _attribute(value: Any) -> tuple[Attribute, tuple[str, ...], Family]:
-    data = checks.mapping(value, "an attribute")
-    keys, types = checks.texts(data["keys"], "keys"), checks.texts(data["types"], "types")
-    compared = checks.texts(data["comparison_types"], "comparison_types")
-    if not keys or len(keys) != len(types) or len(keys) != len(compared):
-        raise ValueError("an attribute has not a type for each key")
-    named = checks.mapping(data["family"], "family")
-    parameters = checks.mapping(named["parameters"], "parameters")
-    for name, parameter in parameters.items():
-        checks.integer(parameter, *_PARAMETERS.get(name, (0, 0)), f"parameter {name[:20]!r}")
-    family = make_family(
-        checks.one_of(named["name"], FAMILIES, "hash family"),
-        checks.integer(named["seed"], 0, checks.INT64 - 1, "seed"),
-        **parameters,
-    )
-    return Attribute(keys, compared, checks.text(data["class"], "class")), types, family
-
-
-def _measure(value: Any) -> Measure:
-    data = checks.mapping(value, "a measure")
-    tally = checks.mapping(data["tally"], "tally")
-    tuples = checks.integer(tally["tuples"], 0, checks.INT64, "tuples")
-    presence = checks.boolean(data["presence"], "presence")
-    expression = checks.optional(data["weight"], lambda v: checks.text(v, "weight"))
-    scale = checks.number(data["scale"], 1 / MOST_SCALE, "scale")
-    if scale > MOST_SCALE or (presence and expression is None):
-        raise ValueError("a scale is too large" if scale > MOST_SCALE else "presence is of nothing")
-    return Measure(
-        Weight(expression, presence),
-        checks.one_of(data["dtype"], ("int64", "float64"), "dtype"),
-        scale,
-        Tally(
-            tuples,
-            checks.number(tally["mass"], 0, "mass"),
-            checks.integer(tally["negative"], 0, tuples, "negative"),
-        ),
-        checks.boolean(data["exact"], "exact"),
-        checks.integer(data["nbytes"], 0, checks.INT64, "nbytes"),
-    )
-
-
-def _column(value: Any) -> Column:
-    name, kind = checks.row(value, 2, "a column")
-    return Column(checks.text(name, "a column"), checks.text(kind, "a type"))
-
-
-def _eaten(value: Any) -> Eaten:
-    data = checks.mapping(value, "what was read")
-    return Eaten(
-        checks.text(data["source"], "source"),
-        checks.boolean(data["is_table"], "is_table"),
-        checks.optional(data["condition"], lambda v: checks.text(v, "condition")),
-        tuple(_file(f) for f in checks.items(data["files"], "files")),
-        checks.optional(data["snapshot"], lambda v: checks.text(v, "snapshot")),
-        checks.text(data["at"], "at", 64),
-        checks.optional(data.get("state"), _source_state),
-    )
-
-
-def _source_state(value: Any) -> SourceState:
-    data = checks.mapping(value, "state")
-    return SourceState(
-        checks.one_of(data["kind"], ("table", "other"), "kind of source"),
-        checks.optional(data["plan"], lambda v: checks.text(v, "plan")),
-        checks.optional(data["roots"], lambda v: checks.texts(v, "roots")),
-        checks.boolean(data["complete"], "complete"),
-    )
-
-
-def _file(value: Any) -> EatenFile:
-    path, size, modified = checks.row(value, 3, "a file")
-    return EatenFile(
-        checks.text(path, "a path"),
-        checks.optional(size, lambda v: checks.integer(v, 0, checks.INT64, "a size")),
-        checks.optional(modified, lambda v: checks.integer(v, -checks.INT64, checks.INT64, "a time")),
-    )
+def together(parts: tuple[tuple[Part, ...], ...], measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
+    """The measures with the figures of all their groups added up."""
+    found = []
+    for number, measure in enumerate(measures):
+        tally, own = Tally(), [row[number] for row in parts]
+        for part in own:
+            tally.add(part.tally)
+        exact, nbytes = all(p.exact for p in own), sum(p.nbytes for p in own)
+        found.append(Measure(measure.weight, measure.dtype, measure.scale, tally, exact, nbytes))
+    return tuple(found)

@@ -17,12 +17,15 @@ from ...parser.join_graph import Column, TableSchema
 from . import checks
 from .file import canonical, digest
 from .folder import Folder
-from .form import FORMAT_VERSION, Head, from_json, refuse_newer, to_json
+from .form import Head
+from .metadata import FORMAT_VERSION, from_json, refuse_newer, to_json
 from .planned import check_plans
 from .secrets import has_secret, split_options
 
 MANIFEST = "catalog.json"
 KIND = "skimql catalog"
+# Of the manifest itself; its sketches say theirs, so that a newer one is refused by itself.
+VERSION = 1
 MOST_BYTES = 1 << 28
 _DATA_FILE = re.compile(r"[0-9a-f]{32}\.parquet")
 _NUMBERED = re.compile(r"catalog-\d{8,18}\.json")
@@ -172,7 +175,7 @@ def encode(manifest: Manifest) -> bytes:
     """The file of a manifest; its own checksum is the last thing in it."""
     content = {
         "kind": KIND,
-        "format_version": FORMAT_VERSION,
+        "format_version": VERSION,
         "generation": manifest.generation,
         "ansi": manifest.ansi,
         "time_zone": manifest.time_zone,
@@ -227,7 +230,7 @@ def decode(data: bytes, where: str) -> Manifest:
             f"{where} is damaged: its SHA-256 is not {checksum[:16]}…", hint="a copy of the folder"
         )
     try:
-        refuse_newer(content["format_version"], where)
+        refuse_newer(content["format_version"], where, VERSION)
         return replace(_manifest(content, where), digest=found)
     except (KeyError, ValueError, TypeError) as fault:
         raise CorruptSketch(f"{where} is no manifest of a catalog ({fault})") from fault

@@ -8,7 +8,7 @@ partitions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from ...errors import DataError, EnvironmentFault, SkimqlError
-from ...optimizer.plan import Plan, Scan, most_bytes
+from ...optimizer.plan import Attribute, Plan, Scan, most_bytes
 from ...optimizer.route import TABULATION
 from ..sources.files import partitions
 from ..sources.tables import Frames
@@ -27,7 +27,7 @@ from ..spark.session import SPARK_FAULTS, first_line
 from ..spark.shipping import ship
 from ..synopses import Built
 from .jvm_scan import JvmScan
-from .message_size import DEFAULT_LIMIT_BYTES
+from .message_limit import DEFAULT_LIMIT_BYTES
 from .messages import Messages
 from .partial_aggregate import PARTIAL_SCHEMA, Partial, merging, received, task
 from .scan import PreparedScan, prepare
@@ -117,6 +117,11 @@ def _explained(plan: Plan, scan: Scan) -> Iterator[None]:
 
 
 def _explanation(fault: Exception, plan: Plan, scan: Scan) -> SkimqlError:
+    attributes = [a for i in scan.synopses for a in plan.synopses[i].attributes]
+    return explanation(fault, plan.query.sql, scan.table, attributes)
+
+
+def explanation(fault: Exception, sql: str, table: str, attributes: Sequence[Attribute]) -> SkimqlError:
     """Spark's complaint with the table, the keys, and what to install where a worker lacks a library."""
     text = str(fault)
     if "ModuleNotFoundError" in text:
@@ -128,19 +133,14 @@ def _explanation(fault: Exception, plan: Plan, scan: Scan) -> SkimqlError:
         )
     if isinstance(fault, OverflowError) or "\nOverflowError: " in text or LEAVES_64_BITS in text:
         return DataError(
-            f"a sum over {scan.table} leaves 64 bits",
+            f"a sum over {table} leaves 64 bits",
             "SKIMQL_OVERFLOW",
-            plan.query.sql,
+            sql,
             hint="SUM(CAST(... AS DOUBLE))",
         )
     # An error that our own code raised in a worker stands on a line of its own at the end of a traceback.
     own = [x.split(": ", 1)[1] for x in text.splitlines() if x.startswith("ValueError: ")]
     said = str(fault) if isinstance(fault, ValueError) else own[-1] if own else first_line(fault)
-    keys = {
-        f"{key} as {kind}"
-        for i in scan.synopses
-        for a in plan.synopses[i].attributes
-        for key, kind in zip(a.keys, a.key_types, strict=True)
-    }
+    keys = {f"{key} as {kind}" for a in attributes for key, kind in zip(a.keys, a.key_types, strict=True)}
     compared = f"; its join keys: {', '.join(sorted(keys))}" if keys else ""
-    return DataError(f"scan of {scan.table} failed: {said}{compared}", "SKIMQL_SCAN_FAILED", plan.query.sql)
+    return DataError(f"scan of {table} failed: {said}{compared}", "SKIMQL_SCAN_FAILED", sql)

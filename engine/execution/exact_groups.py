@@ -11,14 +11,15 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ...optimizer.choose import grouped_vertices
 from ...parser.join_graph import Factor, Query, Term
 from ..sources.filters import kept_by
 from ..sources.keys import compared_text
 from ..sources.tables import Frames
-from .partial_aggregate import GROUP_COLUMN
+from .partial_aggregate import group_column
 
 
-def exact_frame(query: Query, frames: Frames, numbers: Sequence[int]) -> DataFrame:
+def exact_frame(query: Query, frames: Frames, groups: Sequence[Sequence[int]]) -> DataFrame:
     """The sums of every aggregate's terms, a row for each of the groups that joins at all.
 
     Parameters
@@ -26,12 +27,18 @@ def exact_frame(query: Query, frames: Frames, numbers: Sequence[int]) -> DataFra
     query : Query
         With every `key_types` of its edges known.
     frames : Frames
-        Of the plan's tables, the grouped one with `GROUP_COLUMN`.
-    numbers : sequence of int
-        The groups that are asked for.
+        Of the query's tables, the grouped ones with their `group_column`.
+    groups : sequence of sequences of int
+        The groups that are asked for, each as a number for every grouped vertex, ascending. Others may come along.
+
+    Returns
+    -------
+    DataFrame
+        The numbers of a group in ``g0``, ``g1`` and so on.
     """
     factors = _factors(query)
-    parts = [_vertex(query, frames, v, numbers, factors) for v in range(len(query.graph.vertices))]
+    asked = dict(zip(grouped_vertices(query), zip(*groups, strict=True), strict=True))
+    parts = [_vertex(query, frames, v, asked.get(v, ()), factors) for v in range(len(query.graph.vertices))]
     joined, inside = parts[0], {0}
     waiting = dict(enumerate(query.graph.edges))
     while waiting:
@@ -58,7 +65,8 @@ def exact_frame(query: Query, frames: Frames, numbers: Sequence[int]) -> DataFra
         for a, aggregate in enumerate(query.aggregates)
         if aggregate.distinct
     ]
-    return joined.groupBy(F.col("number")).agg(*sums)
+    names = [F.col(_group(v)).alias(f"g{n}") for n, v in enumerate(asked)]
+    return joined.groupBy(*names).agg(*sums)
 
 
 def _factors(query: Query) -> dict[Factor, str]:
@@ -78,9 +86,10 @@ def _vertex(
     relation = query.graph.vertices[vertex]
     frame = kept_by(frames.frame(relation.table), [relation.filter])
     columns: list[Column] = []
-    if vertex == query.groups[0].vertex:
-        frame = frame.where(F.col(f"`{GROUP_COLUMN}`").isin(list(numbers)))
-        columns.append(F.col(f"`{GROUP_COLUMN}`").alias("number"))
+    if numbers:
+        number = F.col(f"`{group_column(vertex)}`")
+        frame = frame.where(number.isin(sorted(set(numbers))))
+        columns.append(number.alias(_group(vertex)))
     for i in query.graph.edges_at(vertex):
         edge = query.graph.edges[i]
         for k, (key, kind) in enumerate(zip(edge.keys_of(vertex), edge.key_types, strict=True)):
@@ -98,6 +107,10 @@ def _product(term: Term, factors: Mapping[Factor, str]) -> Column:
     if not term.factors:
         return F.lit(1).cast("bigint")
     return reduce(lambda a, b: a * b, (F.col(factors[f]) for f in term.factors))
+
+
+def _group(vertex: int) -> str:
+    return f"v{vertex}_group"
 
 
 def _key(vertex: int, edge: int, key: int) -> str:

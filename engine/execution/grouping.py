@@ -1,10 +1,12 @@
-"""The groups of a query: Spark lists their values, and joins a group number to the table that is grouped.
+"""The groups of a query: Spark lists their values, and joins group numbers to the tables that are grouped.
 
-Spark alone decides which values are one group: NULLs are, NaNs are, 0.0 and -0.0 are.
+Spark alone decides which values are one group: NULLs are, NaNs are, 0.0 and -0.0 are. Where a query groups by several
+tables the groups of each are listed by themselves, and a group of the query is one of each.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,50 +15,87 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ...errors import BudgetExceeded, DataError, UnsupportedQuery
+from ...optimizer.choose import grouped_vertices
 from ...parser.join_graph import Query
 from ..sources.filters import kept_by
 from ..sources.python_values import in_zone, python_values, with_loose_structs
 from ..sources.tables import Frames
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS, first_line
-from .partial_aggregate import GROUP_COLUMN
+from .groups import Groups, VertexGroups, span
+from .partial_aggregate import group_column
 
 _WAY_OUT = "EXACT SELECT ..., or GROUP BY an expression of another type"
 
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """The tables of a query, the grouped one with the number of each tuple's group, NULL where it is in none.
+    """The groups of the tuples of one table.
 
     Attributes
     ----------
-    tables : Frames
     table : str
-        The one whose tuples are grouped.
+    vertex : int
+        Whose tuples they are: it names the column of their numbers.
     expressions : tuple of str
         What they are grouped by, Spark SQL.
     values : tuple of tuples
         The values of `expressions` in each group, by group number.
     numbers : DataFrame
-        The same, with the number in `GROUP_COLUMN`.
+        The same, with the number in `group_column`.
+    types : tuple of str
+        The Spark types of `expressions`.
     """
 
-    tables: Frames
     table: str
+    vertex: int
     expressions: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
     numbers: DataFrame
+    types: tuple[str, ...]
 
-    def frame(self, name: str) -> DataFrame:
-        """The DataFrame of a table."""
-        frame = self.tables.frame(name)
-        if name != self.table:
-            return frame
-        columns = [_value_column(i) for i in range(len(self.expressions))]
+    def joined(self, frame: DataFrame) -> DataFrame:
+        """The table with the number of each tuple's group, NULL where it is in none."""
+        columns = [_value_column(self.vertex, i) for i in range(len(self.expressions))]
         same = F.lit(True)
         for expression, column in zip(self.expressions, columns, strict=True):
             same = same & F.expr(expression).eqNullSafe(F.col(f"`{column}`"))
         return frame.join(F.broadcast(self.numbers), same, "left").drop(*columns)
+
+
+@dataclass(frozen=True)
+class SparkGroups(Groups):
+    """The tables of a grouped query, its grouped ones with the numbers of their tuples' groups.
+
+    Attributes
+    ----------
+    parts : tuple of VertexGroups
+    tables : Frames
+    numbered : tuple of Numbered
+        One for each of `parts`.
+    """
+
+    parts: tuple[VertexGroups, ...]
+    tables: Frames
+    numbered: tuple[Numbered, ...]
+
+    def frame(self, name: str) -> DataFrame:
+        """The DataFrame of a table."""
+        frame = self.tables.frame(name)
+        for own in self.numbered:
+            if own.table == name:
+                frame = own.joined(frame)
+        return frame
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What asks for groups: its text, where it names them, the ways out where they are many or cannot be told apart."""
+
+    sql: str
+    place: tuple[int, int]
+    way_out: str
+    fewer: str = "EXACT SELECT ..."
 
 
 def listed(
@@ -65,54 +104,85 @@ def listed(
     query: Query,
     most: int,
     listener: ProgressListener | None = None,
-) -> Numbered:
-    """List the groups of a query that groups by one table, in the order of their values.
+) -> SparkGroups:
+    """List the groups of every vertex that a query groups, in the order of their values.
 
     Raises
     ------
     BudgetExceeded
-        If there are more than `most`.
+        If a vertex has more than `most`.
     UnsupportedQuery
         For text under a collation, whose order and equality are Spark's alone.
     DataError
         If Spark fails.
     """
-    vertex = query.graph.vertices[query.groups[0].vertex]
-    frame = kept_by(tables.frame(vertex.table), [vertex.filter])
-    expressions = tuple(g.expression for g in query.groups)
-    columns = [_value_column(i) for i in range(len(expressions))]
+    parts: list[VertexGroups] = []
+    found: list[Numbered] = []
+    statement = Statement(query.sql, span(query.groups), _WAY_OUT)
+    for number in grouped_vertices(query):
+        own = [(place, g) for place, g in enumerate(query.groups) if g.vertex == number]
+        vertex = query.graph.vertices[number]
+        expressions, names = tuple(g.expression for _, g in own), [g.name for _, g in own]
+        groups = numbered(
+            spark,
+            tables,
+            vertex.table,
+            [vertex.filter],
+            expressions,
+            names,
+            most,
+            statement,
+            listener,
+            number,
+        )
+        found.append(groups)
+        parts.append(VertexGroups(number, tuple(place for place, _ in own), groups.values))
+    return SparkGroups(tuple(parts), tables, tuple(found))
+
+
+def numbered(
+    spark: SparkSession,
+    tables: Frames,
+    name: str,
+    filters: Sequence[str | None],
+    expressions: tuple[str, ...],
+    names: Sequence[str],
+    most: int,
+    statement: Statement,
+    listener: ProgressListener | None = None,
+    vertex: int = 0,
+) -> Numbered:
+    """List the groups of the tuples of a table that some filter keeps; raises as `listed`."""
+    columns = [_value_column(vertex, i) for i in range(len(expressions))]
+    sql, place = statement.sql, statement.place
     try:
-        distinct = frame.select(
-            *(F.expr(e).alias(c) for e, c in zip(expressions, columns, strict=True))
-        ).distinct()
-        for group, column in zip(query.groups, distinct.schema.fields, strict=True):
-            if " collate " in column.dataType.simpleString():
-                raise _refused(query, f"{group.name} is text under a collation")
+        distinct = (
+            kept_by(tables.frame(name), filters)
+            .select(*(F.expr(e).alias(c) for e, c in zip(expressions, columns, strict=True)))
+            .distinct()
+        )
+        kinds = tuple(f.dataType.simpleString() for f in distinct.schema.fields)
+        for group, kind in zip(names, kinds, strict=True):
+            if " collate " in kind:
+                message = f"{group} is text under a collation"
+                raise UnsupportedQuery(message, "SKIMQL_GROUP_TYPE", sql, place, statement.way_out)
         first = with_loose_structs(distinct).limit(most + 1).sort(*(F.col(f"`{c}`") for c in columns))
-        table = run_job(spark, f"groups of {vertex.table}", first.toArrow, listener)
+        table = run_job(spark, f"groups of {name}", first.toArrow, listener)
     except SPARK_FAULTS as fault:
-        message = f"the groups of {vertex.table} cannot be listed: {first_line(fault)}"
-        raise DataError(message, "SKIMQL_GROUPS_FAILED", query.sql, _span(query), _WAY_OUT) from fault
+        message = f"the groups of {name} cannot be listed: {first_line(fault)}"
+        raise DataError(message, "SKIMQL_GROUPS_FAILED", sql, place, statement.way_out) from fault
     if table.num_rows > most:
         raise BudgetExceeded(
-            f"more than {most:,} groups of {', '.join(g.name for g in query.groups)}; each takes its own sketches",
+            f"more than {most:,} groups of {', '.join(names)}; each takes its own sketches",
             "SKIMQL_TOO_MANY_GROUPS",
-            query.sql,
-            _span(query),
-            "SET skimql.max_groups = ..., or EXACT SELECT ...",
+            sql,
+            place,
+            f"SET skimql.max_groups = ..., or {statement.fewer}",
         )
     values = tuple(zip(*(python_values(c) for c in in_zone(spark, table).columns), strict=True))
-    numbered = table.append_column(GROUP_COLUMN, pa.array(range(table.num_rows), pa.int64()))
-    return Numbered(tables, vertex.table, expressions, values, spark.createDataFrame(numbered))
+    counted = table.append_column(group_column(vertex), pa.array(range(table.num_rows), pa.int64()))
+    return Numbered(name, vertex, expressions, values, spark.createDataFrame(counted), kinds)
 
 
-def _value_column(position: int) -> str:
-    return f"{GROUP_COLUMN} {position}"
-
-
-def _span(query: Query) -> tuple[int, int]:
-    return query.groups[0].span.start, query.groups[-1].span.end
-
-
-def _refused(query: Query, why: str) -> UnsupportedQuery:
-    return UnsupportedQuery(why, "SKIMQL_GROUP_TYPE", query.sql, _span(query), _WAY_OUT)
+def _value_column(vertex: int, position: int) -> str:
+    return f"{group_column(vertex)} {position}"

@@ -19,7 +19,7 @@ from ..sources.keys import key_column, key_text
 from ..sources.tables import Frames
 from ..sources.weights import WeightColumn, product, total, weight_column
 from ..spark.jobs import ProgressListener, run_job
-from .message_size import DEFAULT_LIMIT_BYTES, MessageTooLarge
+from .message_limit import DEFAULT_LIMIT_BYTES, MessageTooLarge
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...optimizer.distinct_count import LEVEL, LEVELS, PAIRS
+from ...optimizer.distinct_count import LEVELS
 from ...optimizer.domain_partition import DomainPartition
+from ...optimizer.methods import LEVEL, PAIRS
 from ...optimizer.plan import Synopsis
 from ...sketches.distinct.level import LevelSpec
 from ...sketches.distinct.pair_sample import PairSampleSpec
@@ -32,8 +33,13 @@ PARTIAL_SCHEMA = (
     "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, "
     "arrays ARRAY<STRUCT<name: STRING, dtype: STRING, shape: ARRAY<BIGINT>, data: BINARY>>"
 )
-# The column with the number of a tuple's group, which a grouped query adds to the table whose tuples it groups.
-GROUP_COLUMN = "skimql group"
+
+
+def group_column(vertex: int) -> str:
+    """The column with the number of a tuple's group, which a query that groups a vertex adds to the vertex's table."""
+    return f"skimql group {vertex}"
+
+
 # The hash family of every sketch that is built.
 FAMILY = "tabulation"
 
@@ -171,8 +177,17 @@ def merging(
 
 def received(row: Mapping[str, Any], plan: SketchPlan) -> Partial:
     """The partial sketch in one row of what a task sent."""
-    state = {a["name"]: _array(a["data"], a["dtype"]).reshape(a["shape"]) for a in row["arrays"]}
-    return Partial(plan.restored(state), Tally(row["tuples"], row["mass"], row["negative"]))
+    return Partial(plan.restored(arrays_in(row)), tally_in(row))
+
+
+def arrays_in(row: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """The arrays in one row of what a task sent."""
+    return {a["name"]: _array(a["data"], a["dtype"]).reshape(a["shape"]) for a in row["arrays"]}
+
+
+def tally_in(row: Mapping[str, Any]) -> Tally:
+    """The tally in one row of what a task sent."""
+    return Tally(row["tuples"], row["mass"], row["negative"])
 
 
 def _array(data: bytes, dtype: str) -> NDArray[Any]:
@@ -180,6 +195,11 @@ def _array(data: bytes, dtype: str) -> NDArray[Any]:
 
 
 def _row(synopsis: int, part: Partial) -> pa.RecordBatch:
+    return sent_row(synopsis, part.tally, part.sketch.state())
+
+
+def sent_row(synopsis: int, tally: Tally, state: Mapping[str, NDArray[Any]]) -> pa.RecordBatch:
+    """A row of `PARTIAL_SCHEMA`: the number of a synopsis, its tally and its arrays."""
     arrays = [
         {
             "name": name,
@@ -187,9 +207,9 @@ def _row(synopsis: int, part: Partial) -> pa.RecordBatch:
             "shape": list(array.shape),
             "data": array.astype(array.dtype.newbyteorder("<")).tobytes(),
         }
-        for name, array in part.sketch.state().items()
+        for name, array in state.items()
     ]
-    values = [synopsis, part.tally.tuples, part.tally.mass, part.tally.negative, arrays]
+    values = [synopsis, tally.tuples, tally.mass, tally.negative, arrays]
     return pa.RecordBatch.from_arrays(
         [pa.array([v], f.type) for v, f in zip(values, _ARROW_SCHEMA, strict=True)], schema=_ARROW_SCHEMA
     )
@@ -208,9 +228,9 @@ def _joining(batch: pa.RecordBatch, feed: Feed) -> Iterator[tuple[tuple[int, ...
         batch = batch.filter(kept)
     if feed.group is not None:
         batch = batch.filter(batch.column(feed.group).is_valid())  # no number, no group
-        parts = _cut(batch, batch.column(feed.group).to_numpy())
+        parts = cut(batch, batch.column(feed.group).to_numpy())
     elif feed.partitions:
-        parts = _cut(batch, _cells(batch, feed))
+        parts = cut(batch, _cells(batch, feed))
     else:
         parts = iter([(0, batch)])
     for number, tuples in parts:
@@ -227,7 +247,7 @@ def _cells(batch: pa.RecordBatch, feed: Feed) -> NDArray[np.int64]:
     return numbers
 
 
-def _cut(batch: pa.RecordBatch, numbers: NDArray[np.int64]) -> Iterator[tuple[int, pa.RecordBatch]]:
+def cut(batch: pa.RecordBatch, numbers: NDArray[np.int64]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The tuples of each number, each a slice of the batch sorted once."""
     if not batch.num_rows:
         return

@@ -7,8 +7,9 @@ noticed in the same scans, among tuples looked at one by one, and then evaluated
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,7 @@ from ...sketches.samples.known_keys import JoinTerms, KnownKeys, combined, join_
 from ...sketches.samples.sample_join import estimate_ratio, estimate_total, is_complete
 from ..sources.tables import Frames
 from ..spark.jobs import ProgressListener
-from .sample_tree import HASH_BITS, Hits, SampleTree, sample_family
+from .sample_tree import HASH_BITS, Grouped, Hits, SampleTree, sample_family
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,8 +91,12 @@ def run_sample(
     listener: ProgressListener | None = None,
     limit_bytes: int = DEFAULT_LIMIT_BYTES,
     expected: Mapping[int, float] | None = None,
-) -> SampleJoin:
+    groups: Collection[int] = (),
+) -> dict[tuple[int, ...], SampleJoin]:
     """Evaluate a plan with a sample: one scan for each vertex of its residual tree.
+
+    Where vertices are grouped there is a join for each combination of groups that the sample has met, by the number
+    of a group of each grouped vertex, ascending; without groups there is one, of no numbers.
 
     A second scan of each follows where keys turn up that are too heavy to be left to chance. `expected` are the
     tuples of the vertices of the query's join graph behind their filters, as far as they are known.
@@ -107,12 +112,14 @@ def run_sample(
 
     def scans(terms: Sequence[tuple[int, ...]]) -> SampleScans:
         tuples = [(expected or {}).get(v, math.inf) for v in plan.vertices]
-        return SampleScans(spark, plan, terms, tables, listener, limit_bytes, tuples)
+        return SampleScans(spark, plan, terms, tables, listener, limit_bytes, tuples, groups)
 
     return sample_join(plan, scans)
 
 
-def sample_join(plan: Plan, scans: Callable[[Sequence[tuple[int, ...]]], SampleTree]) -> SampleJoin:
+def sample_join(
+    plan: Plan, scans: Callable[[Sequence[tuple[int, ...]]], SampleTree]
+) -> dict[tuple[int, ...], SampleJoin]:
     """Evaluate a plan with a sample on the scans that a backend makes for its terms."""
     sample = plan.sample
     assert sample is not None, "a plan without a sample is built from sketches"
@@ -120,7 +127,32 @@ def sample_join(plan: Plan, scans: Callable[[Sequence[tuple[int, ...]]], SampleT
     terms = tuple(dict.fromkeys(t.synopses for t in planned))
     made = scans(terms)
     found = Evaluation(plan, terms, made).contributions(sample)
-    return SampleJoin(terms, found, made.nbytes)
+    return {numbers: SampleJoin(terms, known, made.nbytes) for numbers, known in found.items()}
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """What is known of one member of the sampled class: in all, and for each combination of groups behind it.
+
+    `vertices` are the grouped vertices of the plan behind the member, in the order of the numbers of a group.
+    """
+
+    whole: KnownKeys
+    parts: Mapping[tuple[int, ...], KnownKeys]
+    vertices: tuple[int, ...]
+    hits: Hits
+
+    @property
+    def nothing(self) -> KnownKeys:
+        """The same of no key at all."""
+        none = np.empty(0, np.int64)
+        return replace(
+            self.whole,
+            keys=none,
+            weights=self.whole.weights[:, :0],
+            certain=none.astype(np.bool_),
+            ranks=none.astype(np.float64),
+        )
 
 
 @dataclass(frozen=True)
@@ -131,18 +163,35 @@ class Evaluation:
     terms: tuple[tuple[int, ...], ...]
     scans: SampleTree
 
-    def contributions(self, sample: Sample) -> JoinTerms:
-        """What every known key adds to each term."""
+    def contributions(self, sample: Sample) -> dict[tuple[int, ...], JoinTerms]:
+        """What every known key adds to each term, by the numbers of its groups where vertices are grouped."""
         sent = self._sent(sample)
-        known = self._bounded(sample, join_terms([k for k, _ in sent]))
-        heavy = self._heavy(sample, sent, known)
+        whole = [(m.whole, m.hits) for m in sent]
+        heavy = self._heavy(sample, whole, self._bounded(sample, join_terms([k for k, _ in whole])))
+        found = {n: self._bounded(sample, k) for n, k in self._joined(sent).items()}
         if not len(heavy):
-            return known
+            return found
         dense = replace(sample, dense=tuple(heavy.tolist()), rate=0.0, row_rates=())
-        certain = join_terms([known for known, _ in self._sent(dense)])
-        return with_certain(known, certain, heavy)
+        certain = self._joined(self._sent(dense))
+        nothing = join_terms([m.nothing for m in sent])
+        return {
+            n: with_certain(found.get(n, self._bounded(sample, nothing)), certain.get(n, nothing), heavy)
+            for n in sorted({*found, *certain})
+        }
 
-    def _sent(self, sample: Sample) -> list[tuple[KnownKeys, Hits]]:
+    def _joined(self, sent: Sequence[_Sent]) -> dict[tuple[int, ...], JoinTerms]:
+        """The keys that all members know, for each combination of their groups."""
+        vertices = [v for m in sent for v in m.vertices]
+        order = sorted(range(len(vertices)), key=lambda n: vertices[n])
+        found = {}
+        for chosen in product(*(m.parts.items() for m in sent)):
+            numbers = [n for own, _ in chosen for n in own]
+            known = join_terms([k for _, k in chosen])
+            if known.keys.size or not vertices:
+                found[tuple(numbers[n] for n in order)] = known
+        return found
+
+    def _sent(self, sample: Sample) -> list[_Sent]:
         """What is known of each table of the class, in the order of the members.
 
         The smallest table is read first, by the share of it that is looked at; of the next ones only the keys that it
@@ -151,11 +200,11 @@ class Evaluation:
         order = list(range(len(sample.members)))
         if sample.row_rates:
             order.sort(key=lambda n: -sample.row_rates[n])
-        found: dict[int, tuple[KnownKeys, Hits]] = {}
+        found: dict[int, _Sent] = {}
         among: Ints | None = None
         for number in order:
             found[number] = self._known(sample, number, among)
-            keys = found[number][0].keys
+            keys = found[number].whole.keys
             among = keys if sample.rate < 1.0 and len(keys) <= MOST_WANTED else None
         return [found[number] for number in range(len(sample.members))]
 
@@ -169,22 +218,30 @@ class Evaluation:
         unseen[counts] = np.clip(unseen[counts], 0.0, most)
         return replace(terms, unseen=unseen)
 
-    def _known(self, sample: Sample, number: int, among: Ints | None) -> tuple[KnownKeys, Hits]:
+    def _known(self, sample: Sample, number: int, among: Ints | None) -> _Sent:
         """What is known of one table of the class, with everything that hangs from it."""
         grouped, hits = self.scans.member(sample, number, among)
-        certain = np.full(len(grouped.keys), sample.rate in (0.0, 1.0))
-        certain |= np.isin(grouped.keys, np.array(sample.dense, np.int64))
-        hashes = sample_family(self.plan.seed, sample.class_name).values(grouped.keys, 1, HASH_BITS)[0]
-        known = KnownKeys(
-            grouped.keys,
-            grouped.weights,
-            certain,
-            sample.rate or 1.0,
-            self._unseen(sample, number),
-            hashes / (1 << HASH_BITS),
-            np.full(len(self.terms), np.nan),
-        )
-        return known, hits
+        unseen = self._unseen(sample, number)
+
+        def known(found: Grouped) -> KnownKeys:
+            certain = np.full(len(found.keys), sample.rate in (0.0, 1.0))
+            certain |= np.isin(found.keys, np.array(sample.dense, np.int64))
+            hashes = sample_family(self.plan.seed, sample.class_name).values(found.keys, 1, HASH_BITS)[0]
+            return KnownKeys(
+                found.keys,
+                found.weights,
+                certain,
+                sample.rate or 1.0,
+                unseen,
+                hashes / (1 << HASH_BITS),
+                np.full(len(self.terms), np.nan),
+            )
+
+        whole = known(grouped.whole())
+        parts: dict[tuple[int, ...], KnownKeys] = {(): whole}
+        if grouped.vertices:
+            parts = {n: known(part) for n, part in grouped.of_groups().items()}
+        return _Sent(whole, parts, grouped.vertices, hits)
 
     def _unseen(self, sample: Sample, number: int) -> Floats:
         """Bounds on the weight of a key that is not certain: known for counts where nothing else hangs on it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -174,6 +174,8 @@ class SampleScans(SampleTree):
         Bytes that what one table sends may take.
     expected : sequence of float
         Tuples of each vertex behind its filter; infinite where that is not known.
+    groups : collection of int
+        The vertices of the query's join graph that are grouped; `tables` know their `group_column`.
     """
 
     def __init__(
@@ -185,8 +187,9 @@ class SampleScans(SampleTree):
         listener: ProgressListener | None,
         limit_bytes: int,
         expected: Sequence[float],
+        groups: Collection[int] = (),
     ) -> None:
-        super().__init__(plan, terms, expected)
+        super().__init__(plan, terms, expected, groups)
         self._spark, self._tables, self._listener, self._limit = spark, tables, listener, limit_bytes
         self._messages = Messages(spark, plan, tables, listener)
         self._sent_bytes = 0
@@ -210,7 +213,8 @@ class SampleScans(SampleTree):
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         table = own[0].table
         kept = kept if isinstance(kept, _Kept) else _Kept()
-        scan = self._prepared(own, positions, kept, among)
+        group = self._groups.get(vertex)
+        scan = self._prepared(own, positions, kept, among, None if group is None else f"`{group}`")
         most = self._limit // (8 * (2 + len(scan.keys) + len(scan.weights)))
         many = among is None and most < tuples < math.inf
         sent = None if kept.heavy or many else self._each(table, scan, most)
@@ -250,7 +254,12 @@ class SampleScans(SampleTree):
         return run_job(self._spark, f"sample of {table}", found.toArrow, self._listener)
 
     def _prepared(
-        self, own: Sequence[Synopsis], positions: Sequence[int], kept: _Kept, among: Ints | None
+        self,
+        own: Sequence[Synopsis],
+        positions: Sequence[int],
+        kept: _Kept,
+        among: Ints | None,
+        group: str | None,
     ) -> _Scan:
         relation, suffix = own[0], uuid.uuid4().hex
         frame = self._tables.frame(relation.table)
@@ -264,6 +273,8 @@ class SampleScans(SampleTree):
         text = f"SELECT *, {', '.join(keys)}, {kept.drawn} AS {DRAWN} FROM skimql_tuples_{suffix}{filtered}"
         # The sample first: neither weights nor messages are looked at for what it leaves out.
         text = f"SELECT *, {kept.why} AS {WHY if among is None else READ} FROM ({text})"
+        if group is not None:
+            names += (group,)
         known = " AND ".join(f"{n} IS NOT NULL" for n in (WHY if among is None else READ, *names))
         text = f"SELECT * FROM ({text}) WHERE {known}"
         if among is not None:

@@ -5,7 +5,7 @@ Where the tuples are read is the affair of a backend, which says how one table i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ...optimizer.plan import Plan, Sample, Synopsis
 from ...sketches.hashing.xi import XxHash64, derive_seed
+from .partial_aggregate import group_column
 
 HASH_BITS = 40
 
@@ -41,10 +42,55 @@ def seed_text(family: XxHash64) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Total weights by key: keys int64 (n,), ascending and distinct; weights float64 (terms, n)."""
+    """Total weights by key and by the groups of what they are of.
+
+    Attributes
+    ----------
+    keys : ndarray of int64, shape (n,), ascending
+        Distinct together with `groups`.
+    weights : ndarray of float64, shape (terms, n)
+    groups : ndarray of int64, shape (vertices, n)
+        The number of a group of each vertex of the plan in `vertices`.
+    vertices : tuple of int
+        The grouped vertices among those that were joined.
+    """
 
     keys: Ints
     weights: Floats
+    groups: Ints
+    vertices: tuple[int, ...] = ()
+
+    def of_groups(self) -> dict[tuple[int, ...], Grouped]:
+        """The same for each combination of groups by itself; one without vertices that are grouped."""
+        if not self.vertices:
+            return {(): self}
+        order = np.lexsort((self.keys, *self.groups[::-1]))
+        groups = self.groups[:, order]
+        starts = np.flatnonzero(np.r_[True, (groups[:, 1:] != groups[:, :-1]).any(axis=0)])
+        parts = np.split(order, starts[1:]) if order.size else []
+        return {
+            tuple(int(g) for g in self.groups[:, part[0]]): Grouped(
+                self.keys[part], self.weights[:, part], self.groups[:, part], self.vertices
+            )
+            for part in parts
+        }
+
+    def whole(self) -> Grouped:
+        """Total weights by key, all groups together."""
+        return _summed(self.keys, self.weights, self.groups[:0], ()) if self.vertices else self
+
+
+def _summed(keys: Ints, weights: Floats, groups: Ints, vertices: tuple[int, ...]) -> Grouped:
+    """Weights of equal keys and groups added up."""
+    if not vertices:
+        distinct, which = np.unique(keys, return_inverse=True)
+        chosen = groups[:, :0]
+    else:
+        columns, which = np.unique(np.vstack([keys, groups]), axis=1, return_inverse=True)
+        distinct, chosen = columns[0], columns[1:]
+    sums = [np.bincount(which.reshape(-1), w, len(distinct)) for w in weights]
+    shaped = np.array(sums, np.float64).reshape(len(weights), len(distinct))
+    return Grouped(distinct, shaped, chosen, vertices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +163,19 @@ class SampleTree:
         The synopses of each term of the plan.
     expected : sequence of float
         Tuples of each vertex behind its filter; infinite where that is not known.
+    groups : collection of int
+        The vertices of the query's join graph that are grouped; their tables know their `group_column`.
     """
 
-    def __init__(self, plan: Plan, terms: Sequence[tuple[int, ...]], expected: Sequence[float]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        terms: Sequence[tuple[int, ...]],
+        expected: Sequence[float],
+        groups: Collection[int] = (),
+    ) -> None:
+        # The number of a tuple's group travels with its keys.
+        self._groups = {n: group_column(v) for n, v in enumerate(plan.vertices) if v in groups}
         self._plan, self._terms, self._expected = plan, terms, expected
         self._whole: dict[object, Rows] = {}
 
@@ -135,7 +191,10 @@ class SampleTree:
     def _scan(
         self, vertex: int, positions: Sequence[int], kept: object, among: Ints | None, tuples: float
     ) -> Rows:
-        """Read the tuples of a vertex, about `tuples` of them, `among` the only keys that are wanted."""
+        """Read the tuples of a vertex, about `tuples` of them, `among` the only keys that are wanted.
+
+        Where the vertex is grouped its group numbers are one more key, the last.
+        """
         raise NotImplementedError
 
     def _pays(self, tuples: float, among: Ints) -> bool:
@@ -184,7 +243,7 @@ class SampleTree:
         """The subtree of a vertex, away from the edges `above`, as weights by one of its attributes."""
         below = [(e, own, other) for e, own, other in self.edges(vertex) if e not in above]
         positions = (position, *(own for _, own, _ in below))
-        own = tuple(t[vertex] for t in self._terms)
+        own = (tuple(t[vertex] for t in self._terms), self._groups.get(vertex))
         # A self-join reads one sample twice, the second time with keys that are not wanted.
         whole = (positions, own, kept)
         tuples = rate * self._expected[vertex]
@@ -193,17 +252,16 @@ class SampleTree:
         rows = self._whole.get(whole) or self._scan(vertex, positions, kept, among, tuples)
         if among is None:
             self._whole[whole] = rows
-        keys, weights = rows.keys, rows.weights
+        keys, groups, weights = rows.keys[: len(positions)], rows.keys[len(positions) :], rows.weights
+        grouped: tuple[int, ...] = (vertex,) if vertex in self._groups else ()
         for column, (edge, _, (other, at)) in enumerate(below, 1):
-            wanted, where = np.unique(keys[column], return_inverse=True)
-            sent, _ = self._grouped(other, at, None, 1.0, wanted, [edge])
-            found = np.isin(wanted, sent.keys)
-            every = np.zeros((len(self._terms), len(wanted)))
-            every[:, found] = sent.weights[:, np.searchsorted(sent.keys, wanted[found])]
-            weights = (weights * every[:, where])[:, found[where]]
-            keys = keys[:, found[where]]
-        distinct, which = np.unique(keys[0], return_inverse=True)
-        sums = [np.bincount(which, w, len(distinct)) for w in weights]
-        return Grouped(
-            distinct, np.array(sums, np.float64).reshape(len(self._terms), len(distinct))
-        ), rows.hits
+            sent, _ = self._grouped(other, at, None, 1.0, np.unique(keys[column]), [edge])
+            # Every row with every group of its partner.
+            first = np.searchsorted(sent.keys, keys[column], "left")
+            many = np.searchsorted(sent.keys, keys[column], "right") - first
+            mine = np.repeat(np.arange(keys.shape[1]), many)
+            theirs = np.arange(many.sum()) + np.repeat(first - (np.cumsum(many) - many), many)
+            weights = weights[:, mine] * sent.weights[:, theirs]
+            keys, groups = keys[:, mine], np.vstack([groups[:, mine], sent.groups[:, theirs]])
+            grouped += sent.vertices
+        return _summed(keys[0], weights, groups, grouped), rows.hits

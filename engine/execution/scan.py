@@ -18,7 +18,7 @@ from ..sources.filters import kept_by
 from ..sources.keys import is_plain, key_column
 from ..sources.weights import product, weight_column
 from .messages import Messages
-from .partial_aggregate import GROUP_COLUMN, Feed, SketchPlan, cell_number, sketch_plan
+from .partial_aggregate import Feed, SketchPlan, cell_number, group_column, sketch_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,12 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
     weight_names: dict[int, tuple[str, object]] = {}
     domains = dict(plan.partitions)
     # By virtual relation and attributes; in each, the synopses of every group or cell, or those of all tuples.
-    fed: dict[tuple[_Relation, tuple[Attribute, ...], bool], dict[int, list[int]]] = {}
+    fed: dict[tuple[_Relation, tuple[Attribute, ...], int | None], dict[int, list[int]]] = {}
     for i, synopsis in synopses.items():
-        grouped = synopsis.group is not None
-        if grouped:
-            columns["group", None] = F.col(f"`{GROUP_COLUMN}`")
+        grouped, number = synopsis.group or (None, cell_number(synopsis, domains))
+        if grouped is not None:
+            columns["group", grouped] = F.col(f"`{group_column(grouped)}`")
         members = fed.setdefault((relations[i], synopsis.attributes, grouped), {})
-        number = synopsis.group if synopsis.group is not None else cell_number(synopsis, domains)
         members.setdefault(number, []).append(i)
         mask = masks[relations[i]]
         if mask is not None:
@@ -97,14 +96,14 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
     for (relation, attributes, grouped), members in fed.items():
         one = [synopses[i] for i in members[0]]
         partitions = tuple(domains.get(a.class_name) for a in attributes) if one[0].cell else ()
-        split = grouped or bool(partitions)
+        split = grouped is not None or bool(partitions)
         feeds.append(
             Feed(
                 names.get(("mask", relation)),
                 tuple(names[key_names[relation, a]] for a in attributes),
                 tuple(names[weight_names[i]] if i in weight_names else None for i in members[0]),
                 () if split else tuple(members[0]),
-                names["group", None] if grouped else None,
+                names["group", grouped] if grouped is not None else None,
                 tuple(tuple(members[n]) for n in range(len(members))) if split else (),
                 partitions,
             )

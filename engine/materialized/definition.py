@@ -10,20 +10,20 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery
-from ...optimizer.plan import Plan, Scan, Synopsis, Weight
-from ...parser.join_graph import Column, JoinGraph, Query
+from ...optimizer.plan import Weight
+from ...parser.join_graph import Column
 from ...parser.types import common_type
 from ..catalog.file import StoredSketch
-from ..catalog.form import Head, Measure
+from ..catalog.form import Head, Measure, Part, together
+from ..catalog.kinds.kind import kept_in
 from ..sources.environment import Circumstances
 from ..sources.keys import expression_type
-from ..sources.tables import Frames, Tables
-from ..synopses import Built
+from ..sources.tables import Tables
+from ..synopses import Built, Tally
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from ..spark.jobs import ProgressListener
 
 # Expressions with another value tomorrow, or that read more than their table; names of columns stand in backticks.
 _UNSTABLE = re.compile(
@@ -111,42 +111,26 @@ def weights_for(summed: str | None) -> tuple[Weight, ...]:
     return (Weight(),) if summed is None else (Weight(), Weight(summed), Weight(summed, presence=True))
 
 
-def synopses_of(head: Head, table: str, condition: str | None) -> tuple[Synopsis, ...]:
-    """The synopses to build for a head over a table, one for each weight."""
-    return tuple(
-        Synopsis(
-            table, condition, head.attributes, w, head.method, head.rows, head.buckets, head.limit_bytes > 0
-        )
-        for w in head.weights
-    )
-
-
-def build_synopses(
-    spark: SparkSession,
-    sql: str,
-    seed: int,
-    synopses: Sequence[Synopsis],
-    frames: Frames,
-    listener: ProgressListener | None,
-) -> tuple[Built, ...]:
-    """Build synopses, one pass over each table; raises as `maintain.build`."""
-    from ..execution.build import build
-
-    tables = dict.fromkeys(s.table for s in synopses)
-    scans = tuple(Scan(t, tuple(i for i, s in enumerate(synopses) if s.table == t)) for t in tables)
-    query = Query(sql, "", (), JoinGraph((), ()))
-    return build(spark, Plan(query, seed, tuple(synopses), scans, (), (), ()), frames, listener)
-
-
 def stored(head: Head, built: Sequence[Built]) -> StoredSketch:
-    """A head with its finished sketches, measured."""
-    measures = tuple(
-        Measure(w, b.linear.spec.dtype, b.scale, b.tally, b.linear.exact is not None, b.sketch.nbytes)
-        for w, b in zip(head.weights, built, strict=True)
+    """A head with its finished sketches, measured: one for each measure, group by group."""
+    kind, each = head.kind, len(head.measures)
+    parts = []
+    for start in range(0, len(built), each):
+        own = built[start : start + each]
+        sizes = [kept_in(kind.arrays(b.sketch)) for b in own[: head.synopses]]
+        sizes += [0] * (each - head.synopses)
+        parts.append(tuple(Part(b.tally, kind.exact(b.sketch), n) for b, n in zip(own, sizes, strict=True)))
+    kinds = [kind.dtype(b.sketch) for b in built[:each]] or [m.dtype for m in head.measures]
+    scales = [b.scale for b in built[:each]] or [m.scale for m in head.measures]
+    measures = tuple(Measure(w, kinds[n], scales[n], Tally(), True, 0) for n, w in enumerate(head.weights))
+    whole = replace(
+        head,
+        measures=together(tuple(parts), measures),
+        families=kind.families(built[0].sketch) or head.families if built else head.families,
+        limit_bytes=kind.limit_bytes(built[0].sketch) if built else head.limit_bytes,
+        program=_program(),
+        groups=None if head.groups is None else replace(head.groups, parts=tuple(parts)),
     )
-    families = built[0].linear.spec.families
-    limit = built[0].linear.limit_bytes
-    whole = replace(head, measures=measures, families=families, limit_bytes=limit, program=_program())
     return StoredSketch(whole, tuple(built))
 
 
@@ -194,6 +178,7 @@ def typed(
         head.filter,
         *(w.expression for w in head.weights),
         *(k for a in attributes for k in a.keys),
+        *(() if head.groups is None else head.groups.expressions),
     ]
     return replace(
         head,

@@ -77,6 +77,9 @@ def describe_rows(catalog: Catalog, head: Head, extended: bool) -> Answer:
         compared = "" if own == attribute.key_types else f" compared as {', '.join(attribute.key_types)}"
         rows.append((f"class {attribute.class_name}", f"{_plain(attribute.keys)} {', '.join(own)}{compared}"))
     rows += [("created", head.created), ("time zone", head.time_zone), ("ANSI mode", head.ansi)]
+    if head.groups is not None:
+        rows.append(("GROUP BY", f"{_plain(head.groups.expressions)}, {len(head.groups.values):,} groups"))
+    rows += [(name.replace("_", " "), value) for name, value in head.parameters]
     if head.group:
         rows.append(("belongs to", head.group))
     if head.cell:
@@ -86,6 +89,7 @@ def describe_rows(catalog: Catalog, head: Head, extended: bool) -> Answer:
             "has read",
             f"{'table' if e.is_table else 'path'} {e.source}"
             + (f" where {e.condition}" if e.condition else "")
+            + (f" weighing {e.times}" if e.times else "")
             + (f", {len(e.files)} file{'s' if len(e.files) != 1 else ''}" if e.files else "")
             + f", {e.at}",
         )
@@ -101,7 +105,7 @@ def _extended(catalog: Catalog, head: Head) -> list[tuple[str, Any]]:
         (f"family of {a.class_name}", str(f)) for a, f in zip(head.attributes, head.families, strict=True)
     ]
     for measure in head.measures:
-        state = f"{'key map' if measure.exact else 'counters'}, {measure.nbytes:,} bytes, {measure.dtype}"
+        state = f"{head.kind.states[0 if measure.exact else 1]}, {measure.nbytes:,} bytes, {measure.dtype}"
         tally = f"{measure.tally.tuples:,} tuples, mass {measure.tally.mass:,.15g}, {measure.tally.negative:,} negative"
         rows.append((f"sketch of {_measured(measure.weight)}", f"{state}; {tally}"))
     rows += [("column", f"{c.name} {c.type}") for c in head.columns]
@@ -137,7 +141,7 @@ def _row(head: Head) -> tuple[Any, ...]:
         head.seed,
         head.tuples,
         head.nbytes,
-        "key map" if head.exact else "counters",
+        head.kind.states[0 if head.exact else 1],
         head.updated,
     )
 

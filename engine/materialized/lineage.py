@@ -104,7 +104,8 @@ def refuse_twice(head: Head, helping: Eaten, frame: DataFrame, sql: str, place: 
                 place,
                 f"REFRESH SKETCH {head.name}",
             )
-    for earlier in head.eaten:
+    # What is counted another number of times, deleted say, is another change.
+    for earlier in (e for e in head.eaten if e.times == helping.times):
         again = [f.path for f in seen if f in earlier.files]
         same = not helping.files and _same_data(earlier, helping)
         if (again or same) and _overlap(earlier, helping, frame, again):
@@ -116,6 +117,29 @@ def refuse_twice(head: Head, helping: Eaten, frame: DataFrame, sql: str, place: 
                 place,
                 "append what is new only, or REFRESH SKETCH " + head.name,
             )
+
+
+def refuse_same(head: Head, other: Head, sql: str, place: tuple[int, int]) -> None:
+    """Refuse to merge sketches that have read the same: a file in the same state, or a source without files.
+
+    Raises
+    ------
+    UnsupportedQuery
+        ``SKIMQL_ALREADY_APPENDED``.
+    """
+    for mine in head.eaten:
+        for theirs in (e for e in other.eaten if e.times == mine.times):
+            common = set(mine.files) & set(theirs.files)
+            same = not mine.files and not theirs.files and _same_data(mine, theirs)
+            if common or same:
+                what = min(f.path for f in common) if common else theirs.source
+                raise UnsupportedQuery(
+                    f"sketches {head.name} and {other.name} both have {what}",
+                    "SKIMQL_ALREADY_APPENDED",
+                    sql,
+                    place,
+                    "sketches of different tuples only",
+                )
 
 
 def _refuse_rewritten(head: Head, helping: Eaten, frame: DataFrame, sql: str, place: tuple[int, int]) -> None:

@@ -8,14 +8,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery, printable
+from ...optimizer.methods import STORED
+from ...optimizer.physical import MaterializedJoin
 from ...optimizer.plan import Plan, Synopsis, Weight
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
 from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure
+from ..catalog.manifest import StoredWorkload
+from ..results.estimator import Joined
 from ..settings import Settings
 from ..synopses import Built, Tally
+from .answering import GroupKey, KeptAnswer, best, kept_answers
 from .definition import now, stored, typed, unstable
 from .lineage import eaten_table
 from .matching import Asked, Reuse, reuse
@@ -24,14 +29,17 @@ from .staleness import other_source, stale_note
 if TYPE_CHECKING:
     from ..context import Context
 
-METHODS = ("hash", "convolution", "total")
+
+# What is multiplied vertex by vertex, and so may be built beside what is kept.
+LINEAR = ("hash", "convolution", "total")
 
 
 @dataclass(frozen=True, slots=True)
 class Supply:
     """The synopses of a query: their plan, where they come from, and how long building took.
 
-    `stale` says that a table has changed since some were made.
+    `stale` says that a table has changed since some were made. `joined` is what answers, where that is not linear
+    sketches that are multiplied.
     """
 
     plan: Plan
@@ -39,6 +47,17 @@ class Supply:
     notes: tuple[str, ...] = ()
     build_seconds: float = 0.0
     stale: bool = False
+    joined: Joined | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedSupply:
+    """What kept sketches know of each group of a query: how it is answered, by the values of the group."""
+
+    plan: Plan
+    joined: Mapping[GroupKey, Joined]
+    notes: tuple[str, ...]
+    stale: bool
 
 
 @dataclass
@@ -81,8 +100,14 @@ class KeptSketches:
         standing = self._standing(select, query, settings)
         if standing is not None:
             return standing
-        found = self.plan(select, query)
-        if found is None or _too_large(found.heads, settings):
+        whole = self.answer(select, query, settings)
+        if whole is not None:
+            answer, joined = whole
+            stale = self._stale(answer.heads)
+            notes = (*_notes(answer.heads, ()), *stale)
+            return Supply(answer.plan, (), notes, stale=bool(stale), joined=joined[()])
+        found = self.usable(select, query, settings)
+        if found is None:
             return None
         started = time.perf_counter()
         new: tuple[Built, ...] = ()
@@ -99,16 +124,87 @@ class KeptSketches:
         notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)
         return Supply(found.plan, built, notes, seconds, bool(stale))
 
+    def usable(self, select: ApproximateSelect, query: Query, settings: Settings) -> Reuse | None:
+        """How kept sketches serve a query, within what its settings allow; raises as `supply`."""
+        found = self.plan(select, query)
+        if found is None or _too_large(found.heads, settings):
+            return None
+        # Kept sketches are made by Python workers, and what is missing would have to be.
+        return None if found.missing and settings.route == "jvm" else found
+
+    def answers(self, select: ApproximateSelect, query: Query, settings: Settings) -> list[KeptAnswer]:
+        """Every way in which kept sketches alone answer a query, within its SIZE; raises as `supply`.
+
+        Each answers without a scan: of the candidates of a planner they are the ones that cost nothing.
+        """
+        heads = self._usable(query)
+        if not heads or len({g.vertex for g in query.groups}) > 1:
+            return []
+        now = self.context.memory.circumstances()
+        found = kept_answers(query, heads, asked_of(select), now, self._files())
+        return [f for f in found if not _too_large(f.heads, settings)]
+
+    def answer(
+        self, select: ApproximateSelect, query: Query, settings: Settings
+    ) -> tuple[KeptAnswer, dict[GroupKey, Joined]] | None:
+        """The narrowest of `answers`, loaded."""
+        if query.groups:
+            query = replace(query, order=(), limit=None)
+        found = self.answers(select, query, settings)
+        return best(found, lambda name: self.catalog.load(name, settings.max_bytes), settings.confidence)
+
+    def grouped(self, select: ApproximateSelect, query: Query, settings: Settings) -> GroupedSupply | None:
+        """What kept sketches know of the groups of a query; None where they do not answer it."""
+        if not self.catalog.manifest.sketches or not query.groups:
+            return None
+        whole = self.answer(select, query, settings)
+        if whole is None:
+            return None
+        answer, joined = whole
+        stale = self._stale(answer.heads)
+        notes = (*_notes(answer.heads, ()), *stale)
+        return GroupedSupply(replace(answer.plan, query=query), joined, notes, bool(stale))
+
+    def attempt(self, select: ApproximateSelect, query: Query, settings: Settings) -> MaterializedJoin | None:
+        """How the catalog would answer a query, nothing loaded; None where it cannot; raises as `supply`."""
+        if not self.catalog.manifest.sketches:
+            return None
+        standing = self.standing(select, query, settings)
+        if standing is not None:
+            _, plan, heads = standing
+            return MaterializedJoin(plan, tuple(h.name for h in heads), method=plan.method)
+        bare = replace(query, order=(), limit=None) if query.groups else query
+        whole = self.answers(select, bare, settings)
+        if whole:
+            plan, names = replace(whole[0].plan, query=query), tuple(h.name for h in whole[0].heads)
+            return MaterializedJoin(plan, names, method=plan.method)
+        found = None if query.groups else self.usable(select, query, settings)
+        if found is None:
+            return None
+        names = tuple(h.name for h in found.heads)
+        return MaterializedJoin(found.plan, names, found.missing, method=found.plan.method)
+
     def plan(self, select: ApproximateSelect, query: Query) -> Reuse | None:
-        """How kept sketches would serve a query, nothing loaded; raises as `supply`."""
-        if select.size_bytes is not None or query.counts_distinct:
+        """How kept hash sketches would serve a query, with others built beside, nothing loaded; raises as `supply`."""
+        if query.counts_distinct or query.groups or select.size_bytes is not None:
             return None
-        heads = [h for h in self.catalog.heads() if not other_source(h, self.context.tables)]
-        circumstances = self.context.memory.circumstances
-        if not any(h.table.lower() == v.table.lower() for h in heads for v in query.graph.vertices):
+        heads = [h for h in self._usable(query) if h.method in LINEAR]
+        if not heads:
             return None
-        files = {e.name: f"{self.catalog.where}/{e.file}" for e in self.catalog.manifest.sketches.values()}
-        return reuse(query, heads, asked_of(select), circumstances(), files)
+        now = self.context.memory.circumstances()
+        return reuse(query, heads, asked_of(select), now, self._files())
+
+    def _usable(self, query: Query) -> list[Head]:
+        """The sketches of tables of a query, those of another table of the same name left out."""
+        tables = {v.table.lower() for v in query.graph.vertices}
+        return [
+            h
+            for h in self.catalog.heads()
+            if h.table.lower() in tables and not other_source(h, self.context.tables)
+        ]
+
+    def _files(self) -> dict[str, str]:
+        return {e.name: f"{self.catalog.where}/{e.file}" for e in self.catalog.manifest.sketches.values()}
 
     def keep(self, plan: Plan, built: Mapping[int, Built]) -> None:
         """Keep what was built for a query: the virtual relations whose sketches are all among `built`."""
@@ -169,6 +265,19 @@ class KeptSketches:
 
     def _standing(self, select: ApproximateSelect, query: Query, settings: Settings) -> Supply | None:
         """From the sketches of a workload that has just this question."""
+        found = self.standing(select, query, settings)
+        if found is None:
+            return None
+        workload, plan, heads = found
+        built = tuple(self.catalog.load(h.name, settings.max_bytes).built[0] for h in heads)
+        told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
+        stale = self._stale(heads)
+        return Supply(plan, built, (told, *stale), stale=bool(stale))
+
+    def standing(
+        self, select: ApproximateSelect, query: Query, settings: Settings
+    ) -> tuple[StoredWorkload, Plan, Sequence[Head]] | None:
+        """A workload that has just this question, its plan for it and its sketches, nothing loaded."""
         if select.options or select.method or select.seed is not None or select.size_bytes is not None:
             return None
         if not self.catalog.manifest.workloads:
@@ -188,10 +297,7 @@ class KeptSketches:
             circumstances = self.context.memory.circumstances()
             usable = all(circumstances.fit(h) and not other_source(h, self.context.tables) for h in heads)
             if usable and not _too_large(heads, settings):
-                built = tuple(self.catalog.load(h.name, settings.max_bytes).built[0] for h in heads)
-                told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
-                stale = self._stale(heads)
-                return Supply(plan, built, (told, *stale), stale=bool(stale))
+                return workload, plan, heads
         return None
 
     def _stale(self, heads: Iterable[Head]) -> tuple[str, ...]:
@@ -233,11 +339,16 @@ def asked_of(select: ApproximateSelect) -> Asked:
     )
 
 
+def keepable(plan: Plan, functions: Callable[[], Collection[str]]) -> bool:
+    """Whether the catalog can keep all synopses of a plan; `functions` as `unstable` wants them."""
+    return sum(map(len, _relations(plan, functions))) == len(plan.synopses)
+
+
 def _relations(plan: Plan, functions: Callable[[], Collection[str]]) -> list[list[int]]:
     """The synopses that can be kept, those of one virtual relation, size and order of attributes together."""
     groups: dict[Synopsis, list[int]] = {}
     for number, synopsis in enumerate(plan.synopses):
-        simple = synopsis.method in METHODS and synopsis.group is None and not synopsis.messages
+        simple = synopsis.method in STORED and synopsis.group is None and not synopsis.messages
         expressions = (
             synopsis.filter,
             synopsis.weight.expression,

@@ -27,6 +27,8 @@ from ..synopses import Built
 
 INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint"))
 MOST_ATTRIBUTES = 6
+# Hash sketches are convolution sketches of one attribute.
+JOINED = frozenset(("hash", "convolution", "total"))
 _MOST_STEPS = 20_000  # of the search; a query of that many equal choices is not worth more
 
 
@@ -47,7 +49,7 @@ class Asked:
             and self.rows in (None, head.rows)
             and self.buckets in (None, head.buckets)
             and self.sparse in (None, head.limit_bytes > 0)
-            and self.method in (None, head.method)
+            and (self.method in (None, head.method) or {self.method, head.method} <= JOINED)
         )
 
 
@@ -101,26 +103,34 @@ class Reuse:
         for i, (candidate, weight) in self.kept.items():
             sketch = load(candidate.head.name)
             built = sketch.built[sketch.head.weights.index(weight)]
-            sized = _of_size(built.linear, self.plan.synopses[i].rows, self.plan.synopses[i].buckets)
+            sized = of_size(built.linear, self.plan.synopses[i].rows, self.plan.synopses[i].buckets)
             found[i] = replace(built, sketch=in_order(sized, candidate.order))
         return tuple(found[i] for i in range(len(found)))
 
 
 def reuse(
-    query: Query, heads: Sequence[Head], asked: Asked, now: Circumstances, files: Mapping[str, str]
+    query: Query,
+    heads: Sequence[Head],
+    asked: Asked,
+    now: Circumstances,
+    files: Mapping[str, str],
+    grouping: tuple[int, frozenset[str]] | None = None,
 ) -> Reuse | None:
     """How kept sketches serve a query, or None where none does.
 
     Parameters
     ----------
     query : Query
-        One join tree without groups, every `key_types` known.
+        One join tree, every `key_types` known.
     heads : sequence of Head
+        Of kinds that can be joined with one another.
     asked : Asked
     now : Circumstances
         Of the Spark session that would run the query.
     files : mapping of str to str
         Where each sketch lies, by its name, for messages.
+    grouping : (int, frozenset of str), optional
+        The vertex that is grouped, and by which expressions: its sketch has a synopsis for each group.
 
     Raises
     ------
@@ -129,10 +139,11 @@ def reuse(
         sizes; the message names both.
     """
     vertices = range(len(query.graph.vertices))
-    weights = [_weights_at(query, v) for v in vertices]
+    weights = [weights_at(query, v) for v in vertices]
     newest = sorted(heads, key=lambda h: h.updated, reverse=True)
     choices = [
-        [c for h in newest for c in _candidates(query, v, weights[v], h, asked, now)] for v in vertices
+        [c for h in newest for c in _candidates(query, v, weights[v], h, asked, now, grouping)]
+        for v in vertices
     ]
     if not any(choices):
         return None
@@ -159,7 +170,7 @@ def in_order(
     return turned
 
 
-def _of_size(
+def of_size(
     sketch: SparseFirstSketch[ConvolutionSpec], rows: int, buckets: int
 ) -> SparseFirstSketch[ConvolutionSpec]:
     """An empty sketch has any size; no other is changed."""
@@ -172,14 +183,28 @@ def _of_size(
     return SparseFirstSketch(replace(sketch.spec, rows=rows, buckets=buckets), sketch.limit_bytes)
 
 
-def _weights_at(query: Query, vertex: int) -> frozenset[Weight]:
+def has_groups(head: Head, vertex: int, grouping: tuple[int, frozenset[str]] | None) -> bool:
+    """Whether a sketch tells just the groups apart that a query asks of its vertex: none, or those of GROUP BY."""
+    if grouping is None or grouping[0] != vertex:
+        return head.groups is None
+    return head.groups is not None and frozenset(head.groups.expressions) == grouping[1]
+
+
+def weights_at(query: Query, vertex: int) -> frozenset[Weight]:
+    """What the tuples of a vertex weigh in some term of a query."""
     terms = [t for a in query.aggregates for t in (*a.total, *a.presence)]
     factors = [t.factor_of(vertex) for t in terms]
     return frozenset(Weight(f.expression, f.presence) if f else Weight() for f in factors)
 
 
 def _candidates(
-    query: Query, vertex: int, weights: frozenset[Weight], head: Head, asked: Asked, now: Circumstances
+    query: Query,
+    vertex: int,
+    weights: frozenset[Weight],
+    head: Head,
+    asked: Asked,
+    now: Circumstances,
+    grouping: tuple[int, frozenset[str]] | None,
 ) -> Iterator[Candidate]:
     relation = query.graph.vertices[vertex]
     edges = [query.graph.edges[e] for e in query.graph.edges_at(vertex)]
@@ -192,6 +217,7 @@ def _candidates(
         or not weights <= set(head.weights)
         or not asked.allows(head)
         or head.cell
+        or not has_groups(head, vertex, grouping)
     ):
         return
     for order in permutations(range(len(edges))):

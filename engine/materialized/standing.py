@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import BudgetExceeded, ParseError, UnsupportedQuery
 from ...optimizer.plan import Plan, PlannedAggregate, PlannedEdge, PlannedTerm, Scan, Synopsis
 from ...parser.join_graph import Query
-from ...parser.statement import ApproximateSelect, PassThrough, parse_statement
+from ...parser.statement import ApproximateSelect, EstimateRows, PassThrough, parse_statement
 from ...parser.syntax import CreateSketches, Part
 from ..catalog.form import Head
 from .planned_use import check_plan
@@ -181,8 +181,13 @@ def _select(statement: CreateSketches, part: Part) -> ApproximateSelect:
     parsed = parse_statement(text)
     match parsed:
         case ApproximateSelect():
+            _refuse_clauses(statement, parsed)
             return replace(parsed, sql=statement.sql)
         case PassThrough() if part.text.split(None, 1)[0].upper() in ("SELECT", "WITH"):
+            # Our clauses are read as such behind our words only; these take the place of blanks.
+            rows = parse_statement(_ROWS + text[len(_ROWS) :])
+            assert isinstance(rows, EstimateRows), "a SELECT behind our words"
+            _refuse_clauses(statement, rows.select)
             return ApproximateSelect(statement.sql, text)
     raise ParseError(
         "a standing query is a SELECT",
@@ -190,6 +195,23 @@ def _select(statement: CreateSketches, part: Part) -> ApproximateSelect:
         span=(part.span.start, part.span.end),
         hint="SELECT COUNT(*) FROM a JOIN b ON a.k = b.k",
     )
+
+
+def _refuse_clauses(statement: CreateSketches, select: ApproximateSelect) -> None:
+    """Refuse what a query of the workload asks for itself: the sketches are planned for all together."""
+    if select.clause_spans:
+        name, span = min(select.clause_spans.items(), key=lambda c: c[1].start)
+        raise UnsupportedQuery(
+            f"the queries of {statement.name.text} have no {_WORDS.get(name, name.upper())} of their own",
+            "SKIMQL_CLAUSE",
+            statement.sql,
+            (span.start, span.end),
+            "SIZE and MINIMIZE behind the queries, for all of them; leave it out here",
+        )
+
+
+_ROWS = "ESTIMATE ROWS FOR "
+_WORDS = {"error_within": "ERROR WITHIN", "method": "USING"}
 
 
 def _question(query: Query) -> str:

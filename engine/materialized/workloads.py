@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import UnknownName, UnsupportedQuery, printable
+from ...optimizer.methods import check_kept
 from ...optimizer.plan import Synopsis
 from ...parser.join_graph import Query
 from ...parser.syntax import CreateSketches, ExplainSketches
@@ -18,10 +19,12 @@ from ..results.answer import Answer
 from ..synopses import Built, Tally
 from .definition import now, refuse_unstable, stored, typed
 from .lineage import eaten_table
+from .names import is_taken, taken_name
 from .standing import check_joins, histograms_of, plan_workload_of, workload_json
-from .statements import is_taken, taken_name
 
 if TYPE_CHECKING:
+    from ...optimizer.prediction.relation import RelationStatistics
+    from ...optimizer.workload.standing import StandingQueries
     from ..context import Context
 
 
@@ -43,7 +46,6 @@ class Workloads:
         """
         from ...optimizer.describe.workload import describe_workload
         from ..execution.build import build
-        from ..statistics.gather import gather_all
 
         name, catalog = statement.name.text, self.context.catalog
         if is_taken(catalog, name) and not statement.or_replace:
@@ -51,12 +53,7 @@ class Workloads:
         if statement.or_replace and catalog.entry(name) is not None:
             raise taken_name(statement.sql, statement.name, f"DROP SKETCH {name}, or another name")
         self._refuse_overwriting(statement)
-        check_joins(statement, queries)
-        context, settings = self.context, self.context.settings
-        known = gather_all(context.spark, context.tables, queries, context.statistics, context.listener)
-        histograms = histograms_of(queries, known)
-        standing = plan_workload_of(statement, queries, settings.seed, settings.sparse, histograms)
-        relations = list(dict.fromkeys(r for row in known for r in row))
+        standing, relations = self.plan(statement, queries)
         stages = describe_workload(name, standing, relations)
         plan = standing.plans[0]
         for s in plan.synopses:
@@ -82,6 +79,20 @@ class Workloads:
             bytes_used=sum(b.sketch.nbytes for b in built),
             seconds={"build": time.perf_counter() - started},
         )
+
+    def plan(
+        self, statement: CreateSketches, queries: Sequence[Query]
+    ) -> tuple[StandingQueries, list[RelationStatistics]]:
+        """What is to be built, and what is known of the relations, after a pilot where nothing was; see `create`."""
+        from ..statistics.gather import gather_all
+
+        check_joins(statement, queries)
+        context, settings = self.context, self.context.settings
+        check_kept(settings.route, statement.sql)
+        known = gather_all(context.spark, context.tables, queries, context.statistics, context.listener)
+        histograms = histograms_of(queries, known)
+        standing = plan_workload_of(statement, queries, settings.seed, settings.sparse, histograms)
+        return standing, list(dict.fromkeys(r for row in known for r in row))
 
     def explain(self, statement: ExplainSketches) -> Answer:
         """What each stage of planning a workload changed; UnknownName if there is none of that name."""

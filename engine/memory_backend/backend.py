@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...optimizer.plan import Plan
 from ...optimizer.prediction.relation import RelationStatistics
 from ...parser.join_graph import Query
-from ..execution.message_size import DEFAULT_LIMIT_BYTES
+from ...sketches.intervals.interval import Estimate
+from ..execution.groups import Groups
+from ..execution.known_groups import known_of
+from ..execution.message_limit import DEFAULT_LIMIT_BYTES
 from ..execution.sample_join import SampleJoin
+from ..statistics.pilot_counts import VirtualRelation
 from ..synopses import Built
 from .build import build
 from .exact import ExactGroup, exact_groups
-from .groups import Grouped, listed
+from .groups import MemoryGroups, listed
 from .samples import run_sample
-from .statistics import gather
+from .statistics import gather, gather_relations
 from .tables import MemoryTables
 
 
@@ -34,23 +38,43 @@ class MemoryBackend:
     pilot_tuples: int | None = None
 
     def build(
-        self, plan: Plan, message_bytes: int | None = DEFAULT_LIMIT_BYTES, groups: Grouped | None = None
+        self, plan: Plan, message_bytes: int | None = DEFAULT_LIMIT_BYTES, groups: Groups | None = None
     ) -> tuple[Built, ...]:
         """Every sketch of a plan; see `build.build`."""
-        return build(plan, self.tables, message_bytes, groups)
+        return build(plan, self.tables, message_bytes, groups if isinstance(groups, MemoryGroups) else None)
 
-    def sample(self, plan: Plan, limit_bytes: int, expected: Mapping[int, float] | None = None) -> SampleJoin:
+    def sample(
+        self,
+        plan: Plan,
+        most_bytes: int,
+        expected: Mapping[int, float] | None = None,
+        groups: Groups | None = None,
+    ) -> Mapping[tuple[int, ...], SampleJoin]:
         """A plan with a sample, evaluated; see `samples.run_sample`. `expected` saves nothing here."""
-        return run_sample(plan, self.tables, limit_bytes)
+        tables = groups.tables if isinstance(groups, MemoryGroups) else self.tables
+        return run_sample(plan, tables, most_bytes, () if groups is None else groups.counts)
 
-    def statistics(self, query: Query, *, pilot: bool = True) -> tuple[RelationStatistics, ...]:
+    def statistics(self, query: Query, *, jobs: bool = True) -> tuple[RelationStatistics, ...]:
         """What is known of each vertex; see `statistics.gather`."""
-        return gather(query, self.tables, pilot=pilot, pilot_tuples=self.pilot_tuples)
+        return gather(query, self.tables, pilot=jobs, pilot_tuples=self.pilot_tuples)
 
-    def group_values(self, query: Query, most: int) -> Grouped:
-        """The groups of a query that groups by one table; see `groups.listed`."""
+    def relations(
+        self, relations: Sequence[VirtualRelation], *, jobs: bool = True
+    ) -> Mapping[VirtualRelation, RelationStatistics]:
+        """`statistics` of single relations."""
+        return gather_relations(relations, self.tables, pilot=jobs, pilot_tuples=self.pilot_tuples)
+
+    def groups(self, query: Query, most: int) -> MemoryGroups:
+        """The groups of every grouped vertex; see `groups.listed`."""
         return listed(query, self.tables, most)
 
     def exact(self, query: Query) -> tuple[ExactGroup, ...]:
         """The exact aggregates of every group; see `exact.exact_groups`."""
         return exact_groups(query, self.tables)
+
+    def exact_groups(
+        self, query: Query, groups: Groups, chosen: Collection[tuple[int, ...]]
+    ) -> Mapping[tuple[int, ...], tuple[Estimate, ...]]:
+        """The exact aggregates of some groups."""
+        found = {repr(g.values): g.aggregates for g in self.exact(query)}
+        return {n: found.get(repr(groups.values(n))) or known_of(query, None) for n in chosen}

@@ -12,18 +12,18 @@ from ...errors import DataError
 from ...optimizer.plan import Attribute, Message, Plan, Scan
 from ...optimizer.route import TABULATION, family_parameters
 from ...sketches.joins.sparse import SparseFirstSketch
-from ..execution.message_size import DEFAULT_LIMIT_BYTES
+from ..execution.message_limit import DEFAULT_LIMIT_BYTES
 from ..execution.partial_aggregate import (
-    GROUP_COLUMN,
     Feed,
     Partial,
     SketchPlan,
     cell_number,
     feed_batch,
+    group_column,
     sketch_plan,
 )
 from ..synopses import Built, Sketch
-from .groups import Grouped
+from .groups import MemoryGroups
 from .relations import Relation, Relations
 from .tables import MemoryTables
 from .weights import Weights
@@ -33,7 +33,7 @@ def build(
     plan: Plan,
     tables: MemoryTables,
     message_bytes: int | None = DEFAULT_LIMIT_BYTES,
-    groups: Grouped | None = None,
+    groups: MemoryGroups | None = None,
 ) -> tuple[Built, ...]:
     """Every sketch of the plan, after the exact messages into it.
 
@@ -43,7 +43,7 @@ def build(
     tables : MemoryTables
     message_bytes : int or None
         Bytes that one message may take; None for any number.
-    groups : Grouped, optional
+    groups : MemoryGroups, optional
         The groups of a query that the plan tells apart.
 
     Raises
@@ -109,7 +109,7 @@ def _fed(
     weights: dict[object, Weights] = {}
     columns: dict[object, pa.Array] = {"one": pa.array(np.ones(relation.tuples.num_rows, np.int64))}
     made: dict[int, tuple[SketchPlan, Weights]] = {}
-    fed: dict[tuple[tuple[Attribute, ...], bool], dict[int, list[int]]] = {}
+    fed: dict[tuple[tuple[Attribute, ...], int | None], dict[int, list[int]]] = {}
     domains = dict(plan.partitions)
     for i in own:
         synopsis = plan.synopses[i]
@@ -121,10 +121,9 @@ def _fed(
         for attribute in synopsis.attributes:
             if attribute not in columns:
                 columns[attribute] = relations.keys(attribute, relation.tuples)
-        grouped = synopsis.group is not None
-        if grouped:
-            columns["group"] = relation.tuples[GROUP_COLUMN].combine_chunks()
-        number = synopsis.group if synopsis.group is not None else cell_number(synopsis, domains)
+        grouped, number = synopsis.group or (None, cell_number(synopsis, domains))
+        if grouped is not None:
+            columns["group", grouped] = relation.tuples[group_column(grouped)].combine_chunks()
         fed.setdefault((synopsis.attributes, grouped), {}).setdefault(number, []).append(i)
         parameters = family_parameters(plan)
         weighing = Weights(None) if synopsis.distinct else weights[what]
@@ -136,13 +135,13 @@ def _fed(
     for (attributes, grouped), members in fed.items():
         first = [plan.synopses[i] for i in members[0]]
         partitions = tuple(domains.get(a.class_name) for a in attributes) if first[0].cell else ()
-        split = grouped or bool(partitions)
+        split = grouped is not None or bool(partitions)
         feed = Feed(
             None,
             tuple(names[a] for a in attributes),
             tuple(None if s.distinct else names.get((s.weight, s.messages)) for s in first),
             () if split else tuple(members[0]),
-            names["group"] if grouped else None,
+            names["group", grouped] if grouped is not None else None,
             tuple(tuple(members[n]) for n in range(len(members))) if split else (),
             partitions,
         )

@@ -130,6 +130,12 @@ def unscaled(data: pa.Array) -> pa.Array:
     return pa.array(words, pa.int64(), mask=nulls)
 
 
+def whole_unscaled(data: pa.Array) -> list[int | None]:
+    """The unscaled numbers of decimals of any size."""
+    scale = data.type.scale
+    return [None if v is None else int(v.scaleb(scale, _ROOM)) for v in data.to_pylist()]
+
+
 def _to_integer(source: str, data: pa.Array, kind: str) -> pa.Array:
     bits = BITS[kind]
     low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1

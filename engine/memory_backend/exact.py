@@ -18,7 +18,7 @@ from ...sketches.intervals.interval import Estimate, exact
 from ...sketches.joins.accumulate import integer_sums
 from ..execution.known_groups import known_of
 from .build import explained
-from .casts import cast, unscaled
+from .casts import cast, unscaled, whole_unscaled
 from .expressions import evaluate, kept
 from .groups import numbered, ranks, values_at
 from .keys import compared
@@ -202,8 +202,7 @@ class _Run:
             self.scales[factor] = scale
             if precision <= LONGEST_LONG:
                 return _plain(unscaled(value.data), 0)
-            whole = [0 if v is None else int(v.scaleb(scale)) for v in value.data.to_pylist()]
-            return np.array(whole, object)
+            return np.array([n or 0 for n in whole_unscaled(value.data)], object)
         return _plain(cast(value, "double").data, 0.0)
 
     def _codes(self, edge: Edge, vertex: int) -> Ints:

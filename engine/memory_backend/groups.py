@@ -1,4 +1,4 @@
-"""The groups of a query in memory: their values in Spark's order, and the number of every tuple's group."""
+"""The groups of a query in memory: their values in Spark's order, and the numbers of every tuple's groups."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...errors import BudgetExceeded
+from ...optimizer.choose import grouped_vertices
 from ...parser.join_graph import Query
-from ..execution.partial_aggregate import GROUP_COLUMN
+from ..execution.groups import Groups, VertexGroups, too_many
+from ..execution.partial_aggregate import group_column
 from ..sources.python_values import python_values
 from .expressions import evaluate, kept
 from .tables import MemoryTables
@@ -21,56 +22,50 @@ from .values import Value, is_fraction
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Grouped:
-    """The tables of a query, the grouped one with `GROUP_COLUMN`, NULL where a tuple is in no group.
+@dataclass(frozen=True)
+class MemoryGroups(Groups):
+    """The groups of a query, and its tables with their `group_column`, NULL where a tuple is in no group.
 
     Attributes
     ----------
+    parts : tuple of VertexGroups
     tables : MemoryTables
-    table : str
-        The one whose tuples are grouped.
-    values : tuple of tuples
-        The values of the grouped expressions in each group, by group number.
     """
 
+    parts: tuple[VertexGroups, ...]
     tables: MemoryTables
-    table: str
-    values: tuple[tuple[Any, ...], ...]
 
 
-def listed(query: Query, tables: MemoryTables, most: int) -> Grouped:
-    """List the groups of a query that groups by one table, in the order of their values.
+def listed(query: Query, tables: MemoryTables, most: int) -> MemoryGroups:
+    """List the groups of every vertex that a query groups, in the order of their values.
 
     Raises
     ------
     BudgetExceeded
-        If there are more than `most`.
+        If a vertex has more than `most`.
     UnsupportedQuery
         If an expression is not known in memory.
     """
-    vertex = query.graph.vertices[query.groups[0].vertex]
-    whole = tables.table(vertex.table)
-    rows = kept(vertex.filter, whole, tables.zone)
-    chosen = np.ones(whole.num_rows, bool) if rows is None else rows.to_numpy(zero_copy_only=False)
-    tuples = whole.filter(pa.array(chosen))
-    columns = [evaluate(g.expression, tuples, tables.zone) for g in query.groups]
-    own, first = numbered([ranks(c) for c in columns], tuples.num_rows)
-    if len(first) > most:
-        raise BudgetExceeded(
-            f"more than {most:,} groups of {', '.join(g.name for g in query.groups)}; each takes its own sketches",
-            "SKIMQL_TOO_MANY_GROUPS",
-            query.sql,
-            (query.groups[0].span.start, query.groups[-1].span.end),
-            "SET skimql.max_groups = ..., or EXACT SELECT ...",
-        )
-    numbers = np.full(whole.num_rows, -1, np.int64)
-    numbers[chosen] = own
-    column = pa.array(numbers, mask=numbers < 0)
-    with_numbers = {n: tables.table(n) for n in tables}
-    name = next(n for n in tables if n.lower() == vertex.table.lower())
-    with_numbers[name] = whole.append_column(GROUP_COLUMN, column)
-    return Grouped(MemoryTables(with_numbers, tables.zone), name, values_at(columns, first, tables.zone))
+    parts = []
+    found = {n.lower(): (n, tables.table(n)) for n in tables}
+    for number in grouped_vertices(query):
+        vertex = query.graph.vertices[number]
+        own = [(place, g) for place, g in enumerate(query.groups) if g.vertex == number]
+        name, whole = found[vertex.table.lower()]
+        rows = kept(vertex.filter, whole, tables.zone)
+        chosen = np.ones(whole.num_rows, bool) if rows is None else rows.to_numpy(zero_copy_only=False)
+        tuples = whole.filter(pa.array(chosen))
+        columns = [evaluate(g.expression, tuples, tables.zone) for _, g in own]
+        numbers_of, first = numbered([ranks(c) for c in columns], tuples.num_rows)
+        if len(first) > most:
+            raise too_many(query, most)
+        numbers = np.full(whole.num_rows, -1, np.int64)
+        numbers[chosen] = numbers_of
+        column = pa.array(numbers, mask=numbers < 0)
+        found[vertex.table.lower()] = name, whole.append_column(group_column(number), column)
+        places = tuple(place for place, _ in own)
+        parts.append(VertexGroups(number, places, values_at(columns, first, tables.zone)))
+    return MemoryGroups(tuple(parts), MemoryTables(dict(found.values()), tables.zone))
 
 
 def values_at(columns: list[Value], rows: Ints, zone: str) -> tuple[tuple[Any, ...], ...]:

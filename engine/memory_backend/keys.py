@@ -11,7 +11,7 @@ from ...optimizer.plan import Attribute
 from ...parser.types import PADDED
 from ...sketches.hashing.xxhash import SPARK_SEED, Words, xxh64_of_bytes, xxh64_of_int, xxh64_of_long
 from ..sources.keys import INTEGER_TYPES
-from .casts import cast, unscaled
+from .casts import cast, unscaled, whole_unscaled
 from .expressions import evaluate
 from .values import Value, is_decimal, not_known
 
@@ -75,7 +75,7 @@ def _hashed(part: Value, seeds: Words) -> Words:
     if is_decimal(part.kind):
         if data.type.precision <= LONGEST_LONG:
             return xxh64_of_long(np.ascontiguousarray(unscaled(data).to_numpy()), seeds)
-        texts = [_java_bytes(int(v.scaleb(data.type.scale))) for v in data.to_pylist()]
+        texts = [_java_bytes(n) for n in whole_unscaled(data) if n is not None]
         return _of_bytes(pa.array(texts, pa.large_binary()), seeds)
     raise not_known(f"a key of type {part.kind}")
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...optimizer.plan import Attribute, Message, Plan, Weight
-from ..execution.message_size import DEFAULT_LIMIT_BYTES, MessageTooLarge
+from ..execution.message_limit import DEFAULT_LIMIT_BYTES, MessageTooLarge
 from .expressions import kept
 from .keys import key_values
 from .tables import MemoryTables

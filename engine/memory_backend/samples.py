@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +31,12 @@ from .tables import MemoryTables
 _MASK = np.uint64((1 << HASH_BITS) - 1)
 
 
-def run_sample(plan: Plan, tables: MemoryTables, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> SampleJoin:
+def run_sample(
+    plan: Plan,
+    tables: MemoryTables,
+    limit_bytes: int = DEFAULT_LIMIT_BYTES,
+    groups: Collection[int] = (),
+) -> dict[tuple[int, ...], SampleJoin]:
     """Evaluate a plan with a sample; see `execution.sample_join.run_sample`.
 
     Raises
@@ -43,7 +48,7 @@ def run_sample(plan: Plan, tables: MemoryTables, limit_bytes: int = DEFAULT_LIMI
     DataError
         If a value cannot be computed.
     """
-    return sample_join(plan, lambda terms: MemoryScans(plan, terms, tables, limit_bytes))
+    return sample_join(plan, lambda terms: MemoryScans(plan, terms, tables, limit_bytes, groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +71,14 @@ class MemoryScans(SampleTree):
     """
 
     def __init__(
-        self, plan: Plan, terms: Sequence[tuple[int, ...]], tables: MemoryTables, limit_bytes: int
+        self,
+        plan: Plan,
+        terms: Sequence[tuple[int, ...]],
+        tables: MemoryTables,
+        limit_bytes: int,
+        groups: Collection[int] = (),
     ) -> None:
-        super().__init__(plan, terms, [math.inf] * len(plan.vertices))
+        super().__init__(plan, terms, [math.inf] * len(plan.vertices), groups)
         self._relations = Relations(plan, tables)
         self._limit, self._sent_bytes = limit_bytes, 0
 
@@ -88,21 +98,28 @@ class MemoryScans(SampleTree):
     ) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         with explained(self._plan, own[0].table):
-            return self._read(vertex, positions, kept if isinstance(kept, _Kept) else None)
+            return self._read(vertex, positions, kept if isinstance(kept, _Kept) else None, among)
 
-    def _read(self, vertex: int, positions: Sequence[int], kept: _Kept | None) -> Rows:
+    def _pays(self, tuples: float, among: Ints) -> bool:
+        return True
+
+    def _read(self, vertex: int, positions: Sequence[int], kept: _Kept | None, among: Ints | None) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         first = own[0]
         relation = Relation(self._relations.tuples(first.table, first.filter))
-        keys = [self._relations.keys(first.attributes[p], relation.tuples) for p in positions]
+        keys = self._keys(vertex, positions, relation.tuples)
         why = self._why(keys[0], kept)
+        if among is not None:
+            unwanted = ~np.isin(keys[0].fill_null(0).to_numpy(), among)
+            why[unwanted & (why == SAMPLED)] = -1
+            why[unwanted & (why == BOTH)] = LOOKED_AT
         known = why >= 0
         for key in keys:
             known &= key.is_valid().to_numpy(zero_copy_only=False)
         wide = relation.tuples.append_column(pa.field("skimql why", pa.int64()), pa.array(why))
         relation = self._relations.joined(Relation(wide).filtered(known), [s.messages for s in own])
         why = relation.tuples["skimql why"].to_numpy()
-        keys = [self._relations.keys(first.attributes[p], relation.tuples) for p in positions]
+        keys = self._keys(vertex, positions, relation.tuples)
         weights = {}
         for synopsis in dict.fromkeys(own):
             found = self._relations.weights(synopsis.weight, synopsis.messages, relation)
@@ -118,6 +135,14 @@ class MemoryScans(SampleTree):
             )
         self._sent_bytes += rows.keys.nbytes + 8 * len(weights) * rows.keys.shape[1]
         return rows
+
+    def _keys(self, vertex: int, positions: Sequence[int], tuples: pa.Table) -> list[pa.Array]:
+        """The keys of some tuples, and the numbers of their groups where the vertex is grouped."""
+        own = self._plan.synopses[self._terms[0][vertex]]
+        keys = [self._relations.keys(own.attributes[p], tuples) for p in positions]
+        if vertex in self._groups:
+            keys.append(tuples[self._groups[vertex]].combine_chunks())
+        return keys
 
     def _why(self, keys: pa.Array, kept: _Kept | None) -> Ints:
         """`SAMPLED`, `LOOKED_AT` or `BOTH`, -1 for a tuple that is not read."""

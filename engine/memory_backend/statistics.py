@@ -46,6 +46,17 @@ def gather(
     return tuple(_of(r, tables, pilot, pilot_tuples) for r in relations_of(query.graph))
 
 
+def gather_relations(
+    relations: Sequence[VirtualRelation],
+    tables: MemoryTables,
+    *,
+    pilot: bool = True,
+    pilot_tuples: int | None = None,
+) -> dict[VirtualRelation, RelationStatistics]:
+    """`gather` of single relations."""
+    return {r: _of(r, tables, pilot, pilot_tuples) for r in relations}
+
+
 def _of(
     relation: VirtualRelation, tables: MemoryTables, pilot: bool, pilot_tuples: int | None
 ) -> RelationStatistics:

@@ -39,7 +39,8 @@ def run_exact(
         table = run_job(spark, "exact answer", with_loose_structs(frame).toArrow, listener)
     except SPARK_FAULTS as fault:
         raise DataError(f"the exact run failed: {first_line(fault)}", "SKIMQL_EXACT_FAILED", sql) from fault
-    return replace(_answer(in_zone(spark, table)), seconds={"exact": time.perf_counter() - started})
+    answer = _answer(in_zone(spark, table))
+    return replace(answer, seconds={"exact": time.perf_counter() - started}, method="exact_run")
 
 
 def collected(frame: DataFrame, most: int | None = None) -> Answer:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import BudgetExceeded
-from ...optimizer.choose import choose, choose_within
+from ...optimizer.choose import choose, plan_within
 from ...optimizer.distinct import buckets_for
-from ...optimizer.groups import choose_groups, choose_groups_within
+from ...optimizer.groups import per_group
 from ...optimizer.plan import Plan, most_bytes
-from ...optimizer.route import routed
+from ...optimizer.route import TABULATION, routed
 from ...parser.join_graph import Query
 from ...sketches.intervals.interval import rows_for
 from ..settings import Settings
@@ -28,12 +28,24 @@ AGMS_BUCKETS = 128
 
 
 def chosen(
-    query: Query, settings: Settings, too_large: Collection[int] = (), planned: int | None = None
+    query: Query,
+    settings: Settings,
+    too_large: Collection[int] = (),
+    groups: Mapping[int, int] | None = None,
+    planned: int | None = None,
 ) -> Plan:
-    """The plan of a query, its groups not told apart.
+    """The plan of a query at the session's size, its groups not told apart.
 
-    `too_large` are vertices whose exact messages are, see `choose`; `planned` are the buckets that the planner has
-    chosen, if it has.
+    Parameters
+    ----------
+    query : Query
+    settings : Settings
+    too_large : collection of int
+        Vertices whose exact messages are; see `choose`.
+    groups : mapping of int to int, optional
+        How many groups each grouped vertex has: an asked size is for the sketches of all of them together.
+    planned : int, optional
+        The buckets that the planner has chosen, if it has.
 
     Raises
     ------
@@ -43,13 +55,22 @@ def chosen(
         Where the asked route cannot be gone.
     """
     rows = settings.rows or rows_for(settings.confidence)
+    template: Plan | None = None
+
+    def sized(buckets: int) -> Plan:
+        nonlocal template
+        template = choose(query, settings.seed, rows, buckets, settings.sparse, too_large=too_large)
+        return per_group(template, groups)[0] if groups else template
+
     if settings.size_bytes is not None:
-        size = settings.size_bytes
-        plan = choose_within(query, settings.seed, rows, size, settings.sparse, too_large)
+        whole = plan_within(sized, rows, settings.size_bytes, query.sql)
     else:
-        buckets = planned or buckets_of(query, settings)
-        plan = choose(query, settings.seed, rows, buckets, settings.sparse, too_large=too_large)
-    return routed(_within(plan, settings), _route(settings))
+        whole = sized(planned or buckets_of(query, settings))
+    within(whole, settings)
+    # Each group has sketches of its own, which is known to the plan of all of them only.
+    routed(whole, _route(settings))
+    assert template is not None, "it was chosen"
+    return replace(template, family=TABULATION) if groups else routed(template, _route(settings))
 
 
 def with_route(query: Query, settings: Settings, tables: Tables) -> Settings:
@@ -71,23 +92,7 @@ def _is_large(table: str, tables: Tables) -> bool:
     return size is not None and size >= LARGE_BYTES
 
 
-def chosen_groups(
-    query: Query, groups: int, settings: Settings, too_large: Collection[int] = ()
-) -> tuple[Plan, ...]:
-    """A plan for each of `groups` groups over common synopses; raises as `chosen`."""
-    rows, vertex = settings.rows or rows_for(settings.confidence), query.groups[0].vertex
-    seed, sparse = settings.seed, settings.sparse
-    if settings.size_bytes is not None:
-        size = settings.size_bytes
-        plans = choose_groups_within(query, vertex, groups, seed, rows, size, sparse, too_large)
-    else:
-        buckets = buckets_of(query, settings)
-        plans = choose_groups(query, vertex, groups, seed, rows, buckets, sparse, too_large)
-    _within(plans[0], settings)
-    return tuple(routed(plan, _route(settings)) for plan in plans)
-
-
-def _within(plan: Plan, settings: Settings) -> Plan:
+def within(plan: Plan, settings: Settings) -> Plan:
     """The plan, if what it may keep fits in `max_bytes`: on the driver, and in every task of a scan."""
     needed = sum(most_bytes(s) for s in plan.synopses)
     if needed > settings.max_bytes:

@@ -22,6 +22,7 @@ from .expressions import Cell, Evaluator
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...optimizer.physical import Attempted
     from .display import Grid
 
 # Of a query with many groups, so many estimates that miss the asked error are named in notes.
@@ -66,6 +67,11 @@ class Answer:
         Whether the one cell is a text with a layout of its own (EXPLAIN).
     brief : tuple of str
         The columns that a table for people shows, where there are more than it has room for; empty: all.
+    method : str
+        By which method of the registry it came (``hash``, ``key_sample``, ``exact_run``, ...); empty where nothing was
+        asked of tables.
+    attempts : tuple of Attempted
+        What was run for the answer, in order; empty for what is no query.
     """
 
     columns: tuple[str, ...]
@@ -83,6 +89,8 @@ class Answer:
     compared_types: tuple[pa.DataType | None, ...] = ()
     is_text: bool = False
     brief: tuple[str, ...] = ()
+    method: str = ""
+    attempts: tuple[Attempted, ...] = ()
 
     @property
     def estimate(self) -> Estimate:
@@ -283,6 +291,7 @@ def answer_plan(plan: Plan, joined: Joined, confidence: float) -> Answer:
         plan=plan,
         bytes_used=joined.nbytes,
         notes=notes,
+        method=plan.method,
     )
 
 
@@ -300,7 +309,7 @@ def nothing_joins(query: Query) -> Answer:
     known = tuple(exact(0 if a.function.startswith("count") else math.nan) for a in query.aggregates)
     evaluator = Evaluator(Plan(query, 0, (), (), (), (), ()), None, 1.0, known=known)
     cells = tuple(evaluator.cell(item.expression) for item in query.items)
-    return Answer(tuple(item.name for item in query.items), (cells,), notes=(query.empty,))
+    return Answer(tuple(item.name for item in query.items), (cells,), notes=(query.empty,), method="constant")
 
 
 def with_target(answer: Answer, target: float) -> tuple[bool, Answer]:

@@ -1,10 +1,9 @@
-"""COUNT(DISTINCT ...): the types of what is counted, the estimate from finished synopses, and messages too large."""
+"""COUNT(DISTINCT ...): the types of what is counted, the estimate from finished synopses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from ...errors import UnsupportedQuery
 from ...optimizer.distinct_count import DistinctCount, JoinedPairs, KeySet, KeySets, PairsByKey, Part
@@ -25,8 +24,6 @@ _SETS: dict[str, Callable[[Expression, Expression], Expression]] = {
     "intersect": Intersection,
     "except": Difference,
 }
-PlanT = TypeVar("PlanT")
-BuiltT = TypeVar("BuiltT")
 
 
 def count_distinct(count: DistinctCount, sketches: Sequence[Sketch], confidence: float) -> Estimate:
@@ -96,60 +93,6 @@ def with_counted_types(query: Query, tables: Tables | None, types: KnownTypes | 
     sets = _with_types(query.sets, lambda v, expression: type_of(v, expression, aggregate))
     _check_types(query, aggregate, sets)
     return replace(query, sets=sets)
-
-
-def built_within(
-    query: Query, plan: Callable[[Collection[int]], PlanT], build: Callable[[PlanT, int | None], BuiltT]
-) -> tuple[PlanT, BuiltT, tuple[str, ...]]:
-    """Plan and build; where an exact message turns out too large to be sent, plan again without it.
-
-    Where distinct values cannot be counted without it, Spark joins it into the scan, as large as it is.
-
-    Parameters
-    ----------
-    query : Query
-    plan : callable
-        Makes a plan, given the vertices whose messages are too large.
-    build : callable
-        Builds it, given the bytes that a message may take, None for any number.
-
-    Returns
-    -------
-    plan, built
-        What `plan` and `build` gave.
-    notes : tuple of str
-        What Spark joined.
-
-    Raises
-    ------
-    MessageTooLarge
-        If a message is too large that the plan did not choose by itself.
-    """
-    from ..execution.message_size import DEFAULT_LIMIT_BYTES, MessageTooLarge
-
-    too_large: frozenset[int] = frozenset()
-    while True:
-        try:
-            planned = plan(too_large)
-        except UnsupportedQuery:
-            if not too_large:
-                raise
-            planned = plan(())
-            names = " and ".join(query.graph.vertices[v].alias for v in sorted(too_large))
-            note = f"{names} joined by Spark: the keys take more than {DEFAULT_LIMIT_BYTES:,} bytes"
-            return planned, build(planned, None), (note,)
-        try:
-            return planned, build(planned, DEFAULT_LIMIT_BYTES), ()
-        except MessageTooLarge as fault:
-            relation = fault.relation
-            senders = {
-                v
-                for v, vertex in enumerate(query.graph.vertices)
-                if (vertex.table, vertex.filter) == (relation.table, relation.filter)
-            }
-            if senders <= too_large or not query.counts_distinct:
-                raise
-            too_large |= senders
 
 
 def _level(sketches: Sequence[Sketch], part: Part) -> SparseLevelSketch:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +13,7 @@ from ..prediction.samples import SamplePlan
 from ..prediction.variance import Predicted
 
 EXACT = Predicted(0.0, 0.0)
+SAME_COST = 1.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +23,7 @@ class Candidate:
     Parameters
     ----------
     method : str
-        One of `METHODS`: how the residual tree is answered.
+        By its name in the registry: how the residual tree is answered.
     residual : Residual
         What the folds leave.
     nbytes : float
@@ -101,17 +101,17 @@ class NoMethod(ValueError):
         self.candidates = tuple(candidates)
 
 
-def rank(candidate: Candidate, objective: Objective) -> tuple[float, ...]:
-    """What is least for the candidate to take."""
-    width = candidate.half_width(objective.confidence)
+def best_of(candidates: Sequence[Candidate], objective: Objective) -> Candidate:
+    """The candidate to take, of those that can be taken.
+
+    Predicted costs that differ by less than a tenth from the least are the same: then the smaller state decides.
+    """
+    width = {id(c): c.half_width(objective.confidence) for c in candidates}
     if objective.size_bytes is not None:
-        return _rounded(candidate.error, width, candidate.cost.seconds, candidate.nbytes)
-    return _rounded(cost_rank(candidate.cost), candidate.nbytes, width)
-
-
-def cost_rank(cost: Cost) -> float:
-    """Predicted costs that differ by less than a tenth are the same: then the smaller state decides."""
-    return round(math.log(max(cost.seconds, 1e-9)), 1) if cost.seconds < math.inf else math.inf
+        return min(candidates, key=lambda c: _rounded(c.error, width[id(c)], c.cost.seconds, c.nbytes))
+    most = SAME_COST * min(c.cost.seconds for c in candidates)
+    tied = [c for c in candidates if _rounded(c.cost.seconds) <= _rounded(most)]
+    return min(tied, key=lambda c: _rounded(c.nbytes, width[id(c)], c.cost.seconds))
 
 
 def _rounded(*figures: float) -> tuple[float, ...]:

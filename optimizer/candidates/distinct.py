@@ -16,8 +16,9 @@ from ...parser.join_graph import Query
 from ...sketches.distinct.level import LevelSpec
 from ...sketches.distinct.pair_sample import PairSampleSpec
 from ..distinct import DistinctPlanner, set_tree
-from ..distinct_count import LEVELS, PAIRS, DistinctCount, JoinedPairs, KeySet, KeySets, PairsByKey, Part
+from ..distinct_count import LEVELS, DistinctCount, JoinedPairs, KeySet, KeySets, PairsByKey, Part
 from ..messages import JoinTree, Residual, tree_of, whole
+from ..methods import PAIRS
 from ..objective import Objective
 from ..plan import Synopsis, any_family, most_bytes
 from ..prediction.cost import distinct_synopses, exact_distinct, scans, sketches
@@ -36,7 +37,7 @@ from ..prediction.relation import Relation, RelationStatistics, complete
 from ..prediction.sketches import convolution_variance, tree_variance
 from ..prediction.values import Presence, Values, chance_of_any, shared_cells, values_of
 from ..prediction.variance import Predicted
-from .candidate import EXACT, Candidate, Choice, NoMethod, bytes_text, checked, rank, too_long
+from .candidate import EXACT, Candidate, Choice, NoMethod, best_of, bytes_text, checked, too_long
 from .folding import messages_bytes, messages_cost
 
 METHODS = ("distinct", "join_distinct")
@@ -94,6 +95,12 @@ class DistinctPredictor:
                 return self._pairs(count, synopses)
             case PairsByKey():
                 return self._by_key(count, synopses)
+
+    def grouped(self, count: DistinctCount, synopses: Sequence[Synopsis]) -> float:
+        """How many values an exact run has to tell apart: of a set expression those of all its sides."""
+        if not isinstance(count, KeySets) or self._class_of({p.vertex for p in _leaves(count)}) is not None:
+            return self.error(count, synopses).value
+        return sum(self._values(p, synopses[p.synopsis], 0).distinct for p in _leaves(count))
 
     def _part(self, part: Part, synopses: Sequence[Synopsis], but: int | None = None) -> DistinctError:
         synopsis = synopses[part.synopsis]
@@ -218,7 +225,7 @@ def choose_distinct(
     if not able:
         reasons = "; ".join(f"{c.name}: {c.refused}" for c in candidates)
         raise NoMethod(f"no method can answer this: {reasons}", candidates)
-    taken = min(able, key=lambda c: rank(c, objective))
+    taken = best_of(able, objective)
     return Choice(taken, tuple(candidates), (), run.assumptions, objective)
 
 
@@ -232,7 +239,7 @@ def counting_synopses(query: Query, too_large: Collection[int] = ()) -> tuple[Sy
     """The synopses of a query's distinct counts, of any size: whose attributes are to be known."""
     numbers: dict[Synopsis, int] = {}
     planner = DistinctPlanner(
-        query, LEAST_BUCKETS, True, lambda s: numbers.setdefault(s, len(numbers)), None, too_large
+        query, LEAST_BUCKETS, True, lambda s: numbers.setdefault(s, len(numbers)), (), too_large
     )
     for aggregate in query.aggregates:
         if aggregate.function == "count_distinct":
@@ -290,7 +297,7 @@ class _Sizing:
             buckets,
             self.sparse,
             lambda s: numbers.setdefault(s, len(numbers)),
-            None,
+            (),
             self.too_large,
         )
         counts = tuple(planner.plan(a) for a in self.query.aggregates if a.function == "count_distinct")
@@ -394,10 +401,13 @@ class _Sizing:
 
     def exact(self) -> Candidate:
         """Spark's own run: a join, and all distinct values grouped."""
-        order = self.tree.joined_order() if self.query.sets is None else tuple(range(self.tree.vertices))
-        sizes = self.figures.sizes(order) if self.query.sets is None else ()
+        order: Sequence[int] = range(len(self.figures.relations))
+        sizes: Sequence[float] = ()
+        if self.query.sets is None:
+            order = self.tree.joined_order()
+            sizes = self.figures.sizes(order)
         draft = self.draft(LEAST_BUCKETS)
-        values = [self._predictor.error(c, draft.synopses).value for c in draft.counts]
+        values = [self._predictor.grouped(c, draft.synopses) for c in draft.counts]
         cost = exact_distinct([self.figures.relations[v] for v in order], sizes, values)
         return Candidate(
             "exact_run",

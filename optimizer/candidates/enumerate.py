@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ..messages import JoinTree, Residual, fold_orders, whole
-from ..objective import ENTRY_BYTES, SKETCHES
-from ..objective import METHODS as METHODS
+from ..methods import is_linear
+from ..objective import ENTRY_BYTES
 from ..objective import Objective as Objective
-from ..prediction.cost import Cost, exact_join, sample, sampled_messages, scans, sketches
+from ..prediction.cost import Cost, counted, exact_join, sample, sampled_messages, scans, sketches
 from ..prediction.figures import Figures
 from ..prediction.relation import RelationStatistics, complete
+from ..prediction.sample_sketch import sample_sketch
 from ..prediction.samples import SampledMessages, SamplePlan, key_sample, two_level_alone, two_level_joint
 from ..prediction.sketches import (
     agms_variance,
@@ -28,7 +29,7 @@ from ..prediction.sketches import (
     tree_variance,
 )
 from ..prediction.variance import Predicted
-from .candidate import EXACT, Candidate, bytes_text, checked, cost_rank, rank, too_long, unwanted
+from .candidate import EXACT, SAME_COST, Candidate, best_of, bytes_text, checked, too_long, unwanted
 from .candidate import Choice as Choice
 from .candidate import NoMethod as NoMethod
 from .folding import edges, message_keys, messages_bytes, messages_cost, planned_bytes, unfolded
@@ -45,7 +46,18 @@ CLOSE = 0.95
 MOST_TRIES = 40
 
 # Of methods that cost the same those are sized first that usually take the fewest bytes.
-SIZED = ("sampled_messages", "two_level", "key_sample", "hash", "skimmed", "convolution", "agms")
+SIZED = (
+    "sampled_messages",
+    "two_level",
+    "key_sample",
+    "hash",
+    "skimmed",
+    "convolution",
+    "agms",
+    "sample_sketch",
+)
+
+MOST_ERROR = 1.0  # relative; an answer that is off by as much as itself says nothing
 
 
 def choose_method(tree: JoinTree, statistics: Sequence[RelationStatistics], objective: Objective) -> Choice:
@@ -75,7 +87,7 @@ def choose_method(tree: JoinTree, statistics: Sequence[RelationStatistics], obje
     if not able:
         reasons = "; ".join(dict.fromkeys(f"{c.name}: {c.refused}" for c in candidates))
         raise NoMethod(f"no method can answer this: {reasons}", candidates)
-    taken = min(able, key=lambda c: rank(c, objective))
+    taken = best_of(able, objective)
     notes = dict.fromkeys(f"table {v}: {note}" for v, r in enumerate(relations) for note in r.assumptions)
     if len(tree.classes) > 1:
         notes["the keys of one relation are independent between its classes"] = None
@@ -89,7 +101,7 @@ def enumerate_candidates(figures: Figures, objective: Objective) -> list[Candida
     smaller, is not sized at all.
     """
     tree = figures.tree
-    allowed = None if objective.ordered else objective.static
+    allowed = objective.senders(tree.vertices)
     residuals = fold_orders(
         tree,
         lambda residual, leaf: planned_bytes(figures, leaf, message_keys(figures, residual, leaf), objective),
@@ -104,15 +116,27 @@ def enumerate_candidates(figures: Figures, objective: Objective) -> list[Candida
         drafts.append(_exact_run(figures, objective))
     found = [checked(d, objective) if isinstance(d, Candidate) else None for d in drafts]
     able = [c for c in found if c is not None and not c.refused]
-    best = min(able, key=lambda c: rank(c, objective), default=None)
     ways = [(number, way) for number, way in enumerate(drafts) if isinstance(way, _Way)]
-    for number, way in sorted(ways, key=lambda w: (cost_rank(w[1].least), SIZED.index(w[1].method))):
-        sized = checked(_sized(way, objective, best), objective)
+    for number, way in sorted(ways, key=lambda w: (w[1].least.seconds, SIZED.index(w[1].method))):
+        sized = checked(_sized(way, objective, able), objective)
         found[number] = sized
-        if not sized.refused and (best is None or rank(sized, objective) < rank(best, objective)):
-            best = sized
+        if not sized.refused:
+            able.append(sized)
     refused_messages = unfolded(figures, residuals[-1], objective, allowed)
-    return [c for c in found if c is not None] + [checked(c, objective) for c in refused_messages]
+    every = [c for c in found if c is not None] + [checked(c, objective) for c in refused_messages]
+    return _without_useless(every)
+
+
+def _without_useless(candidates: list[Candidate]) -> list[Candidate]:
+    """Sample x sketch refused where it is predicted to be off by more than the answer, unless others would be taken."""
+    if any(not c.refused and c.method != "sample_sketch" for c in candidates):
+        return candidates
+    return [
+        c
+        if c.refused or c.error <= MOST_ERROR
+        else replace(c, refused=f"{bytes_text(c.nbytes)}: predicted to be off by {c.error:.0%}")
+        for c in candidates
+    ]
 
 
 # What a method is at a size, and what it costs at the least.
@@ -151,6 +175,10 @@ def _for_residual(figures: Figures, residual: Residual, objective: Objective) ->
         builders.append((kind, _sketch(figures, residual, objective, kind)))
     if objective.ordered:
         builders += [("sampled_messages", _messages(figures, residual, joined)) for joined in classes]
+    if _fits_sample_sketch(residual, objective):
+        builders += [
+            ("sample_sketch", _sample_sketch(figures, residual, joined, objective)) for joined in classes
+        ]
     messages, spent = messages_cost(figures, residual), messages_bytes(figures, residual, objective)
     found: list[Candidate | _Way] = []
     for kind, (build, least) in builders:
@@ -160,6 +188,14 @@ def _for_residual(figures: Figures, residual: Residual, objective: Objective) ->
         else:
             found.append(_way(kind, residual, build, least, messages, spent, objective))
     return found
+
+
+def _fits_sample_sketch(residual: Residual, objective: Objective) -> bool:
+    """Whether sample x sketch is looked at: several classes, and tables that are summarised by themselves."""
+    wanted = not objective.ordered or objective.method == "sample_sketch"
+    return (
+        wanted and "sample_sketch" in objective.methods and len(residual.classes) > 1 and not residual.folds
+    )
 
 
 def _way(
@@ -172,7 +208,10 @@ def _way(
     objective: Objective,
 ) -> _Way:
     # Sketches have counters for every weight, samples keys with all their weights.
-    wider = objective.columns if kind in SKETCHES else objective.entry_bytes / ENTRY_BYTES
+    # A key may have tuples of every group.
+    wider = (
+        objective.columns if is_linear(kind) else objective.most_groups * objective.entry_bytes / ENTRY_BYTES
+    )
 
     def built(size: float) -> Candidate:
         candidate = build(size / wider)
@@ -182,30 +221,32 @@ def _way(
     return _Way(kind, residual, built, least.plus(messages), spent)
 
 
-def _sized(way: _Way, objective: Objective, best: Candidate | None) -> Candidate:
+def _sized(way: _Way, objective: Objective, able: Sequence[Candidate]) -> Candidate:
     """A candidate of the given size, or of the least size that meets the target.
 
-    Refused where it cannot be better than the best so far: dearer whatever its size, or as dear and larger.
+    Refused where it cannot be better than those that are `able`: dearer whatever its size, or as dear and larger.
     """
     target = None if objective.size_bytes is not None else objective.relative_error
     most = objective.most_bytes - way.messages_bytes
-    if target is not None and best is not None:
-        seconds = way.least.seconds
-        if cost_rank(way.least) > cost_rank(best.cost):
-            why = f"{seconds:.2g} CPU s at the least: {best.name} takes {best.cost.seconds:.2g}"
+    best = best_of(able, objective) if able and target is not None else None
+    larger = ""
+    if best is not None:
+        cheapest = min(c.cost.seconds for c in able)
+        if way.least.seconds > SAME_COST * cheapest:
+            why = f"{way.least.seconds:.2g} CPU s at the least: {best.name} takes {best.cost.seconds:.2g}"
             return Candidate(way.method, way.residual, way.messages_bytes, EXACT, way.least, refused=why)
-        if cost_rank(way.least) == cost_rank(best.cost):
+        if way.least.seconds >= cheapest and best.nbytes < objective.most_bytes:
             most = min(most, best.nbytes - way.messages_bytes)
+            larger = f"takes more than the {bytes_text(best.nbytes)} of {best.name}, and as much CPU"
     try:
         if target is None:
             return way.build(most)
         found = _least(way.build, most, target, objective.confidence)
     except ValueError as fault:
-        return Candidate(way.method, way.residual, way.messages_bytes, EXACT, way.least, refused=str(fault))
-    if best is not None and found.half_width(objective.confidence) > target and most < objective.most_bytes:
-        why = f"takes more than the {bytes_text(best.nbytes)} of {best.name}, and as much CPU"
-        return replace(found, refused=why)
-    return found
+        why = larger or str(fault)
+        return Candidate(way.method, way.residual, way.messages_bytes, EXACT, way.least, refused=why)
+    missed = found.half_width(objective.confidence) > target
+    return replace(found, refused=larger) if larger and missed else found
 
 
 def _least(build: Callable[[float], Candidate], most: float, target: float, confidence: float) -> Candidate:
@@ -254,7 +295,10 @@ def _exact_run(figures: Figures, objective: Objective) -> Candidate:
 
 
 def _exact(figures: Figures, residual: Residual, objective: Objective) -> Candidate:
-    cost = scans(figures.relations).plus(messages_cost(figures, residual))
+    (last,) = residual.vertices
+    cost = (
+        scans(figures.relations).plus(messages_cost(figures, residual)).plus(counted(figures.relations[last]))
+    )
     return Candidate("exact", residual, messages_bytes(figures, residual, objective), EXACT, cost)
 
 
@@ -279,14 +323,14 @@ def _sketch(figures: Figures, residual: Residual, objective: Objective, kind: st
         keys = max(figures.attribute(v, residual.classes[0]).distinct for v in vertices)
         return skimmed_variance(cells, rows, buckets, keys)
 
+    number = objective.sketches(vertices)
+
     def build(size: float) -> Candidate:
-        buckets = int(size) // (COUNTER_BYTES * rows * len(vertices))
+        buckets = int(size) // (COUNTER_BYTES * rows * number)
         if buckets < LEAST_BUCKETS:
-            least = LEAST_BUCKETS * COUNTER_BYTES * rows * len(vertices)
-            raise ValueError(
-                f"{bytes_text(size)} hold no {len(vertices)} sketches; {bytes_text(least)} would"
-            )
-        held = COUNTER_BYTES * rows * buckets * len(vertices)
+            least = LEAST_BUCKETS * COUNTER_BYTES * rows * number
+            raise ValueError(f"{bytes_text(size)} hold no {number} sketches; {bytes_text(least)} would")
+        held = COUNTER_BYTES * rows * buckets * number
         cost = scanned.plus(sketches(relations, attributes, kind, rows * buckets))
         predicted = Predicted(figures.total, variance(buckets))
         return Candidate(kind, residual, held, predicted, cost, rows=rows, buckets=buckets)
@@ -325,3 +369,20 @@ def _messages(figures: Figures, residual: Residual, joined: int) -> _Builder:
         return Candidate("sampled_messages", residual, found.nbytes, found.predicted, cost, found)
 
     return build, scanned.plus(sampled_messages(inside, outside, 0.0, 0))
+
+
+def _sample_sketch(figures: Figures, residual: Residual, joined: int, objective: Objective) -> _Builder:
+    def build(size: float) -> Candidate:
+        found = sample_sketch(figures, residual, joined, size, objective.rows)
+        sampled = [figures.relations[v] for v in found.vertices]
+        beyond = [figures.relations[b.vertex] for b in found.beyond]
+        dense = max(keys.size for keys in found.dense_keys)
+        cost = scans([*sampled, *beyond]).plus(sample(sampled, found.probability, dense))
+        if beyond:
+            cost = cost.plus(sketches(beyond, [1] * len(beyond), "hash", 0))
+        return Candidate(
+            "sample_sketch", residual, found.nbytes, found.predicted, cost, found, objective.rows
+        )
+
+    everything = [figures.relations[v] for v in residual.vertices]
+    return build, scans(everything).plus(sample(everything, 0.0, 0))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ...parser.join_graph import JoinGraph
 from ..messages import tree_of
-from ..prediction.cost import Input, exact_join, first_scans
+from ..prediction.cost import Input, exact_join, first_scans, scans
 from ..prediction.cost import first_sample as sampling
 
 # Below this many tuples in the largest table statistics are cheaper than a sample that was wrong.
@@ -135,9 +135,10 @@ def first_sample(
     again = first_scans(tables).seconds + unsure * needed * each
     # The expected cost of a rate r is r each + (1 - log(r / needed) / log(unsure)) again.
     rate = min(max(needed, again / (math.log(unsure) * each)), unsure * needed, most)
+    # Both scan the tables, and sizes of results on the way are not known.
     order = tree_of(graph).joined_order()
-    exact = exact_join([tables[v] for v in order], [left] * (len(order) - 1))
-    if rate * each + first_scans(tables).seconds > exact.seconds:
+    exact = exact_join([tables[v] for v in order], [left] * (len(order) - 1)).seconds - scans(tables).seconds
+    if rate * each > exact:
         return None
     looked_at = tuple(min(1.0, LOOKED_AT / max(sizes[v].kept, 1.0)) for v in members)
     return ClassSample(joined, rate, row_rates=looked_at)

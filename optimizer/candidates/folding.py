@@ -66,7 +66,8 @@ def unfolded(
         size = objective.entry_bytes * keys
         known = f"{count_text(keys)} keys are {bytes_text(size)}"
         if allowed is not None and leaf not in allowed:
-            reason = "its table cannot be read beforehand"
+            grouped = leaf in dict(objective.groups)
+            reason = "its groups are told apart" if grouped else "its table cannot be read beforehand"
         elif size > objective.fold_bytes:
             reason = f"{known}: above skimql.fold_bytes of {bytes_text(objective.fold_bytes)}"
         else:

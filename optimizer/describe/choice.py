@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -44,6 +45,8 @@ def describe_choice(
             told = named(candidate.refused) or "not as good"
         if not candidate.refused:
             told = f"{_figures(candidate, choice.objective.confidence)}; {told}"
+        elif math.isfinite(candidate.cost.seconds) and "CPU" not in told:
+            told = f"{told}; {candidate.cost.seconds:.2g} CPU s"
         lines.append(f"    {candidate.name}: {told}")
     for number, known in enumerate(statistics):
         age = known.age(now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..distinct_count import LEVEL, PAIRS
+from ..methods import LEVEL, PAIRS
 from ..plan import Attribute, Message, Plan, Synopsis, most_bytes
 from ..route import sentence
 

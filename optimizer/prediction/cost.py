@@ -43,7 +43,13 @@ OUTPUT_NS = 5.0
 EXACT_JOIN_NS = 400.0
 BROADCAST_TUPLES = 1e6
 
-JOB_S = 0.2  # a warm job: 0.1 to 0.3 s
+# Whatever the number of rows: a warm job; every exchange in it, be it a shuffle or a broadcast; rows sent to Python
+# workers that run already, as the tables of fewer tuples are, and once in a session to workers that have to start.
+JOB_S = 0.2
+EXCHANGE_S = 0.1
+WORKERS_S = 0.2
+WORKERS_START_S = 2.0
+BY_WORKERS_TUPLES = 4e6
 
 
 class Read(Protocol):
@@ -88,38 +94,57 @@ def scans(relations: Iterable[Read]) -> Cost:
 def message(relation: Read, keys: float, received: int) -> Cost:
     """Grouping a relation by its key, and collecting the map; `received` messages are looked up for each row."""
     nanoseconds = PROBE_NS * relation.tuples * received + GROUP_NS * relation.tuples + GROUPED_KEY_NS * keys
-    return _cost("exact message", nanoseconds).plus(_jobs(1))
+    return _cost("exact message", nanoseconds).plus(_jobs(1, exchanges=1))
 
 
 def received(relation: Read, messages: int) -> Cost:
-    """Looking messages up for each row of a relation that sends none itself."""
-    return _cost("look-up", PROBE_NS * relation.tuples * messages)
+    """Looking messages up, each of them broadcast, for each row of a relation that sends none itself."""
+    return _cost("look-up", PROBE_NS * relation.tuples * messages).plus(_jobs(0, exchanges=messages))
+
+
+def counted(relation: Read) -> Cost:
+    """The last scan of a tree that is folded into one relation: its tuples are counted, or their values added up."""
+    return _made(relation, OUTPUT_NS, SKETCH_ARROW_NS)
 
 
 def sample(relations: Sequence[Read], probability: float, dense: int) -> Cost:
     """Filtering every relation by hash (and for dense keys), in one job for each."""
     tuples = sum(r.tuples for r in relations)
     each = SAMPLE_NS + (DENSE_NS if dense else 0.0) + KEPT_NS * min(probability, 1.0)
-    return _cost("sample", each * tuples).plus(_jobs(len(relations)))
+    return _cost("sample", each * tuples).plus(_jobs(len(relations), exchanges=len(relations)))
 
 
 def sampled_messages(members: Sequence[Read], others: Sequence[Read], kept: float, dense: int) -> Cost:
     """Filtered scans of the sampled class, and a look-up for every row of the others; `kept` rows are grouped."""
     each = SAMPLE_NS + (DENSE_NS if dense else 0.0)
     nanoseconds = each * sum(r.tuples for r in members) + PROBE_NS * sum(r.tuples for r in others)
-    return _cost("sampled messages", nanoseconds + KEPT_NS * kept).plus(_jobs(len(members) + len(others)))
+    scanned = len(members) + len(others)
+    # Behind the first scan the wanted keys are broadcast.
+    jobs = _jobs(scanned, exchanges=2 * scanned - 1)
+    return _cost("sampled messages", nanoseconds + KEPT_NS * kept).plus(jobs)
 
 
 def sketches(relations: Sequence[Read], attributes: Sequence[int], kind: str, counters: int) -> Cost:
     """Updating a sketch of every relation; `counters` is the number of atomic sketches of AGMS."""
-    nanoseconds = 0.0
+    cost = Cost(0.0)
     for relation, number in zip(relations, attributes, strict=True):
         if kind == "agms":
-            each = SKETCH_ARROW_NS + AGMS_NS * counters
+            arrow = jvm = SKETCH_ARROW_NS + AGMS_NS * counters
         else:
-            each = SKETCH_JVM_NS if number == 1 else CONVOLUTION_NS
-        nanoseconds += each * relation.tuples
-    return _cost("sketches", nanoseconds).plus(_jobs(len(relations)))
+            arrow, jvm = (SKETCH_ARROW_NS, SKETCH_JVM_NS) if number == 1 else (CONVOLUTION_NS, CONVOLUTION_NS)
+        cost = cost.plus(_made(relation, jvm, arrow))
+    return cost
+
+
+def _made(relation: Read, jvm: float, arrow: float) -> Cost:
+    """A scan that makes sketches: by Python workers for a small table, in the JVM for a large one."""
+    if relation.scanned > BY_WORKERS_TUPLES:
+        return _cost("sketches", jvm * relation.tuples).plus(_jobs(1))
+    return (
+        _cost("sketches", arrow * relation.tuples)
+        .plus(_jobs(1))
+        .plus(Cost(WORKERS_S, (("workers", WORKERS_S),)))
+    )
 
 
 def first_sample(relations: Sequence[Read], members: Sequence[Read], kept: float) -> Cost:
@@ -155,13 +180,14 @@ def exact_join(relations: Sequence[Read], sizes: Sequence[float]) -> Cost:
             each = EXACT_JOIN_NS
         seconds += 1e-9 * (each * (left + relation.tuples) + OUTPUT_NS * size)
         left, left_small = size, False
-    return scans(relations).plus(Cost(seconds, (("exact join", seconds),))).plus(_jobs(1))
+    cost = scans(relations).plus(Cost(seconds, (("exact join", seconds),)))
+    return cost.plus(_jobs(1, exchanges=len(relations) - 1))
 
 
 def listed_groups(relation: Read, groups: float) -> Cost:
     """The values of the group columns of one table: a job."""
     grouped = _cost("groups", GROUP_NS * relation.tuples + GROUPED_KEY_NS * groups)
-    return scans([relation]).plus(grouped).plus(_jobs(1))
+    return scans([relation]).plus(grouped).plus(_jobs(1, exchanges=1))
 
 
 def grouped_sketches(
@@ -183,7 +209,7 @@ def exact_groups(relations: Sequence[Read], sizes: Sequence[float], groups: floa
     grouped = _cost(
         "groups", GROUP_NS * (sizes[-1] if sizes else relations[0].tuples) + GROUPED_KEY_NS * groups
     )
-    return exact_join(relations, sizes).plus(grouped)
+    return exact_join(relations, sizes).plus(grouped).plus(_jobs(0, exchanges=1))
 
 
 def duration_text(seconds: float) -> str:
@@ -217,8 +243,9 @@ def exact_distinct(relations: Sequence[Read], sizes: Sequence[float], values: Se
     return cost.plus(exact_join(relations, sizes))
 
 
-def _jobs(number: int) -> Cost:
-    return Cost(JOB_S * number, (("jobs", JOB_S * number),))
+def _jobs(number: int, exchanges: int = 0) -> Cost:
+    seconds = JOB_S * number + EXCHANGE_S * exchanges
+    return Cost(seconds, (("jobs", seconds),))
 
 
 def _cost(name: str, nanoseconds: float) -> Cost:

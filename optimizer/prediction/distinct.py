@@ -261,19 +261,15 @@ def joined_figures(one: Side, other: Side, counts: Floats) -> JoinedFigures:
     The keys of some values of each side are drawn, by a generator of its own seed; whether they join a value of the
     other side is then a matter of how many tuples that has.
     """
-    draws = [_effective(side, counts) for side in (one, other)]
+    sides = [(side, _effective(side, counts)) for side in (one, other)]
     shares = []
-    first, second = draws
-    for own, theirs, mine, yours in ((one, other, first, second), (other, one, second, first)):
+    for (own, mine), (theirs, yours) in (sides, sides[::-1]):
         met, weights = _met(mine, own.keys, theirs.keys, counts)
         missed = np.power(1.0 - met[:, np.newaxis], yours.weights[np.newaxis, :])
         joining = 1.0 - missed @ yours.counts / max(yours.distinct, 1e-300)
         mean = float(weights @ joining / weights.sum()) if weights.size else 0.0
         shares.append((mean, Shares.of(joining, weights)))
-    partners = [
-        Values(_distinct_keys(d.weights, side.keys, counts), d.counts)
-        for d, side in zip(draws, (one, other), strict=True)
-    ]
+    partners = [Values(_distinct_keys(d.weights, side.keys, counts), d.counts) for side, d in sides]
     (share, rows), (_, columns) = shares
     return JoinedFigures(share, rows, columns, (partners[0], partners[1]), (one.values, other.values))
 

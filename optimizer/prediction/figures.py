@@ -76,6 +76,7 @@ class Figures:
     relations: Sequence[Relation]
     _cells: dict[int, KeyCells] = field(default_factory=dict)
     _received: dict[tuple[int, int], PerTuple] = field(default_factory=dict)
+    _over: dict[tuple[int, int], PerTuple] = field(default_factory=dict)
     _contributions: dict[int, Contributions] = field(default_factory=dict)
     _dense_order: dict[int, Ints] = field(default_factory=dict)
     _dense: dict[int, DenseKeys] = field(default_factory=dict)
@@ -98,13 +99,18 @@ class Figures:
             mean = square = largest = 1.0
             for other in self.tree.classes_of(vertex):
                 if other != joined:
-                    part = self._over(vertex, other)
+                    part = self.over(vertex, other)
                     mean, square, largest = mean * part.mean, square * part.square, largest * part.largest
             self._received[vertex, joined] = PerTuple(mean, square, largest)
         return self._received[vertex, joined]
 
-    def _over(self, vertex: int, joined: int) -> PerTuple:
+    def over(self, vertex: int, joined: int) -> PerTuple:
         """What a tuple of the vertex receives from one class."""
+        if (vertex, joined) not in self._over:
+            self._over[vertex, joined] = self._received_over(vertex, joined)
+        return self._over[vertex, joined]
+
+    def _received_over(self, vertex: int, joined: int) -> PerTuple:
         members = self.tree.classes[joined].vertices
         cells = self.cells(joined)
         mine = members.index(vertex)

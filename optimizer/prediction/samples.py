@@ -40,6 +40,29 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Beyond:
+    """A table that is not sampled but asked for keys: a hash sketch, exact while it takes no more than its bytes.
+
+    Parameters
+    ----------
+    vertex, joined : int
+        The table, and its class.
+    buckets : int
+        In a row of the sketch.
+    dense_keys : ndarray of int64
+        Keys counted exactly beside it.
+    nbytes : int
+        Planned bytes.
+    """
+
+    vertex: int
+    joined: int
+    buckets: int
+    dense_keys: Ints
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SamplePlan:
     """A sample of one class.
 
@@ -62,6 +85,10 @@ class SamplePlan:
     predicted : Predicted
     steps : tuple of Step
         Scan order of sampled messages; empty for samples of each table by itself.
+    vertices : tuple of int
+        Of sample x sketch: the tables that are sampled, in the order of `dense_keys` and `capacities`.
+    beyond : tuple of Beyond
+        Of sample x sketch: the tables that are sketched.
     """
 
     joined: int
@@ -73,6 +100,8 @@ class SamplePlan:
     nbytes: float
     predicted: Predicted
     steps: tuple[Step, ...] = ()
+    vertices: tuple[int, ...] = ()
+    beyond: tuple[Beyond, ...] = ()
 
 
 def key_sample(figures: Figures, budget_bytes: float) -> SamplePlan:

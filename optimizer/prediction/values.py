@@ -79,8 +79,8 @@ def strata(weights: Floats, counts: Floats, most: int = MOST_STRATA) -> tuple[Fl
         np.int64
     )
     _, at = np.unique(steps, return_inverse=True)
-    total, number = np.bincount(at, counts * weights), np.bincount(at, counts)
-    return total / number, number.astype(np.float64)
+    total, number = (np.bincount(at, w).astype(np.float64) for w in (counts * weights, counts))
+    return total / number, number
 
 
 def chance_of_any(tuples: Floats, share: float) -> Floats:

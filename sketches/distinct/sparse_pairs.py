@@ -62,5 +62,4 @@ class SparsePairSample(SparseFirst[PairSampleSpec, PairSample]):
         dense: Sequence[PairSample], columns: Sequence[Keys], weights: Sequence[Weights | None]
     ) -> None:
         for one, weight in zip(dense, weights, strict=True):
-            first, second = columns
-            one.update(first, second, weight)
+            one.update(columns[0], columns[1], weight)

@@ -217,7 +217,7 @@ def add_block(
     maps: list[ExactMap] = []
     groups: Groups | None = None
     for _, exact, weight in still_exact:
-        values: Weights = weight if weight is not None else np.ones(length, exact.weights.dtype)  # type: ignore[assignment]  # int64 or float64
+        values: Weights = weight if weight is not None else np.full_like(exact.weights, 1, shape=length)
         groups = group_tuples(columns, length) if groups is None else groups
         maps.append(exact.plus(ExactMap.from_batch(columns, groups, values)))
     turned = [(s._turned(), w) for s, w in pairs if s._map is None]

@@ -68,12 +68,16 @@ def estimate_join(
     ValueError
         If the tables were sampled by different hash functions or a column does not exist.
     """
-    _check_all(tables)
+    check_hashing(tables)
     columns = ["count"] * len(tables) if columns is None else columns
     if len(columns) != len(tables):
         raise ValueError(f"{len(tables)} tables need as many weight columns, got {len(columns)}")
     known = [table.known([c]) for table, c in zip(tables, columns, strict=True)]
-    terms = join_terms(known, largest_product)
+    return estimate_terms(known, join_terms(known, largest_product), confidence)
+
+
+def estimate_terms(known: Sequence[KnownKeys], terms: JoinTerms, confidence: float) -> Estimate:
+    """Total of the first column of join terms, with the tables' known weights as control variates where they fit."""
     fitted = None if is_complete(terms) else regress(known, terms)
     return _regressed_total(terms, fitted[0], confidence) if fitted else estimate_total(terms, confidence)
 
@@ -120,8 +124,7 @@ def estimate_messages(
     largest = 0.0 if complete else largest_product / known.probability
     lowest = -largest if np.any(products < 0.0) or np.any(known.weights < 0) else 0.0
     terms = JoinTerms(known.keys, products[np.newaxis], probabilities, np.array([[lowest, largest]]))
-    fitted = None if is_complete(terms) else regress([known], terms)
-    return _regressed_total(terms, fitted[0], confidence) if fitted else estimate_total(terms, confidence)
+    return estimate_terms([known], terms, confidence)
 
 
 def estimate_distinct(tables: Sequence[SampledTable], confidence: float = 0.95) -> Estimate:
@@ -130,7 +133,7 @@ def estimate_distinct(tables: Sequence[SampledTable], confidence: float = 0.95) 
     Parameters are those of :func:`estimate_join`. A key counts while its net ``count`` is not zero. No unseen
     key can count for more than one, so the interval is always certified.
     """
-    _check_all(tables)
+    check_hashing(tables)
     return estimate_total(join_terms([table.known(["count"]).present() for table in tables]), confidence)
 
 
@@ -167,7 +170,7 @@ def estimate_average(
     ValueError
         If no known key joins: the average of nothing is NULL.
     """
-    _check_all(tables)
+    check_hashing(tables)
     denominator = ["count"] * len(tables) if denominator is None else denominator
     if not len(numerator) == len(denominator) == len(tables):
         raise ValueError(
@@ -311,7 +314,8 @@ def is_complete(terms: JoinTerms) -> bool:
     return bool(np.all(terms.probabilities == 1.0)) and not np.any(terms.unseen)
 
 
-def _check_all(tables: Sequence[SampledTable]) -> None:
+def check_hashing(tables: Sequence[SampledTable]) -> None:
+    """Raise ValueError unless all tables were sampled by one hash function."""
     if not tables:
         raise ValueError("a join needs at least one table")
     mine = tables[0].hashing

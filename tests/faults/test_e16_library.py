@@ -163,6 +163,16 @@ def test_what_is_no_key_is_refused(column, said):
         make_hash_sketch().update([column])
 
 
+def test_what_is_no_composite_key_is_refused():
+    for columns, said in (
+        ((), "not of none"),
+        ((["a"], ["a", "b"]), "1 and 2 values"),
+        ((np.zeros((2, 2), np.int64),), r"one-dimensional array, not of shape \(2, 2\)"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            fingerprint(*columns)
+
+
 def test_an_array_alone_is_the_keys_of_one_attribute():
     for keys in (np.arange(9), list(range(9)), tuple(range(9)), pa.array(range(9))):
         alone, listed = make_hash_sketch(), make_hash_sketch()
@@ -301,6 +311,9 @@ CHANGES = [
     lambda h: h["spec"]["families"][0].update(name="os.system"),
     lambda h: h["spec"]["families"][0].update(seed=-1),
     lambda h: h["spec"]["families"][0].update(seed=10**40),
+    lambda h: h["spec"]["families"][0].update(seed=1.5),
+    lambda h: h["spec"]["families"][0].update(seed=True),
+    lambda h: h["spec"]["families"][0].update(seed="7"),
     lambda h: h["spec"]["families"][0].update(parameters={"domain_bits": 3}),
     lambda h: h["spec"]["families"][0].update(origin=[1, [2]]),
     lambda h: h["spec"]["families"][0].update(origin="x"),
@@ -312,6 +325,31 @@ CHANGES = [
 def test_a_crafted_head_is_refused_before_memory_is_taken(change):
     with pytest.raises(ValueError):
         from_bytes(resealed(to_bytes(make_hash_sketch(rows=3, buckets=16)), CHANGES[change]))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [["object", [3, 16]], ["int64", [-3, -16]], ["int64", [1.5]], ["int64", [True, 48]], ["<U4", [3]]],
+)
+def test_what_is_no_array_is_refused_as_such(array):
+    """By its own words, not by whatever numpy says of it."""
+
+    def change(head):
+        head["arrays"][0][1:] = array
+
+    with pytest.raises(ValueError, match="is no array of a sketch"):
+        from_bytes(resealed(to_bytes(make_hash_sketch(rows=3, buckets=16)), change))
+
+
+def test_bytes_of_another_form_are_refused_though_their_checksum_holds():
+    body = to_bytes(make_hash_sketch(rows=3, buckets=16))[:-32]
+    for changed, said in (
+        (b"X" + body[1:], "of another version"),
+        (body[:16] + (1 << 30).to_bytes(4, "little") + body[20:], "is none of a sketch"),
+        (body + b"more", "4 bytes belong to no array"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            from_bytes(changed + hashlib.sha256(changed).digest())
 
 
 def test_damaged_bytes_are_refused():

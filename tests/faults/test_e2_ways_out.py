@@ -105,6 +105,40 @@ def test_where_only_spark_gives_the_answer_nothing_else_is_said(text):
     assert caught.value.hint == "EXACT SELECT ..."
 
 
+def test_what_is_computed_from_a_group_is_ordered_by_as_the_way_out_says():
+    """Also where an item has the name of the column within."""
+    text = "SELECT APPROXIMATE t, COUNT(*) AS n FROM a GROUP BY t ORDER BY concat(t, 'x')"
+    with pytest.raises(SkimqlError) as caught:
+        query(text, TABLES)
+    first, _, _ = caught.value.hint.partition(", or ")
+    assert first == "GROUP BY t, concat(t, 'x')"
+    assert query(text.replace("GROUP BY t", first), TABLES, known=("GROUP BY", "ORDER BY")).order
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "hint"),
+    [
+        ("int", "boolean", "CAST one side to the type of the other"),
+        ("array<int>", "array<int>", "EXACT SELECT ..."),
+        ("string collate UTF8_LCASE", "string collate UTF8_LCASE", "EXACT SELECT ..."),
+        ("struct<x:int>", "struct<x:int>", "EXACT SELECT ..."),
+    ],
+)
+def test_types_that_spark_compares_are_left_to_it(left, right, hint):
+    from skimql.engine.sources.keys import _compared
+
+    resolved = query(SELECT + "JOIN b ON a.k = b.k", TABLES)
+    with pytest.raises(SkimqlError) as caught:
+        _compared(resolved, resolved.graph.edges[0], left, right, True)
+    assert caught.value.hint == hint
+
+
+def test_rows_are_equal_where_both_are_null_and_columns_are_not():
+    with pytest.raises(SkimqlError) as caught:
+        query(SELECT + "JOIN b ON (a.k, a.x) = (b.k, b.y)", TABLES)
+    assert caught.value.hint.startswith("EXACT SELECT ...")
+
+
 def test_rows_of_a_grouped_select_are_not_said_to_stand_inside_from():
     from skimql.parser.resolve import resolve_rows
     from skimql.parser.statement import parse_statement

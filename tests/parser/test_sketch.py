@@ -7,7 +7,7 @@ from support.questions import query
 from support.schemas import schema, table
 
 from skimql.errors import SkimqlError
-from skimql.parser.sketch import SketchDefinition, resolve_append, resolve_sketch
+from skimql.parser.sketch import Appended, SketchDefinition, resolve_append, resolve_sketch
 from skimql.parser.statement import parse_statement
 
 TABLES = schema(
@@ -47,7 +47,7 @@ def test_query_and_sketch_agree_in_every_word():
 
 def test_append_has_a_filter():
     statement = parse_statement("APPEND SKETCH s FROM orders WHERE day = DATE '2026-11-27' /* today */")
-    assert resolve_append(statement, TABLES) == ("orders", "`day` = DATE '2026-11-27'")
+    assert resolve_append(statement, TABLES) == Appended("orders", "`day` = DATE '2026-11-27'", None)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,10 @@ from skimql.engine.execution.messages import Messages
 from skimql.engine.execution.partial_aggregate import sketch_plan, task
 from skimql.engine.execution.scan import prepare
 from skimql.engine.materialized.standing import histograms_of, plan_workload_of, selects_of
-from skimql.engine.queries.features import DISTINCT, GROUPING, RUNS
+from skimql.engine.queries.features import DISTINCT, RUNS
 from skimql.engine.results.estimator import SketchJoin
 from skimql.engine.statistics.gather import gather_all
+from skimql.optimizer.methods import GROUPING
 from skimql.parser.statement import parse_statement
 
 

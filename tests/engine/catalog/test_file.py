@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.kept import kept, same
+from support.sketch_files import with_metadata
 
 from skimql import CorruptSketch, IncompatibleSketches
-from skimql.engine.catalog.file import canonical, decode, digest, encode
+from skimql.engine.catalog.file import decode, encode
 
 SMALL = {
     "key map": kept("s", "t", {"k": [1, 2, 2, -5]}, rows=3, buckets=8),
@@ -70,7 +69,7 @@ def test_pages_and_arrays_have_checksums_of_their_own():
     with pytest.raises(CorruptSketch, match="CRC checksum verification failed"):
         decode(bytes(data), "the file")
     with pytest.raises(CorruptSketch, match=r"the SHA-256 of array 0\.counters"):
-        decode(_with_metadata(encode(SMALL["counters"]), values=lambda v: v + 1), "the file")
+        decode(with_metadata(encode(SMALL["counters"]), values=lambda v: v + 1), "the file")
 
 
 def test_a_file_cut_short_is_refused_wherever_it_is_cut():
@@ -87,27 +86,9 @@ def test_what_is_no_sketch_is_refused(tmp_path):
             decode(data, "the file")
 
 
-def _with_metadata(data, values=None, **changes):
-    """The file with other metadata or values, its checksums right but those of the arrays."""
-    file = pq.ParquetFile(pa.BufferReader(data))
-    metadata = dict(file.metadata.metadata)
-    head = canonical({**json.loads(metadata[b"skimql"]), **changes})
-    metadata[b"skimql"] = head
-    metadata[b"skimql.sha256"] = digest(head + metadata[b"skimql.arrays"]).encode()
-    sink, table = pa.BufferOutputStream(), file.read()
-    if values is not None:
-        rows = [[values(v) for v in row] for row in table["integers"].to_pylist()]
-        column = pa.array(rows, table.schema.field("integers").type)
-        table = table.set_column(2, table.schema.field("integers"), column)
-    with pq.ParquetWriter(sink, file.schema_arrow) as writer:
-        writer.write_table(table)
-        writer.add_key_value_metadata(metadata)
-    return bytes(sink.getvalue())
-
-
 def test_a_newer_format_is_refused_and_both_versions_are_named():
-    with pytest.raises(IncompatibleSketches, match=r"the file has format version 99.* up to 1") as caught:
-        decode(_with_metadata(encode(SMALL["key map"]), format_version=99), "the file")
+    with pytest.raises(IncompatibleSketches, match=r"the file has format version 99.* up to 2") as caught:
+        decode(with_metadata(encode(SMALL["key map"]), format_version=99), "the file")
     assert caught.value.code == "SKIMQL_NEWER_FORMAT"
 
 
@@ -126,7 +107,7 @@ def test_a_newer_format_is_refused_and_both_versions_are_named():
     ],
 )  # fmt: skip
 def test_metadata_that_do_not_fit_the_arrays_are_refused(changes):
-    data = _with_metadata(encode(SMALL["counters"]), **changes)
+    data = with_metadata(encode(SMALL["counters"]), **changes)
     with pytest.raises(CorruptSketch, match="the file"):
         decode(data, "the file")
 

@@ -11,7 +11,7 @@ from support.tables import folded, register
 
 from skimql import DataError
 from skimql.engine.execution.build import build
-from skimql.engine.execution.message_size import MessageTooLarge
+from skimql.engine.execution.message_limit import MessageTooLarge
 from skimql.engine.execution.messages import Messages
 from skimql.engine.results.answer import answer_plan
 from skimql.engine.results.estimator import SketchJoin

@@ -164,7 +164,8 @@ def test_what_the_statement_fixes_is_kept_to():
     asked = session(orders(), lines())
     assert asked.sql(f"{COUNT} USING hash SEED 1").value == 1500
     assert asked.sql(f"{COUNT} OPTIONS (buckets = 512, rows = 11)").value == 1500
-    for clause in ("SEED 2", "OPTIONS (buckets = 64)", "OPTIONS (sparse = false)", "SIZE 64 KB"):
+    assert asked.sql(f"{COUNT} SIZE 64 KB").value == 1500
+    for clause in ("SEED 2", "OPTIONS (buckets = 64)", "OPTIONS (sparse = false)", "SIZE 2 KB", "USING agms"):
         with pytest.raises(pytest.fail.Exception, match="Spark was asked for"):
             asked.sql(f"{COUNT} {clause}")
 

@@ -248,7 +248,7 @@ def test_names_are_taken_replaced_and_dropped(kept):
     [
         ("CREATE SKETCH x ON orders (id) WHERE id > year(current_date())", "SKIMQL_UNSTABLE"),
         ("CREATE SKETCH x ON orders (id) WHERE id IN (SELECT oid FROM lines)", "SKIMQL_UNSTABLE"),
-        ("CREATE SKETCH x ON orders (id) USING agms", "SKIMQL_UNKNOWN_METHOD"),
+        ("CREATE SKETCH x ON orders (id, status) USING key_sample", "SKIMQL_UNKNOWN_METHOD"),
         ("CREATE SKETCH x ON lines (oid, price) USING hash", "SKIMQL_UNKNOWN_METHOD"),
         ("CREATE SKETCH x ON orders (nosuch)", "SKIMQL_UNKNOWN_COLUMN"),
         ("CREATE SKETCH x ON nosuch (id)", "SKIMQL_UNKNOWN_TABLE"),
@@ -317,6 +317,85 @@ def test_sketches_for_many_queries_are_kept_with_their_plans(kept, home, scans):
         session.sql("DROP SKETCH `w.0`")
     session.sql("DROP SKETCH w")
     assert [r["sketch"] for r in session.sql("SHOW SKETCHES").records()] == ["s_lines", "s_orders"]
+
+
+def test_what_is_appended_and_deleted_again_leaves_the_same_arrays(kept, home):
+    """Bit for bit, of counters, of every key, by groups, and with weights of DECIMAL; and a change is taken once."""
+    more = write(home / "more.parquet", oid=[1, 5, 5, None], price=[7, 8, 9, 1], op=["d", "i", "i", "d"])
+    for clauses in (
+        "OPTIONS (sparse = false, buckets = 64)",
+        "GROUP BY price USING key_sample",
+        "USING skimmed",
+    ):
+        kept.sql(
+            f"CREATE OR REPLACE SKETCH x ON lines (oid CLASS x) FOR SUM(CAST(price AS DECIMAL(9,2))) {clauses}"
+        )
+        before = kept.catalog.load("x")
+        kept.sql(f"APPEND SKETCH x FROM '{more}'")
+        with pytest.raises(UnsupportedQuery, match="already has"):
+            kept.sql(f"APPEND SKETCH x FROM '{more}'")
+        assert kept.sql("SHOW SKETCHES LIKE 'x'").records()[0]["tuples"] == 4 + 3
+        deleted = "DELETES WHEN true" if "GROUP" in clauses else "WEIGHT (-1)"
+        assert kept.sql(f"APPEND SKETCH x FROM '{more}' {deleted}").notes == ("3 tuples deleted",)
+        after, arrays = kept.catalog.load("x"), before.head.kind.arrays
+        for old, new in zip(before.groups, after.groups, strict=False):
+            for a, b in zip(old, new, strict=True):
+                mine, now = arrays(a.sketch), arrays(b.sketch)
+                assert all((mine[n] == now[n]).all() for n in mine if n != "unseen")
+    done = kept.sql(f"APPEND SKETCH x FROM '{more}' WHERE oid > 0 DELETES WHEN op = 'd' AND price > 0")
+    assert done.notes == ("1 tuples added",)
+    for wrong, code in (
+        ("WEIGHT price + 0.5", "SKIMQL_WEIGHT_TYPE"),
+        ("WEIGHT nosuch", "SKIMQL_UNKNOWN_COLUMN"),
+    ):
+        with pytest.raises(SkimqlError) as caught:
+            kept.sql(f"APPEND SKETCH x FROM '{more}' {wrong}")
+        assert caught.value.code == code
+
+
+def test_sketches_of_one_definition_are_merged_and_others_refused(kept, home):
+    kept.table("rest", write(home / "rest.parquet", oid=[1, 2], price=[1, 2]))
+    kept.sql("CREATE SKETCH rest ON rest (oid CLASS id) FOR SUM(price)")
+    kept.sql("CREATE SKETCH counts ON rest (oid CLASS id)")
+    assert kept.sql("APPEND SKETCH s_lines FROM SKETCH rest").notes == ("2 tuples of sketch rest added",)
+    assert kept.sql(COUNT).value == 5
+    for other, code, why in (
+        ("rest", "SKIMQL_ALREADY_APPENDED", "both have"),
+        ("counts", "SKIMQL_OTHER_DEFINITION", "other weights"),
+        ("nosuch", "SKIMQL_UNKNOWN_NAME", "no sketch nosuch"),
+    ):
+        with pytest.raises(SkimqlError, match=why) as caught:
+            kept.sql(f"APPEND SKETCH s_lines FROM SKETCH {other}")
+        assert caught.value.code == code
+    kept.sql("REFRESH SKETCH s_lines")
+    assert kept.sql(COUNT).value == 5, "the table, and what was merged in, once each"
+
+
+def test_later_sketches_of_a_class_are_as_the_first_and_the_first_as_predicted(kept):
+    first = kept.sql("CREATE SKETCH x ON lines (oid CLASS x) SIZE 8 KB")
+    assert "predicted to be best" in first.notes[0]
+    assert first.records()[0]["bytes"] <= 8192
+    second = kept.sql("CREATE SKETCH y ON orders (id CLASS x)")
+    assert second.notes[0].startswith("as sketch x, the first of its class")
+    assert [first.records()[0][c] for c in ("method", "seed", "rows", "buckets")] == [
+        second.records()[0][c] for c in ("method", "seed", "rows", "buckets")
+    ]
+    asked = kept.sql("CREATE SKETCH z ON orders (id CLASS x) USING agms SIZE 8 KB OPTIONS (seed = 5)")
+    assert asked.records()[0]["method"] == "agms"
+    assert "by another method" in asked.notes[0]
+
+
+def test_groups_are_kept_described_and_answered_as_spark_has_them(kept, home, scans):
+    kept.sql("CREATE SKETCH x ON orders (id CLASS id) GROUP BY status")
+    assert ("GROUP BY", "status, 2 groups") in kept.sql("DESCRIBE SKETCH x").rows
+    scans.clear()
+    query = "SELECT APPROXIMATE o.status, COUNT(*) AS n, SUM(l.price) AS s FROM orders o JOIN lines l ON o.id = l.oid GROUP BY o.status"
+    answer = again(kept, home).sql(query)
+    assert [(r[0], r[1].value, r[2].value) for r in answer.rows] == [("F", 2, 30), ("O", 1, 30)]
+    assert scans == []
+    with pytest.raises(SkimqlError) as caught:
+        kept.sql("CREATE SKETCH y ON orders (id) GROUP BY array(status)")
+    assert caught.value.code == "SKIMQL_GROUP_TYPE"
 
 
 def test_without_a_catalog_sketches_live_as_long_as_the_session(session):

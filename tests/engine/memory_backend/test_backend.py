@@ -22,9 +22,9 @@ from skimql.engine.results.columns import typed
 from skimql.engine.settings import Settings
 from skimql.engine.statistics.gather import gather
 from skimql.optimizer.choose import ClassSample, choose
+from skimql.optimizer.domain_partition import DomainPartition
 from skimql.optimizer.plan import Scan
 from skimql.optimizer.route import routed
-from skimql.optimizer.workload.partition import DomainPartition
 
 SEED = 5
 
@@ -41,9 +41,11 @@ def _tables():
         )
         return pa.array(draw.choice(letters, count))
 
-    def decimals(count, digits, places):
+    def decimals(count, digits, places, apart=1):
         units = draw.integers(-400, 400, count)
-        return pa.array([Decimal(int(u)).scaleb(-places) for u in units], pa.decimal128(digits, places))
+        return pa.array(
+            [Decimal(f"{int(u) * apart}E-{places}") for u in units], pa.decimal128(digits, places)
+        )
 
     def days(count):
         return pa.array(draw.integers(-40, 40, count), pa.int32()).cast(pa.date32())
@@ -66,7 +68,7 @@ def _tables():
         "k": ints(0, 90, 300, pa.int64()),
         "s": texts(300),
         "d": decimals(300, 8, 3),
-        "e": decimals(300, 30, 2),
+        "e": decimals(300, 38, 2, 10**30 + 7),
         "l": ints(0, 25, 300, pa.int32()),
         "ktext": pa.array([str(n) for n in draw.integers(0, 90, 300)]),
         "y": ints(0, 60, 300, pa.int16()),
@@ -77,7 +79,7 @@ def _tables():
         "day": days(60),
         "z": doubles(60).filter(pa.array(np.ones(60, bool))),
         "n": ints(1, 9, 60, pa.int8()),
-        "e": decimals(60, 30, 2),
+        "e": decimals(60, 38, 2, 10**30 + 7),
     }
     return {"a": pa.table(a), "b": pa.table(b), "c": pa.table(c)}
 

@@ -58,5 +58,5 @@ def test_agms_sketches_are_built_and_hold(skewed):
 
 def test_groups_are_not_skimmed(skewed):
     session, _ = skewed
-    with pytest.raises(UnsupportedQuery, match="not skimmed"):
+    with pytest.raises(UnsupportedQuery, match="not by skimmed"):
         session.sql("SELECT APPROXIMATE a.v, COUNT(*) FROM a JOIN b ON a.k = b.k GROUP BY a.v USING skimmed")

@@ -9,7 +9,7 @@ from support.questions import query
 from support.schemas import schema, table
 
 from skimql.optimizer.candidates.candidate import NoMethod
-from skimql.optimizer.candidates.distinct import ROOM, choose_distinct, counting_synopses, seen_key
+from skimql.optimizer.candidates.enumerate.distinct import ROOM, choose_distinct, counting_synopses, seen_key
 from skimql.optimizer.messages import tree_of
 from skimql.optimizer.objective import Objective
 from skimql.optimizer.prediction.relation import AttributeStatistics, RelationStatistics
@@ -119,6 +119,10 @@ def test_a_set_expression_is_as_large_as_its_columns_say():
     assert sketch.method == "distinct"
     # Both columns have the same million keys as far as is known: nothing is left, and nothing can be told.
     assert sketch.predicted.answer == 0.0
+    exact = dict(found.candidates[-1].cost.parts)
+    one = choice("COUNT(DISTINCT k) FROM a", keys=1e6).candidates[-1].cost
+    assert exact["exact distinct"] >= 2 * dict(one.parts)["exact distinct"] - 1.0, "both sides are grouped"
+    assert exact["scan"] == pytest.approx(2 * dict(one.parts)["scan"])
     assert choice("COUNT(DISTINCT k) FROM (SELECT k FROM a UNION SELECT k FROM b)", keys=1e6).candidates[
         0
     ].predicted.answer == pytest.approx(1e6, rel=0.01)

@@ -1,4 +1,4 @@
-"""How large an exact message may be, and the fault of one that is larger."""
+"""How large an exact message may be, and what is raised where one is larger; neither needs Spark."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""What a catalog knows of each kind of synopsis."""

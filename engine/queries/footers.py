@@ -1,0 +1,114 @@
+"""What the files of a query's tables tell without a job: how many tuples, what filters keep of some, and key ranges."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ...optimizer.candidates.first_sample import Size, is_large, sampled_class
+from ...optimizer.messages import JoinClass, tree_of
+from ...optimizer.prediction.cost import Input, exact_join
+from ...parser.join_graph import Query
+from ..sources.files import files_of, values_between
+from ..sources.selectivity import kept_share
+from ..sources.tables import Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+# How many times more than with keys of equal weights a join may put out, where nothing is known of them.
+SKEWED = 10.0
+
+
+@dataclass(frozen=True)
+class Footers:
+    """Of the tables of one query.
+
+    Attributes
+    ----------
+    spark, tables
+        The session's.
+    query : Query
+        With every key type known.
+    """
+
+    spark: SparkSession
+    tables: Tables
+    query: Query
+
+    @property
+    def large(self) -> bool:
+        """Whether a table is so large that a sample is tried before anything else is known."""
+        return is_large(self.tuples)
+
+    @cached_property
+    def tuples(self) -> tuple[float | None, ...]:
+        """Tuples of the table of each vertex, where files tell."""
+        return tuple(
+            files_of(self.tables, v.table, self.tables.frame(v.table), count=True).tuples
+            for v in self.query.graph.vertices
+        )
+
+    @cached_property
+    def sizes(self) -> tuple[Size, ...]:
+        """Tuples of each vertex, and what its filter keeps of some of them."""
+        sizes = []
+        for vertex, tuples in zip(self.query.graph.vertices, self.tuples, strict=True):
+            frame = self.tables.frame(vertex.table)
+            share = 1.0 if vertex.filter is None else kept_share(self.spark, frame, vertex.filter)
+            sizes.append(Size(tuples or 0.0, share))
+        return tuple(sizes)
+
+    @property
+    def bare_sizes(self) -> tuple[Size, ...]:
+        """Tuples of each vertex, its filter not looked at."""
+        return tuple(Size(t or 0.0) for t in self.tuples)
+
+    @cached_property
+    def values(self) -> float:
+        """Most distinct keys that the class of a first sample can have; infinite where files do not tell."""
+        graph = self.query.graph
+        return self._distinct(tree_of(graph).classes[sampled_class(graph, [t or 0.0 for t in self.tuples])])
+
+    @cached_property
+    def outputs(self) -> tuple[float, ...]:
+        """Tuples of the joins of the first two tables, of the first three, ..., if keys are spread evenly.
+
+        In the order in which Spark joins; infinite where files do not tell.
+        """
+        tree = tree_of(self.query.graph)
+        order, distinct = tree.joined_order(), [self._distinct(joined) for joined in tree.classes]
+        if None in self.tuples or not all(map(math.isfinite, distinct)):
+            return (math.inf,) * (len(order) - 1)
+        sizes = []
+        for number in range(2, len(order) + 1):
+            size = math.prod(max(self.tuples[v] or 0.0, 1.0) for v in order[:number])
+            for joined, keys in zip(tree.classes, distinct, strict=True):
+                here = len(set(order[:number]).intersection(joined.vertices))
+                size /= max(keys, 1.0) ** max(here - 1, 0)
+            sizes.append(size)
+        return tuple(sizes)
+
+    @cached_property
+    def exact_seconds(self) -> float:
+        """CPU seconds of the exact run, should keys be `SKEWED`; infinite where files do not tell."""
+        sizes = [SKEWED * s for s in self.outputs]
+        if not all(map(math.isfinite, sizes)):
+            return math.inf
+        order = tree_of(self.query.graph).joined_order()
+        return exact_join([Input(self.tuples[v] or 0.0, self.tuples[v] or 0.0) for v in order], sizes).seconds
+
+    def _distinct(self, joined: JoinClass) -> float:
+        """Most distinct keys that a class can have, as far as files tell; infinite where they do not."""
+        edges = [self.query.graph.edges[e] for e in joined.edges]
+        keys = {(e.left, e.left_keys) for e in edges} | {(e.right, e.right_keys) for e in edges}
+        return min(
+            math.prod(values_between(self._frame(vertex), key.strip("`")) for key in own)
+            for vertex, own in keys
+        )
+
+    def _frame(self, vertex: int) -> DataFrame:
+        return self.tables.frame(self.query.graph.vertices[vertex].table)

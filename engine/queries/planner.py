@@ -1,0 +1,430 @@
+"""The planner: a resolved query, what is asked of it and what is known of its tables, to a physical plan.
+
+Candidates come from the catalog, from the files of large tables, and from statistics; there is no other place where it
+is decided how a query is answered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ...errors import AccuracyNotReached, BudgetExceeded, UnsupportedQuery
+from ...optimizer.choose import choose, grouped_vertices, plan_of
+from ...optimizer.methods import CHOSEN, METHODS, is_linear
+from ...optimizer.physical import (
+    Attempt,
+    ExactRun,
+    GroupValues,
+    MaterializedJoin,
+    Nothing,
+    PhysicalPlan,
+    Predicted,
+    SampleJoin,
+    SketchJoin,
+)
+from ...optimizer.plan import Plan
+from ...optimizer.route import routed
+from ...parser.join_graph import Query
+from ...parser.statement import ApproximateSelect
+from ...sketches.intervals.interval import rows_for
+from ..materialized.lookup import KeptSketches
+from ..results.estimator import SketchJoin as JoinedSketches
+from ..settings import Settings
+from .sizing import chosen, with_route, within
+
+if TYPE_CHECKING:
+    from ...optimizer.candidates.candidate import Candidate, Choice, NoMethod
+    from ...optimizer.candidates.first_sample import ClassSample
+    from ...optimizer.objective import Objective
+    from ...optimizer.prediction.relation import RelationStatistics
+    from ..context import Context
+    from ..execution.groups import Groups
+    from ..synopses import Built
+    from .backend import Backend
+    from .footers import Footers
+
+# Of what is kept where the asked error is out of reach.
+BEST_EFFORT_BYTES = 16 << 20
+
+UNKNOWN = Predicted()
+
+# Groups that a query is taken to have before they are listed.
+ASSUMED_GROUPS = 10
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Plans one query.
+
+    Attributes
+    ----------
+    context : Context or None
+        None where there are no files and no catalog: in memory.
+    backend : callable
+        Gives where the tables are; not called for what the catalog answers.
+    select : ApproximateSelect
+        The statement.
+    query : Query
+        With the types of all keys known; of a grouped one with a COUNT(*).
+    settings : Settings
+        The session's, then OPTIONS, then the clauses.
+    counts_rows : bool
+        Whether it is ESTIMATE ROWS: the join is never run.
+    """
+
+    context: Context | None
+    backend: Callable[[], Backend]
+    select: ApproximateSelect
+    query: Query
+    settings: Settings
+    counts_rows: bool = False
+
+    def plan(self, groups: Callable[[], Groups] | None) -> PhysicalPlan:
+        """How the query is answered.
+
+        Parameters
+        ----------
+        groups : callable or None
+            Lists the groups of a grouped query; None where no job may run: the plan is then made by what is known.
+
+        Raises
+        ------
+        UnsupportedQuery
+            If a forced method does not apply.
+        BudgetExceeded
+            If the asked size is too small for any method.
+        AccuracyNotReached
+            If no method within `max_bytes` is predicted to meet the asked error, and running exactly is no candidate.
+        """
+        if self.query.empty:
+            return self._of(Nothing(self.query.empty))
+        materialized = self.materialized()
+        if materialized is not None:
+            return self._of(materialized)
+        return self.anew(groups)
+
+    def anew(self, groups: Callable[[], Groups] | None) -> PhysicalPlan:
+        """As `plan`, by nothing that is kept."""
+        if self.sized_by_hand:
+            return self._of(self.by_hand(groups))
+        if self.query.counts_distinct:
+            return self.by_distinct()
+        if not self.query.graph.edges:
+            # One table: nothing is saved by not running it, but for what is to be kept.
+            return self._of(self.by_hand(groups) if self.settings.cache else self.exact())
+        if self._is_target_alone:
+            if self._exact_is_cheap:
+                return self._of(self.exact())
+            if self.footers is not None and self.footers.large:
+                first = self._first_sample(jobs=groups is not None)
+                if first is not None:
+                    return self._of(first)
+        return self.by_statistics(groups, self.settings.fold_bytes)
+
+    def by_statistics(self, groups: Callable[[], Groups] | None, fold_bytes: int) -> PhysicalPlan:
+        """The choice among all candidates, by what is known of the tables or, where jobs may run, a pilot tells."""
+        jobs = groups is not None
+        statistics = self.backend().statistics(self.query, jobs=jobs)
+        counts = dict.fromkeys(grouped_vertices(self.query), ASSUMED_GROUPS)
+        if counts and groups is not None:
+            counts.update(groups().counts)
+        choice = self._choice(statistics, fold_bytes, counts)
+        attempt = self._attempt(choice, statistics, fold_bytes)
+        notes: tuple[str, ...] = ()
+        if (
+            choice.objective.relative_error is None
+            and self._target is not None
+            and self.select.size_bytes is None
+        ):
+            refused = next((c.refused for c in choice.candidates if c.method == "exact_run"), "")
+            if refused:
+                notes = (f"nothing is predicted to meet the asked error, and an exact run {refused}",)
+        plan = self._of(attempt)
+        return replace(plan, choice=choice, statistics=statistics, notes=notes)
+
+    def by_distinct(self, too_large: Collection[int] = (), *, jobs: bool = True) -> PhysicalPlan:
+        """The synopses of distinct values of the least size that is predicted to be enough, or the exact run."""
+        from .distinct import DistinctPlan
+
+        backend = self.backend()
+        found = DistinctPlan(self.query, self._routed, backend.relations, self.may_run)
+        choice, statistics = found.choice(too_large, jobs=jobs)
+        taken = choice.taken
+        predicted = Predicted(taken.half_width(self.settings.confidence), taken.cost.seconds, taken.nbytes)
+        if taken.method == "exact_run":
+            attempt: Attempt = replace(self.exact(), predicted=predicted)
+        else:
+            plan = chosen(self.query, self._routed, too_large, planned=taken.buckets)
+            attempt = self.sketches(plan, predicted)
+        return replace(self._of(attempt), choice=choice, statistics=statistics)
+
+    @property
+    def may_run(self) -> bool:
+        """Whether the query may be run exactly at all: ESTIMATE ROWS, and what is to be kept, may not."""
+        return not self.counts_rows and not self.settings.cache
+
+    @cached_property
+    def _routed(self) -> Settings:
+        if self.context is None:
+            return replace(
+                self.settings, route="arrow" if self.settings.route == "auto" else self.settings.route
+            )
+        return with_route(self.query, self.settings, self.context.tables)
+
+    def materialized(self) -> MaterializedJoin | None:
+        """The query from what the catalog keeps, some or all of it; raises as `KeptSketches.supply`."""
+        if self.context is None:
+            return None
+        return KeptSketches(self.context).attempt(self.select, self.query, self.settings)
+
+    def exact(self) -> ExactRun:
+        """The exact run, with what its cost is predicted to be where files tell."""
+        return ExactRun(self.select.select_sql)
+
+    def joined(self, attempt: SketchJoin, plan: Plan, built: Sequence[Built]) -> JoinedSketches:
+        """The finished synopses of an attempt, ready to be asked."""
+        if self.select.method != "skimmed" or self.query.counts_distinct:
+            return JoinedSketches(plan, built)
+        from ..results.skimmed import SkimmedJoin
+        from ..statistics.gather import heaviest_keys
+
+        known = self.backend().statistics(self.query, jobs=True)
+        return SkimmedJoin(plan, built, heaviest_keys(known))
+
+    def too_many_groups(self) -> BudgetExceeded:
+        """The refusal of more groups than can have synopses of their own."""
+        from ..execution.groups import too_many
+
+        return too_many(self.query, self.settings.max_groups)
+
+    @property
+    def asks_more_than_kept(self) -> bool:
+        """Whether the statement itself asks for an error, and not what to do where it is missed."""
+        asked = self.select.accuracy
+        return asked.relative_error is not None and asked.behavior is None
+
+    def enlarged(self, attempt: SampleJoin, excess: float) -> SampleJoin | None:
+        """A larger sample after one whose interval was `excess` times too wide; None where exact is cheaper."""
+        from ...optimizer.candidates.first_sample import enlarged
+
+        sample = attempt.plan.sample
+        rate = enlarged(sample.rate, excess) if sample is not None and attempt.enlarges else None
+        if rate is None or sample is None:
+            return None
+        return replace(attempt, plan=replace(attempt.plan, sample=replace(sample, rate=min(rate, 1.0))))
+
+    @property
+    def may_run_exactly(self) -> bool:
+        """Whether the exact run puts out no more than can be awaited, by what files tell."""
+        footers = self.footers
+        known = footers is not None and footers.exact_seconds <= self.settings.max_exact_seconds
+        return self.may_run and known
+
+    @cached_property
+    def footers(self) -> Footers | None:
+        """What the files of the tables tell, where there are any."""
+        if self.context is None:
+            return None
+        from .footers import Footers
+
+        return Footers(self.context.spark, self.context.tables, self.query)
+
+    @property
+    def sized_by_hand(self) -> bool:
+        """Whether sketches of the session's size are wanted, whatever is predicted of them."""
+        settings, method = self.settings, self.select.method
+        if settings.by_hand or (self.query.counts_distinct and bool(self.query.groups)):
+            return True
+        if method is not None and not METHODS[method].statistics:
+            # Sketches that were named are planned for an error or a size that the statement asks for.
+            asked = self.select.accuracy.relative_error is not None and bool(METHODS[method].error)
+            return not asked
+        if method == "skimmed":
+            return self.select.accuracy.relative_error is None
+        return method is None and settings.error is None and settings.size_bytes is None
+
+    @property
+    def _is_target_alone(self) -> bool:
+        alone = self.select.method is None and self.settings.size_bytes is None and not self.settings.cache
+        return alone and self._target is not None
+
+    @property
+    def _target(self) -> float | None:
+        """The error that is planned for: with USING the one that the statement asks for."""
+        if self.select.method is not None:
+            return self.select.accuracy.relative_error
+        return self.settings.error
+
+    @property
+    def _exact_is_cheap(self) -> bool:
+        """Whether the exact run surely costs less than finding out what else there is, by what files tell."""
+        footers = self.footers
+        if footers is None or footers.large or not self.may_run:
+            return False
+        return max(footers.outputs) <= sum(t or 0.0 for t in footers.tuples)
+
+    def _of(self, attempt: Attempt) -> PhysicalPlan:
+        groups = tuple(
+            GroupValues(
+                v,
+                self.query.graph.vertices[v].table,
+                tuple(g.expression for g in self.query.groups if g.vertex == v),
+            )
+            for v in grouped_vertices(self.query)
+        )
+        settings = self.settings
+        return PhysicalPlan(
+            self.query, groups, attempt, settings.error, settings.confidence, settings.behavior
+        )
+
+    def by_hand(self, groups: Callable[[], Groups] | None, too_large: Collection[int] = ()) -> SketchJoin:
+        """Sketches of the session's size; `too_large` are vertices whose exact messages are, see `choose`."""
+        counts = groups().counts if groups is not None and self.query.groups else {}
+        return self.sketches(chosen(self.query, self._routed, too_large, counts))
+
+    def sketches(self, plan: Plan, predicted: Predicted = UNKNOWN) -> SketchJoin:
+        """The attempt that builds a plan of sketches."""
+        return SketchJoin(plan.method, plan, predicted, skim=self.select.method == "skimmed")
+
+    def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
+        """What is tried on large tables before anything else is known; None where that is for statistics to say."""
+        from ...optimizer.candidates.first_sample import first_sample
+
+        assert self._target is not None, "a sample is taken for an asked error"
+        footers = self.footers
+        assert footers is not None, "large tables are of files"
+        sizes = footers.sizes if jobs else footers.bare_sizes
+        error = self._target / math.sqrt(ASSUMED_GROUPS if self.query.groups else 1)
+        sample = first_sample(self.query.graph, sizes, error, footers.values)
+        if sample is None:
+            return self.exact() if self.may_run_exactly else None
+        expected = tuple(s.kept for s in sizes)
+        return SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
+
+    def _sampled(self, sample: ClassSample) -> Plan:
+        sampled = replace(sample, rate=min(sample.rate, 1.0))
+        return choose(self.query, self.settings.seed, 0, 0, sample=sampled)
+
+    def _attempt(
+        self, choice: Choice, statistics: tuple[RelationStatistics, ...], fold_bytes: int
+    ) -> Attempt:
+        taken = choice.taken
+        predicted = Predicted(taken.half_width(choice.objective.confidence), taken.cost.seconds, taken.nbytes)
+        if taken.method == "exact_run":
+            return replace(self.exact(), predicted=predicted)
+        plan = plan_of(self.query, choice, self.settings.seed, self.settings.sparse)
+        if plan.sample is not None:
+            expected = tuple(math.inf if s.tuples is None else s.tuples for s in statistics)
+            return SampleJoin(taken.method, plan, predicted, expected)
+        route = "arrow" if self.settings.route == "auto" else self.settings.route
+        attempt = self.sketches(routed(within(plan, self.settings), route), predicted)
+        return replace(attempt, method=self.select.method or taken.method, message_bytes=fold_bytes or None)
+
+    def _choice(
+        self, statistics: tuple[RelationStatistics, ...], fold_bytes: int, groups: dict[int, int]
+    ) -> Choice:
+        from ...optimizer.candidates.candidate import NoMethod
+        from ...optimizer.candidates.enumerate import choose_method
+        from ...optimizer.messages import tree_of
+
+        objective = self._objective(fold_bytes, groups)
+        try:
+            return choose_method(tree_of(self.query.graph), statistics, objective)
+        except NoMethod as fault:
+            best = self._best_effort(fault, statistics, objective)
+            if best is not None:
+                return best
+            reasons = "; ".join(dict.fromkeys(f"{c.name}: {c.refused}" for c in fault.candidates[:4]))
+            sized = any(c.method == self.select.method and c.error > 0 for c in fault.candidates)
+            if self.select.method is not None and not sized:
+                code, hint = "SKIMQL_UNKNOWN_METHOD", "another method, or no USING"
+                raise UnsupportedQuery(
+                    f"{self.select.method} cannot answer this: {reasons}", code, self.query.sql, hint=hint
+                ) from fault
+            if self.settings.size_bytes is not None:
+                raise BudgetExceeded(
+                    f"{self.settings.size_bytes:,} bytes are too few: {reasons}",
+                    sql=self.query.sql,
+                    hint="a larger SIZE",
+                ) from fault
+            raise AccuracyNotReached(
+                f"no method is predicted to meet the asked error: {reasons}",
+                sql=self.query.sql,
+                hint="OPTIONS (cache = false)"
+                if self.settings.cache
+                else "a larger skimql.max_bytes or skimql.max_exact_seconds, or EXACT SELECT ...",
+            ) from fault
+
+    def _best_effort(
+        self, fault: NoMethod, statistics: tuple[RelationStatistics, ...], objective: Objective
+    ) -> Choice | None:
+        """The least predicted error where nothing meets the asked one and the exact run would not end."""
+        from ...optimizer.candidates.candidate import NoMethod
+        from ...optimizer.candidates.enumerate import choose_method
+        from ...optimizer.messages import tree_of
+
+        exact = next((c for c in fault.candidates if c.method == "exact_run"), None)
+        hopeless = not self.may_run or (exact is not None and bool(exact.refused))
+        forced = self.select.method
+        if not hopeless or objective.size_bytes is not None or (forced is not None and not is_linear(forced)):
+            return None
+        size = min(self.settings.max_bytes, BEST_EFFORT_BYTES)
+        try:
+            choice = choose_method(
+                tree_of(self.query.graph),
+                statistics,
+                replace(objective, relative_error=None, size_bytes=size),
+            )
+        except NoMethod as nothing:
+            if forced is not None:
+                return None
+            told = exact.refused if exact is not None else "is not asked for"
+            raise BudgetExceeded(
+                f"an exact run {told}, and no sketch fits: {nothing}",
+                sql=self.query.sql,
+                hint="a larger skimql.max_bytes",
+            ) from nothing
+        candidates: tuple[Candidate, ...] = (*choice.candidates, *([exact] if exact is not None else []))
+        return replace(choice, candidates=candidates)
+
+    def _objective(self, fold_bytes: int, groups: dict[int, int]) -> Objective:
+        from ...optimizer.objective import Objective
+
+        rows = self.settings.rows or rows_for(self.settings.confidence)
+        size, error = self.settings.size_bytes, self._target
+        if size is None and error is None:
+            # Nothing is asked: as many bytes as sketches of the session's size take.
+            size = 8 * rows * self.settings.buckets * len(self.query.graph.vertices)
+        aggregates = {a.function for a in self.query.aggregates}
+        methods = CHOSEN if self.select.method is None else (*CHOSEN, self.select.method)
+        if not self.may_run:
+            methods = tuple(m for m in methods if m != "exact_run")
+        if self.settings.cache:
+            # Only what the catalog keeps, of each table by itself.
+            methods = tuple(m for m in methods if m in ("hash", "convolution"))
+        return Objective(
+            # The tuples of a group are a part of all: what is known of it is known so much worse.
+            relative_error=None if error is None else error / math.sqrt(math.prod(groups.values())),
+            confidence=self.settings.confidence,
+            size_bytes=size,
+            max_bytes=self.settings.max_bytes,
+            fold_bytes=fold_bytes,
+            max_exact_seconds=self.settings.max_exact_seconds,
+            method=self._forced,
+            methods=methods,
+            rows=rows,
+            columns=1 if aggregates <= {"count"} else 2,
+            groups=tuple(groups.items()),
+            ordered=not self.settings.cache,
+        )
+
+    @property
+    def _forced(self) -> str | None:
+        """The method that USING asks for, as candidates name it: of two tables a convolution is a hash sketch."""
+        if self.select.method == "convolution" and len(self.query.graph.vertices) == 2:
+            return "hash"
+        return self.select.method

@@ -1,0 +1,57 @@
+"""Settings of one statement: the session's, then OPTIONS, then the clauses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...errors import UnsupportedQuery
+from ...optimizer.methods import NAMED
+from ...parser.statement import ApproximateSelect
+from ..settings import BadSetting, Settings
+
+
+def settings_of(ours: Settings, statement: ApproximateSelect) -> Settings:
+    """Settings of a session, with those of a statement's OPTIONS and clauses over them.
+
+    Raises
+    ------
+    BadSetting
+        If an option does not exist, or cannot take its value.
+    UnsupportedQuery
+        If there is no such method.
+    """
+    if statement.method is not None and statement.method not in NAMED:
+        raise UnsupportedQuery(
+            f"there is no method {statement.method} in this version",
+            "SKIMQL_UNKNOWN_METHOD",
+            statement.sql,
+            span_of(statement.clause_spans, "method"),
+            "one of " + ", ".join(NAMED),
+        )
+    try:
+        settings = ours.with_text(statement.options)
+        asked = statement.accuracy
+        clauses: Mapping[str, Any] = {
+            "error": asked.relative_error,
+            "confidence": asked.confidence,
+            "behavior": asked.behavior,
+            "seed": statement.seed,
+            "size_bytes": statement.size_bytes,
+        }
+        return replace(settings, **{k: v for k, v in clauses.items() if v is not None})
+    except BadSetting as fault:
+        span = span_of(statement.clause_spans, "options")
+        raise BadSetting(fault.message, fault.code, statement.sql, span, fault.hint) from fault
+
+
+def span_of(spans: Mapping[str, Any], clause: str) -> tuple[int, int] | None:
+    """Where a clause stands in the statement, None where it does not."""
+    span = spans.get(clause)
+    return (span.start, span.end) if span is not None else None
+
+
+def places_of(statement: ApproximateSelect) -> dict[str, tuple[int, int]]:
+    """Where each clause of a statement stands."""
+    return {name: (s.start, s.end) for name, s in statement.clause_spans.items()}

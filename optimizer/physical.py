@@ -1,0 +1,210 @@
+"""The physical plan of a query: what is tried, in which order, and when that is enough. Frozen; no Spark, no counters.
+
+EXPLAIN prints this object, `Session.plan` returns it, and the executor runs it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..parser.join_graph import Query
+from .plan import Plan
+
+if TYPE_CHECKING:
+    from .candidates.candidate import Choice
+    from .prediction.relation import RelationStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """What one attempt is predicted to take and to err by; NaN where nothing is known.
+
+    Attributes
+    ----------
+    half_width : float
+        Of the interval over the value; of a group of average size where the query groups. 0 where it is exact.
+    seconds : float
+        CPU.
+    nbytes : float
+        Of all state.
+    """
+
+    half_width: float = math.nan
+    seconds: float = math.nan
+    nbytes: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class GroupValues:
+    """Before anything is built: the groups of one vertex are listed and numbered."""
+
+    vertex: int
+    table: str
+    expressions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SketchJoin:
+    """Synopses built in one scan a table, after the exact messages into it, and joined.
+
+    Attributes
+    ----------
+    method : str
+        A name of `methods`: "exact" where the messages leave nothing to be estimated.
+    plan : Plan
+        What is built and how it answers; of a grouped query with its groups not told apart yet.
+    skim : bool
+        Whether dense keys are taken out before sketches are multiplied.
+    message_bytes : int or None
+        Largest exact message that may be sent; None for any.
+    """
+
+    method: str
+    plan: Plan
+    predicted: Predicted = Predicted()
+    skim: bool = False
+    message_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SampleJoin:
+    """The keys of one join class sampled in scan order, and the query evaluated exactly on them.
+
+    Attributes
+    ----------
+    method : str
+    plan : Plan
+        With a `Plan.sample`.
+    expected : tuple of float
+        Tuples of each vertex of the query behind its filter; infinite where that is not known.
+    enlarges : bool
+        Whether a larger sample follows one whose interval is too wide.
+    """
+
+    method: str
+    plan: Plan
+    predicted: Predicted = Predicted()
+    expected: tuple[float, ...] = ()
+    enlarges: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MaterializedJoin:
+    """Synopses from the catalog, and what has to be built beside them, joined.
+
+    Attributes
+    ----------
+    plan : Plan
+    names : tuple of str
+        Of the materialized synopses.
+    missing : tuple of int
+        The synopses of the plan that are built now.
+    """
+
+    plan: Plan
+    names: tuple[str, ...]
+    missing: tuple[int, ...] = ()
+    predicted: Predicted = Predicted()
+    method: str = "materialized"
+
+
+@dataclass(frozen=True, slots=True)
+class ExactRun:
+    """The query as Spark runs it."""
+
+    sql: str
+    predicted: Predicted = Predicted(half_width=0.0)
+    method: str = "exact_run"
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No tuple can join: the answer is known without looking at a table."""
+
+    reason: str
+    predicted: Predicted = Predicted(0.0, 0.0, 0.0)
+    method: str = "nothing"
+
+
+Attempt = SketchJoin | SampleJoin | MaterializedJoin | ExactRun | Nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Attempted:
+    """One attempt and what it gave.
+
+    Attributes
+    ----------
+    attempt : Attempt
+    outcome : str
+        "met", "missed", "failed", or "shown" where no error was aimed at.
+    half_width : float
+        The widest interval over its value; 0 where all is exact, infinite where a value is not known at all.
+    nbytes : int
+    seconds : float
+        Wall time.
+    note : str
+    """
+
+    attempt: Attempt
+    outcome: str
+    half_width: float
+    nbytes: int
+    seconds: float
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalPlan:
+    """How a query is answered.
+
+    Attributes
+    ----------
+    query : Query
+        With the types of all keys known; of a grouped query with a COUNT(*) that tells which groups are there.
+    groups : tuple of GroupValues
+        Of every vertex whose tuples are grouped.
+    attempt : SketchJoin, SampleJoin, MaterializedJoin, ExactRun or Nothing
+        What is run first; what follows where it is not enough is decided by what it gave.
+    error : float or None
+        The relative error that is aimed at.
+    confidence : float
+    behavior : str
+        What happens where the error is missed.
+    choice : Choice or None
+        All candidates with their figures, where the planner chose by statistics.
+    statistics : tuple of RelationStatistics
+        On which it did.
+    notes : tuple of str
+        What a reader should know of the choice.
+    """
+
+    query: Query
+    groups: tuple[GroupValues, ...]
+    attempt: Attempt
+    error: float | None = None
+    confidence: float = 0.95
+    behavior: str = "do_nothing"
+    choice: Choice | None = None
+    statistics: tuple[RelationStatistics, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def method(self) -> str:
+        """The method of the first attempt."""
+        return self.attempt.method
+
+    @property
+    def build(self) -> Plan:
+        """What the first attempt builds or reads.
+
+        Raises
+        ------
+        ValueError
+            Where it builds nothing: the exact run, and a query of which nothing joins.
+        """
+        if isinstance(self.attempt, (ExactRun, Nothing)):
+            raise ValueError(f"nothing is built for {self.attempt.method}")
+        return self.attempt.plan

@@ -1,0 +1,396 @@
+"""Sizes and predicted error of sample x sketch: one class sampled in all its tables, the tables beyond as sketches.
+
+Two errors add up. *Sampling*: ``(1 - p) / p * sum(c**2)`` over the keys left to chance. *Sketches*: a point estimate
+has the variance ``F2 / buckets`` in each row, times the squared weight of the entry that asks; that counts ``1 / p``
+times, since the sampled entries stand for all, and more where entries of several sampled keys ask for one key. Each
+sketch takes a part of the bytes, as an exact map if that holds all its keys; the rest is for the sample.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from ...sketches.ranking import by_weight, least_of
+from ...sketches.samples.sample_regression import LEAST_JOINED
+from ...sketches.samples.two_level_plan import ENTRY_BYTES, LEAST_BUCKETS, MEDIAN_LOSS, TOTAL_BYTES
+from ..messages import Residual
+from .figures import Figures
+from .relation import Attribute
+from .samples import NO_DENSE, Beyond, Ints, SamplePlan
+from .variance import Predicted, is_dense, sample_variance
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+COUNTER_BYTES = 8
+ROOM = 1.05  # of an exact map whose number of keys is an estimate
+SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+DENSE_SHARES = (0.0, 0.25, 0.5)
+MOST_CROWDED = 0.5  # of a sample's entries that one key may take; a heavier one has to be dense
+MOST_SKETCHED = 2  # tables of the sampled class for which a sketch is tried in the place of a sample
+ROUNDS = 3
+
+
+def sample_sketch(
+    figures: Figures, residual: Residual, joined: int, budget_bytes: float, rows: int = 11
+) -> SamplePlan:
+    """The best split of the bytes between a sample of one class and sketches of the tables beyond.
+
+    Parameters
+    ----------
+    figures : Figures
+    residual : Residual
+        A tree of several classes without folds.
+    joined : int
+        The class to sample.
+    budget_bytes : float
+    rows : int
+        Of every sketch.
+
+    Raises
+    ------
+    ValueError
+        If the bytes are too few, or a table beyond leads on to more classes.
+    """
+    members = residual.members(joined)
+    classes = {v: residual.classes_of(v) for v in residual.vertices}
+    hubs = [v for v in members if len(classes[v]) > 1]
+    reached = {o for v in hubs for o in classes[v]}
+    for v in residual.vertices:
+        if v not in members and (len(classes[v]) > 1 or classes[v][0] not in reached):
+            raise ValueError(f"table {v} is beyond a table beyond the sampled ones")
+    single = [v for v in members if v not in hubs]
+    moments = {
+        (v, o): _moments(figures, residual, v, o, joined) for v in hubs for o in classes[v] if o != joined
+    }
+    found: list[SamplePlan] = []
+    for number in range(min(len(single), MOST_SKETCHED) + 1):
+        for sketched in combinations(single, number):
+            for share in DENSE_SHARES:
+                model = _Model(figures, joined, classes, moments, sketched, share, budget_bytes, rows)
+                if share and not model.has_dense:
+                    continue
+                plan = model.best()
+                if plan is not None:
+                    found.append(plan)
+    if not found:
+        name = figures.tree.classes[joined].name
+        raise ValueError(f"{budget_bytes:,.0f} bytes hold no sample of class {name} beside sketches")
+    return least_of(found, lambda plan: plan.predicted.variance)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sketch:
+    """A sketch of some size: variance of its point estimates in a row, 0 where it is exact."""
+
+    noise: float
+    nbytes: float
+    buckets: int
+    dense: int
+
+
+class _Model:
+    """Variance as a function of the bytes of each sketch, for given tables that are sampled and dense keys."""
+
+    def __init__(
+        self,
+        figures: Figures,
+        joined: int,
+        classes: Mapping[int, tuple[int, ...]],
+        moments: Mapping[tuple[int, int], _Moments],
+        sketched: Sequence[int],
+        dense_share: float,
+        budget_bytes: float,
+        rows: int,
+    ) -> None:
+        self.figures, self.joined, self.classes, self.rows = figures, joined, classes, rows
+        self.budget = budget_bytes
+        self.sampled = [v for v, own in classes.items() if joined in own and v not in sketched]
+        self.hubs = [v for v in self.sampled if len(classes[v]) > 1]
+        self.moments = moments
+        self.sources = [(v, joined) for v in sketched] + [
+            place for m in moments.values() for place in m.sources
+        ]
+        self.entry_bytes = [8 * (len(classes[v]) + 1) for v in self.sampled]
+        self.dense = [
+            self._dense_keys(v, dense_share * budget_bytes / len(self.sampled)) for v in self.sampled
+        ]
+        self.has_dense = any(keys.size for keys, _ in self.dense)
+        self.entries = [
+            max(self._entries(v) - n, 0.0) for v, (_, n) in zip(self.sampled, self.dense, strict=True)
+        ]
+        self.fixed = float(TOTAL_BYTES * len(self.sampled))
+        for (keys, entries), size in zip(self.dense, self.entry_bytes, strict=True):
+            self.fixed += 8 * keys.size + size * entries
+        self.whole = sum(n * b for n, b in zip(self.entries, self.entry_bytes, strict=True))
+        self._sums()
+
+    def best(self) -> SamplePlan | None:
+        """The plan of least variance, by one sketch's bytes after the other."""
+        options = [self._options(v, o) for v, o in self.sources]
+        if not all(options):
+            return None
+        chosen = [0] * len(options)  # the smallest of each
+
+        def cost(choice: Sequence[int]) -> float:
+            return self._variance([o[i] for o, i in zip(options, choice, strict=True)])[0]
+
+        for _ in range(ROUNDS):
+            before = list(chosen)
+            for place, own in enumerate(options):
+                tried = [[*chosen[:place], i, *chosen[place + 1 :]] for i in range(len(own))]
+                chosen = least_of(tried, cost)
+            if chosen == before:
+                break
+        sketches = [o[i] for o, i in zip(options, chosen, strict=True)]
+        variance, p = self._variance(sketches)
+        return self._plan(sketches, variance, p) if math.isfinite(variance) else None
+
+    def _plan(self, sketches: Sequence[_Sketch], variance: float, p: float) -> SamplePlan:
+        figures = self.figures
+        capacities = tuple(max(1, math.ceil(n) if p == 1.0 else int(p * n)) for n in self.entries)
+        beyond = tuple(
+            Beyond(v, o, s.buckets, self._heaviest(v, o, s.dense), int(s.nbytes))
+            for (v, o), s in zip(self.sources, sketches, strict=True)
+        )
+        if not any(s.noise for s in sketches):
+            variance *= self._unexplained(p)
+        common = self.dense[0][0]
+        for keys, _ in self.dense[1:]:
+            common = np.intersect1d(common, keys)
+        unseen = figures.largest_unseen(self.joined, common) if p < 1.0 else 0.0
+        held = sum(s.nbytes for s in sketches) + self.fixed
+        held += sum(c * b for c, b in zip(capacities, self.entry_bytes, strict=True))
+        return SamplePlan(
+            self.joined,
+            tuple(keys for keys, _ in self.dense),
+            capacities,
+            tuple(figures.heaviest(v, self.joined) for v in self.sampled),
+            unseen,
+            p,
+            held,
+            Predicted(figures.total, variance, unseen / p),
+            vertices=tuple(self.sampled),
+            beyond=beyond,
+        )
+
+    def _entries(self, vertex: int) -> float:
+        """Distinct combinations of a table's keys."""
+        relation = self.figures.relations[vertex]
+        distinct = max(self.figures.attribute(vertex, o).distinct for o in self.classes[vertex])
+        if vertex not in self.hubs:
+            return distinct
+        even = relation.tuples**2 / max(relation.joint_self_join_size, 1.0)
+        return min(max(distinct, even), max(relation.tuples, 1.0))
+
+    def _dense_keys(self, vertex: int, budget_bytes: float) -> tuple[Ints, float]:
+        """A table's own heaviest keys that so many bytes hold, and their entries; none where all weigh the same."""
+        own = self.figures.attribute(vertex, self.joined)
+        weights = np.abs(own.heavy.weights.astype(np.float64))
+        order = by_weight(weights)
+        order = order[weights[order] > 2.0 * self.figures.relations[vertex].tuples / max(own.distinct, 1.0)]
+        hub = len(self.classes[vertex]) > 1
+        each = weights[order] if hub else np.ones(order.size)
+        size = 8 * (len(self.classes[vertex]) + 1) * each + 8
+        count = int(np.searchsorted(np.cumsum(size), budget_bytes, side="right"))
+        return np.sort(own.heavy.keys[order[:count]]), float(each[:count].sum())
+
+    def _heaviest(self, vertex: int, joined: int, count: int) -> Ints:
+        heavy = self.figures.attribute(vertex, joined).heavy
+        if not count:
+            return NO_DENSE
+        return np.sort(heavy.keys[by_weight(np.abs(heavy.weights.astype(np.float64)), count)])
+
+    def _options(self, vertex: int, joined: int) -> list[_Sketch]:
+        """Sketches of growing size of one table, up to an exact map."""
+        own = self.figures.attribute(vertex, joined)
+        room = 1.0 if self.figures.relations[vertex].source == "exact" else ROOM
+        whole = math.ceil(room * ENTRY_BYTES * max(own.distinct, 1.0))
+        least = COUNTER_BYTES * self.rows * LEAST_BUCKETS
+        sizes = sorted({max(share * self.budget, least) for share in SHARES})
+        found = [_sized(own, size, self.rows) for size in sizes if size < min(whole, self.budget)]
+        if whole < self.budget:
+            buckets = max(LEAST_BUCKETS, whole // (COUNTER_BYTES * self.rows))
+            found.append(_Sketch(0.0, whole, buckets, 0))
+        return found
+
+    def _variance(self, sketches: Sequence[_Sketch]) -> tuple[float, float]:
+        """Variance, and the probability with which a key is sampled."""
+        left = self.budget - self.fixed - sum(s.nbytes for s in sketches)
+        if left < sum(self.entry_bytes):
+            return math.inf, 0.0
+        p = min(1.0, left / max(self.whole, 1.0))
+        noise = {source: s.noise for source, s in zip(self.sources, sketches, strict=True)}
+        extra = [noise[v, self.joined] for v, o in self.sources if o == self.joined]
+        within = 0.0
+        for hub in self.hubs:
+            noisy, plain, same = 1.0, 1.0, 0.0
+            beyond = {o: m for (h, o), m in self.moments.items() if h == hub}
+            for o, moments in beyond.items():
+                square = moments.square([noise[source] for source in moments.sources])
+                others = math.prod(m.mean**2 for c, m in beyond.items() if c != o)
+                same += moments.repeated * (square - moments.plain) * others
+                noisy, plain = noisy * square, plain * moments.plain
+            extra.append(max(noisy - plain, 0.0))
+            within += same
+        kept = self._kept(p)
+        if not kept:
+            return math.inf, 0.0
+        sampling = (1.0 - kept) / kept * self._rest[()]
+        collisions = within
+        for subset, certain in self._certain.items():
+            if subset:
+                collisions += (certain + self._rest[subset] / kept) * math.prod(extra[i] for i in subset)
+        return sampling + MEDIAN_LOSS / self.rows * collisions, p
+
+    def _unexplained(self, p: float) -> float:
+        """Share of the variance that regression on the tables' totals leaves, where all beyond is exact.
+
+        None of it is taken off where few keys make up the variance: whether they are sampled decides about the fit.
+        """
+        parts, members = (
+            self.figures.contributions(self.joined),
+            self.figures.tree.classes[self.joined].vertices,
+        )
+        certain = np.ones((len(members), parts.cells.counts.size), bool)
+        for v, (keys, _) in zip(self.sampled, self.dense, strict=True):
+            certain[members.index(v)] = is_dense(parts, keys) | (p == 1.0)
+        left = parts.squares[~certain.all(axis=0)]
+        counts = parts.cells.counts[~certain.all(axis=0)]
+        decisive = float(counts @ left) ** 2 / max(float(counts @ left**2), 1e-300)
+        if p * decisive < LEAST_JOINED * len(members):
+            return 1.0
+        sampled = [v in self.sampled for v in members]
+        return sample_variance(parts, certain, [p if own else 1.0 for own in sampled], sampled)[1]
+
+    def _kept(self, p: float) -> float:
+        """With which probability a key that contributes is kept, where the keys of a hub take many entries each.
+
+        A key with s of the C entries is kept only if the others below its hash leave room: with p (1 - s / C). Which
+        heavy keys are drawn makes the threshold vary as well. 0 where a key that is not dense would never fit.
+        """
+        if p == 1.0:
+            return p
+        kept = p
+        for hub, entries in zip(self.sampled, self.entries, strict=True):
+            if hub in self.hubs:
+                largest, typical, squares = self._lumps[hub]
+                if largest > MOST_CROWDED * p * entries:
+                    return 0.0
+                kept = min(kept, p * (1.0 - min(typical / (p * entries), MOST_CROWDED)))
+                kept /= 1.0 + (1.0 - p) * squares / (p * entries**2)
+        return kept
+
+    def _sums(self) -> None:
+        """Sums over the cells of the sampled class that the variance is made of, for each set of noisy factors."""
+        figures, joined = self.figures, self.joined
+        parts = figures.contributions(joined)
+        cells, members = parts.cells, figures.tree.classes[joined].vertices
+        common = np.ones(cells.counts.size)
+        noisy: list[tuple[Floats, Floats]] = []
+        ones = np.ones(cells.counts.size)
+        for v in self.sampled:
+            place = members.index(v)
+            part = figures.received(v, joined)
+            base = cells.squares[place] * part.mean**2 + cells.weights[place] * max(
+                part.square - part.mean**2, 0.0
+            )
+            if v not in self.hubs:
+                common = common * base
+        for v, o in self.sources:
+            if o == joined:
+                noisy.append((cells.squares[members.index(v)], ones))
+        for v in self.hubs:
+            place = members.index(v)
+            part, relation = figures.received(v, joined), figures.relations[v]
+            spread = max(part.square - part.mean**2, 0.0)
+            base = cells.squares[place] * part.mean**2 + cells.weights[place] * spread
+            lumps = max(relation.joint_self_join_size / max(relation.tuples, 1.0), 1.0)
+            noisy.append((base, cells.weights[place] * lumps))
+        dense: Bools = cells.heavy.copy()
+        for keys, _ in self.dense:
+            dense &= np.isin(cells.keys, keys)
+        self._rest: dict[tuple[int, ...], float] = {}
+        self._certain: dict[tuple[int, ...], float] = {}
+        for size in range(len(noisy) + 1):
+            for subset in combinations(range(len(noisy)), size):
+                product = cells.counts * common
+                for i, (base, gain) in enumerate(noisy):
+                    product = product * (gain if i in subset else base)
+                self._certain[subset] = float(product[dense].sum())
+                self._rest[subset] = float(product[~dense].sum())
+                if not subset:
+                    everything = product
+        self._lumps: dict[int, tuple[float, float, float]] = {}
+        for v, (keys, _) in zip(self.sampled, self.dense, strict=True):
+            if v in self.hubs:
+                left = ~(cells.heavy & np.isin(cells.keys, keys))
+                size = cells.weights[members.index(v)] * left
+                typical = float((everything * size).sum()) / max(float(everything.sum()), 1e-300)
+                heavy = figures.attribute(v, joined).heavy
+                largest = np.abs(heavy.weights[~np.isin(heavy.keys, keys)]).max(initial=0)
+                largest = max(
+                    float(largest), heavy.largest_other if math.isfinite(heavy.largest_other) else 0.0
+                )
+                self._lumps[v] = largest, typical, float(cells.counts @ size**2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Moments:
+    """What a hub's tuples receive over one class from the tables beyond.
+
+    `squares` has the mean square of the product of some of them, by the places of those that are left out; `repeated`
+    is the squared weight of pairs of entries, of different sampled keys, that ask for one key.
+    """
+
+    sources: tuple[tuple[int, int], ...]
+    squares: dict[tuple[int, ...], float]
+    mean: float
+    repeated: float
+
+    @property
+    def plain(self) -> float:
+        """Mean square without noise."""
+        return self.squares[()]
+
+    def square(self, noise: Sequence[float]) -> float:
+        """Mean square of the product of the point estimates."""
+        return sum(value * math.prod(noise[i] for i in left_out) for left_out, value in self.squares.items())
+
+
+def _moments(figures: Figures, residual: Residual, hub: int, joined: int, sampled: int) -> _Moments:
+    cells, members = figures.cells(joined), figures.tree.classes[joined].vertices
+    tables = [v for v in residual.members(joined) if v != hub]
+    weights = cells.counts * cells.weights[members.index(hub)]
+    tuples = max(float(weights.sum()), 1e-300)
+    squares = {}
+    for size in range(len(tables) + 1):
+        for left_out in combinations(range(len(tables)), size):
+            product = weights
+            for i, v in enumerate(tables):
+                if i not in left_out:
+                    product = product * cells.squares[members.index(v)]
+            squares[left_out] = float(product.sum()) / tuples
+    inside, relation = figures.over(hub, sampled), figures.relations[hub]
+    repeats = max(figures.attribute(hub, joined).self_join_size - relation.joint_self_join_size, 0.0)
+    sources = tuple((v, joined) for v in tables)
+    return _Moments(sources, squares, figures.over(hub, joined).mean, repeats * inside.mean**2)
+
+
+def _sized(own: Attribute, size: float, rows: int) -> _Sketch:
+    """A hash sketch in so many bytes, with as many of the table's own heaviest keys beside it as make it best."""
+    weights = np.sort(np.abs(own.heavy.weights.astype(np.float64)))[::-1]
+    taken = np.concatenate([[0.0], np.cumsum(weights**2)])
+    counts = np.unique(np.linspace(0, weights.size, 17).astype(np.int64))
+    buckets = (size - ENTRY_BYTES * counts) // (COUNTER_BYTES * rows)
+    counts, buckets = counts[buckets >= LEAST_BUCKETS], buckets[buckets >= LEAST_BUCKETS]
+    noise = np.maximum(own.self_join_size - taken[counts], 0.0) / buckets
+    best = int(np.argmin(noise))
+    held = COUNTER_BYTES * rows * int(buckets[best]) + ENTRY_BYTES * int(counts[best])
+    return _Sketch(float(noise[best]), held, int(buckets[best]), int(counts[best]))

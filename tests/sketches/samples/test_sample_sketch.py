@@ -1,0 +1,130 @@
+"""Sample sketches: which entries are kept, and that what is kept is exact whatever the order, deletions and merges."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.samples.sample_sketch import SampleSketch, SampleSketchSpec
+
+FAMILY = make_family("tabulation", 3)
+SPEC = SampleSketchSpec(FAMILY, capacity=12, attributes=2, sampled=1)
+DENSE = np.array([2, 5], np.int64)
+
+tuples = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12)), max_size=50)
+
+
+def sample_of(*batches, spec=SPEC, dense=DENSE, sign=1):
+    sample = SampleSketch(spec, dense)
+    for batch in batches:
+        other, key = np.array(batch, np.int64).reshape(-1, 2).T
+        sample.update([other, key], np.full(len(batch), sign, np.int64))
+    return sample
+
+
+def same(a, b):
+    left, right = a.state(), b.state()
+    return all(
+        np.array_equal(left[k], right[k]) for k in ("keys", "weights", "last_hash", "totals", "dense_keys")
+    )
+
+
+@given(a=tuples, b=tuples, c=tuples)
+@settings(max_examples=30)
+def test_merging_parts_in_any_grouping_is_sampling_the_whole(a, b, c):
+    whole = sample_of(a + b + c)
+    left = sample_of(a)
+    left.merge(sample_of(b))
+    left.merge(sample_of(c))
+    right = sample_of(c, b)
+    right.merge(sample_of(a))
+    assert same(left, whole)
+    assert same(right, whole)
+
+
+@given(kept=tuples, deleted=tuples)
+@settings(max_examples=30)
+def test_what_is_kept_after_deletions_is_exact_and_the_threshold_stays_low(kept, deleted):
+    sample = sample_of(kept, deleted)
+    threshold = sample.threshold
+    sample.subtract(sample_of(deleted))
+    weights = {}
+    for other, key in kept:
+        weights[other, key] = weights.get((other, key), 0) + 1
+    chosen = {e: w for e, w in weights.items() if e[1] in DENSE or hashes([e[1]])[0] < sample.threshold}
+    assert dict(zip(map(tuple, sample.keys.T.tolist()), sample.weights[0].tolist(), strict=True)) == chosen
+    assert sample.threshold <= threshold
+    assert sample.totals[0] == len(kept)
+
+
+@given(batch=tuples)
+@settings(max_examples=30)
+def test_of_a_key_all_entries_are_kept_or_none_and_of_a_dense_key_all(batch):
+    sample = sample_of(batch)
+    entries = set(map(tuple, sample.keys.T.tolist()))
+    kept = {key for _, key in entries}
+    assert entries == {e for e in batch if e[1] in kept}
+    assert kept >= {key for _, key in batch if key in DENSE}
+    assert len([e for e in entries if e[1] not in DENSE]) <= SPEC.capacity
+
+
+@given(batch=tuples)
+@settings(max_examples=30)
+def test_the_state_restores_the_sample(batch):
+    sample = sample_of(batch)
+    assert same(SampleSketch.from_state(SPEC, sample.state()), sample)
+    known, again = sample.known(["count"]), SampleSketch.from_state(SPEC, sample.state()).known(["count"])
+    assert np.array_equal(known.keys, again.keys)
+    assert np.array_equal(known.weights, again.weights)
+    assert np.array_equal(known.certain, np.isin(known.keys, DENSE) | (sample.probability == 1.0))
+
+
+def hashes(keys):
+    return FAMILY.values(np.array(keys, np.int64), 1, SPEC.hash_bits)[0]
+
+
+def test_states_of_another_sample_are_refused():
+    state = sample_of([(0, k) for k in range(40)]).state()
+    for wrong in (
+        state | {"keys": state["keys"][:1]},
+        state | {"keys": state["keys"][:, ::-1]},
+        state | {"last_hash": np.array([0], np.uint64)},
+        state | {"dense_keys": DENSE[::-1]},
+        state | {"weights": state["weights"][:, 1:]},
+    ):
+        with pytest.raises(ValueError, match=r"sample|dense|weights"):
+            SampleSketch.from_state(SPEC, wrong)
+
+
+def test_samples_of_other_dense_keys_or_specs_do_not_add_up():
+    with pytest.raises(ValueError, match="different dense keys"):
+        sample_of([]).merge(sample_of([], dense=DENSE[:1]))
+    with pytest.raises(ValueError, match="different specs"):
+        sample_of([]).merge(sample_of([], spec=SampleSketchSpec(FAMILY, 11, 2, 1)))
+
+
+def test_a_key_with_more_entries_than_the_capacity_is_noticed_unless_it_is_dense():
+    key = 20 + int(np.argmin(hashes(range(20, 60))))
+    many = [(n, key) for n in range(20)] + [(0, k) for k in range(20, 60)]
+    crowded, dense = sample_of(many), sample_of(many, dense=np.array([key], np.int64))
+    assert crowded.crowded
+    assert SampleSketch.from_state(SPEC, crowded.state()).crowded
+    assert not dense.crowded
+    dense_of_merged = sample_of([])
+    dense_of_merged.merge(crowded)
+    assert dense_of_merged.crowded
+
+
+@pytest.mark.parametrize(
+    ("sizes", "what"),
+    [
+        ({"capacity": 0}, "at least one entry"),
+        ({"capacity": 1, "attributes": 2, "sampled": 2}, "none has the number 2"),
+        ({"capacity": 1, "columns": ("count", "count")}, "distinct names"),
+        ({"capacity": 1, "hash_bits": 64}, "hash_bits"),
+    ],
+)
+def test_impossible_sizes_are_refused(sizes, what):
+    with pytest.raises(ValueError, match=what):
+        SampleSketchSpec(FAMILY, **sizes)

@@ -1,0 +1,80 @@
+"""Every combination of a question with clauses, kept sketches and routes is planned as asked, or refused with a way out.
+
+The product is `benchmarks.matrix`'s, which runs it; here its cells are planned.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from support.tables import register
+
+from skimql import Session, SkimqlError
+from skimql.optimizer.methods import METHODS, NAMED
+from skimql.parser import syntax
+
+ROOT = Path(__file__).parents[1]
+TABLES = {
+    "flights": (
+        "tailnum STRING, dest STRING, origin STRING, distance INT",
+        [(f"N{i % 7}", "BOS", "JFK", i) for i in range(40)],
+    ),
+    "planes": ("tailnum STRING, engines INT, model STRING", [(f"N{i}", 2, "A") for i in range(5)]),
+    "airports": ("faa STRING", [("BOS",)]),
+}
+
+
+@pytest.fixture
+def matrix(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    for name in [n for n in sys.modules if n.partition(".")[0] == "benchmarks"]:
+        monkeypatch.delitem(sys.modules, name)
+    from benchmarks import matrix
+
+    return matrix
+
+
+def test_no_cell_is_silently_other_than_asked(session, matrix):
+    sessions = {"nothing": session, "kept": Session(session.spark), "cache": Session(session.spark)}
+    for one in sessions.values():
+        register(one, **TABLES)
+        one._statistics = session.statistics
+    for statement in matrix.CREATE:
+        sessions["kept"].sql(statement)
+    plain, found, wrong = session.settings, {}, []
+    for cell in matrix.cells():
+        one = sessions[cell.kept]
+        one.settings = cell.settings(plain)
+        key = cell.shape, cell.clause
+        try:
+            if key not in found:
+                found[key] = _tried(lambda c=cell: matrix.resolved(session, c))
+            if isinstance(found[key], SkimqlError):
+                raise found[key]
+            silent = matrix.otherwise(cell, matrix.planned_in(one, cell, found[key]))
+        except SkimqlError as fault:
+            silent = "" if matrix.refused_well(fault) else f"no way out: {fault}"
+        if silent:
+            wrong.append(f"{cell.sql}; {cell.kept}; {cell.route}: {silent}")
+    assert not wrong, "\n".join(wrong)
+
+
+def _tried(action):
+    try:
+        return action()
+    except SkimqlError as fault:
+        return fault
+
+
+def test_using_takes_the_methods_of_the_registry():
+    assert sorted(syntax.METHODS) == sorted(NAMED)
+
+
+def test_a_method_says_what_it_can():
+    for name, method in METHODS.items():
+        assert method.name == name
+        assert not method.named or method.sized, "SIZE is honoured by whatever USING can name"
+        assert not method.chosen or method.candidate
+        assert method.error in ("", "planned", "reported")
