@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,7 +217,7 @@ def add_block(
     maps: list[ExactMap] = []
     groups: Groups | None = None
     for _, exact, weight in still_exact:
-        values: Weights = weight if weight is not None else np.full_like(exact.weights, 1, shape=length)
+        values = cast(Weights, np.ones(length, exact.weights.dtype)) if weight is None else weight
         groups = group_tuples(columns, length) if groups is None else groups
         maps.append(exact.plus(ExactMap.from_batch(columns, groups, values)))
     turned = [(s._turned(), w) for s, w in pairs if s._map is None]
