@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from skimql import Answer, Session, Settings, SkimqlError
-from skimql.engine.materialized.standing import selects_of
+from skimql.engine.materialized.declared import selects_of
 from skimql.engine.materialized.workloads import Workloads
 from skimql.engine.queries.features import DISTINCT, RUNS
 from skimql.engine.queries.run import SelectRun
@@ -124,8 +124,8 @@ def planned_in(session: Session, cell: Cell, found: tuple[Any, Any]) -> Way:
     with session.tables.statement(cell.sql):
         if cell.shape != WORKLOAD:
             return way_of(SelectRun(session, statement, query, counts_rows=cell.shape == ROWS))
-        standing, _ = Workloads(session.context).plan(statement, query)
-        plan = standing.plans[0]
+        declared, _ = Workloads(session.context).plan(statement, query)
+        plan = declared.plans[0]
         return Way(plan.method, "built", "arrow", None, sum(map(most_bytes, plan.synopses)), True)
 
 

@@ -344,7 +344,7 @@ def _refuse_unlike(query: Query, choices: Sequence[Sequence[Candidate]], files: 
 
     Only what somebody has made by a statement counts: what `cache` kept goes unused in silence.
     """
-    made = [[c for c in own if c.head.kept_by == "statement"] for own in choices]
+    made = [[c for c in own if c.head.made_by == "statement"] for own in choices]
     if not all(made):
         return
     for u, v in combinations(range(len(choices)), 2):

@@ -196,14 +196,14 @@ class _Run:
             present: Numbers = value.data.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
             return present
         if is_integer(value.kind):
-            return _plain(cast(value, "bigint").data, 0)
+            return _simple(cast(value, "bigint").data, 0)
         if is_decimal(value.kind):
             precision, scale = digits(value.kind)
             self.scales[factor] = scale
             if precision <= LONGEST_LONG:
-                return _plain(unscaled(value.data), 0)
+                return _simple(unscaled(value.data), 0)
             return np.array([n or 0 for n in whole_unscaled(value.data)], object)
-        return _plain(cast(value, "double").data, 0.0)
+        return _simple(cast(value, "double").data, 0.0)
 
     def _codes(self, edge: Edge, vertex: int) -> Ints:
         """Equal numbers where the keys of an edge's two sides are equal, -1 where any part is NULL."""
@@ -305,6 +305,6 @@ def _largest(weights: Numbers) -> float:
     return float(np.abs(weights.astype(np.float64)).max(initial=0.0))
 
 
-def _plain(data: pa.Array, zero: float) -> Numbers:
+def _simple(data: pa.Array, zero: float) -> Numbers:
     filled: Numbers = data.fill_null(zero).to_numpy(zero_copy_only=False)
     return filled

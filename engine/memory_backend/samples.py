@@ -52,7 +52,7 @@ def run_sample(
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Sampled:
     """Which tuples are read: shares of the keys and of the tuples, and keys that are read in any case."""
 
     class_name: str
@@ -87,23 +87,23 @@ class MemoryScans(SampleTree):
         """See `SampleTree.nbytes`."""
         return self._sent_bytes + self._relations.nbytes
 
-    def _kept(self, sample: Sample, number: int) -> _Kept | None:
+    def _sampled(self, sample: Sample, number: int) -> _Sampled | None:
         if sample.rate == 1.0:
             return None
         row_rate = sample.row_rates[number] if sample.row_rates else 0.0
-        return _Kept(sample.class_name, sample.rate, sample.dense, row_rate)
+        return _Sampled(sample.class_name, sample.rate, sample.dense, row_rate)
 
     def _scan(
         self, vertex: int, positions: Sequence[int], kept: object, among: Ints | None, tuples: float
     ) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         with explained(self._plan, own[0].table):
-            return self._read(vertex, positions, kept if isinstance(kept, _Kept) else None, among)
+            return self._read(vertex, positions, kept if isinstance(kept, _Sampled) else None, among)
 
     def _pays(self, tuples: float, among: Ints) -> bool:
         return True
 
-    def _read(self, vertex: int, positions: Sequence[int], kept: _Kept | None, among: Ints | None) -> Rows:
+    def _read(self, vertex: int, positions: Sequence[int], kept: _Sampled | None, among: Ints | None) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         first = own[0]
         relation = Relation(self._relations.tuples(first.table, first.filter))
@@ -144,7 +144,7 @@ class MemoryScans(SampleTree):
             keys.append(tuples[self._groups[vertex]].combine_chunks())
         return keys
 
-    def _why(self, keys: pa.Array, kept: _Kept | None) -> Ints:
+    def _why(self, keys: pa.Array, kept: _Sampled | None) -> Ints:
         """`SAMPLED`, `LOOKED_AT` or `BOTH`, -1 for a tuple that is not read."""
         if kept is None:
             return np.full(len(keys), SAMPLED, np.int64)

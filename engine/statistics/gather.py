@@ -29,7 +29,7 @@ from .pilot_figures import ENOUGH_TUPLES, most_tuples, relation_statistics
 
 
 @dataclass(slots=True)
-class KeptStatistics:
+class KnownStatistics:
     """The statistics of a session: by relation, with the state of the files that they were gathered from."""
 
     _found: dict[VirtualRelation, tuple[object, RelationStatistics]] = field(default_factory=dict)
@@ -52,7 +52,7 @@ def gather(
     spark: SparkSession,
     tables: Tables,
     query: Query,
-    kept: KeptStatistics | None = None,
+    kept: KnownStatistics | None = None,
     listener: ProgressListener | None = None,
     *,
     pilot: bool = True,
@@ -86,7 +86,7 @@ def gather_all(
     spark: SparkSession,
     tables: Tables,
     queries: Sequence[Query],
-    kept: KeptStatistics | None = None,
+    kept: KnownStatistics | None = None,
     listener: ProgressListener | None = None,
     *,
     pilot: bool = True,
@@ -103,14 +103,14 @@ def gather_relations(
     spark: SparkSession,
     tables: Tables,
     relations: Iterable[VirtualRelation],
-    kept: KeptStatistics | None = None,
+    kept: KnownStatistics | None = None,
     listener: ProgressListener | None = None,
     *,
     pilot: bool = True,
     pilot_tuples: int = PILOT_TUPLES,
 ) -> dict[VirtualRelation, RelationStatistics]:
     """`gather` for virtual relations of any attributes, join keys or not; one pilot a table."""
-    run = _Gathering(spark, tables, kept or KeptStatistics(), listener, pilot, pilot_tuples)
+    run = _Gathering(spark, tables, kept or KnownStatistics(), listener, pilot, pilot_tuples)
     by_table: dict[str, list[VirtualRelation]] = {}
     for relation in dict.fromkeys(relations):
         by_table.setdefault(relation.table, []).append(relation)
@@ -130,7 +130,7 @@ def heaviest_keys(statistics: Sequence[RelationStatistics]) -> npt.NDArray[np.in
 class _Gathering:
     spark: SparkSession
     tables: Tables
-    kept: KeptStatistics
+    kept: KnownStatistics
     listener: ProgressListener | None
     pilot: bool
     pilot_tuples: int

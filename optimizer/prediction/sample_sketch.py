@@ -239,7 +239,7 @@ class _Model:
                 noisy, plain = noisy * square, plain * moments.plain
             extra.append(max(noisy - plain, 0.0))
             within += same
-        kept = self._kept(p)
+        kept = self._sampled(p)
         if not kept:
             return math.inf, 0.0
         sampling = (1.0 - kept) / kept * self._rest[()]
@@ -269,7 +269,7 @@ class _Model:
         sampled = [v in self.sampled for v in members]
         return sample_variance(parts, certain, [p if own else 1.0 for own in sampled], sampled)[1]
 
-    def _kept(self, p: float) -> float:
+    def _sampled(self, p: float) -> float:
         """With which probability a key that contributes is kept, where the keys of a hub take many entries each.
 
         A key with s of the C entries is kept only if the others below its hash leave room: with p (1 - s / C). Which
