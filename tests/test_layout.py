@@ -66,7 +66,7 @@ NOT_YET = {
     "engine.queries.pass_through",
     "engine.queries.planner",
     "engine.queries.run",
-    "engine.results.kept_samples",
+    "engine.results.materialized_samples",
     "engine.results.rows",
     "engine.sources.files",
     "engine.sources.keys",

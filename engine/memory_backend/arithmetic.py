@@ -90,8 +90,8 @@ def rounded(value: Value, places: int, mode: str) -> Value:
     """A DECIMAL to so many digits behind the point, in the type that ROUND, FLOOR and CEIL give it."""
     precision, scale = digits(value.kind)
     if mode == "half_towards_infinity":
-        kept = min(scale, places)
-        kind = f"decimal({min(max(precision - scale + 1, 1) + kept, MAX_PRECISION)},{kept})"
+        passing = min(scale, places)
+        kind = f"decimal({min(max(precision - scale + 1, 1) + passing, MAX_PRECISION)},{passing})"
         return Value(kind, to_precision(value.data.cast(pa.decimal256(precision, scale)), kind))
     # FLOOR and CEIL may carry over.
     kind = f"decimal({min(precision - scale + 1, MAX_PRECISION)},0)" if scale else value.kind

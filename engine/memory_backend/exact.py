@@ -19,7 +19,7 @@ from ...sketches.joins.accumulate import integer_sums
 from ..execution.known_groups import known_of
 from .build import explained
 from .casts import cast, unscaled, whole_unscaled
-from .expressions import evaluate, kept
+from .expressions import evaluate, passing
 from .groups import numbered, ranks, values_at
 from .keys import compared
 from .tables import MemoryTables
@@ -137,7 +137,7 @@ class _Run:
     def _tuples(self, vertex: int) -> pa.Table:
         own = self.graph.vertices[vertex]
         table = self.tables.table(own.table)
-        rows = kept(own.filter, table, self.tables.zone)
+        rows = passing(own.filter, table, self.tables.zone)
         return table if rows is None else table.filter(rows)
 
     def _evaluated(self, vertex: int, expression: str) -> Value:
@@ -259,7 +259,7 @@ class _Sets:
     def _columns(self, query: Query, tables: MemoryTables, leaf: SetLeaf) -> list[Value]:
         own = query.graph.vertices[leaf.vertex]
         table = tables.table(own.table)
-        rows = kept(own.filter, table, tables.zone)
+        rows = passing(own.filter, table, tables.zone)
         table = table if rows is None else table.filter(rows)
         kinds = ("bigint" if is_integer(kind) else kind for kind in leaf.types)
         pairs = zip(leaf.columns, kinds, strict=True)

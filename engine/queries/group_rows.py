@@ -40,9 +40,9 @@ class GroupRows:
                 continue
             cells = tuple(evaluator.cell(item.expression) for item in self.query.items)
             keys = tuple(evaluator.cell(key.expression) for key in self.query.order)
-            kept = there if self.query.having is None else condition(evaluator, self.query.having)
-            possible = kept.possible | (there.possible - {True})
-            rows.append(Row(number, cells, Truth(kept.value, possible), keys))
+            passes = there if self.query.having is None else condition(evaluator, self.query.having)
+            possible = passes.possible | (there.possible - {True})
+            rows.append(Row(number, cells, Truth(passes.value, possible), keys))
         return rows
 
     def _there(self, evaluator: Evaluator) -> Truth:

@@ -302,7 +302,7 @@ class Planner:
         sample = first_sample(self.query.graph, sizes, error, footers.values)
         if sample is None:
             return self.exact() if self.may_run_exactly else None
-        expected = tuple(s.kept for s in sizes)
+        expected = tuple(s.filtered for s in sizes)
         return SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
 
     def _sampled(self, sample: ClassSample) -> Plan:

@@ -43,8 +43,8 @@ def rows_of(asked, cells):
     rows = []
     for number, cell in enumerate(cells):
         made = evaluator(asked, cell, number)
-        kept = condition(made, asked.having) if asked.having else Truth(True, frozenset((True,)))
-        rows.append(Row(number, (cell,), kept, tuple(made.cell(o.expression) for o in asked.order)))
+        passes = condition(made, asked.having) if asked.having else Truth(True, frozenset((True,)))
+        rows.append(Row(number, (cell,), passes, tuple(made.cell(o.expression) for o in asked.order)))
     return rows
 
 
