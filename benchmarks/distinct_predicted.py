@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from skimql.engine.statistics.pilot import PILOT_FAMILY, Counts, Pilot, Rates
 from skimql.engine.statistics.pilot_figures import relation_statistics
-from skimql.optimizer.candidates.enumerate.distinct import DistinctPredictor
+from skimql.optimizer.candidates.distinct import DistinctPredictor
 from skimql.optimizer.distinct import level_buckets, sample_size
 from skimql.optimizer.distinct_count import (
     LEVEL,

@@ -19,13 +19,14 @@ from typing import Any
 
 from skimql import Answer, Session, Settings, SkimqlError
 from skimql.engine.materialized.declared import selects_of
+from skimql.engine.materialized.lookup import keepable
 from skimql.engine.materialized.workloads import Workloads
 from skimql.engine.queries.features import DISTINCT, RUNS
-from skimql.engine.queries.run import SelectRun
-from skimql.engine.queries.way import Way, way_of
 from skimql.engine.results.compare import beside
 from skimql.optimizer.methods import GROUPING, METHODS, NAMED
+from skimql.optimizer.physical import MaterializedJoin, PhysicalPlan, SampleJoin, SketchJoin
 from skimql.optimizer.plan import most_bytes
+from skimql.optimizer.route import TABULATION
 from skimql.parser.resolve import resolve_rows
 from skimql.parser.statement import ApproximateSelect, EstimateRows
 from skimql.parser.syntax import CreateSketches
@@ -50,7 +51,7 @@ SHAPES: Mapping[str, str] = {
     WORKLOAD: f"SELECT {SUMS} {JOIN}",
 }
 # Where an asked error is held against the answer, and not planned for.
-REPORTED = frozenset(s for s in SHAPES if s.startswith(("grouped", "HAVING", "COUNT(", "set")))
+REPORTED = frozenset(s for s in SHAPES if s.startswith(("grouped", "HAVING")))
 _USING = {f"USING {m}": m for m in NAMED}
 CLAUSES: Mapping[str, tuple[str | None, float | None, int | None]] = {
     "": (None, None, None),
@@ -93,6 +94,40 @@ class Cell:
         return replace(settings, route=self.route, cache=self.kept == "cache")
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What a cell is planned to be answered by: method, route, planned error, bytes of synopses, and what is kept."""
+
+    method: str
+    source: str
+    route: str
+    error: float | None = None
+    nbytes: float = 0.0
+    keeps: bool = False
+
+
+def way_of(physical: PhysicalPlan, session: Session) -> Way:
+    """The way that a physical plan begins with."""
+    attempt = physical.attempt
+    planned = physical.choice is not None or (isinstance(attempt, SampleJoin) and attempt.enlarges)
+    match attempt:
+        case MaterializedJoin():
+            source, plan = "partly kept" if attempt.missing else "kept", attempt.plan
+            route = "arrow" if attempt.missing and plan.family == TABULATION else "jvm"
+            method = plan.method
+        case SketchJoin():
+            source, plan, method = "built", attempt.plan, attempt.method
+            route = "arrow" if plan.family == TABULATION else "jvm"
+        case SampleJoin():
+            return Way(attempt.method, "none", "jvm", physical.error, attempt.predicted.nbytes)
+        case _:
+            # Running exactly meets any error.
+            return Way(attempt.method, "none", "jvm", physical.error)
+    keeps = session.settings.cache and keepable(plan, session.memory.own_functions)
+    nbytes = float(sum(map(most_bytes, plan.synopses)))
+    return Way(method, source, route, physical.error if planned else None, nbytes, keeps)
+
+
 def cells() -> list[Cell]:
     """The whole product."""
     return [Cell(*c) for c in product(SHAPES, CLAUSES, KEPT, ROUTES)]
@@ -100,7 +135,9 @@ def cells() -> list[Cell]:
 
 def planned(session: Session, cell: Cell) -> Way:
     """The way of a cell, nothing built; raises as its statement would."""
-    return planned_in(session, cell, resolved(session, cell))
+    found = resolved(session, cell)
+    with session.tables.statement(cell.sql):
+        return planned_in(session, cell, found)
 
 
 def resolved(session: Session, cell: Cell) -> tuple[Any, Any]:
@@ -119,14 +156,13 @@ def resolved(session: Session, cell: Cell) -> tuple[Any, Any]:
 
 
 def planned_in(session: Session, cell: Cell, found: tuple[Any, Any]) -> Way:
-    """The way of a cell that is `resolved`."""
+    """The way of a cell that is `resolved`, within its statement."""
     statement, query = found
-    with session.tables.statement(cell.sql):
-        if cell.shape != WORKLOAD:
-            return way_of(SelectRun(session, statement, query, counts_rows=cell.shape == ROWS))
-        declared, _ = Workloads(session.context).plan(statement, query)
-        plan = declared.plans[0]
-        return Way(plan.method, "built", "arrow", None, sum(map(most_bytes, plan.synopses)), True)
+    if cell.shape != WORKLOAD:
+        return way_of(session._run_of(statement, query, counts_rows=cell.shape == ROWS).plan(), session)
+    declared, _ = Workloads(session.context).plan(statement, query)
+    plan = declared.plans[0]
+    return Way(plan.method, "built", "arrow", None, sum(map(most_bytes, plan.synopses)), True)
 
 
 def otherwise(cell: Cell, way: Way) -> str:

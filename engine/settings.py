@@ -47,7 +47,7 @@ class Settings:
     confidence : float
         Confidence of the intervals, in (0, 1).
     error : float or None
-        Relative error asked of every query that asks for none itself.
+        Relative error that is aimed at where a query asks for none itself; None builds sketches of the session's size.
     behavior : str
         What happens when the asked error is missed.
     bounds : bool
@@ -73,7 +73,7 @@ class Settings:
     size_bytes: int | None = None
     sparse: bool = True
     confidence: float = 0.95
-    error: float | None = None
+    error: float | None = 0.05
     behavior: str = "do_nothing"
     bounds: bool = True
     max_groups: int = 100

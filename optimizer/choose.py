@@ -184,28 +184,6 @@ def grouped_vertices(query: Query) -> tuple[int, ...]:
     return tuple(sorted({g.vertex for g in query.groups}))
 
 
-def choose_within(
-    query: Query,
-    seed: int,
-    rows: int,
-    size_bytes: int,
-    sparse: bool = True,
-    too_large: Collection[int] = (),
-) -> Plan:
-    """The plan of one query in `size_bytes` for all its sketches together, every sketch of the same size.
-
-    Raises
-    ------
-    BudgetExceeded
-        If that leaves a row less than two buckets; the message says how many bytes would do.
-    """
-
-    def sized(buckets: int) -> Plan:
-        return choose(query, seed, rows, buckets, sparse, too_large=too_large)
-
-    return plan_within(sized, rows, size_bytes, query.sql)
-
-
 def plan_within(sized: Callable[[int], Plan], rows: int, size_bytes: int, sql: str) -> Plan:
     """The plan with the most buckets, as `sized` makes it, whose sketches take `size_bytes` together.
 

@@ -60,6 +60,8 @@ class Method:
         Join attributes of a table: ``none``, ``one`` or ``several``.
     routes : frozenset of str
         Where it runs: ``arrow``, in Python workers; ``jvm``, in Spark alone.
+    linear : bool
+        Whether it multiplies linear sketches, which have counters for every weight.
     streams : bool
         Whether its synopses are maintained under inserts and deletes, each table by itself.
     """
@@ -78,6 +80,7 @@ class Method:
     statistics: bool = False
     attributes: str = "several"
     routes: frozenset[str] = _JVM
+    linear: bool = False
     streams: bool = False
 
 
@@ -97,6 +100,7 @@ METHODS: Mapping[str, Method] = {
             chosen=True,
             attributes="one",
             routes=_WORKERS | _JVM,
+            linear=True,
             streams=True,
         ),
         Method(
@@ -111,6 +115,7 @@ METHODS: Mapping[str, Method] = {
             candidate=True,
             chosen=True,
             routes=_WORKERS | _JVM,
+            linear=True,
             streams=True,
         ),
         Method(
@@ -122,6 +127,7 @@ METHODS: Mapping[str, Method] = {
             synopsis=True,
             candidate=True,
             routes=_WORKERS,
+            linear=True,
             streams=True,
         ),
         Method(
@@ -133,6 +139,7 @@ METHODS: Mapping[str, Method] = {
             candidate=True,
             statistics=True,
             routes=_WORKERS | _JVM,
+            linear=True,
             streams=True,
         ),
         Method(
@@ -266,8 +273,7 @@ def counts_distinct(name: str) -> bool:
 
 def is_linear(name: str) -> bool:
     """Whether a method multiplies linear sketches, which have counters for every weight."""
-    method = METHODS[name]
-    return method.candidate and method.streams
+    return METHODS[name].linear
 
 
 @dataclass(frozen=True, slots=True)

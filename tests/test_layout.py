@@ -62,7 +62,6 @@ NOT_YET = {
     "engine.queries.exact",
     "engine.queries.footers",
     "engine.queries.given",
-    "engine.queries.group_rows",
     "engine.queries.pass_through",
     "engine.queries.planner",
     "engine.queries.run",

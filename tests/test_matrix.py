@@ -6,9 +6,11 @@ The product is `benchmarks.matrix`'s, which runs it; here its cells are planned.
 from __future__ import annotations
 
 import sys
+from itertools import groupby
 from pathlib import Path
 
 import pytest
+from support.methods_page import PAGE, table
 from support.tables import register
 
 from skimql import Session, SkimqlError
@@ -43,29 +45,38 @@ def test_no_cell_is_silently_other_than_asked(session, matrix):
         one._statistics = session.statistics
     for statement in matrix.CREATE:
         sessions["kept"].sql(statement)
-    plain, found, wrong = session.settings, {}, []
-    for cell in matrix.cells():
-        one = sessions[cell.kept]
-        one.settings = cell.settings(plain)
-        key = cell.shape, cell.clause
-        try:
-            if key not in found:
-                found[key] = _tried(lambda c=cell: matrix.resolved(session, c))
-            if isinstance(found[key], SkimqlError):
-                raise found[key]
-            silent = matrix.otherwise(cell, matrix.planned_in(one, cell, found[key]))
-        except SkimqlError as fault:
-            silent = "" if matrix.refused_well(fault) else f"no way out: {fault}"
-        if silent:
-            wrong.append(f"{cell.sql}; {cell.kept}; {cell.route}: {silent}")
+    plain, wrong, planned = session.settings, [], 0
+    for text, cells in groupby(matrix.cells(), key=lambda c: c.sql):
+        cells = list(cells)
+        found = _tried(matrix.resolved, session, cells[0])
+        for kept, own in groupby(cells, key=lambda c: c.kept):
+            one = sessions[kept]
+            with one.tables.statement(text):
+                for cell in own:
+                    one.settings = cell.settings(plain)
+                    refused = isinstance(found, SkimqlError)
+                    way = found if refused else _tried(matrix.planned_in, one, cell, found)
+                    if isinstance(way, SkimqlError):
+                        silent = "" if matrix.refused_well(way) else f"no way out: {way}"
+                    else:
+                        silent = matrix.otherwise(cell, way)
+                    planned += 1
+                    if silent:
+                        wrong.append(f"{text}; {kept}; {cell.route}: {silent}")
+    session.settings = plain
     assert not wrong, "\n".join(wrong)
+    assert planned == len(matrix.cells()) > 900
 
 
-def _tried(action):
+def _tried(action, *given):
     try:
-        return action()
+        return action(*given)
     except SkimqlError as fault:
         return fault
+
+
+def test_the_page_of_methods_says_what_the_registry_does():
+    assert table() in PAGE.read_text(), "make it anew: python tests/support/methods_page.py FILE"
 
 
 def test_using_takes_the_methods_of_the_registry():

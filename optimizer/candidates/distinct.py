@@ -220,7 +220,7 @@ def choose_distinct(
     run = _Sizing(query, statistics, seen, objective, sparse, too_large)
     candidates = [checked(run.sized(), replace(objective, methods=METHODS))]
     if objective.size_bytes is None and objective.method is None:
-        candidates.append(run.exact())
+        candidates.append(checked(run.exact(), objective))
     able = [c for c in candidates if not c.refused]
     if not able:
         reasons = "; ".join(f"{c.name}: {c.refused}" for c in candidates)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,7 +217,8 @@ def add_block(
     maps: list[ExactMap] = []
     groups: Groups | None = None
     for _, exact, weight in still_exact:
-        values = cast(Weights, np.ones(length, exact.weights.dtype)) if weight is None else weight
+        one = np.ones(length, np.float64) if exact.weights.dtype == np.float64 else np.ones(length, np.int64)
+        values: Weights = one if weight is None else weight
         groups = group_tuples(columns, length) if groups is None else groups
         maps.append(exact.plus(ExactMap.from_batch(columns, groups, values)))
     turned = [(s._turned(), w) for s, w in pairs if s._map is None]

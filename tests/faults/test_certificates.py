@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.theory import fewest_hits
 
-from skimql.engine.queries.group_rows import CHOSEN, _chosen
+from skimql.engine.results.rows import CHOSEN, _chosen
 from skimql.sketches.distinct.join_distinct import HUBS, join_distinct
 from skimql.sketches.distinct.pair_sample import PairSample, PairSampleSpec
 from skimql.sketches.hashing.xi import make_family

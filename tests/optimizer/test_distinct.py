@@ -9,9 +9,9 @@ from support.questions import query
 from support.schemas import schema, table
 
 from skimql.errors import UnsupportedQuery
-from skimql.optimizer.choose import choose, choose_within
+from skimql.optimizer.choose import choose, plan_within
 from skimql.optimizer.distinct_count import JoinedPairs, KeySets, PairsByKey, Part, parts_of
-from skimql.optimizer.groups import choose_groups
+from skimql.optimizer.groups import per_group
 from skimql.optimizer.plan import most_bytes
 
 TABLES = schema(*(table(name, k="int", l="int", m="int") for name in "abc"))
@@ -92,14 +92,8 @@ def test_refused(text):
 
 def test_groups_take_synopses_of_their_own_where_they_differ():
     for by, own in (("a.l", {"a"}), ("b.l", {"b"})):
-        plans = choose_groups(
-            typed(f"{by}, COUNT(DISTINCT a.m), COUNT(*) {TWO} GROUP BY {by}"),
-            "ab".index(by[0]),
-            3,
-            1,
-            11,
-            4096,
-        )
+        query = typed(f"{by}, COUNT(DISTINCT a.m), COUNT(*) {TWO} GROUP BY {by}")
+        plans = per_group(choose(query, 1, 11, 4096), {"ab".index(by[0]): 3})
         assert {s.table for s in plans[0].synopses if s.group is not None} == own
         read = [{p.synopsis for p in parts_of(plan.aggregates[0].distinct)} for plan in plans]
         grouped = [{i for i in r if plans[0].synopses[i].group is not None} for r in read]
@@ -112,5 +106,6 @@ def test_groups_take_synopses_of_their_own_where_they_differ():
 )
 def test_a_size_is_kept_and_used(text):
     size = 4 << 20
-    plan = choose_within(typed(text), 1, 11, size)
+    asked = typed(text)
+    plan = plan_within(lambda buckets: choose(asked, 1, 11, buckets), 11, size, "")
     assert 0.8 * size <= sum(map(most_bytes, plan.synopses)) <= size

@@ -64,14 +64,14 @@ def by_key():
 def test_all_keys_give_the_exact_answer(chain, joined, folds):
     exact = chain.sql(f"EXACT SELECT {SELECT}")
     plan = planned(chain, SELECT, 1.0, joined=joined, folds=folds)
-    answer = answer_plan(plan, run_sample(chain.spark, plan, chain.tables), 0.95)
+    answer = answer_plan(plan, run_sample(chain.spark, plan, chain.tables)[()], 0.95)
     assert [c.value for c in answer.rows[0]] == [pytest.approx(float(v)) for v in exact.rows[0]]
     assert all(c.exact for c in answer.rows[0])
 
 
 def test_the_sampled_keys_contribute_exactly_what_they_join(chain):
     plan = planned(chain, SELECT, 0.3, dense=(1, 4))
-    joined = run_sample(chain.spark, plan, chain.tables)
+    joined = run_sample(chain.spark, plan, chain.tables)[()]
     truth = by_key()
     hashes = sample_family(5, plan.sample.class_name).values(np.array(sorted(truth)), 1, HASH_BITS)[0]
     kept = {k for k, h in zip(sorted(truth), hashes, strict=True) if h < round(0.3 * 2**HASH_BITS)} | {1, 4}
@@ -97,14 +97,14 @@ def test_a_class_over_three_tables_is_one_class(chain):
     select = "COUNT(*) AS n, SUM(aa.v) AS v FROM a JOIN b ON a.k = b.k JOIN a aa ON aa.k = b.k WHERE aa.g > 1"
     exact = chain.sql(f"EXACT SELECT {select}").rows[0]
     plan = planned(chain, select, 1.0)
-    answer = answer_plan(plan, run_sample(chain.spark, plan, chain.tables), 0.95)
+    answer = answer_plan(plan, run_sample(chain.spark, plan, chain.tables)[()], 0.95)
     assert [c.value for c in answer.rows[0]] == [float(v) for v in exact]
 
 
 def test_nothing_sampled_is_no_answer(chain):
     """No key among so few has so small a hash: 0, with an interval that says nothing, and no average."""
     plan = planned(chain, SELECT, 1e-9)
-    n, _, w = answer_plan(plan, run_sample(chain.spark, plan, chain.tables), 0.95).rows[0]
+    n, _, w = answer_plan(plan, run_sample(chain.spark, plan, chain.tables)[()], 0.95).rows[0]
     assert n.value == 0
     assert not n.certified
     assert w.value != w.value
@@ -114,7 +114,7 @@ def test_nothing_sampled_is_no_answer(chain):
 def test_state_is_bounded(chain):
     plan = planned(chain, SELECT, 1.0)
     with pytest.raises(BudgetExceeded, match="the sampled keys of a take more than 64 bytes"):
-        run_sample(chain.spark, plan, chain.tables, limit_bytes=64)
+        run_sample(chain.spark, plan, chain.tables, limit_bytes=64)[()]
 
 
 def test_a_hot_key_outside_the_sample_is_noticed_and_counted_exactly(session):
@@ -125,10 +125,10 @@ def test_a_hot_key_outside_the_sample_is_noticed_and_counted_exactly(session):
     sampled = planned(session, select, 0.05)
     family = sample_family(5, sampled.sample.class_name)
     assert family.values(np.zeros(1, np.int64), 1, HASH_BITS)[0][0] > 0.05 * 2**HASH_BITS, "0 is not sampled"
-    blind, _ = answer_plan(sampled, run_sample(session.spark, sampled, session.tables), 0.95).rows[0]
+    blind, _ = answer_plan(sampled, run_sample(session.spark, sampled, session.tables)[()], 0.95).rows[0]
     assert blind.high < 4000
     plan = planned(session, select, 0.05, row_rates=(0.02, 0.02))
-    joined = run_sample(session.spark, plan, session.tables)
+    joined = run_sample(session.spark, plan, session.tables)[()]
     assert joined.contributions.probabilities[joined.contributions.keys == 0].tolist() == [1.0]
     n, s = answer_plan(plan, joined, 0.95).rows[0]
     assert n.low < 4000 < n.high
@@ -147,7 +147,7 @@ def test_too_many_tuples_of_a_key_are_grouped_by_spark(session, monkeypatch, amo
     found = {}
     for least, limit in ((1 << 17, 1 << 28), (10, 40 * 4100)):
         monkeypatch.setattr(sampled_scan, "LEAST_OF_PARTITION", least)
-        joined = run_sample(session.spark, plan, session.tables, limit_bytes=limit)
+        joined = run_sample(session.spark, plan, session.tables, limit_bytes=limit)[()]
         found[least] = joined.contributions
     assert found[10].keys.tolist() == found[1 << 17].keys.tolist()
     assert found[10].terms.tolist() == found[1 << 17].terms.tolist()
@@ -188,7 +188,7 @@ def self_join(session):
 def test_more_than_spark_sends_to_the_driver_is_grouped_by_spark(session, self_join, texts):
     """Spark's own refusal, as it words it, from the first of two runs of a scan."""
     texts.faults.append(PySparkException("… is bigger than spark.driver.maxResultSize (1024.0 MiB)"))
-    answer = answer_plan(self_join, run_sample(session.spark, self_join, session.tables), 0.95)
+    answer = answer_plan(self_join, run_sample(session.spark, self_join, session.tables)[()], 0.95)
     assert answer.value == session.sql("EXACT SELECT COUNT(*) FROM d a JOIN d b ON a.k = b.k").rows[0][0]
     assert texts.grouped == [False, True]
 
@@ -199,7 +199,7 @@ def test_more_tuples_than_the_limit_are_grouped_at_once_where_that_is_known(sess
         texts.clear()
         joined = run_sample(
             session.spark, self_join, session.tables, limit_bytes=8 * 4 * 50, expected=expected
-        )
+        )[()]
         found[bool(expected)] = texts.grouped, joined.contributions.terms.tolist()
     assert found[False][0] == [False, True]
     assert found[True] == ([True], found[False][1])
@@ -210,7 +210,7 @@ def test_names_of_user_columns_may_hold_braces_and_quotes(session):
     select = "COUNT(*) AS n FROM d a JOIN d b ON a.`k{}` = b.`k{}` WHERE a.`s'` = '{x}'"
     exact = session.sql(f"EXACT SELECT {select}").rows[0][0]
     plan = planned(session, select, 1.0)
-    answer = answer_plan(plan, run_sample(session.spark, plan, session.tables), 0.95)
+    answer = answer_plan(plan, run_sample(session.spark, plan, session.tables)[()], 0.95)
     assert answer.value == exact
 
 

@@ -1,7 +1,6 @@
 """What a kept sketch may be of."""
 
 import pytest
-from support.kept import kept
 
 from skimql import UnsupportedQuery
 from skimql.engine.materialized.definition import (
@@ -9,7 +8,6 @@ from skimql.engine.materialized.definition import (
     changes,
     is_zoned,
     refuse_unstable,
-    synopses_of,
     unstable,
     weights_for,
 )
@@ -51,4 +49,3 @@ def test_filters_are_anded_and_schemas_compared():
 
 def test_a_sum_takes_three_synopses_and_a_count_one():
     assert [len(weights_for(s)) for s in (None, "`v`")] == [1, 3]
-    assert len(synopses_of(kept("s", "t", {"k": [1]}, summed=("v", [2])).head, "t", None)) == 3

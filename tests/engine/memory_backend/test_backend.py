@@ -17,12 +17,13 @@ from skimql.engine.execution.sample_join import run_sample
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
-from skimql.engine.queries.sizing import chosen, chosen_groups
+from skimql.engine.queries.sizing import chosen
 from skimql.engine.results.columns import typed
 from skimql.engine.settings import Settings
 from skimql.engine.statistics.gather import gather
 from skimql.optimizer.choose import ClassSample, choose
 from skimql.optimizer.domain_partition import DomainPartition
+from skimql.optimizer.groups import per_group
 from skimql.optimizer.plan import Scan
 from skimql.optimizer.route import routed
 
@@ -199,9 +200,10 @@ def test_sketches_of_the_jvm_are_the_same(spark, on_spark, family, buckets):
 def test_groups_are_those_of_spark_and_so_are_their_sketches(spark, on_spark):
     sql = "SELECT APPROXIMATE h, coalesce(a.s, 'none'), COUNT(*), SUM(v) FROM a JOIN b ON a.k = b.k WHERE v > 30 GROUP BY h, coalesce(a.s, 'none')"
     run = MemoryRun.of(sql, BACKEND, Settings(seed=SEED, route="arrow", buckets=8))
-    groups, theirs = BACKEND.group_values(run.query, 100), listed(spark, on_spark.tables, run.query, 100)
-    assert [tuple(map(repr, v)) for v in groups.values] == [tuple(map(repr, v)) for v in theirs.values]
-    plan = chosen_groups(run.query, len(groups.values), run.settings)[0]
+    groups, theirs = BACKEND.groups(run.query, 100), listed(spark, on_spark.tables, run.query, 100)
+    own, spark_has = groups.parts[0].values, theirs.parts[0].values
+    assert [tuple(map(repr, v)) for v in own] == [tuple(map(repr, v)) for v in spark_has]
+    plan = per_group(chosen(run.query, run.settings, groups=groups.counts), groups.counts)[0]
     _check_equal(BACKEND.build(plan, groups=groups), build(spark, plan, theirs), plan)
 
 
@@ -211,7 +213,7 @@ def test_samples_have_the_keys_and_weights_that_spark_sends(spark, on_spark, row
     query = MemoryRun.of(sql, BACKEND).query
     sample = ClassSample(0, 0.4, row_rates=(rows, rows)) if rows else ClassSample(0, 0.4, (7, 11))
     plan = choose(query, SEED, 0, 0, sample=sample)
-    own, theirs = BACKEND.sample(plan, 1 << 28), run_sample(spark, plan, on_spark.tables)
+    own, theirs = BACKEND.sample(plan, 1 << 28)[()], run_sample(spark, plan, on_spark.tables)[()]
     assert own.terms == theirs.terms
     for name in ("keys", "terms", "probabilities", "unseen"):
         mine, sent = getattr(own.contributions, name), getattr(theirs.contributions, name)

@@ -18,11 +18,12 @@ from skimql.engine.execution import grouping as group_values
 from skimql.engine.execution.grouping import listed
 from skimql.engine.execution.messages import Messages
 from skimql.engine.execution.scan import prepare
-from skimql.engine.queries.sizing import chosen_groups
+from skimql.engine.queries.sizing import chosen
 from skimql.engine.results.answer import half_width
 from skimql.engine.results.estimator import SketchJoin
 from skimql.engine.results.expressions import Evaluator
 from skimql.engine.sources.keys import with_key_types
+from skimql.optimizer.groups import per_group
 from skimql.parser.statement import parse_statement
 
 pytestmark = pytest.mark.spark
@@ -183,7 +184,7 @@ class GroupSeeds(ManySeeds):
     def __init__(self, session, sql):
         query = with_key_types(session._resolved(parse_statement(sql)), session.tables, True)
         groups = listed(session.spark, session.tables, query, 100)
-        self.plans = chosen_groups(query, len(groups.values), session.settings)
+        self.plans = per_group(chosen(query, session.settings, groups=groups.counts), groups.counts)
         self.plan = self.plans[0]
         self.scans = []
         messages = Messages(session.spark, self.plan, groups)

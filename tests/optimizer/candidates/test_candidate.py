@@ -5,7 +5,7 @@ import math
 import pytest
 from support.statistics import one_class
 
-from skimql.optimizer.candidates.candidate import Candidate, bytes_text, checked, count_text, rank
+from skimql.optimizer.candidates.candidate import Candidate, best_of, bytes_text, checked, count_text
 from skimql.optimizer.messages import whole
 from skimql.optimizer.objective import Objective
 from skimql.optimizer.prediction.cost import Cost
@@ -19,8 +19,13 @@ def candidate(error=0.01, seconds=1.0, nbytes=1e6, method="hash"):
 def test_within_the_error_the_cheapest_ranks_first_and_within_a_size_the_most_accurate():
     cheap, accurate = candidate(0.02, 1.0), candidate(0.001, 5.0)
     by_error, by_size = Objective(relative_error=0.05), Objective(size_bytes=1 << 21)
-    assert rank(cheap, by_error) < rank(accurate, by_error)
-    assert rank(accurate, by_size) < rank(cheap, by_size)
+    assert best_of([accurate, cheap], by_error) is cheap
+    assert best_of([accurate, cheap], by_size) is accurate
+
+
+def test_of_what_costs_a_tenth_more_at_the_most_the_smaller_is_taken():
+    cheap, small, dear = candidate(), candidate(seconds=1.09, nbytes=1e3), candidate(seconds=1.11, nbytes=10)
+    assert best_of([cheap, small, dear], Objective(relative_error=0.05)) is small
 
 
 def test_what_is_too_large_or_too_inaccurate_is_refused_with_its_reason():

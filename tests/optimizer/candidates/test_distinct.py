@@ -9,7 +9,7 @@ from support.questions import query
 from support.schemas import schema, table
 
 from skimql.optimizer.candidates.candidate import NoMethod
-from skimql.optimizer.candidates.enumerate.distinct import ROOM, choose_distinct, counting_synopses, seen_key
+from skimql.optimizer.candidates.distinct import ROOM, choose_distinct, counting_synopses, seen_key
 from skimql.optimizer.messages import tree_of
 from skimql.optimizer.objective import Objective
 from skimql.optimizer.prediction.relation import AttributeStatistics, RelationStatistics
