@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EnvironmentFault, ParseError, SkimqlError, UnsupportedQuery
-from ..optimizer.describe.physical import describe_physical
+from ..optimizer.describe.physical import (
+    describe_attempts,
+    describe_physical,
+    physical_dict,
+    physical_mermaid,
+)
 from ..optimizer.methods import GROUPING
 from ..optimizer.physical import PhysicalPlan
 from ..parser.join_graph import Query
@@ -412,7 +418,7 @@ class Session:
 
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""
-        from ..parser.explain import explain
+        from ..parser.explain import as_dict, explain
 
         match statement.statement:
             case ApproximateSelect() as select:
@@ -422,14 +428,20 @@ class Session:
             case ExactSelect() as plain:
                 explained = self._pass_through(f"EXPLAIN {plain.select_sql}").collect()
                 return str(explained[0][0])
-        text = explain(query, statement.format)
-        if all(f.name in RUNS for f in query.features):
-            self._run_of(select, query).check()
-        if statement.format != "text" or query.empty or any(f.name not in RUNS for f in query.features):
-            return text
-        counts_rows = isinstance(statement.statement, EstimateRows)
-        plan = self._run_of(select, query, counts_rows=counts_rows).plan()
-        return text + "\n" + describe_physical(plan, time.time())
+        if any(f.name not in RUNS for f in query.features):
+            if statement.analyze:
+                query.refuse_beyond(RUNS)
+            return explain(query, statement.format)
+        run = self._run_of(select, query, counts_rows=isinstance(statement.statement, EstimateRows))
+        attempts = run.answer().attempts if statement.analyze else ()
+        plan, now = run.plan(), time.time()
+        match statement.format:
+            case "json":
+                told = {**as_dict(query), "plan": physical_dict(plan, attempts)}
+                return json.dumps(told, indent=2, ensure_ascii=False)
+            case "mermaid":
+                return explain(query, "mermaid") + "\n" + physical_mermaid(plan, attempts)
+        return "\n".join([explain(query), describe_physical(plan, now), *describe_attempts(attempts)])
 
     def exact(self, sql: str, select_sql: str) -> Answer:
         """The result of `select_sql` as Spark runs it; `sql` is the statement, for errors."""

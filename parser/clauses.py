@@ -149,25 +149,27 @@ def _statement_of(text: str, tree: Tree[Token]) -> Statement:
 
 
 def _explain(text: str, words: list[Token], query: Tree[Token]) -> Statement:
-    shape = words[2].value.lower() if len(words) == 3 else "text"
+    format_word = words[-1] if len(words) > 2 else None
+    shape = format_word.value.lower() if format_word is not None else "text"
+    analyze = len(words) in (2, 4)
     inner = _statement_of(text, query)
     if isinstance(inner, PassThrough):
         return PassThrough(text)
     assert isinstance(inner, ApproximateSelect | ExactSelect | EstimateRows)
-    if shape not in FORMATS:
+    if format_word is not None and shape not in FORMATS:
         raise ParseError(
-            f"there is no format {words[2].value!r}",
+            f"there is no format {format_word.value!r}",
             sql=text,
-            span=(start_of(words[2]), end_of(words[2])),
+            span=(start_of(format_word), end_of(format_word)),
             hint="EXPLAIN FORMAT TEXT, JSON or MERMAID",
         )
-    return Explain(text, shape, _without_words(inner, words))
+    return Explain(text, shape, _without_words(inner, words), analyze)
 
 
 def _without_words(
     statement: ApproximateSelect | ExactSelect | EstimateRows, words: list[Token]
 ) -> ApproximateSelect | ExactSelect | EstimateRows:
-    """The explained statement with EXPLAIN [FORMAT f] blanked from what Spark would run."""
+    """The explained statement with EXPLAIN [ANALYZE] [FORMAT f] blanked from what Spark would run."""
     select = statement.select if isinstance(statement, EstimateRows) else statement
     select_sql = select.select_sql
     for word in words:

@@ -61,11 +61,12 @@ class EstimateRows:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """``EXPLAIN [FORMAT f]`` of one of our queries."""
+    """``EXPLAIN [ANALYZE] [FORMAT f]`` of one of our queries; `analyze`: it is run, and what came of it is told."""
 
     sql: str = field(compare=False)
     format: str
     statement: ApproximateSelect | ExactSelect | EstimateRows
+    analyze: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
-from ..physical import ExactRun, MaterializedJoin, Nothing, PhysicalPlan, Predicted, SampleJoin
+from ..physical import (
+    Attempt,
+    Attempted,
+    ExactRun,
+    MaterializedJoin,
+    Nothing,
+    PhysicalPlan,
+    Predicted,
+    SampleJoin,
+)
 from .choice import describe_choice
 from .plan import describe
 
@@ -33,6 +44,70 @@ def describe_physical(plan: PhysicalPlan, now: float) -> str:
     return "\n".join([*lines, *plan.notes])
 
 
+def describe_attempts(attempts: Sequence[Attempted]) -> list[str]:
+    """Lines for EXPLAIN ANALYZE: what was run, with what was predicted of it and what it gave."""
+    if not attempts:
+        return []
+    lines = ["run:"]
+    for number, own in enumerate(attempts, 1):
+        lines.append(f"  {number}. {_name(own.attempt)}: {own.outcome}")
+        lines.append(f"     predicted {figures(own.attempt.predicted) or 'nothing'}")
+        note = f"; {own.note}" if own.note else ""
+        lines.append(f"     given {_given(own)}{note}")
+    return lines
+
+
+def physical_dict(plan: PhysicalPlan, attempts: Sequence[Attempted] = ()) -> dict[str, Any]:
+    """The plan as JSON values: what is tried first, what is aimed at, all candidates; and what was run."""
+    return {
+        "error": plan.error,
+        "confidence": plan.confidence,
+        "behavior": plan.behavior,
+        "groups": [{"table": g.table, "expressions": list(g.expressions)} for g in plan.groups],
+        "attempt": {"method": plan.method, "what": _name(plan.attempt), **_predicted(plan.attempt.predicted)},
+        "candidates": []
+        if plan.choice is None
+        else [
+            {
+                "what": c.name,
+                "half_width": _known(c.half_width(plan.confidence)),
+                "cpu_seconds": _known(c.cost.seconds),
+                "bytes": _known(c.nbytes),
+                "taken": c is plan.choice.taken,
+                "refused": c.refused or None,
+            }
+            for c in plan.choice.candidates
+        ],
+        "run": [
+            {
+                "method": a.attempt.method,
+                "what": _name(a.attempt),
+                "outcome": a.outcome,
+                "predicted": _predicted(a.attempt.predicted),
+                "half_width": _known(a.half_width),
+                "bytes": a.nbytes,
+                "seconds": a.seconds,
+                "note": a.note or None,
+            }
+            for a in attempts
+        ],
+    }
+
+
+def physical_mermaid(plan: PhysicalPlan, attempts: Sequence[Attempted] = ()) -> str:
+    """Nodes of a Mermaid flowchart: the groups that are listed, what is tried first, and what was run."""
+    lines = [f'    plan["{_quoted(_attempt(plan))}"]']
+    for number, group in enumerate(plan.groups):
+        told = f"groups of {group.table} by {', '.join(group.expressions)}"
+        lines.append(f'    groups{number}["{_quoted(told)}"] --> plan')
+    before = "plan"
+    for number, own in enumerate(attempts):
+        told = f"{_name(own.attempt)}: {own.outcome}, {_given(own)}"
+        lines.append(f'    {before} --> run{number}["{_quoted(told)}"]')
+        before = f"run{number}"
+    return "\n".join(lines)
+
+
 def figures(predicted: Predicted) -> str:
     """What is predicted, as far as anything is."""
     parts = []
@@ -46,18 +121,44 @@ def figures(predicted: Predicted) -> str:
 
 
 def _attempt(plan: PhysicalPlan) -> str:
-    attempt = plan.attempt
+    told, attempt = figures(plan.attempt.predicted), plan.attempt
+    name = _name(attempt)
+    return f"{name}, predicted {told}" if told and not isinstance(attempt, (Nothing, ExactRun)) else name
+
+
+def _name(attempt: Attempt) -> str:
     match attempt:
         case ExactRun():
-            name = "the exact run, by Spark"
+            return "the exact run, by Spark"
         case Nothing():
-            name = f"known: {attempt.reason}"
+            return f"known: {attempt.reason}"
         case MaterializedJoin():
-            name = f"from the catalog: {', '.join(attempt.names)}"
-        case _:
-            name = attempt.method.replace("_", " ")
-    told = figures(attempt.predicted)
-    return f"{name}, predicted {told}" if told and not isinstance(attempt, (Nothing, ExactRun)) else name
+            return f"from the catalog: {', '.join(attempt.names)}"
+        case SampleJoin(plan=plan) if plan.sample is not None:
+            return f"{attempt.method.replace('_', ' ')}, one in {1 / max(plan.sample.rate, 1e-12):,.0f} keys"
+    return attempt.method.replace("_", " ")
+
+
+def _given(own: Attempted) -> str:
+    wide = "exact" if not own.half_width else f"±{own.half_width:.2%}"
+    told = "nothing" if math.isnan(own.half_width) else wide
+    return f"{told}, {own.nbytes / 1024:,.0f} KB, {own.seconds:.2g} s"
+
+
+def _predicted(predicted: Predicted) -> dict[str, float | None]:
+    return {
+        "half_width": _known(predicted.half_width),
+        "cpu_seconds": _known(predicted.seconds),
+        "bytes": _known(predicted.nbytes),
+    }
+
+
+def _known(figure: float) -> float | None:
+    return float(figure) if math.isfinite(figure) else None
+
+
+def _quoted(text: str) -> str:
+    return text.replace('"', "'").replace("`", "")
 
 
 def _aim(plan: PhysicalPlan) -> str:

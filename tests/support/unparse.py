@@ -123,7 +123,8 @@ def _(statement: EstimateRows) -> str:
 
 @unparse.register
 def _(statement: Explain) -> str:
-    return f"EXPLAIN FORMAT {statement.format.upper()} {unparse(statement.statement)}"
+    analyze = "ANALYZE " if statement.analyze else ""
+    return f"EXPLAIN {analyze}FORMAT {statement.format.upper()} {unparse(statement.statement)}"
 
 
 @unparse.register
