@@ -84,7 +84,7 @@ def _summed(keys: Ints, weights: Floats, groups: Ints, vertices: tuple[int, ...]
     """Weights of equal keys and groups added up."""
     if not vertices:
         distinct, which = np.unique(keys, return_inverse=True)
-        chosen = groups[:, :0]
+        chosen = np.empty((0, len(distinct)), np.int64)
     else:
         columns, which = np.unique(np.vstack([keys, groups]), axis=1, return_inverse=True)
         distinct, chosen = columns[0], columns[1:]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery, printable
-from ...optimizer.methods import STORED
+from ...optimizer.methods import CACHED
 from ...optimizer.physical import MaterializedJoin
 from ...optimizer.plan import Plan, Synopsis, Weight
 from ...parser.join_graph import Query
@@ -17,7 +17,7 @@ from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure
 from ..catalog.manifest import StoredWorkload
-from ..results.estimator import Joined
+from ..results.estimator import Joined, SketchJoin
 from ..settings import Settings
 from ..synopses import Built, Tally
 from .answering import GroupKey, MaterializedAnswer, best, materialized_answers
@@ -105,7 +105,9 @@ class MaterializedLookup:
             answer, joined = whole
             stale = self._stale(answer.heads)
             notes = (*_notes(answer.heads, ()), *stale)
-            return Supply(answer.plan, (), notes, stale=bool(stale), joined=joined[()])
+            one = joined[()]
+            built = tuple(one.built) if isinstance(one, SketchJoin) else ()
+            return Supply(answer.plan, built, notes, stale=bool(stale), joined=one)
         found = self.usable(select, query, settings)
         if found is None:
             return None
@@ -143,7 +145,7 @@ class MaterializedLookup:
         if not heads or len({g.vertex for g in query.groups}) > 1:
             return []
         now = self.context.environment.circumstances()
-        found = materialized_answers(query, heads, asked_of(select), now, self._files())
+        found = materialized_answers(_without_count(query), heads, asked_of(select), now, self._files())
         return [f for f in found if not _too_large(f.heads, settings)]
 
     def answer(
@@ -153,7 +155,15 @@ class MaterializedLookup:
         if query.groups:
             query = replace(query, order=(), limit=None)
         found = self.answers(select, query, settings)
-        return best(found, lambda name: self.catalog.load(name, settings.max_bytes), settings.confidence)
+        return self._best(found, settings) if found else None
+
+    def _best(
+        self, answers: Sequence[MaterializedAnswer], settings: Settings
+    ) -> tuple[MaterializedAnswer, dict[GroupKey, Joined]]:
+        """The narrowest of one or more, loaded."""
+        found = best(answers, lambda name: self.catalog.load(name, settings.max_bytes), settings.confidence)
+        assert found is not None, "there are some"
+        return found
 
     def grouped(self, select: ApproximateSelect, query: Query, settings: Settings) -> GroupedSupply | None:
         """What kept sketches know of the groups of a query; None where they do not answer it."""
@@ -176,9 +186,11 @@ class MaterializedLookup:
             _, plan, heads = declared
             return MaterializedJoin(plan, tuple(h.name for h in heads), method=plan.method)
         bare = replace(query, order=(), limit=None) if query.groups else query
-        whole = self.answers(select, bare, settings)
-        if whole:
-            plan, names = replace(whole[0].plan, query=query), tuple(h.name for h in whole[0].heads)
+        found_whole = self.answers(select, bare, settings)
+        if found_whole:
+            # Which of several is the narrowest, and so answers, they tell when they are asked.
+            taken = found_whole[0] if len(found_whole) == 1 else self._best(found_whole, settings)[0]
+            plan, names = replace(taken.plan, query=query), tuple(h.name for h in taken.heads)
             return MaterializedJoin(plan, names, method=plan.method)
         found = None if query.groups else self.usable(select, query, settings)
         if found is None:
@@ -311,6 +323,16 @@ class MaterializedLookup:
         return tuple(printable(n) for n in notes if n)
 
 
+def _without_count(query: Query) -> Query:
+    """A query that counts distinct values of one table in groups, without the COUNT(*) that tells what joins."""
+    if not query.groups or query.graph.edges or not query.counts_distinct:
+        return query
+    *others, last = query.aggregates
+    if any(a.function != "count_distinct" for a in others) or last.span != query.groups[0].span:
+        return query
+    return replace(query, aggregates=query.aggregates[:-1])
+
+
 def _notes(heads: Sequence[Head], missing: Sequence[Synopsis]) -> tuple[str, ...]:
     told = ", ".join(f"{h.name} (as of {h.updated})" for h in heads)
     notes = [f"from the kept sketch{'es' if len(heads) > 1 else ''} {told}"]
@@ -352,7 +374,7 @@ def _relations(plan: Plan, functions: Callable[[], Collection[str]]) -> list[lis
     """The synopses that can be kept, those of one virtual relation, size and order of attributes together."""
     groups: dict[Synopsis, list[int]] = {}
     for number, synopsis in enumerate(plan.synopses):
-        simple = synopsis.method in STORED and synopsis.group is None and not synopsis.messages
+        simple = synopsis.method in CACHED and synopsis.group is None and not synopsis.messages
         expressions = (
             synopsis.filter,
             synopsis.weight.expression,

@@ -88,7 +88,10 @@ def evaluate(expression: str, table: pa.Table, zone: str = "UTC") -> Value:
         If a value cannot be computed.
     """
     source = _parsed(expression)
-    return _Evaluation(source, table, zone).value(source.tree)
+    try:
+        return _Evaluation(source, table, zone).value(source.tree)
+    except pa.ArrowNotImplementedError as fault:
+        raise not_known(f"{expression}, of such types,") from fault
 
 
 def passing(condition: str | None, table: pa.Table, zone: str = "UTC") -> pa.Array | None:

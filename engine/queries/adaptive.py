@@ -100,7 +100,12 @@ class AdaptiveRun:
                 self._keep(attempt, "failed", math.nan, 0, started, fault.message)
                 attempt = following
                 continue
-            following = self._after(attempt, answer, estimated, started)
+            try:
+                following = self._after(attempt, answer, estimated, started)
+            except EnvironmentFault as fault:
+                # What would be tried next needs Spark to be planned.
+                note = f"nothing better without Spark: {fault.message}"
+                return self._as_asked(replace(answer, notes=(*answer.notes, note)))
             if following is None and estimated is not None:
                 answer = self._with_exact_groups(answer, estimated)
             attempt = following

@@ -56,6 +56,9 @@ class Estimated:
             return Truth(True, frozenset((True,)))
         count = _count_of(self.query)
         known = evaluator.known
+        if not known and count >= len(evaluator.plan.aggregates):
+            # Distinct values of one table: what is kept of a group is of tuples that are there.
+            return Truth(True, frozenset((True,)))
         estimate = known[count] if known else evaluator.aggregate(evaluator.plan.aggregates[count])
         if estimate.exact:
             return Truth(estimate.value > 0, frozenset((estimate.value > 0,)))

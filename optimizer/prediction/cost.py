@@ -43,12 +43,12 @@ OUTPUT_NS = 5.0
 EXACT_JOIN_NS = 400.0
 BROADCAST_TUPLES = 1e6
 
-# Whatever the number of rows: a warm job; every exchange in it, be it a shuffle or a broadcast; rows sent to Python
-# workers that run already, as the tables of fewer tuples are, and once in a session to workers that have to start.
+# Whatever the number of rows: a warm job, 0.1 to 0.3 s; every exchange in it, be it a shuffle or a broadcast; rows sent
+# to Python workers that run already, as the tables of fewer tuples are. The last two in proportion, on a busy machine:
+# a job on a few rows 0.32 s, a scan of 337,000 rows 0.46, grouped by 4,000 keys 0.68 to 0.95, through workers 0.64.
 JOB_S = 0.2
 EXCHANGE_S = 0.1
 WORKERS_S = 0.2
-WORKERS_START_S = 2.0
 BY_WORKERS_TUPLES = 4e6
 
 

@@ -16,9 +16,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from ...sketches.ranking import by_weight, least_of
+from ...sketches.ranking import by_weight, least_of, rounded
 from ...sketches.samples.sample_regression import LEAST_JOINED
-from ...sketches.samples.two_level_plan import ENTRY_BYTES, LEAST_BUCKETS, MEDIAN_LOSS, TOTAL_BYTES
+from ...sketches.samples.two_level_plan import ENTRY_BYTES, LEAST_BUCKETS, TOTAL_BYTES
 from ..messages import Residual
 from .figures import Figures
 from .relation import Attribute
@@ -29,10 +29,12 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 COUNTER_BYTES = 8
+CENTRE_LOSS = math.pi / 3  # variance of the centre of normal rows over that of their mean
 ROOM = 1.05  # of an exact map whose number of keys is an estimate
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 DENSE_SHARES = (0.0, 0.25, 0.5)
-MOST_CROWDED = 0.5  # of a sample's entries that one key may take; a heavier one has to be dense
+LUMPS = 64  # keys of a hub that take the most entries each, looked at one by one
+LEAST_KEPT = 0.1  # of the probability that smaller keys are kept with
 MOST_SKETCHED = 2  # tables of the sampled class for which a sketch is tried in the place of a sample
 ROUNDS = 3
 
@@ -239,15 +241,12 @@ class _Model:
                 noisy, of_keys = noisy * square, of_keys * moments.of_keys
             extra.append(max(noisy - of_keys, 0.0))
             within += same
-        kept = self._sampled(p)
-        if not kept:
-            return math.inf, 0.0
-        sampling = (1.0 - kept) / kept * self._rest[()]
+        kept, sampling = self._sampling(p)
         collisions = within
         for subset, certain in self._certain.items():
             if subset:
                 collisions += (certain + self._rest[subset] / kept) * math.prod(extra[i] for i in subset)
-        return sampling + MEDIAN_LOSS / self.rows * collisions, p
+        return sampling + CENTRE_LOSS / self.rows * collisions, p
 
     def _unexplained(self, p: float) -> float:
         """Share of the variance that regression on the tables' totals leaves, where all beyond is exact.
@@ -269,23 +268,19 @@ class _Model:
         sampled = [v in self.sampled for v in members]
         return sample_variance(parts, certain, [p if own else 1.0 for own in sampled], sampled)[1]
 
-    def _sampled(self, p: float) -> float:
-        """With which probability a key that contributes is kept, where the keys of a hub take many entries each.
+    def _sampling(self, p: float) -> tuple[float, float]:
+        """With which probability a key is kept, and the expected squared error that comes of it.
 
-        A key with s of the C entries is kept only if the others below its hash leave room: with p (1 - s / C). Which
-        heavy keys are drawn makes the threshold vary as well. 0 where a key that is not dense would never fit.
+        Where the keys of a hub take many entries each, which of them are drawn makes the threshold vary. One with s of
+        the C entries is kept only if the others below its hash leave room: with p (1 - s / C), never if it is larger.
         """
         if p == 1.0:
-            return p
-        kept = p
-        for hub, entries in zip(self.sampled, self.entries, strict=True):
-            if hub in self.hubs:
-                largest, typical, squares = self._lumps[hub]
-                if largest > MOST_CROWDED * p * entries:
-                    return 0.0
-                kept = min(kept, p * (1.0 - min(typical / (p * entries), MOST_CROWDED)))
-                kept /= 1.0 + (1.0 - p) * squares / (p * entries**2)
-        return kept
+            return p, 0.0
+        kept = p / (1.0 + (1.0 - p) * self._spread / p)
+        fits = self._lumps < p
+        chance = kept * np.maximum(1.0 - self._lumps[fits] / p, LEAST_KEPT)
+        found = (1.0 - kept) / kept * self._small + float(self._squares[fits] @ ((1.0 - chance) / chance))
+        return kept, found + float(self._means[~fits].sum()) ** 2
 
     def _sums(self) -> None:
         """Sums over the cells of the sampled class that the variance is made of, for each set of noisy factors."""
@@ -326,19 +321,22 @@ class _Model:
                 self._certain[subset] = float(product[dense].sum())
                 self._rest[subset] = float(product[~dense].sum())
                 if not subset:
-                    everything = product
-        self._lumps: dict[int, tuple[float, float, float]] = {}
-        for v, (keys, _) in zip(self.sampled, self.dense, strict=True):
-            if v in self.hubs:
-                left = ~(cells.heavy & np.isin(cells.keys, keys))
-                size = cells.weights[members.index(v)] * left
-                typical = float((everything * size).sum()) / max(float(everything.sum()), 1e-300)
-                heavy = figures.attribute(v, joined).heavy
-                largest = np.abs(heavy.weights[~np.isin(heavy.keys, keys)]).max(initial=0)
-                largest = max(
-                    float(largest), heavy.largest_other if math.isfinite(heavy.largest_other) else 0.0
-                )
-                self._lumps[v] = largest, typical, float(cells.counts @ size**2)
+                    everything = product.copy()
+        shares = np.zeros(cells.counts.size)
+        self._spread = 0.0
+        for v, entries in zip(self.sampled, self.entries, strict=True):
+            if v in self.hubs and entries:
+                share = cells.weights[members.index(v)] / entries
+                shares = np.maximum(shares, share)
+                self._spread = max(self._spread, float(cells.counts[~dense] @ share[~dense] ** 2))
+        shares[dense], everything[dense] = 0.0, 0.0
+        top = by_weight(rounded(shares), LUMPS)
+        self._lumps, self._squares, self._means = (
+            shares[top],
+            everything[top],
+            (cells.counts * parts.means)[top],
+        )
+        self._small = self._rest[()] - float(self._squares.sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,7 @@
 In row r of the sketches the estimate is the sum over the sampled keys of the product, over the tables of the sampled
 class, of what each has of the key: an exact weight, or the sum over its entries of weight times the point estimates
 (sign times counter) that the sketches beyond give for the entry's other keys; divided by the keys' probability. Sample
-and sketches hash independently, so a row is unbiased; the median of the rows is the answer.
+and sketches hash independently, so a row is unbiased; the answer is the centre of the rows.
 
 Its error has two sources that are independent: which keys were drawn, and the sketches' collisions. The first has the
 gamma interval of `sample_join`, the second the order statistics of the rows; their distances add up in quadrature.
@@ -125,7 +125,7 @@ def sample_sketch_average(
     top = shape.terms(numerator_columns, math.inf)
     bottom = _Shape([*denominators], edges).terms(denominator_columns, math.inf)
     rows = max(len(top.terms), len(bottom.terms))
-    count, total = float(np.median(_row_totals(bottom))), float(np.median(_row_totals(top)))
+    count, total = centre(_row_totals(bottom)), centre(_row_totals(top))
     if count == 0.0:
         raise ValueError("no sampled key joins, so there is no average to estimate; take a larger sample")
     average = total / count
@@ -140,10 +140,10 @@ def sample_sketch_average(
 
 
 def _noisy_total(terms: JoinTerms, shape: _Shape, confidence: float, *, never_negative: bool) -> Estimate:
-    """The median of the rows, between ends that allow for the sample and for the sketches."""
+    """The centre of the rows, between ends that allow for the sample and for the sketches."""
     rows = _row_totals(terms)
     around = median_interval(averaged(rows, shape.buckets, confidence), confidence, "measured")
-    value = float(np.median(rows))
+    value = centre(rows)
     free = terms.probabilities < 1.0
     drawn, p = terms.terms[:, free], terms.probabilities[free]
     lowest, highest = float(terms.unseen[:, 0].min()), float(terms.unseen[:, 1].max())
@@ -165,6 +165,17 @@ def _noisy_total(terms: JoinTerms, shape: _Shape, confidence: float, *, never_ne
     )
     estimate = uncertified(estimate, *notes, *(n for n in around.notes if not around.certified))
     return note_useless(uncertified(estimate, *collapse_notes(shape.counters)))
+
+
+def centre(rows: Floats) -> float:
+    """The median of the means of all pairs of rows (Hodges and Lehmann 1963).
+
+    As little moved by a few rows with heavy collisions as a median is, up to 29 % of them. For rows that are close to
+    normal, as sums over many sampled entries are, it has two thirds of the median's variance.
+    """
+    one, other = np.triu_indices(len(rows))
+    means = np.sort((rows[one] + rows[other]) / 2.0)
+    return float((means[(means.size - 1) // 2] + means[means.size // 2]) / 2.0)
 
 
 def _row_totals(terms: JoinTerms) -> Floats:
