@@ -123,7 +123,7 @@ def way_of(physical: PhysicalPlan, session: Session) -> Way:
         case _:
             # Running exactly meets any error.
             return Way(attempt.method, "none", "jvm", physical.error)
-    keeps = session.settings.cache and keepable(plan, session.memory.own_functions)
+    keeps = session.settings.cache and keepable(plan, session.environment.own_functions)
     nbytes = float(sum(map(most_bytes, plan.synopses)))
     return Way(method, source, route, physical.error if planned else None, nbytes, keeps)
 

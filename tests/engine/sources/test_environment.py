@@ -22,6 +22,6 @@ def test_before_spark_runs_the_catalogs_settings_hold(monkeypatch):
     monkeypatch.setattr(Session, "spark", property(lambda self: pytest.fail("Spark was asked for")))
     catalog = remember(Catalog(), kept("s", "t", {"k": [1]}), ansi=False, time_zone="Asia/Tokyo")
     session = Session(catalog=catalog)
-    assert session.context.memory.circumstances() == Circumstances(False, "Asia/Tokyo")
-    session.context.memory.forget_sketches_of("T")
+    assert session.context.environment.circumstances() == Circumstances(False, "Asia/Tokyo")
+    session.context.environment.forget_sketches_of("T")
     assert not catalog.heads()
