@@ -428,7 +428,7 @@ def _check_jvm(query: Query, asked: Asked) -> None:
     raise route_fault(query.sql, reason, asked.clauses.get("method"))
 
 
-def check_kept(route: str, sql: str) -> None:
+def check_materialized(route: str, sql: str) -> None:
     """Refuse to make sketches that are kept without Python workers.
 
     Raises

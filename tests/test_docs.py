@@ -50,7 +50,7 @@ def test_every_path_module_and_command_named_is_there(path):
 
 
 def _is_known(name: str) -> bool:
-    """Whether a dotted name is a module of ours, something that one defines, a setting, or its command."""
+    """Whether a dotted name is a module of ours, something that one defines, a setting, or a key in our files."""
     parts = name.split(".")[1:]
     if f"skimql.{parts[0]}" in _settings() | METADATA:
         return True

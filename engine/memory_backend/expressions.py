@@ -94,7 +94,7 @@ def evaluate(expression: str, table: pa.Table, zone: str = "UTC") -> Value:
         raise not_known(f"{expression}, of such types,") from fault
 
 
-def kept(condition: str | None, table: pa.Table, zone: str = "UTC") -> pa.Array | None:
+def passing(condition: str | None, table: pa.Table, zone: str = "UTC") -> pa.Array | None:
     """Which tuples a filter keeps: a condition that is NULL keeps none. None for all."""
     if condition is None:
         return None

@@ -45,9 +45,9 @@ class Estimated:
                 continue
             cells = tuple(evaluator.cell(item.expression) for item in self.query.items)
             keys = tuple(evaluator.cell(key.expression) for key in self.query.order)
-            kept = there if self.query.having is None else condition(evaluator, self.query.having)
-            value = kept.value if there.value or kept.value is None else False
-            found[group] = Row(number, cells, Truth(value, kept.possible | (there.possible - {True})), keys)
+            passes = there if self.query.having is None else condition(evaluator, self.query.having)
+            value = passes.value if there.value or passes.value is None else False
+            found[group] = Row(number, cells, Truth(value, passes.possible | (there.possible - {True})), keys)
         return found
 
     def _there(self, evaluator: Evaluator) -> Truth:
@@ -71,7 +71,7 @@ class Estimated:
     def missed(self, target: float) -> list[GroupNumbers]:
         """The groups that may be shown and whose estimates miss a relative error."""
         return [
-            n for n, r in self.rows.items() if r.kept.may_hold and any(misses(c, target) for c in r.cells)
+            n for n, r in self.rows.items() if r.passes.may_hold and any(misses(c, target) for c in r.cells)
         ]
 
     def answer(self) -> Answer:
