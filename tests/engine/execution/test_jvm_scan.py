@@ -141,14 +141,14 @@ def test_a_route_that_is_asked_for_is_gone_or_refused(session, frame):
     session.table("d", frame)
     grouped = "SELECT APPROXIMATE a.v > 0 AS up, COUNT(*) FROM d a JOIN d b ON a.k = b.k GROUP BY a.v > 0"
     uneven = CHAIN + " OPTIONS (buckets = 1000)"
-    assert session.plan(COUNTS).family == "tabulation", "small tables go over Arrow"
+    assert session.plan(COUNTS).attempt.plan.family == "tabulation", "small tables go over Arrow"
     session.sql("SET skimql.route = jvm")
     with pytest.raises(UnsupportedQuery, match="no power of two"):
         session.plan(uneven)
     with pytest.raises(UnsupportedQuery, match="each group"):
         session.sql(grouped + " LIMIT 3")
     session.sql("SET skimql.route = arrow")
-    assert session.plan(COUNTS).family == "tabulation"
+    assert session.plan(COUNTS).attempt.plan.family == "tabulation"
     answer = session.sql("EXPLAIN SELECT " + COUNTS.split(" ", 1)[1])
     assert "made by Python workers" in answer.value
     session.sql("SET skimql.route = jvm")
@@ -159,8 +159,10 @@ def test_a_route_that_is_asked_for_is_gone_or_refused(session, frame):
 def test_auto_takes_the_jvm_for_counts_of_large_files(session, spark, frame, tmp_path, monkeypatch):
     frame.drop("p").coalesce(1).write.parquet(str(tmp_path / "d"))
     session.table("d", tmp_path / "d")
-    assert session.plan(COUNTS).family == "tabulation"
+    assert session.plan(COUNTS).attempt.plan.family == "tabulation"
     monkeypatch.setattr(choice, "LARGE_BYTES", 1000)
     no_decimals = CHAIN.replace(", SUM(b.p)", "")
-    families = [session.plan(sql).family for sql in (COUNTS, TOTALS.replace("SUM(p), ", ""), no_decimals)]
+    families = [
+        session.plan(sql).attempt.plan.family for sql in (COUNTS, TOTALS.replace("SUM(p), ", ""), no_decimals)
+    ]
     assert families == ["countmin", "folded", "tabulation"]
