@@ -266,7 +266,8 @@ class FakeScans:
             if step
             else (keys[:0], counts[:0])
         )
-        return Grouped(keys[kept], counts[kept][np.newaxis].astype(np.float64)), Hits(*met)
+        none = np.empty((0, int(kept.sum())), np.int64)
+        return Grouped(keys[kept], counts[kept][np.newaxis].astype(np.float64), none), Hits(*met)
 
 
 def test_noticing_heavy_keys_leaves_the_estimate_unbiased(chain):
