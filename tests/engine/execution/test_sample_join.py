@@ -284,7 +284,7 @@ def test_noticing_heavy_keys_leaves_the_estimate_unbiased(chain):
         one = replace(plan, seed=seed)
         terms = tuple(dict.fromkeys(t.synopses for a in one.aggregates for t in a.total))
         evaluation = Evaluation(one, terms, FakeScans(seed, left, right))
-        found.append(evaluation.contributions(one.sample).total())
+        found.append(evaluation.contributions(one.sample)[()].total())
     error = np.std(found) / np.sqrt(len(found))
     assert abs(np.mean(found) - truth) < 4 * error
     assert error < 0.01 * truth
