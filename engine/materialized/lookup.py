@@ -158,8 +158,8 @@ class MaterializedLookup:
         return self._best(found, settings) if found else None
 
     def _best(
-        self, answers: Sequence[KeptAnswer], settings: Settings
-    ) -> tuple[KeptAnswer, dict[GroupKey, Joined]]:
+        self, answers: Sequence[MaterializedAnswer], settings: Settings
+    ) -> tuple[MaterializedAnswer, dict[GroupKey, Joined]]:
         """The narrowest of one or more, loaded."""
         found = best(answers, lambda name: self.catalog.load(name, settings.max_bytes), settings.confidence)
         assert found is not None, "there are some"

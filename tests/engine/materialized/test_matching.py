@@ -108,8 +108,8 @@ def test_sketches_that_cannot_be_joined_are_refused_by_name(changes, said):
 def test_what_the_cache_kept_is_passed_over_in_silence():
     """Nobody made these two for one another: the query builds its own."""
     with pytest.raises(pytest.fail.Exception, match="Spark was asked for"):
-        session(orders(), lines(seed=2, kept_by="cache")).sql(COUNT)
-    assert session(orders(), lines("cached", seed=2, kept_by="cache"), lines()).sql(COUNT).value == 1500
+        session(orders(), lines(seed=2, made_by="cache")).sql(COUNT)
+    assert session(orders(), lines("cached", seed=2, made_by="cache"), lines()).sql(COUNT).value == 1500
 
 
 def test_an_empty_sketch_has_any_size_but_its_seed():
