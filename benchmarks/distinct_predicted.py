@@ -16,21 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from skimql.engine.statistics.pilot import PILOT_FAMILY, Counts, Pilot, Rates
+from skimql.engine.statistics.pilot_counts import PILOT_FAMILY, Counts, Pilot, Rates
 from skimql.engine.statistics.pilot_figures import relation_statistics
 from skimql.optimizer.candidates.distinct import DistinctPredictor
 from skimql.optimizer.distinct import level_buckets, sample_size
-from skimql.optimizer.distinct_count import (
-    LEVEL,
-    LEVELS,
-    PAIRS,
-    DistinctCount,
-    JoinedPairs,
-    KeySets,
-    PairsByKey,
-    Part,
-)
+from skimql.optimizer.distinct_count import LEVELS, DistinctCount, JoinedPairs, KeySets, PairsByKey, Part
 from skimql.optimizer.messages import JoinClass, JoinTree
+from skimql.optimizer.methods import LEVEL, PAIRS
 from skimql.optimizer.plan import Attribute, Synopsis, Weight
 from skimql.optimizer.prediction.figures import Figures
 from skimql.optimizer.prediction.relation import Relation, complete

@@ -36,7 +36,7 @@ def run_choice(query: JoinQuery, choice: Choice, seed: int, budget_bytes: int) -
 
 def _joined(query: JoinQuery, plan: Plan) -> tuple[Joined, int]:
     if plan.sample is not None:
-        sampled = run_sample(plan, query.tables)
+        sampled = run_sample(plan, query.tables)[()]
         return sampled, sampled.nbytes
     relations = Relations(plan, query.tables, None)
     sketches = SketchJoin(plan, build_from(plan, relations))

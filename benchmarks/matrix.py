@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from skimql import Answer, Session, Settings, SkimqlError
+from skimql.engine.materialized.declared import selects_of
 from skimql.engine.materialized.lookup import keepable
-from skimql.engine.materialized.standing import selects_of
 from skimql.engine.materialized.workloads import Workloads
 from skimql.engine.queries.features import DISTINCT, RUNS
 from skimql.engine.results.compare import beside
@@ -160,8 +160,8 @@ def planned_in(session: Session, cell: Cell, found: tuple[Any, Any]) -> Way:
     statement, query = found
     if cell.shape != WORKLOAD:
         return way_of(session._run_of(statement, query, counts_rows=cell.shape == ROWS).plan(), session)
-    standing, _ = Workloads(session.context).plan(statement, query)
-    plan = standing.plans[0]
+    declared, _ = Workloads(session.context).plan(statement, query)
+    plan = declared.plans[0]
     return Way(plan.method, "built", "arrow", None, sum(map(most_bytes, plan.synopses)), True)
 
 

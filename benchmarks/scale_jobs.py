@@ -88,7 +88,7 @@ class Bench:
         """One key in 256 and its tuples, as the engine samples a self-join, which takes one scan."""
         asked = self.session.plan(f"SELECT APPROXIMATE COUNT(*) FROM d a JOIN d b ON a.{column} = b.{column}")
         sampled = choose(asked.query, SEED, 0, 0, sample=ClassSample(0, 1 / SAMPLE_SHARE))
-        return run_sample(self.spark, sampled, self.session.tables)
+        return run_sample(self.spark, sampled, self.session.tables)[()]
 
     def sketches(
         self, route: str, rows: int, buckets: int, *keys: str, weight: str | None = None

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, TextIO
 
 from .. import Answer, Estimate
-from ..engine.results.display import plain_text
+from ..engine.results.display import cell_text
 from .streams import encodes, is_unicode
 
 # A table on a terminal is read by eye; more rows than this are cut, and the cut is said.
@@ -150,7 +150,7 @@ def _separated(separator: str) -> Callable[[Sequence[str], Sequence[Sequence[Any
     def write(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextIO) -> None:
         writer = csv.writer(sink, delimiter=separator, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(["" if v is None else plain_text(v) for v in row] for row in rows)
+        writer.writerows(["" if v is None else cell_text(v) for v in row] for row in rows)
 
     return write
 
@@ -189,7 +189,7 @@ def _value(value: Any) -> str:
         return json.dumps(value)
     if isinstance(value, bytes):
         return _string(base64.b64encode(value).decode())
-    return _string(plain_text(value))
+    return _string(cell_text(value))
 
 
 def _string(text: str) -> str:
@@ -201,7 +201,7 @@ def _markdown(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextI
         return "| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |\n"
 
     sink.write(line(columns) + line(["---"] * len(columns)))
-    sink.writelines(line(["" if v is None else plain_text(v) for v in row]) for row in rows)
+    sink.writelines(line(["" if v is None else cell_text(v) for v in row]) for row in rows)
 
 
 def _vertical(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextIO) -> None:
@@ -210,7 +210,7 @@ def _vertical(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextI
     for number, row in enumerate(rows, 1):
         out.write(f"-- row {number}\n")
         for name, value in zip(columns, row, strict=True):
-            out.write(f"{name:<{width}}  {plain_text(value)}\n")
+            out.write(f"{name:<{width}}  {cell_text(value)}\n")
     sink.write(out.getvalue())
 
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from .catalog.catalog import Catalog
 from .settings import Settings
-from .sources.environment import Memory
+from .sources.environment import Environment
 from .sources.tables import Tables
 from .spark.jobs import ProgressListener
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from .statistics.gather import KeptStatistics
+    from .statistics.gather import KnownStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Context:
     listener: ProgressListener | None
     home: Callable[[], SparkSession]
     running: Callable[[], SparkSession | None]
-    known: Callable[[], KeptStatistics]
+    known: Callable[[], KnownStatistics]
 
     @property
     def spark(self) -> SparkSession:
@@ -57,11 +57,11 @@ class Context:
         return self.running() is not None
 
     @property
-    def statistics(self) -> KeptStatistics:
+    def statistics(self) -> KnownStatistics:
         """What the session knows of the relations of its queries."""
         return self.known()
 
     @property
-    def memory(self) -> Memory:
+    def environment(self) -> Environment:
         """What the catalog remembers of tables and of Spark's settings."""
-        return Memory(self.catalog, self.tables, self.home, self.running)
+        return Environment(self.catalog, self.tables, self.home, self.running)

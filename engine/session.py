@@ -30,12 +30,12 @@ from ..parser.statement import (
 from ..parser.syntax import AppendSketch, CreateSketch, CreateSketches, ExplainSketches, Statement
 from .catalog.catalog import Catalog
 from .context import Context
-from .materialized.lookup import KeptSketches
+from .materialized.lookup import MaterializedLookup
 from .queries.features import DISTINCT, RUNS
 from .queries.run import SelectRun
 from .results.answer import Answer, Message
 from .settings import Settings
-from .sources.environment import Memory
+from .sources.environment import Environment
 from .sources.keys import with_key_types
 from .sources.settings_followed import DOUBLE_QUOTED, refuse_not_followed
 from .sources.tables import Tables
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from .queries.guard import On
-    from .statistics.gather import KeptStatistics
+    from .statistics.gather import KnownStatistics
 
 
 class Session:
@@ -87,7 +87,7 @@ class Session:
         self._started = False
         self._closed = False
         self._tables: Tables | None = None
-        self._statistics: KeptStatistics | None = None
+        self._statistics: KnownStatistics | None = None
 
     def __repr__(self) -> str:
         where = self.catalog.where if self.catalog.lasting else "in memory"
@@ -171,17 +171,17 @@ class Session:
         return self._tables
 
     @property
-    def memory(self) -> Memory:
+    def environment(self) -> Environment:
         """What the catalog remembers of tables and of Spark's settings."""
-        return Memory(self.catalog, self.tables, lambda: self.spark, self._running)
+        return Environment(self.catalog, self.tables, lambda: self.spark, self._running)
 
     @property
-    def statistics(self) -> KeptStatistics:
+    def statistics(self) -> KnownStatistics:
         """What the session knows of the virtual relations of its queries."""
         if self._statistics is None:
-            from .statistics.gather import KeptStatistics
+            from .statistics.gather import KnownStatistics
 
-            self._statistics = KeptStatistics()
+            self._statistics = KnownStatistics()
         return self._statistics
 
     @property
@@ -214,10 +214,10 @@ class Session:
         if self._statistics is not None:
             self._statistics.drop(name)
         if self.catalog.lasting:
-            self.memory.remember(name)
+            self.environment.remember(name)
         else:
             # Sketches of what had that name before answer nothing any more.
-            self.memory.forget_sketches_of(name)
+            self.environment.forget_sketches_of(name)
 
     def sql(self, text: str, **values: Any) -> Answer | DataFrame:
         """Run one statement.
@@ -291,7 +291,7 @@ class Session:
         statement = parse_statement(text)
         if not isinstance(statement, _READ_BY_US) or _is_exact(statement):
             return statement
-        now = self.memory.circumstances()
+        now = self.environment.circumstances()
         if '"' in text and now.ansi and (DOUBLE_QUOTED, "true") in now.settings:
             statement = _with_quoted_names(statement)
         if now.settings:
@@ -322,9 +322,9 @@ class Session:
                 return Message.of(f"{statement.name} = {statement.value}")
             case PassThrough():
                 return self._pass_through(statement.sql)
-        from .materialized.statements import Keeper
+        from .materialized.statements import SketchStatements
 
-        return Keeper(self.context).run(statement)
+        return SketchStatements(self.context).run(statement)
 
     def script(self, text: str) -> Iterator[tuple[str, Answer | DataFrame]]:
         """Run the statements of a script one after the other, as they are asked for: (statement, result)."""
@@ -386,7 +386,7 @@ class Session:
         return SelectRun(self.context, select, query, self.typed, self.exact, counts_rows)
 
     def _create_sketches(self, statement: CreateSketches) -> Answer:
-        from .materialized.standing import selects_of
+        from .materialized.declared import selects_of
         from .materialized.workloads import Workloads
 
         queries = [
@@ -398,12 +398,14 @@ class Session:
         """The query with the types of all keys, and of the values that it counts, known."""
         keyed = query
         if any(None in edge.key_types for edge in query.graph.edges):
-            keyed = with_key_types(query, self.tables, self._ansi(), KeptSketches(self.context).key_types())
+            keyed = with_key_types(
+                query, self.tables, self._ansi(), MaterializedLookup(self.context).key_types()
+            )
         if not query.counts_distinct:
             return keyed
         from .results.distinct import with_counted_types
 
-        return with_counted_types(keyed, self.tables, KeptSketches(self.context).key_types())
+        return with_counted_types(keyed, self.tables, MaterializedLookup(self.context).key_types())
 
     def _resolved(self, select: ApproximateSelect, known: frozenset[str] = RUNS) -> Query:
         return resolve(select, self.tables, ansi=self._ansi(), known=known)
@@ -457,7 +459,7 @@ class Session:
         return self._spark if self._alive() else None
 
     def _ansi(self) -> bool:
-        return self.memory.circumstances().ansi
+        return self.environment.circumstances().ansi
 
 
 def _as_ours(fault: Exception, sql: str) -> SkimqlError | None:

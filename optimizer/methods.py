@@ -47,7 +47,9 @@ class Method:
         What ``ERROR WITHIN`` does: ``planned`` is sized for it by what is predicted, ``reported`` says whether it is
         met; empty where the answer is exact in any case, or no size is planned.
     stored : bool
-        Whether the catalog keeps its synopses.
+        Whether CREATE SKETCH keeps its synopses: a kind of `engine/catalog/kinds/registry.py`.
+    cached : bool
+        Whether `skimql.cache` keeps what a query builds by it.
     synopsis : bool
         Whether a synopsis of a plan is of this method; the others make their answer of several, or of none.
     candidate : bool
@@ -74,6 +76,7 @@ class Method:
     sized: bool = False
     error: str = ""
     stored: bool = False
+    cached: bool = False
     synopsis: bool = False
     candidate: bool = False
     chosen: bool = False
@@ -95,6 +98,7 @@ METHODS: Mapping[str, Method] = {
             sized=True,
             error="planned",
             stored=True,
+            cached=True,
             synopsis=True,
             candidate=True,
             chosen=True,
@@ -111,6 +115,7 @@ METHODS: Mapping[str, Method] = {
             sized=True,
             error="planned",
             stored=True,
+            cached=True,
             synopsis=True,
             candidate=True,
             chosen=True,
@@ -129,6 +134,7 @@ METHODS: Mapping[str, Method] = {
             routes=_WORKERS,
             linear=True,
             streams=True,
+            stored=True,
         ),
         Method(
             "skimmed",
@@ -141,6 +147,7 @@ METHODS: Mapping[str, Method] = {
             routes=_WORKERS | _JVM,
             linear=True,
             streams=True,
+            stored=True,
         ),
         Method(
             "key_sample",
@@ -152,6 +159,7 @@ METHODS: Mapping[str, Method] = {
             candidate=True,
             chosen=True,
             statistics=True,
+            stored=True,
         ),
         Method(
             "two_level",
@@ -163,6 +171,7 @@ METHODS: Mapping[str, Method] = {
             candidate=True,
             chosen=True,
             statistics=True,
+            stored=True,
         ),
         Method(
             "sampled_messages",
@@ -197,6 +206,7 @@ METHODS: Mapping[str, Method] = {
             "one table without a join, read as a whole: exact",
             groups=True,
             stored=True,
+            cached=True,
             synopsis=True,
             attributes="none",
             routes=_WORKERS | _JVM,
@@ -213,6 +223,7 @@ METHODS: Mapping[str, Method] = {
             candidate=True,
             routes=_WORKERS,
             streams=True,
+            stored=True,
         ),
         Method(
             "join_distinct",
@@ -225,6 +236,7 @@ METHODS: Mapping[str, Method] = {
             candidate=True,
             routes=_WORKERS,
             streams=True,
+            stored=True,
         ),
         Method(
             LEVEL,
@@ -263,7 +275,7 @@ NAMED = tuple(m.name for m in METHODS.values() if m.named)
 CANDIDATES = tuple(m.name for m in METHODS.values() if m.candidate)
 CHOSEN = tuple(m.name for m in METHODS.values() if m.chosen)
 STORED = tuple(m.name for m in METHODS.values() if m.stored)
-STORED_BY_NAME = tuple(name for name in STORED if name in NAMED)
+CACHED = tuple(m.name for m in METHODS.values() if m.cached)
 
 
 def counts_distinct(name: str) -> bool:
@@ -390,7 +402,7 @@ def _check_cache(query: Query, asked: Asked) -> None:
         what = "synopses of distinct values"
     elif is_grouped(query):
         what = "the sketches of a query with GROUP BY, HAVING, ORDER BY or LIMIT"
-    elif query.method is not None and not METHODS[query.method].stored:
+    elif query.method is not None and not METHODS[query.method].cached:
         what = f"what {query.method} builds"
     else:
         return
@@ -416,7 +428,7 @@ def _check_jvm(query: Query, asked: Asked) -> None:
     raise route_fault(query.sql, reason, asked.clauses.get("method"))
 
 
-def check_kept(route: str, sql: str) -> None:
+def check_materialized(route: str, sql: str) -> None:
     """Refuse to make sketches that are kept without Python workers.
 
     Raises

@@ -206,8 +206,9 @@ class Plan:
         keyed = [s for s in self.synopses if s.attributes]
         if not keyed:
             return "exact" if self.messages else "total"
-        if any(s.method == "agms" for s in keyed):
-            return "agms"
+        for name in ("agms", "skimmed", "key_sample", "two_level"):
+            if any(s.method == name for s in keyed):
+                return name
         if self.query.method is not None and not counts_distinct(self.query.method):
             return self.query.method
         return "convolution" if any(len(s.attributes) > 1 for s in keyed) else "hash"

@@ -76,7 +76,7 @@ def _tried(action, *given):
 
 
 def test_the_page_of_methods_says_what_the_registry_does():
-    assert table() in PAGE.read_text(), "make it anew: python tests/support/methods_page.py FILE"
+    assert table() in PAGE.read_text(), "make it anew: python tests/support/methods_page.py [FILE]"
 
 
 def test_using_takes_the_methods_of_the_registry():

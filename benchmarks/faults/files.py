@@ -254,7 +254,7 @@ def sketch(
         ansi=True,
         time_zone="UTC",
         zoned=False,
-        eaten=(),
+        lineage=(),
         created="2026-11-28T00:00:00Z",
         updated="2026-11-28T00:00:00Z",
         group=group,
@@ -282,7 +282,7 @@ def begun(home: Path, sketches: list[StoredSketch]) -> Path:
 
 
 def _question(catalog: Catalog) -> str:
-    from skimql.engine.materialized.standing import _question as question_of
+    from skimql.engine.materialized.declared import _question as question_of
     from skimql.parser.resolve import resolve
     from skimql.parser.statement import parse_statement
 

@@ -46,13 +46,13 @@ CASES = {
 }
 
 CHILD = """
-import json, sys
+import json, os, sys
 from skimql import Session, SkimqlError
 from skimql.engine.spark.session import start_spark
 folder, settings, text = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
 spark = start_spark({**settings, "spark.sql.shuffle.partitions": "1"})
 session = Session(spark, catalog=folder)
-session.table("t", f"{folder}/../t.csv")
+session.table("t", f"{os.path.dirname(folder)}/t.csv")
 session.sql("CREATE SKETCH ta ON t (k)")
 KEPT = "SELECT APPROXIMATE COUNT(*) FROM t a JOIN t b ON a.k = b.k"
 told = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skimql.engine.materialized.standing import selects_of
+from skimql.engine.materialized.declared import selects_of
 from skimql.engine.settings import Settings
 from skimql.optimizer.choose import choose
 from skimql.parser.explain import explain

@@ -16,6 +16,7 @@ from typing import Any
 
 MAGIC = b"PAR1"
 _MOST_DEPTH = 12
+_MOST_NESTED = 100  # structs, lists and maps within one another, in a schema
 # Bytes of the physical types INT32 and INT64, and the converted types of signed integers (none is one too).
 _INTEGERS = {1: 4, 2: 8}
 _SIGNED = (None, 15, 16, 17, 18)
@@ -90,11 +91,11 @@ def integers_between(footer: bytes, column: str) -> tuple[int, int] | None:
             if path.decode("utf-8", "replace").lower() != column.lower():
                 continue
             told = _as_struct(about.get(12, {}))
-            low, high = (told.get(new, told.get(old)) for new, old in ((6, 2), (5, 1)))
-            if type(low) is not bytes or type(high) is not bytes or len(low) != len(high):
-                return None
             kind = about.get(1)
-            if type(kind) is not int or len(low) != _INTEGERS.get(kind):
+            low, high = (told.get(new, told.get(old)) for new, old in ((6, 2), (5, 1)))
+            if type(kind) is not int or type(low) is not bytes or type(high) is not bytes:
+                return None
+            if not len(low) == len(high) == _INTEGERS.get(kind):
                 return None
             lows.append(int.from_bytes(low, "little", signed=True))
             highs.append(int.from_bytes(high, "little", signed=True))
@@ -110,11 +111,13 @@ def _are_integers(schema: list[Any], column: str) -> bool:
     """Whether the element at a path is one of signed integers, not of dates, times or decimals stored as such."""
     elements = iter(schema)
 
-    def walk(path: str, children: int) -> bool | None:
+    def walk(path: str, children: int, depth: int) -> bool | None:
+        if depth > _MOST_NESTED:
+            raise ValueError("its columns are nested too deeply")
         for _ in range(children):
             element = _as_struct(next(elements, None))
             own = f"{path}.{_bytes(element, 4).decode('utf-8', 'replace').lower()}".lstrip(".")
-            found = walk(own, _count(element, 5) if 5 in element else 0)
+            found = walk(own, _count(element, 5) if 5 in element else 0, depth + 1)
             if found is not None:
                 return found
             if own == column.lower():
@@ -122,7 +125,7 @@ def _are_integers(schema: list[Any], column: str) -> bool:
         return None
 
     root = _as_struct(next(elements, None))
-    return bool(walk("", _count(root, 5)))
+    return bool(walk("", _count(root, 5), 0))
 
 
 def _is_signed(logical: Any) -> bool:

@@ -18,7 +18,7 @@ from .kinds.registry import KINDS
 
 
 @dataclass(frozen=True, slots=True)
-class EatenFile:
+class LineageFile:
     """A file whose tuples a sketch has: its path or URI, bytes, and time of change in milliseconds (None unknown)."""
 
     path: str
@@ -49,7 +49,7 @@ class SourceState:
 
 
 @dataclass(frozen=True, slots=True)
-class Eaten:
+class Lineage:
     """One helping: the table or path it came from, the condition on it, and what was there.
 
     `times` says how often each tuple counts, negative where it deletes; None for once. `snapshot` is the version of
@@ -60,7 +60,7 @@ class Eaten:
     source: str
     is_table: bool
     condition: str | None
-    files: tuple[EatenFile, ...]
+    files: tuple[LineageFile, ...]
     snapshot: str | None
     at: str
     state: SourceState | None = None
@@ -143,7 +143,7 @@ class Head:
         The session's time zone at that time.
     zoned : bool
         Whether the time zone could change what the sketch has.
-    eaten : tuple of Eaten
+    lineage : tuple of Eaten
     created, updated : str
         UTC, ISO 8601.
     group : str
@@ -183,11 +183,11 @@ class Head:
     ansi: bool
     time_zone: str
     zoned: bool
-    eaten: tuple[Eaten, ...]
+    lineage: tuple[Lineage, ...]
     created: str
     updated: str
     group: str = ""
-    kept_by: str = "statement"
+    made_by: str = "statement"
     last_batch_id: int | None = None
     program: str = ""
     cell: tuple[int, ...] = ()

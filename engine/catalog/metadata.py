@@ -11,7 +11,7 @@ from ...parser.join_graph import Column
 from ...sketches.hashing.xi import Family, make_family
 from ..synopses import Tally
 from . import checks
-from .form import Eaten, EatenFile, Groups, Head, Measure, Part, SourceState, together
+from .form import Groups, Head, Lineage, LineageFile, Measure, Part, SourceState, together
 from .kinds.kind import Size
 from .kinds.registry import KINDS
 from .texts import from_text, has_texts
@@ -91,12 +91,12 @@ def to_json(head: Head) -> dict[str, Any]:
                 "state": None if e.state is None else _state_json(e.state),
                 "times": e.times,
             }
-            for e in head.eaten
+            for e in head.lineage
         ],
         "created": head.created,
         "updated": head.updated,
         "group": head.group,
-        "kept_by": head.kept_by,
+        "kept_by": head.made_by,
         "last_batch_id": head.last_batch_id,
         "cell": list(head.cell),
         "imported_from": head.imported_from,
@@ -156,11 +156,11 @@ def _second(data: Mapping[str, Any]) -> dict[str, Any]:
     ]
     absent = {"cell": [], "imported_from": "", "settings": {}}
     now: dict[str, Any] = {"parameters": {}, "group_by": None, "groups": [{"values": [], "parts": parts}]}
-    eaten = [
+    lineage = [
         {"state": None, "times": None, **checks.mapping(e, "what was read")}
         for e in checks.items(data["eaten"], "eaten")
     ]
-    return {**absent, **data, **now, "eaten": eaten}
+    return {**absent, **data, **now, "eaten": lineage}
 
 
 def _head(data: Mapping[str, Any]) -> Head:
@@ -187,11 +187,11 @@ def _head(data: Mapping[str, Any]) -> Head:
         ansi=checks.boolean(data["ansi"], "ansi"),
         time_zone=checks.text(data["time_zone"], "time_zone", 256),
         zoned=checks.boolean(data["zoned"], "zoned"),
-        eaten=tuple(_eaten(e) for e in checks.items(data["eaten"], "eaten")),
+        lineage=tuple(_lineage(e) for e in checks.items(data["eaten"], "eaten")),
         created=checks.text(data["created"], "created", 64),
         updated=checks.text(data["updated"], "updated", 64),
         group=checks.text(data["group"], "group"),
-        kept_by=checks.text(data["kept_by"], "kept_by", 64),
+        made_by=checks.text(data["kept_by"], "kept_by", 64),
         last_batch_id=checks.optional(
             data["last_batch_id"], lambda v: checks.integer(v, 0, checks.INT64, "last_batch_id")
         ),
@@ -309,9 +309,9 @@ def _column(value: Any) -> Column:
     return Column(checks.text(name, "a column"), checks.text(kind, "a type"))
 
 
-def _eaten(value: Any) -> Eaten:
+def _lineage(value: Any) -> Lineage:
     data = checks.mapping(value, "what was read")
-    return Eaten(
+    return Lineage(
         checks.text(data["source"], "source"),
         checks.boolean(data["is_table"], "is_table"),
         checks.optional(data["condition"], lambda v: checks.text(v, "condition")),
@@ -333,9 +333,9 @@ def _source_state(value: Any) -> SourceState:
     )
 
 
-def _file(value: Any) -> EatenFile:
+def _file(value: Any) -> LineageFile:
     path, size, modified = checks.row(value, 3, "a file")
-    return EatenFile(
+    return LineageFile(
         checks.text(path, "a path"),
         checks.optional(size, lambda v: checks.integer(v, 0, checks.INT64, "a size")),
         checks.optional(modified, lambda v: checks.integer(v, -checks.INT64, checks.INT64, "a time")),

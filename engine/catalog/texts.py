@@ -63,12 +63,26 @@ def from_text(text: str | None, kind: str, zone: str) -> Any:
         case "date":
             return datetime.date.fromisoformat(text)
         case "timestamp" | "timestamp_ntz":
-            import pyarrow as pa
-
-            moment = pa.array([int(text)], pa.timestamp("us", zone if kind == "timestamp" else None))
-            return moment[0].as_py()
+            return _moment(int(text), zone if kind == "timestamp" else None)
         case "tinyint" | "smallint" | "int" | "bigint":
             return int(text)
         case _ if _DECIMAL.fullmatch(kind) and re.fullmatch(r"-?\d{1,40}(\.\d{1,40})?", text):
             return Decimal(text)
     raise ValueError(f"{text[:40]!r} is no {kind[:40]}")
+
+
+def _moment(microseconds: int, zone: str | None) -> datetime.datetime:
+    """A moment in a time zone; in UTC where nobody here knows the zone. ValueError where Python has none."""
+    import pyarrow as pa
+
+    try:
+        plain = _EPOCH + datetime.timedelta(microseconds=microseconds)
+    except OverflowError as fault:
+        raise ValueError(f"{microseconds} is no moment of the years 1 to 9999") from fault
+    if zone is None:
+        return plain
+    try:
+        found: datetime.datetime = pa.scalar(microseconds, pa.timestamp("us", zone)).as_py()
+        return found
+    except (ValueError, KeyError, OverflowError, pa.ArrowException):
+        return plain.replace(tzinfo=datetime.UTC)

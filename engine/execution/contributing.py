@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from ...errors import SkimqlError
 from ...parser.join_graph import Factor, Query, Term
-from ..sources.filters import cannot_fail, kept_by
+from ..sources.filters import cannot_fail, filtered
 from ..sources.keys import compared_text
 from ..sources.tables import Frames
 from ..sources.weights import LEAVES_64_BITS
@@ -110,7 +110,7 @@ class _Reducer:
 
     def _filtered(self, vertex: int) -> DataFrame:
         relation = self._query.graph.vertices[vertex]
-        return kept_by(self._tables.frame(relation.table), [relation.filter])
+        return filtered(self._tables.frame(relation.table), [relation.filter])
 
     def _semi_joined(self, frame: DataFrame, vertex: int, edge: int, term: Term) -> DataFrame:
         sent = self._sent(vertex, edge, term)

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from ...optimizer.choose import grouped_vertices
 from ...parser.join_graph import Factor, Query, Term
-from ..sources.filters import kept_by
+from ..sources.filters import filtered
 from ..sources.keys import compared_text
 from ..sources.tables import Frames
 from .partial_aggregate import group_column
@@ -84,7 +84,7 @@ def _vertex(
 ) -> DataFrame:
     """The tuples of one vertex: its keys as they are compared, its factors, and the group number where grouped."""
     relation = query.graph.vertices[vertex]
-    frame = kept_by(frames.frame(relation.table), [relation.filter])
+    frame = filtered(frames.frame(relation.table), [relation.filter])
     columns: list[Column] = []
     if numbers:
         number = F.col(f"`{group_column(vertex)}`")

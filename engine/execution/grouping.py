@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from ...errors import BudgetExceeded, DataError, UnsupportedQuery
 from ...optimizer.choose import grouped_vertices
 from ...parser.join_graph import Query
-from ..sources.filters import kept_by
+from ..sources.filters import filtered
 from ..sources.python_values import in_zone, python_values, with_loose_structs
 from ..sources.tables import Frames
 from ..spark.jobs import ProgressListener, run_job
@@ -157,7 +157,7 @@ def numbered(
     sql, place = statement.sql, statement.place
     try:
         distinct = (
-            kept_by(tables.frame(name), filters)
+            filtered(tables.frame(name), filters)
             .select(*(F.expr(e).alias(c) for e, c in zip(expressions, columns, strict=True)))
             .distinct()
         )

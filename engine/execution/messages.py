@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ...optimizer.plan import Message, Plan
-from ..sources.filters import kept_by
+from ..sources.filters import filtered
 from ..sources.keys import key_column, key_text
 from ..sources.tables import Frames
 from ..sources.weights import WeightColumn, product, total, weight_column
@@ -126,7 +126,7 @@ class Messages:
         return self._sent[relation]
 
     def _send(self, relation: Message, variants: Sequence[Message]) -> Sent:
-        frame = kept_by(self._tables.frame(relation.table), [relation.filter])
+        frame = filtered(self._tables.frame(relation.table), [relation.filter])
         key = self._name(relation, "key")
         frame = frame.where(key_column(relation.sender).isNotNull())
         own = {w: weight_column(frame, w, self._sql) for w in dict.fromkeys(v.weight for v in variants)}

@@ -68,7 +68,7 @@ def _below(word: str, rate: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Sampled:
     """Which tuples of a scan are read.
 
     Attributes
@@ -94,7 +94,7 @@ class _Kept:
         return f"CASE WHEN {self.sampled} THEN {both} WHEN {DRAWN} THEN {LOOKED_AT} END"
 
     @classmethod
-    def of(cls, sample: Sample, number: int, seed: int) -> _Kept:
+    def of(cls, sample: Sample, number: int, seed: int) -> _Sampled:
         """The tuples of one member of a sampled class."""
         if sample.rate == 1.0:
             return cls()
@@ -199,8 +199,8 @@ class SampleScans(SampleTree):
         """Bytes of all that was sent, exact messages too."""
         return self._sent_bytes + self._messages.nbytes
 
-    def _kept(self, sample: Sample, number: int) -> _Kept:
-        return _Kept.of(sample, number, self._plan.seed)
+    def _sampled(self, sample: Sample, number: int) -> _Sampled:
+        return _Sampled.of(sample, number, self._plan.seed)
 
     def _pays(self, tuples: float, among: Ints) -> bool:
         """Whether asking for some keys alone costs less than what so many tuples cost."""
@@ -212,7 +212,7 @@ class SampleScans(SampleTree):
         """What one scan sends: of about `tuples` tuples, or of fewer where only some keys are wanted."""
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         table = own[0].table
-        kept = kept if isinstance(kept, _Kept) else _Kept()
+        kept = kept if isinstance(kept, _Sampled) else _Sampled()
         group = self._groups.get(vertex)
         scan = self._prepared(own, positions, kept, among, None if group is None else f"`{group}`")
         most = self._limit // (8 * (2 + len(scan.keys) + len(scan.weights)))
@@ -257,7 +257,7 @@ class SampleScans(SampleTree):
         self,
         own: Sequence[Synopsis],
         positions: Sequence[int],
-        kept: _Kept,
+        kept: _Sampled,
         among: Ints | None,
         group: str | None,
     ) -> _Scan:

@@ -84,7 +84,7 @@ def _summed(keys: Ints, weights: Floats, groups: Ints, vertices: tuple[int, ...]
     """Weights of equal keys and groups added up."""
     if not vertices:
         distinct, which = np.unique(keys, return_inverse=True)
-        chosen = groups[:, :0]
+        chosen = np.empty((0, len(distinct)), np.int64)
     else:
         columns, which = np.unique(np.vstack([keys, groups]), axis=1, return_inverse=True)
         distinct, chosen = columns[0], columns[1:]
@@ -184,7 +184,7 @@ class SampleTree:
         """Bytes of all that was sent, exact messages too."""
         raise NotImplementedError
 
-    def _kept(self, sample: Sample, number: int) -> object:
+    def _sampled(self, sample: Sample, number: int) -> object:
         """Which tuples of a member are read; None stands for all of them."""
         raise NotImplementedError
 
@@ -218,7 +218,7 @@ class SampleTree:
             If a table sends more than the limit.
         """
         vertex, position = sample.members[number]
-        kept = self._kept(sample, number)
+        kept = self._sampled(sample, number)
         return self._grouped(vertex, position, kept, sample.rate, among, sample.edges)
 
     def edges(self, vertex: int) -> list[tuple[int, int, tuple[int, int]]]:

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 
 from ...optimizer.plan import Attribute, Message, Plan, Scan, Synopsis
 from ...optimizer.route import family_parameters
-from ..sources.filters import kept_by
-from ..sources.keys import is_plain, key_column
+from ..sources.filters import filtered
+from ..sources.keys import is_column, key_column
 from ..sources.weights import product, weight_column
 from .messages import Messages
 from .partial_aggregate import Feed, SketchPlan, cell_number, group_column, sketch_plan
@@ -59,7 +59,7 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
     }
     relations = {i: _Relation.of(s) for i, s in synopses.items()}
     filters = dict.fromkeys(r.filter for r in relations.values())
-    frame, present = messages.joined(kept_by(frame, filters), [s.messages for s in synopses.values()])
+    frame, present = messages.joined(filtered(frame, filters), [s.messages for s in synopses.values()])
     weights = {i: product([own[s.weight], *messages.weights(s.messages)]) for i, s in synopses.items()}
     # With one relation for all, Spark filters; with several, a tuple travels if any keeps it, with a mask for each.
     masks = {r: r.mask(len(filters) > 1, present) for r in dict.fromkeys(relations.values())}
@@ -81,13 +81,13 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
             columns["mask", relations[i]] = mask
         for attribute in synopsis.attributes:
             key = key_column(attribute)
-            shield = None if all(map(is_plain, attribute.keys)) else mask
+            shield = None if all(map(is_column, attribute.keys)) else mask
             name = "key", (attribute, None if shield is None else relations[i])
             key_names[relations[i], attribute] = name
             columns[name] = key if shield is None else F.when(shield, key)
         column = weights[i].column
         if column is not None and not synopsis.distinct:
-            shield = None if is_plain(synopsis.weight.expression or "``") else mask
+            shield = None if is_column(synopsis.weight.expression or "``") else mask
             own_relation = None if shield is None else relations[i]
             weight_names[i] = "weight", (synopsis.weight, synopsis.messages, own_relation)
             columns[weight_names[i]] = column if shield is None else F.when(shield, column).otherwise(0)

@@ -40,7 +40,7 @@ TUPLES = Weight()
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Materialized:
     """A kept sketch for a synopsis of a plan: which of its weights, and its attributes in which order."""
 
     head: Head
@@ -49,7 +49,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAnswer:
+class MaterializedAnswer:
     """A query that kept sketches answer by themselves.
 
     Attributes
@@ -68,13 +68,13 @@ class KeptAnswer:
     query: Query
     method: str
     plan: Plan
-    kept: Mapping[int, Kept]
+    materialized: Mapping[int, Materialized]
     grouped: Head | None = None
 
     @property
     def heads(self) -> tuple[Head, ...]:
         """The sketches that are read, each once."""
-        return tuple({k.head.name: k.head for k in self.kept.values()}.values())
+        return tuple({k.head.name: k.head for k in self.materialized.values()}.values())
 
     @property
     def nbytes(self) -> int:
@@ -93,7 +93,9 @@ class KeptAnswer:
         """What answers each group, by its values; raises as `load`."""
         stored = {h.name: load(h.name) for h in self.heads}
         return {
-            group: self._joined({i: self._part(k, stored[k.head.name], number) for i, k in self.kept.items()})
+            group: self._joined(
+                {i: self._part(k, stored[k.head.name], number) for i, k in self.materialized.items()}
+            )
             for number, group in enumerate(self.groups())
         }
 
@@ -114,15 +116,15 @@ class KeptAnswer:
                     widest = max(widest, relative if not math.isnan(relative) else math.inf)
         return widest
 
-    def _part(self, kept: Kept, stored: StoredSketch, number: int) -> tuple[Built, int]:
+    def _part(self, materialized: Materialized, stored: StoredSketch, number: int) -> tuple[Built, int]:
         """The synopsis of a group, and the number of its weight there."""
-        own = stored.groups[number if kept.head.groups is not None else 0]
-        at = stored.head.weights.index(kept.weight)
+        own = stored.groups[number if materialized.head.groups is not None else 0]
+        at = stored.head.weights.index(materialized.weight)
         return own[at], at
 
     def _joined(self, parts: Mapping[int, tuple[Built, int]]) -> Joined:
         if self.method in SAMPLES:
-            from ..results.kept_samples import KeptSampleJoin, SampledWeight
+            from ..results.materialized_samples import MaterializedSampleJoin, SampledWeight
 
             columns = {
                 i: SampledWeight(
@@ -130,21 +132,21 @@ class KeptAnswer:
                 )
                 for i, (b, at) in parts.items()
             }
-            return KeptSampleJoin(columns)
+            return MaterializedSampleJoin(columns)
         built = [parts[i][0] for i in range(len(self.plan.synopses))]
         if self.method == "skimmed":
             return _skimmed(self.plan, built)
         if self.method in LINEAR:
             built = [
-                replace(b, sketch=in_order(of_size(b.linear, s.rows, s.buckets), self.kept[i].order))
+                replace(b, sketch=in_order(of_size(b.linear, s.rows, s.buckets), self.materialized[i].order))
                 for i, (b, s) in enumerate(zip(built, self.plan.synopses, strict=True))
             ]
         return SketchJoin(self.plan, tuple(built))
 
 
-def kept_answers(
+def materialized_answers(
     query: Query, heads: Sequence[Head], asked: Asked, now: Circumstances, files: Mapping[str, str]
-) -> list[KeptAnswer]:
+) -> list[MaterializedAnswer]:
     """Every way in which kept sketches alone answer a query, those of one kind together.
 
     Parameters
@@ -182,8 +184,8 @@ def kept_answers(
 
 
 def best(
-    answers: Sequence[KeptAnswer], load: Load, confidence: float
-) -> tuple[KeptAnswer, dict[GroupKey, Joined]] | None:
+    answers: Sequence[MaterializedAnswer], load: Load, confidence: float
+) -> tuple[MaterializedAnswer, dict[GroupKey, Joined]] | None:
     """The answer of least half-width, with what gives it; the first of equals. None of none."""
     found = [(answer, answer.joined(load)) for answer in answers]
     if len(found) < 2:
@@ -205,7 +207,7 @@ def _of_sketches(
     now: Circumstances,
     kinds: tuple[str, ...],
     files: Mapping[str, str] | None = None,
-) -> KeptAnswer | None:
+) -> MaterializedAnswer | None:
     """By sketches that are multiplied: all vertices by those of the same kind, seed and size."""
     own = [h for h in heads if h.method in kinds]
     if not own:
@@ -221,13 +223,13 @@ def _of_sketches(
         return None
     if kinds == ("skimmed",) and len(query.graph.vertices) != 2:
         return None
-    kept = {i: Kept(c.head, w, c.order) for i, (c, w) in found.kept.items()}
+    materialized = {i: Materialized(c.head, w, c.order) for i, (c, w) in found.materialized.items()}
     method = "agms" if kinds == ("agms",) else "skimmed" if kinds == ("skimmed",) else "hash"
-    plan = _shown(found.plan, kept)
-    return _whole(query, method, plan, kept)
+    plan = _shown(found.plan, materialized)
+    return _whole(query, method, plan, materialized)
 
 
-def _of_samples(query: Query, heads: Sequence[Head], kind: str) -> KeptAnswer | None:
+def _of_samples(query: Query, heads: Sequence[Head], kind: str) -> MaterializedAnswer | None:
     """By samples of one class: every vertex has one of the class's key, by the same hash function."""
     graph, tree = query.graph, tree_of(query.graph)
     own = sorted((h for h in heads if h.method == kind), key=lambda h: h.updated, reverse=True)
@@ -256,19 +258,19 @@ def _of_samples(query: Query, heads: Sequence[Head], kind: str) -> KeptAnswer | 
         ]
         if all(h is not None for h in taken):
             plan = choose(replace(query, method=None), first.seed, 1, first.buckets)
-            kept: dict[int, Kept] = {}
+            materialized: dict[int, Materialized] = {}
             for aggregate in plan.aggregates:
                 for term, (v, head) in product((*aggregate.total, *aggregate.presence), enumerate(taken)):
                     assert head is not None, "all are there"
                     number = term.synopses[v]
-                    if number in kept and kept[number].head is not head:
+                    if number in materialized and materialized[number].head is not head:
                         return None
-                    kept[number] = Kept(head, plan.synopses[number].weight)
-            return _whole(query, kind, _shown(plan, kept), kept)
+                    materialized[number] = Materialized(head, plan.synopses[number].weight)
+            return _whole(query, kind, _shown(plan, materialized), materialized)
     return None
 
 
-def _of_values(query: Query, heads: Sequence[Head]) -> KeptAnswer | None:
+def _of_values(query: Query, heads: Sequence[Head]) -> MaterializedAnswer | None:
     """Distinct values by level sketches and pair samples: of one table, sets, keys of a join, both sides of one."""
     if query.groups and len({g.vertex for g in query.groups}) > 1:
         return None
@@ -297,7 +299,7 @@ def _of_values(query: Query, heads: Sequence[Head]) -> KeptAnswer | None:
         choices.append([h for h in heads if _has_values(h, plan.synopses[number], vertex, same)])
     for taken in _few(product(*choices)):
         if all(_fits_together(a.distinct, taken) for a in plan.aggregates if a.distinct is not None):
-            own = dict(enumerate(Kept(h) for h in taken))
+            own = dict(enumerate(Materialized(h) for h in taken))
             return _whole(query, "distinct", _shown(plan, own), own)
     return None
 
@@ -337,18 +339,20 @@ def _fits_together(count: Any, taken: Sequence[Head]) -> bool:
     return True
 
 
-def _whole(query: Query, method: str, plan: Plan, kept: Mapping[int, Kept]) -> KeptAnswer | None:
+def _whole(
+    query: Query, method: str, plan: Plan, materialized: Mapping[int, Materialized]
+) -> MaterializedAnswer | None:
     """An answer, if no synopsis stands for the grouped table and another one at once."""
-    grouped = [k.head for k in kept.values() if k.head.groups is not None]
+    grouped = [k.head for k in materialized.values() if k.head.groups is not None]
     if not query.groups:
-        return KeptAnswer(query, method, plan, kept)
+        return MaterializedAnswer(query, method, plan, materialized)
     vertex = query.groups[0].vertex
     for aggregate in plan.aggregates:
         for term in (*aggregate.total, *aggregate.presence):
             others = {s for v, s in enumerate(term.synopses) if v != vertex}
-            if any(kept[s].head.groups is not None for s in others):
+            if any(materialized[s].head.groups is not None for s in others):
                 return None
-    return KeptAnswer(query, method, plan, kept, grouped[0]) if grouped else None
+    return MaterializedAnswer(query, method, plan, materialized, grouped[0]) if grouped else None
 
 
 def _same_types(mine: Sequence[str], theirs: Sequence[str | None]) -> bool:
@@ -357,16 +361,18 @@ def _same_types(mine: Sequence[str], theirs: Sequence[str | None]) -> bool:
     )
 
 
-def _shown(plan: Plan, kept: Mapping[int, Kept]) -> Plan:
+def _shown(plan: Plan, materialized: Mapping[int, Materialized]) -> Plan:
     """The plan with the methods and sizes of the kept sketches, as EXPLAIN shows them."""
     names = {v: k for k, v in VALUES.items()}
     synopses = tuple(
         replace(
             s,
-            method=names.get(kept[i].head.method, kept[i].head.method) if s.attributes else s.method,
-            rows=kept[i].head.rows if kept[i].head.method not in LINEAR else s.rows,
-            buckets=kept[i].head.buckets if kept[i].head.method not in LINEAR else s.buckets,
-            sparse=kept[i].head.limit_bytes > 0,
+            method=names.get(materialized[i].head.method, materialized[i].head.method)
+            if s.attributes
+            else s.method,
+            rows=materialized[i].head.rows if materialized[i].head.method not in LINEAR else s.rows,
+            buckets=materialized[i].head.buckets if materialized[i].head.method not in LINEAR else s.buckets,
+            sparse=materialized[i].head.limit_bytes > 0,
         )
         for i, s in enumerate(plan.synopses)
     )

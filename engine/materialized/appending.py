@@ -13,7 +13,7 @@ from ...parser.join_graph import TableSchema
 from ...parser.sketch import Appended, resolve_append
 from ...parser.syntax import AppendSketch, Part, RefreshSketch
 from ..catalog.file import StoredSketch
-from ..catalog.form import Eaten, Groups, Head
+from ..catalog.form import Groups, Head, Lineage
 from ..results.answer import Answer
 from ..sources.tables import schema_of
 from ..synopses import Built
@@ -21,7 +21,7 @@ from .building import Source, aligned, built_on, merged
 from .creating import refuse_large
 from .definition import both, changes, now, refuse_unstable, stored, typed
 from .describe import told
-from .lineage import appended_elsewhere, eaten, eaten_table, refuse_same, refuse_twice
+from .lineage import appended_elsewhere, lineage_of, refuse_same, refuse_twice, table_lineage
 from .names import find_head, place_of, refuse_member, refuse_untrusted
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Appending:
         refuse_member(catalog, sql, statement.name)
         refuse_untrusted(head, sql, statement.name)
         started, before = time.perf_counter(), self._file_of(head.name)
-        frame = self.context.memory.reread(head.table)
+        frame = self.context.environment.reread(head.table)
         said = changes(head.columns, self.context.tables[head.table].columns)
         try:
             sketch = self._rebuilt(head, frame, sql)
@@ -78,7 +78,7 @@ class Appending:
                 place_of(statement.name),
                 f"CREATE OR REPLACE SKETCH {head.name} ON {head.table} (...)",
             ) from fault
-        self.context.memory.remember(head.table)
+        self.context.environment.remember(head.table)
         catalog.put(sketch, based_on={head.name: before})
         return told(
             sketch.head, time.perf_counter() - started, *(f"{head.table} has changed: {s}" for s in said)
@@ -87,19 +87,19 @@ class Appending:
     def _appended(self, old: StoredSketch, statement: AppendSketch) -> StoredSketch:
         head, sql = old.head, statement.sql
         read, frame = self._read(statement)
-        refuse_unstable(sql, (read.filter, read.times), self.context.memory.own_functions)
+        refuse_unstable(sql, (read.filter, read.times), self.context.environment.own_functions)
         place = place_of(statement.path or statement.table[-1])
         _refuse_other_types(head, schema_of(read.table, frame), sql, place)
         if statement.path is None:
-            helping = eaten_table(self.context.tables, read.table, frame, read.filter)
+            reading = table_lineage(self.context.tables, read.table, frame, read.filter)
         else:
-            helping = eaten(statement.path.text, False, read.filter, frame)
-        helping = replace(helping, times=read.times)
-        refuse_twice(head, helping, frame, sql, place)
+            reading = lineage_of(statement.path.text, False, read.filter, frame)
+        reading = replace(reading, times=read.times)
+        refuse_twice(head, reading, frame, sql, place)
         source = Source(read.table, frame, both(head.filter, read.filter), read.times)
         sketch = self._added(old, source, sql)
-        eaten_now = (*head.eaten, helping)
-        return replace(sketch, head=replace(sketch.head, eaten=eaten_now, updated=now()))
+        lineage_now = (*head.lineage, reading)
+        return replace(sketch, head=replace(sketch.head, lineage=lineage_now, updated=now()))
 
     def _with(self, old: StoredSketch, other: Part, sql: str) -> StoredSketch:
         """Two sketches of one definition as one."""
@@ -132,7 +132,7 @@ class Appending:
             sketch,
             head=replace(
                 sketch.head,
-                eaten=(*head.eaten, *theirs.eaten),
+                lineage=(*head.lineage, *theirs.lineage),
                 updated=now(),
                 imported_from=head.imported_from or theirs.imported_from,
             ),
@@ -174,8 +174,8 @@ class Appending:
         return stored(replace(head, groups=both_groups), merged(mine, theirs, head, sql))
 
     def _rebuilt(self, head: Head, frame: DataFrame, sql: str) -> StoredSketch:
-        fresh = typed(head, self.context.tables, self.context.memory.circumstances(), sql)
-        helpings = [eaten_table(self.context.tables, head.table, frame)]
+        fresh = typed(head, self.context.tables, self.context.environment.circumstances(), sql)
+        readings = [table_lineage(self.context.tables, head.table, frame)]
         dense: Any = None
         if head.method == "two_level":
             old = self._loaded(head.name)
@@ -191,13 +191,13 @@ class Appending:
             dense,
         )
         sketch = stored(replace(fresh, groups=groups), built)
-        for earlier in appended_elsewhere(head, helpings[0]):
+        for earlier in appended_elsewhere(head, readings[0]):
             source = self._frame_at(earlier)
-            helping = eaten(earlier.source, earlier.is_table, earlier.condition, source)
-            helpings.append(replace(helping, times=earlier.times))
+            reading = lineage_of(earlier.source, earlier.is_table, earlier.condition, source)
+            readings.append(replace(reading, times=earlier.times))
             condition = both(fresh.filter, earlier.condition)
             sketch = self._added(sketch, Source(APPENDED, source, condition, earlier.times), sql)
-        return replace(sketch, head=replace(sketch.head, eaten=tuple(helpings), updated=now()))
+        return replace(sketch, head=replace(sketch.head, lineage=tuple(readings), updated=now()))
 
     def _read(self, statement: AppendSketch) -> tuple[Appended, DataFrame]:
         """What APPEND reads: a name for it with the condition on it, and its DataFrame."""
@@ -205,13 +205,13 @@ class Appending:
         if statement.path is None:
             read = resolve_append(statement, tables)
             # Spark lists a table's files once: what has come since would be missed.
-            return read, self.context.memory.reread(read.table)
+            return read, self.context.environment.reread(read.table)
         frame = tables.read(APPENDED, statement.path.text, {})
         named = replace(statement, table=(Part(APPENDED, statement.path.span),))
         schema: dict[str, TableSchema] = {APPENDED: schema_of(APPENDED, frame)}
         return resolve_append(named, schema), frame
 
-    def _frame_at(self, earlier: Eaten) -> DataFrame:
+    def _frame_at(self, earlier: Lineage) -> DataFrame:
         """What was read from elsewhere as it is now: a table that is known by name, or a path."""
         tables = self.context.tables
         if earlier.is_table:

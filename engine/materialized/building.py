@@ -228,15 +228,15 @@ def _columns(frame: DataFrame, head: Head, source: Source, weights: Sequence[Wei
     from pyspark.sql import functions as F
 
     from ..execution.partial_aggregate import group_column
-    from ..sources.filters import kept_by
+    from ..sources.filters import filtered
     from ..sources.keys import key_column
 
-    kept = kept_by(frame, [source.condition])
+    materialized = filtered(frame, [source.condition])
     columns = [key_column(a).alias(f"key{n}") for n, a in enumerate(head.attributes)]
     columns += [w.column.alias(f"weight{n}") for n, w in enumerate(weights) if w.column is not None]
     if head.groups is not None:
         columns.append(F.col(f"`{group_column(0)}`").alias(_GROUP))
-    return kept.select(*columns)
+    return materialized.select(*columns)
 
 
 def _grouped(

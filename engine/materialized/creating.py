@@ -68,7 +68,7 @@ class Creation:
         context, sql = self.context, self.statement.sql
         definition = resolve_sketch(self.statement, context.tables)
         expressions = (definition.filter, definition.weight, *definition.keys, *definition.groups)
-        refuse_unstable(sql, expressions, context.memory.own_functions)
+        refuse_unstable(sql, expressions, context.environment.own_functions)
         settings = self._settings()
         self._check_method(definition)
         made = now()
@@ -93,12 +93,12 @@ class Creation:
             ansi=True,
             time_zone="",
             zoned=False,
-            eaten=(),
+            lineage=(),
             created=made,
             updated=made,
             groups=Groups(definition.groups, (), (), ()) if definition.groups else None,
         )
-        draft = typed(blank, context.tables, context.memory.circumstances(), sql)
+        draft = typed(blank, context.tables, context.environment.circumstances(), sql)
         form = self._form(draft, settings)
         head = replace(
             draft,
@@ -178,7 +178,7 @@ class Creation:
         made = [
             h
             for h in self.context.catalog.heads()
-            if h.kept_by == "statement" and not h.group and h.name.lower() != draft.name.lower()
+            if h.made_by == "statement" and not h.group and h.name.lower() != draft.name.lower()
             if classes & {a.class_name for a in h.attributes} and h.kind.weighted != counts_values
         ]
         return min(made, key=lambda h: (h.created, h.name), default=None)

@@ -15,7 +15,7 @@ from ...parser.join_graph import Column
 from ...parser.types import common_type
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure, Part, together
-from ..catalog.kinds.kind import kept_in
+from ..catalog.kinds.kind import stored_in
 from ..sources.environment import Circumstances
 from ..sources.keys import expression_type
 from ..sources.tables import Tables
@@ -117,7 +117,7 @@ def stored(head: Head, built: Sequence[Built]) -> StoredSketch:
     parts = []
     for start in range(0, len(built), each):
         own = built[start : start + each]
-        sizes = [kept_in(kind.arrays(b.sketch)) for b in own[: head.synopses]]
+        sizes = [stored_in(kind.arrays(b.sketch)) for b in own[: head.synopses]]
         sizes += [0] * (each - head.synopses)
         parts.append(tuple(Part(b.tally, kind.exact(b.sketch), n) for b, n in zip(own, sizes, strict=True)))
     kinds = [kind.dtype(b.sketch) for b in built[:each]] or [m.dtype for m in head.measures]

@@ -75,10 +75,12 @@ def describe_rows(catalog: Catalog, head: Head, extended: bool) -> Answer:
     ]
     for attribute, own in zip(head.attributes, head.key_types, strict=True):
         compared = "" if own == attribute.key_types else f" compared as {', '.join(attribute.key_types)}"
-        rows.append((f"class {attribute.class_name}", f"{_plain(attribute.keys)} {', '.join(own)}{compared}"))
+        rows.append(
+            (f"class {attribute.class_name}", f"{_simple(attribute.keys)} {', '.join(own)}{compared}")
+        )
     rows += [("created", head.created), ("time zone", head.time_zone), ("ANSI mode", head.ansi)]
     if head.groups is not None:
-        rows.append(("GROUP BY", f"{_plain(head.groups.expressions)}, {len(head.groups.values):,} groups"))
+        rows.append(("GROUP BY", f"{_simple(head.groups.expressions)}, {len(head.groups.values):,} groups"))
     rows += [(name.replace("_", " "), value) for name, value in head.parameters]
     if head.group:
         rows.append(("belongs to", head.group))
@@ -93,7 +95,7 @@ def describe_rows(catalog: Catalog, head: Head, extended: bool) -> Answer:
             + (f", {len(e.files)} file{'s' if len(e.files) != 1 else ''}" if e.files else "")
             + f", {e.at}",
         )
-        for e in head.eaten
+        for e in head.lineage
     ]
     if extended:
         rows += _extended(catalog, head)
@@ -109,7 +111,7 @@ def _extended(catalog: Catalog, head: Head) -> list[tuple[str, Any]]:
         tally = f"{measure.tally.tuples:,} tuples, mass {measure.tally.mass:,.15g}, {measure.tally.negative:,} negative"
         rows.append((f"sketch of {_measured(measure.weight)}", f"{state}; {tally}"))
     rows += [("column", f"{c.name} {c.type}") for c in head.columns]
-    rows += [("file read", f"{f.path}, {f.size} bytes") for e in head.eaten for f in e.files]
+    rows += [("file read", f"{f.path}, {f.size} bytes") for e in head.lineage for f in e.files]
     entry = catalog.entry(head.name)
     if entry is not None:
         catalog.load(head.name)
@@ -125,7 +127,9 @@ def _safe(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _row(head: Head) -> tuple[Any, ...]:
     keys = ", ".join(
-        f"{_plain(a.keys)} CLASS {a.class_name}" if _plain(a.keys).lower() != a.class_name else _plain(a.keys)
+        f"{_simple(a.keys)} CLASS {a.class_name}"
+        if _simple(a.keys).lower() != a.class_name
+        else _simple(a.keys)
         for a in head.attributes
     )
     summed = next((w.expression for w in head.weights if w.expression is not None and not w.presence), None)
@@ -152,7 +156,7 @@ def _measured(weight: Weight) -> str:
     return f"{_unquoted(weight.expression)}{' not NULL' if weight.presence else ''}"
 
 
-def _plain(keys: tuple[str, ...]) -> str:
+def _simple(keys: tuple[str, ...]) -> str:
     return ", ".join(_unquoted(k) for k in keys)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import DataError, UnsupportedQuery
-from ..catalog.form import Eaten, Head
+from ..catalog.form import Head, Lineage
 from ..catalog.secrets import redacted
 from ..sources.listing import file_now, path_or_uri
 from .definition import both, now
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from ..sources.tables import Tables
 
 
-def eaten_table(tables: Tables, name: str, frame: DataFrame, condition: str | None = None) -> Eaten:
+def table_lineage(tables: Tables, name: str, frame: DataFrame, condition: str | None = None) -> Lineage:
     """What is read of a registered table, or of one that Spark knows by name."""
     source = tables.known(name).source
-    helping = eaten(source or name, True, condition, frame)
+    reading = lineage_of(source or name, True, condition, frame)
     if source is not None:
-        return helping
+        return reading
     found = tables.sources(name)
     if condition is None:
-        helping = replace(helping, files=tuple(map(file_now, found.files)))
-    return replace(helping, state=found.state)
+        reading = replace(reading, files=tuple(map(file_now, found.files)))
+    return replace(reading, state=found.state)
 
 
-def eaten(source: str, is_table: bool, condition: str | None, frame: DataFrame) -> Eaten:
+def lineage_of(source: str, is_table: bool, condition: str | None, frame: DataFrame) -> Lineage:
     """What a DataFrame reads, under a condition that may leave files out.
 
     Sizes and times of change are those of local files, and of remote ones where pyarrow can ask for them.
@@ -37,7 +37,7 @@ def eaten(source: str, is_table: bool, condition: str | None, frame: DataFrame) 
     paths = _input_files(frame) if condition is None else _matching_files(frame, condition)
     found = (replace(f, path=redacted(f.path)) for f in map(file_now, paths))
     files = tuple(sorted(found, key=lambda f: f.path))
-    return Eaten(redacted(source), is_table, condition, files, None if files else _plan_hash(frame), now())
+    return Lineage(redacted(source), is_table, condition, files, None if files else _plan_hash(frame), now())
 
 
 def _input_files(frame: DataFrame) -> list[str]:
@@ -72,7 +72,7 @@ def _plan_hash(frame: DataFrame) -> str | None:
         return None
 
 
-def refuse_twice(head: Head, helping: Eaten, frame: DataFrame, sql: str, place: tuple[int, int]) -> None:
+def refuse_twice(head: Head, reading: Lineage, frame: DataFrame, sql: str, place: tuple[int, int]) -> None:
     """Refuse to append what a sketch already has, in whole or in part.
 
     Parameters
@@ -91,9 +91,9 @@ def refuse_twice(head: Head, helping: Eaten, frame: DataFrame, sql: str, place: 
         ``SKIMQL_SOURCE_CHANGED`` if a file that was read before has changed since, or is gone from the source: its
         tuples may stand in a new file now (a rewrite, a compaction).
     """
-    _refuse_rewritten(head, helping, frame, sql, place)
-    before = {f.path: (f, e) for e in head.eaten for f in e.files}
-    seen = [f for f in helping.files if f.path in before]
+    _refuse_rewritten(head, reading, frame, sql, place)
+    before = {f.path: (f, e) for e in head.lineage for f in e.files}
+    seen = [f for f in reading.files if f.path in before]
     for file in seen:
         old, earlier = before[file.path]
         if (file.size, file.modified) != (old.size, old.modified):
@@ -105,11 +105,11 @@ def refuse_twice(head: Head, helping: Eaten, frame: DataFrame, sql: str, place: 
                 f"REFRESH SKETCH {head.name}",
             )
     # What is counted another number of times, deleted say, is another change.
-    for earlier in (e for e in head.eaten if e.times == helping.times):
+    for earlier in (e for e in head.lineage if e.times == reading.times):
         again = [f.path for f in seen if f in earlier.files]
-        same = not helping.files and _same_data(earlier, helping)
-        if (again or same) and _overlap(earlier, helping, frame, again):
-            what = again[0] if again else helping.source
+        same = not reading.files and _same_data(earlier, reading)
+        if (again or same) and _overlap(earlier, reading, frame, again):
+            what = again[0] if again else reading.source
             raise UnsupportedQuery(
                 f"sketch {head.name} already has {what}, read at {earlier.at}",
                 "SKIMQL_ALREADY_APPENDED",
@@ -127,8 +127,8 @@ def refuse_same(head: Head, other: Head, sql: str, place: tuple[int, int]) -> No
     UnsupportedQuery
         ``SKIMQL_ALREADY_APPENDED``.
     """
-    for mine in head.eaten:
-        for theirs in (e for e in other.eaten if e.times == mine.times):
+    for mine in head.lineage:
+        for theirs in (e for e in other.lineage if e.times == mine.times):
             common = set(mine.files) & set(theirs.files)
             same = not mine.files and not theirs.files and _same_data(mine, theirs)
             if common or same:
@@ -142,9 +142,11 @@ def refuse_same(head: Head, other: Head, sql: str, place: tuple[int, int]) -> No
                 )
 
 
-def _refuse_rewritten(head: Head, helping: Eaten, frame: DataFrame, sql: str, place: tuple[int, int]) -> None:
+def _refuse_rewritten(
+    head: Head, reading: Lineage, frame: DataFrame, sql: str, place: tuple[int, int]
+) -> None:
     earlier = [
-        e for e in head.eaten if (e.source, e.is_table) == (helping.source, helping.is_table) and e.files
+        e for e in head.lineage if (e.source, e.is_table) == (reading.source, reading.is_table) and e.files
     ]
     if not earlier:
         return
@@ -152,7 +154,7 @@ def _refuse_rewritten(head: Head, helping: Eaten, frame: DataFrame, sql: str, pl
     gone = next((f.path for e in earlier for f in e.files if f.path not in present), None)
     if gone is not None:
         raise DataError(
-            f"{gone}, which sketch {head.name} has read, is no file of {helping.source} any more",
+            f"{gone}, which sketch {head.name} has read, is no file of {reading.source} any more",
             "SKIMQL_SOURCE_CHANGED",
             sql,
             place,
@@ -160,31 +162,31 @@ def _refuse_rewritten(head: Head, helping: Eaten, frame: DataFrame, sql: str, pl
         )
 
 
-def appended_elsewhere(head: Head, table: Eaten) -> tuple[Eaten, ...]:
+def appended_elsewhere(head: Head, table: Lineage) -> tuple[Lineage, ...]:
     """The helpings that a rebuilt sketch takes besides its whole table: those whose files the table does not have."""
     own = {f.path for f in table.files}
     return tuple(
         e
-        for e in head.eaten[1:]
+        for e in head.lineage[1:]
         if not (e.is_table and e.source == table.source)
         and not (e.files and {f.path for f in e.files} <= own)
     )
 
 
-def _same_data(earlier: Eaten, helping: Eaten) -> bool:
+def _same_data(earlier: Lineage, reading: Lineage) -> bool:
     """Whether two helpings without files are of one source in one version."""
-    if earlier.snapshot is not None and helping.snapshot is not None:
-        return earlier.snapshot == helping.snapshot
-    return (earlier.source, earlier.is_table) == (helping.source, helping.is_table)
+    if earlier.snapshot is not None and reading.snapshot is not None:
+        return earlier.snapshot == reading.snapshot
+    return (earlier.source, earlier.is_table) == (reading.source, reading.is_table)
 
 
-def _overlap(earlier: Eaten, helping: Eaten, frame: DataFrame, files: list[str]) -> bool:
+def _overlap(earlier: Lineage, reading: Lineage, frame: DataFrame, files: list[str]) -> bool:
     """Whether some tuple meets the conditions of both; Spark looks where the conditions differ."""
     from pyspark.sql import functions as F
 
-    if earlier.condition is None or helping.condition in (None, earlier.condition):
+    if earlier.condition is None or reading.condition in (None, earlier.condition):
         return True
-    tuples = frame.where(both(earlier.condition, helping.condition) or "true")
+    tuples = frame.where(both(earlier.condition, reading.condition) or "true")
     if files:
         path = F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "/")
         tuples = tuples.where(path.isin(files))

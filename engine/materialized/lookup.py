@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery, printable
-from ...optimizer.methods import STORED
+from ...optimizer.methods import CACHED
 from ...optimizer.physical import MaterializedJoin
 from ...optimizer.plan import Plan, Synopsis, Weight
 from ...parser.join_graph import Query
@@ -17,12 +17,12 @@ from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure
 from ..catalog.manifest import StoredWorkload
-from ..results.estimator import Joined
+from ..results.estimator import Joined, SketchJoin
 from ..settings import Settings
 from ..synopses import Built, Tally
-from .answering import GroupKey, KeptAnswer, best, kept_answers
+from .answering import GroupKey, MaterializedAnswer, best, materialized_answers
 from .definition import now, stored, typed, unstable
-from .lineage import eaten_table
+from .lineage import table_lineage
 from .matching import Asked, Reuse, reuse
 from .staleness import other_source, stale_note
 
@@ -61,7 +61,7 @@ class GroupedSupply:
 
 
 @dataclass
-class KeptSketches:
+class MaterializedLookup:
     """Looks into the catalog of a session for its queries."""
 
     context: Context
@@ -74,7 +74,7 @@ class KeptSketches:
     def key_types(self) -> dict[tuple[str, str], str]:
         """Types of key expressions that kept sketches know, by lower-cased table and expression."""
         heads = self.catalog.heads()
-        now = self.context.memory.circumstances() if heads else None
+        now = self.context.environment.circumstances() if heads else None
         return {
             (h.table.lower(), key): kind
             for h in heads
@@ -97,15 +97,17 @@ class KeptSketches:
         """
         if not self.catalog.manifest.sketches:
             return None
-        standing = self._standing(select, query, settings)
-        if standing is not None:
-            return standing
+        declared = self._declared(select, query, settings)
+        if declared is not None:
+            return declared
         whole = self.answer(select, query, settings)
         if whole is not None:
             answer, joined = whole
             stale = self._stale(answer.heads)
             notes = (*_notes(answer.heads, ()), *stale)
-            return Supply(answer.plan, (), notes, stale=bool(stale), joined=joined[()])
+            one = joined[()]
+            built = tuple(one.built) if isinstance(one, SketchJoin) else ()
+            return Supply(answer.plan, built, notes, stale=bool(stale), joined=one)
         found = self.usable(select, query, settings)
         if found is None:
             return None
@@ -132,7 +134,9 @@ class KeptSketches:
         # Kept sketches are made by Python workers, and what is missing would have to be.
         return None if found.missing and settings.route == "jvm" else found
 
-    def answers(self, select: ApproximateSelect, query: Query, settings: Settings) -> list[KeptAnswer]:
+    def answers(
+        self, select: ApproximateSelect, query: Query, settings: Settings
+    ) -> list[MaterializedAnswer]:
         """Every way in which kept sketches alone answer a query, within its SIZE; raises as `supply`.
 
         Each answers without a scan: of the candidates of a planner they are the ones that cost nothing.
@@ -140,18 +144,26 @@ class KeptSketches:
         heads = self._usable(query)
         if not heads or len({g.vertex for g in query.groups}) > 1:
             return []
-        now = self.context.memory.circumstances()
-        found = kept_answers(query, heads, asked_of(select), now, self._files())
+        now = self.context.environment.circumstances()
+        found = materialized_answers(_without_count(query), heads, asked_of(select), now, self._files())
         return [f for f in found if not _too_large(f.heads, settings)]
 
     def answer(
         self, select: ApproximateSelect, query: Query, settings: Settings
-    ) -> tuple[KeptAnswer, dict[GroupKey, Joined]] | None:
+    ) -> tuple[MaterializedAnswer, dict[GroupKey, Joined]] | None:
         """The narrowest of `answers`, loaded."""
         if query.groups:
             query = replace(query, order=(), limit=None)
         found = self.answers(select, query, settings)
-        return best(found, lambda name: self.catalog.load(name, settings.max_bytes), settings.confidence)
+        return self._best(found, settings) if found else None
+
+    def _best(
+        self, answers: Sequence[MaterializedAnswer], settings: Settings
+    ) -> tuple[MaterializedAnswer, dict[GroupKey, Joined]]:
+        """The narrowest of one or more, loaded."""
+        found = best(answers, lambda name: self.catalog.load(name, settings.max_bytes), settings.confidence)
+        assert found is not None, "there are some"
+        return found
 
     def grouped(self, select: ApproximateSelect, query: Query, settings: Settings) -> GroupedSupply | None:
         """What kept sketches know of the groups of a query; None where they do not answer it."""
@@ -169,14 +181,16 @@ class KeptSketches:
         """How the catalog would answer a query, nothing loaded; None where it cannot; raises as `supply`."""
         if not self.catalog.manifest.sketches:
             return None
-        standing = self.standing(select, query, settings)
-        if standing is not None:
-            _, plan, heads = standing
+        declared = self.declared(select, query, settings)
+        if declared is not None:
+            _, plan, heads = declared
             return MaterializedJoin(plan, tuple(h.name for h in heads), method=plan.method)
         bare = replace(query, order=(), limit=None) if query.groups else query
-        whole = self.answers(select, bare, settings)
-        if whole:
-            plan, names = replace(whole[0].plan, query=query), tuple(h.name for h in whole[0].heads)
+        found_whole = self.answers(select, bare, settings)
+        if found_whole:
+            # Which of several is the narrowest, and so answers, they tell when they are asked.
+            taken = found_whole[0] if len(found_whole) == 1 else self._best(found_whole, settings)[0]
+            plan, names = replace(taken.plan, query=query), tuple(h.name for h in taken.heads)
             return MaterializedJoin(plan, names, method=plan.method)
         found = None if query.groups else self.usable(select, query, settings)
         if found is None:
@@ -191,7 +205,7 @@ class KeptSketches:
         heads = [h for h in self._usable(query) if h.method in LINEAR]
         if not heads:
             return None
-        now = self.context.memory.circumstances()
+        now = self.context.environment.circumstances()
         return reuse(query, heads, asked_of(select), now, self._files())
 
     def _usable(self, query: Query) -> list[Head]:
@@ -209,14 +223,14 @@ class KeptSketches:
     def keep(self, plan: Plan, built: Mapping[int, Built]) -> None:
         """Keep what was built for a query: the virtual relations whose sketches are all among `built`."""
         sketches: list[StoredSketch] = []
-        for numbers in _relations(plan, self.context.memory.own_functions):
+        for numbers in _relations(plan, self.context.environment.own_functions):
             if all(i in built for i in numbers):
                 sketch = self._cached(plan, numbers, [built[i] for i in numbers], sketches)
                 if sketch is not None:
                     sketches.append(sketch)
         if sketches:
             for sketch in sketches:
-                self.context.memory.remember(sketch.head.table)
+                self.context.environment.remember(sketch.head.table)
             self.catalog.put(*sketches)
 
     def _cached(
@@ -242,17 +256,19 @@ class KeptSketches:
             ansi=True,
             time_zone="",
             zoned=False,
-            eaten=(),
+            lineage=(),
             created=made,
             updated=made,
-            kept_by="cache",
+            made_by="cache",
         )
         try:
-            head = typed(draft, tables, self.context.memory.circumstances(), plan.query.sql, compared=True)
+            head = typed(
+                draft, tables, self.context.environment.circumstances(), plan.query.sql, compared=True
+            )
         except UnsupportedQuery:
             return None
-        helping = eaten_table(tables, one.table, tables.frame(one.table))
-        return stored(replace(head, eaten=(helping,)), built)
+        reading = table_lineage(tables, one.table, tables.frame(one.table))
+        return stored(replace(head, lineage=(reading,)), built)
 
     def _free_name(self, synopsis: Synopsis, others: Sequence[str]) -> str:
         words = ["cached", synopsis.table, *(a.class_name for a in synopsis.attributes)]
@@ -263,9 +279,9 @@ class KeptSketches:
             name, number = f"{base}_{number}", number + 1
         return name
 
-    def _standing(self, select: ApproximateSelect, query: Query, settings: Settings) -> Supply | None:
+    def _declared(self, select: ApproximateSelect, query: Query, settings: Settings) -> Supply | None:
         """From the sketches of a workload that has just this question."""
-        found = self.standing(select, query, settings)
+        found = self.declared(select, query, settings)
         if found is None:
             return None
         workload, plan, heads = found
@@ -274,7 +290,7 @@ class KeptSketches:
         stale = self._stale(heads)
         return Supply(plan, built, (told, *stale), stale=bool(stale))
 
-    def standing(
+    def declared(
         self, select: ApproximateSelect, query: Query, settings: Settings
     ) -> tuple[StoredWorkload, Plan, Sequence[Head]] | None:
         """A workload that has just this question, its plan for it and its sketches, nothing loaded."""
@@ -282,7 +298,7 @@ class KeptSketches:
             return None
         if not self.catalog.manifest.workloads:
             return None
-        from .standing import asked_in, plan_from
+        from .declared import asked_in, plan_from
 
         for workload in self.catalog.manifest.workloads.values():
             if not asked_in(workload.plans, query):
@@ -294,7 +310,7 @@ class KeptSketches:
                 raise self.catalog.unlike_planned(workload) from fault
             if plan is None:
                 continue
-            circumstances = self.context.memory.circumstances()
+            circumstances = self.context.environment.circumstances()
             usable = all(circumstances.fit(h) and not other_source(h, self.context.tables) for h in heads)
             if usable and not _too_large(heads, settings):
                 return workload, plan, heads
@@ -305,6 +321,16 @@ class KeptSketches:
         runs = self.context.spark_runs
         notes = (stale_note(head, self.context.tables, runs) for head in heads)
         return tuple(printable(n) for n in notes if n)
+
+
+def _without_count(query: Query) -> Query:
+    """A query that counts distinct values of one table in groups, without the COUNT(*) that tells what joins."""
+    if not query.groups or query.graph.edges or not query.counts_distinct:
+        return query
+    *others, last = query.aggregates
+    if any(a.function != "count_distinct" for a in others) or last.span != query.groups[0].span:
+        return query
+    return replace(query, aggregates=query.aggregates[:-1])
 
 
 def _notes(heads: Sequence[Head], missing: Sequence[Synopsis]) -> tuple[str, ...]:
@@ -348,7 +374,7 @@ def _relations(plan: Plan, functions: Callable[[], Collection[str]]) -> list[lis
     """The synopses that can be kept, those of one virtual relation, size and order of attributes together."""
     groups: dict[Synopsis, list[int]] = {}
     for number, synopsis in enumerate(plan.synopses):
-        simple = synopsis.method in STORED and synopsis.group is None and not synopsis.messages
+        simple = synopsis.method in CACHED and synopsis.group is None and not synopsis.messages
         expressions = (
             synopsis.filter,
             synopsis.weight.expression,

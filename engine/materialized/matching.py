@@ -74,17 +74,17 @@ class Reuse:
     """
 
     plan: Plan
-    kept: Mapping[int, tuple[Candidate, Weight]]
+    materialized: Mapping[int, tuple[Candidate, Weight]]
 
     @property
     def heads(self) -> tuple[Head, ...]:
         """The kept sketches that are read, each once."""
-        return tuple({c.head.name: c.head for c, _ in self.kept.values()}.values())
+        return tuple({c.head.name: c.head for c, _ in self.materialized.values()}.values())
 
     @property
     def missing(self) -> tuple[int, ...]:
         """Numbers of the synopses that have to be built."""
-        return tuple(i for i in range(len(self.plan.synopses)) if i not in self.kept)
+        return tuple(i for i in range(len(self.plan.synopses)) if i not in self.materialized)
 
     def plan_of_missing(self) -> Plan:
         """The plan that builds what is missing, in the order of `missing`."""
@@ -100,7 +100,7 @@ class Reuse:
     def all_built(self, load: Callable[[str], StoredSketch], new: Sequence[Built]) -> tuple[Built, ...]:
         """One finished sketch for each synopsis of the plan: loaded, or among the newly built of `missing`."""
         found = dict(zip(self.missing, new, strict=True))
-        for i, (candidate, weight) in self.kept.items():
+        for i, (candidate, weight) in self.materialized.items():
             sketch = load(candidate.head.name)
             built = sketch.built[sketch.head.weights.index(weight)]
             sized = of_size(built.linear, self.plan.synopses[i].rows, self.plan.synopses[i].buckets)
@@ -274,8 +274,8 @@ class _Search:
         seed = next(iter(taken.values())).head.seed
         for number, edge in enumerate(self.query.graph.edges):
             if number in ends and not {edge.left, edge.right} <= set(taken):
-                name, kept = ends[number]
-                if make_family(FAMILY, derive_seed(seed, name)) != kept:
+                name, materialized = ends[number]
+                if make_family(FAMILY, derive_seed(seed, name)) != materialized:
                     return False
         return True
 
@@ -331,12 +331,12 @@ def _planned(query: Query, taken: Mapping[int, Candidate]) -> Reuse:
     one = sized[0]
     sparse = any(c.head.limit_bytes > 0 for c in taken.values())
     plan = choose(renamed, one.seed, one.rows, one.buckets, sparse)
-    kept: dict[int, tuple[Candidate, Weight]] = {}
+    materialized: dict[int, tuple[Candidate, Weight]] = {}
     for planned in plan.aggregates:
         for term, vertex in product((*planned.total, *planned.presence), taken):
             number = term.synopses[vertex]
-            kept.setdefault(number, (taken[vertex], plan.synopses[number].weight))
-    return Reuse(plan, kept)
+            materialized.setdefault(number, (taken[vertex], plan.synopses[number].weight))
+    return Reuse(plan, materialized)
 
 
 def _refuse_unlike(query: Query, choices: Sequence[Sequence[Candidate]], files: Mapping[str, str]) -> None:
@@ -344,7 +344,7 @@ def _refuse_unlike(query: Query, choices: Sequence[Sequence[Candidate]], files: 
 
     Only what somebody has made by a statement counts: what `cache` kept goes unused in silence.
     """
-    made = [[c for c in own if c.head.kept_by == "statement"] for own in choices]
+    made = [[c for c in own if c.head.made_by == "statement"] for own in choices]
     if not all(made):
         return
     for u, v in combinations(range(len(choices)), 2):

@@ -54,7 +54,7 @@ def refuse_member(catalog: Catalog, sql: str, name: Part) -> None:
 def refuse_untrusted(head: Head, sql: str, name: Part) -> None:
     """Refuse to read what somebody else's file names, or to compute what it says, before the user has said so."""
     if head.imported_from:
-        read = ", ".join(dict.fromkeys(e.source for e in head.eaten)) or head.table
+        read = ", ".join(dict.fromkeys(e.source for e in head.lineage)) or head.table
         path = head.imported_from.replace("'", "''")
         raise UnsupportedQuery(
             f"sketch {head.name} was imported from {head.imported_from} without TRUSTED; it says that it is made of"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...errors import SkimqlError
-from ..catalog.form import Eaten, Head, SourceState
+from ..catalog.form import Head, Lineage, SourceState
 from ..catalog.secrets import redacted
 from ..sources.listing import file_now, files_under, local_path
 from ..sources.tables import Tables
@@ -24,7 +24,7 @@ def stale_note(head: Head, tables: Tables, runs: bool) -> str:
     runs : bool
         Whether Spark runs: it is not started for this.
     """
-    taken = {f.path: f for e in head.eaten for f in e.files}
+    taken = {f.path: f for e in head.lineage for f in e.files}
     source = tables.known(head.table).source
     changed = gone = 0
     for path, before in taken.items():
@@ -35,7 +35,7 @@ def stale_note(head: Head, tables: Tables, runs: bool) -> str:
         state = file_now(path)
         gone += state.size is None
         changed += state.size is not None and (state.size, state.modified) != (before.size, before.modified)
-    first = next((e for e in head.eaten if e.is_table), None)
+    first = next((e for e in head.lineage if e.is_table), None)
     if source is not None or first is None or _is_path(first, head):
         present: Iterable[str] | None = files_under(source)
         unknown = ""
@@ -60,7 +60,7 @@ def stale_note(head: Head, tables: Tables, runs: bool) -> str:
 
 def other_source(head: Head, tables: Tables) -> bool:
     """Whether the name of its table now stands for another path than the one that the sketch was made from."""
-    first = next((e for e in head.eaten if e.is_table), None)
+    first = next((e for e in head.lineage if e.is_table), None)
     source = tables.known(head.table).source
     return first is not None and source is not None and first.source != redacted(source)
 
@@ -70,9 +70,9 @@ def _is_of(path: str, source: str | None) -> bool:
     return source is not None and (path == source or path.startswith(source.rstrip("/") + "/"))
 
 
-def _is_path(helping: Eaten, head: Head) -> bool:
+def _is_path(reading: Lineage, head: Head) -> bool:
     """Whether a helping came from a path: of an imported sketch, or one of a table that is not registered any more."""
-    return helping.state is None and helping.source.lower() != head.table.lower()
+    return reading.state is None and reading.source.lower() != head.table.lower()
 
 
 def _named(

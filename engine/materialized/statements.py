@@ -32,7 +32,7 @@ from .definition import (
 )
 from .describe import describe_rows, show_rows, told
 from .export import read_file, write_new
-from .lineage import eaten_table
+from .lineage import table_lineage
 from .names import find_head, is_taken, place_of, refuse_member, taken_name
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ MOST_HEAD = 64 << 20
 
 
 @dataclass
-class Keeper:
+class SketchStatements:
     """Runs the statements about kept sketches for a session."""
 
     context: Context
@@ -100,14 +100,14 @@ class Keeper:
         context, sql, started = self.context, statement.sql, time.perf_counter()
         head, form = Creation(context, statement).drafted()
         frame = context.tables.frame(head.table)
-        helping = eaten_table(context.tables, head.table, frame)
+        reading = table_lineage(context.tables, head.table, frame)
         source = Source(head.table, frame, head.filter)
         most = context.settings.max_groups
         groups, built = built_on(context.spark, sql, head, source, most, context.listener, form.dense)
         zoned = head.zoned or (groups is not None and "timestamp" in groups.types)
-        sketch = stored(replace(head, eaten=(helping,), groups=groups, zoned=zoned), built)
+        sketch = stored(replace(head, lineage=(reading,), groups=groups, zoned=zoned), built)
         refuse_large(sketch.head, context.settings.max_bytes, sql)
-        context.memory.remember(head.table)
+        context.environment.remember(head.table)
         if statement.or_replace:
             self.catalog.put(sketch, forget=(name,))
         else:
@@ -142,7 +142,7 @@ class Keeper:
         _refuse_foreign_expressions(sketch.head, path, statement.sql, place)
         untrusted = "" if statement.trusted else redacted(path)
         sketch = replace(sketch, head=replace(sketch.head, name=name, group="", imported_from=untrusted))
-        self.context.memory.remember_imported(sketch.head)
+        self.context.environment.remember_imported(sketch.head)
         self.catalog.put(sketch, based_on={name: None})
         return told(sketch.head, time.perf_counter() - started, *_named_sources(sketch.head))
 
@@ -158,7 +158,7 @@ def _refuse_foreign_expressions(head: Head, path: str, sql: str, place: tuple[in
         head.filter,
         *(k for a in head.attributes for k in a.keys),
         *(w.expression for w in head.weights),
-        *(text for e in head.eaten for text in (e.condition, e.times)),
+        *(text for e in head.lineage for text in (e.condition, e.times)),
         *(() if head.groups is None else head.groups.expressions),
     ]
     try:
@@ -177,7 +177,7 @@ def _refuse_foreign_expressions(head: Head, path: str, sql: str, place: tuple[in
 
 def _named_sources(head: Head) -> tuple[str, ...]:
     """What an imported sketch says that it has read, as a note."""
-    sources = [f"{'table' if e.is_table else 'path'} {e.source}" for e in head.eaten]
+    sources = [f"{'table' if e.is_table else 'path'} {e.source}" for e in head.lineage]
     if not sources:
         return ()
     read = "" if not head.imported_from else "; none of it is read before IMPORT ... TRUSTED"

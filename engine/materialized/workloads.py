@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import UnknownName, UnsupportedQuery, printable
-from ...optimizer.methods import check_kept
+from ...optimizer.methods import check_materialized
 from ...optimizer.plan import Synopsis
 from ...parser.join_graph import Query
 from ...parser.syntax import CreateSketches, ExplainSketches
@@ -17,14 +17,14 @@ from ..catalog.form import Head, Measure
 from ..catalog.manifest import StoredWorkload
 from ..results.answer import Answer
 from ..synopses import Built, Tally
+from .declared import check_joins, histograms_of, plan_workload_of, workload_json
 from .definition import now, refuse_unstable, stored, typed
-from .lineage import eaten_table
+from .lineage import table_lineage
 from .names import is_taken, taken_name
-from .standing import check_joins, histograms_of, plan_workload_of, workload_json
 
 if TYPE_CHECKING:
     from ...optimizer.prediction.relation import RelationStatistics
-    from ...optimizer.workload.standing import StandingQueries
+    from ...optimizer.workload.declared import DeclaredQueries
     from ..context import Context
 
 
@@ -53,13 +53,13 @@ class Workloads:
         if statement.or_replace and catalog.entry(name) is not None:
             raise taken_name(statement.sql, statement.name, f"DROP SKETCH {name}, or another name")
         self._refuse_overwriting(statement)
-        standing, relations = self.plan(statement, queries)
-        stages = describe_workload(name, standing, relations)
-        plan = standing.plans[0]
+        declared, relations = self.plan(statement, queries)
+        stages = describe_workload(name, declared, relations)
+        plan = declared.plans[0]
         for s in plan.synopses:
             keys = [k for a in s.attributes for k in a.keys]
             expressions = (s.filter, s.weight.expression, *keys)
-            refuse_unstable(statement.sql, expressions, self.context.memory.own_functions)
+            refuse_unstable(statement.sql, expressions, self.context.environment.own_functions)
         started = time.perf_counter()
         built = build(self.context.spark, plan, self.context.tables, self.context.listener)
         sketches = [
@@ -67,9 +67,9 @@ class Workloads:
             for number, (synopsis, one) in enumerate(zip(plan.synopses, built, strict=True))
         ]
         for table in dict.fromkeys(s.table for s in plan.synopses):
-            self.context.memory.remember(table)
+            self.context.environment.remember(table)
         names = tuple(s.head.name for s in sketches)
-        workload = StoredWorkload(name, names, workload_json(standing, stages, relations))
+        workload = StoredWorkload(name, names, workload_json(declared, stages, relations))
         based_on = {} if statement.or_replace else {name: None}
         catalog.put(*sketches, forget=(name,), workload=workload, based_on=based_on)
         return Answer(
@@ -82,17 +82,17 @@ class Workloads:
 
     def plan(
         self, statement: CreateSketches, queries: Sequence[Query]
-    ) -> tuple[StandingQueries, list[RelationStatistics]]:
+    ) -> tuple[DeclaredQueries, list[RelationStatistics]]:
         """What is to be built, and what is known of the relations, after a pilot where nothing was; see `create`."""
         from ..statistics.gather import gather_all
 
         check_joins(statement, queries)
         context, settings = self.context, self.context.settings
-        check_kept(settings.route, statement.sql)
+        check_materialized(settings.route, statement.sql)
         known = gather_all(context.spark, context.tables, queries, context.statistics, context.listener)
         histograms = histograms_of(queries, known)
-        standing = plan_workload_of(statement, queries, settings.seed, settings.sparse, histograms)
-        return standing, list(dict.fromkeys(r for row in known for r in row))
+        declared = plan_workload_of(statement, queries, settings.seed, settings.sparse, histograms)
+        return declared, list(dict.fromkeys(r for row in known for r in row))
 
     def explain(self, statement: ExplainSketches) -> Answer:
         """What each stage of planning a workload changed; UnknownName if there is none of that name."""
@@ -148,12 +148,12 @@ class Workloads:
             ansi=True,
             time_zone="",
             zoned=False,
-            eaten=(),
+            lineage=(),
             created=made,
             updated=made,
             group=statement.name.text,
             cell=synopsis.cell,
         )
-        head = typed(draft, tables, self.context.memory.circumstances(), statement.sql, compared=True)
-        helping = eaten_table(tables, synopsis.table, tables.frame(synopsis.table))
-        return stored(replace(head, eaten=(helping,)), (built,))
+        head = typed(draft, tables, self.context.environment.circumstances(), statement.sql, compared=True)
+        reading = table_lineage(tables, synopsis.table, tables.frame(synopsis.table))
+        return stored(replace(head, lineage=(reading,)), (built,))

@@ -90,8 +90,8 @@ def rounded(value: Value, places: int, mode: str) -> Value:
     """A DECIMAL to so many digits behind the point, in the type that ROUND, FLOOR and CEIL give it."""
     precision, scale = digits(value.kind)
     if mode == "half_towards_infinity":
-        kept = min(scale, places)
-        kind = f"decimal({min(max(precision - scale + 1, 1) + kept, MAX_PRECISION)},{kept})"
+        passing = min(scale, places)
+        kind = f"decimal({min(max(precision - scale + 1, 1) + passing, MAX_PRECISION)},{passing})"
         return Value(kind, to_precision(value.data.cast(pa.decimal256(precision, scale)), kind))
     # FLOOR and CEIL may carry over.
     kind = f"decimal({min(precision - scale + 1, MAX_PRECISION)},0)" if scale else value.kind
@@ -132,7 +132,7 @@ def _fractions(sign: str, left: Value, right: Value, kind: str) -> Value:
     if sign in ("/", "%"):
         _refuse_zero(a, b)
     if sign == "%":
-        x, y, nulls = _plain(a, b)
+        x, y, nulls = _simple(a, b)
         with np.errstate(all="ignore"):
             return Value(kind, pa.array(np.fmod(x, y), arrow_type(kind), mask=nulls))
     function = {"+": pc.add, "-": pc.subtract, "*": pc.multiply, "/": pc.divide}[sign]
@@ -200,7 +200,7 @@ def _whole_quotient(left: Value, right: Value) -> Value:
 def _remainder(a: pa.Array, b: pa.Array) -> pa.Array:
     """With the sign of the dividend."""
     _refuse_zero(a, b)
-    x, y, nulls = _plain(a, b)
+    x, y, nulls = _simple(a, b)
     y = np.where(y == 0, 1, y)
     # The smallest integer by -1 leaves 64 bits.
     return pa.array(
@@ -208,7 +208,7 @@ def _remainder(a: pa.Array, b: pa.Array) -> pa.Array:
     )
 
 
-def _plain(a: pa.Array, b: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _simple(a: pa.Array, b: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     nulls = pc.or_(a.is_null(), b.is_null()).to_numpy(zero_copy_only=False)
     zero = pa.scalar(0, a.type)
     return (

@@ -273,7 +273,10 @@ def _to_text(source: str, data: pa.Array, zone: str) -> pa.Array | None:
     if is_decimal(source):
         return by_value(data, lambda v: format(v, "f"), pa.string())
     if source == "binary":
-        return data.cast(pa.string())
+        try:
+            return data.cast(pa.string())
+        except pa.ArrowInvalid as fault:
+            raise not_known("bytes that are no text, as text,") from fault
     if source in ("timestamp", "timestamp_ntz"):
         local = local_time(data, zone)
         return by_value(local, _time_text, pa.string())

@@ -19,7 +19,7 @@ from ...sketches.joins.accumulate import integer_sums
 from ..execution.known_groups import known_of
 from .build import explained
 from .casts import cast, unscaled, whole_unscaled
-from .expressions import evaluate, kept
+from .expressions import evaluate, passing
 from .groups import numbered, ranks, values_at
 from .keys import compared
 from .tables import MemoryTables
@@ -137,7 +137,7 @@ class _Run:
     def _tuples(self, vertex: int) -> pa.Table:
         own = self.graph.vertices[vertex]
         table = self.tables.table(own.table)
-        rows = kept(own.filter, table, self.tables.zone)
+        rows = passing(own.filter, table, self.tables.zone)
         return table if rows is None else table.filter(rows)
 
     def _evaluated(self, vertex: int, expression: str) -> Value:
@@ -196,14 +196,14 @@ class _Run:
             present: Numbers = value.data.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
             return present
         if is_integer(value.kind):
-            return _plain(cast(value, "bigint").data, 0)
+            return _simple(cast(value, "bigint").data, 0)
         if is_decimal(value.kind):
             precision, scale = digits(value.kind)
             self.scales[factor] = scale
             if precision <= LONGEST_LONG:
-                return _plain(unscaled(value.data), 0)
+                return _simple(unscaled(value.data), 0)
             return np.array([n or 0 for n in whole_unscaled(value.data)], object)
-        return _plain(cast(value, "double").data, 0.0)
+        return _simple(cast(value, "double").data, 0.0)
 
     def _codes(self, edge: Edge, vertex: int) -> Ints:
         """Equal numbers where the keys of an edge's two sides are equal, -1 where any part is NULL."""
@@ -259,7 +259,7 @@ class _Sets:
     def _columns(self, query: Query, tables: MemoryTables, leaf: SetLeaf) -> list[Value]:
         own = query.graph.vertices[leaf.vertex]
         table = tables.table(own.table)
-        rows = kept(own.filter, table, tables.zone)
+        rows = passing(own.filter, table, tables.zone)
         table = table if rows is None else table.filter(rows)
         kinds = ("bigint" if is_integer(kind) else kind for kind in leaf.types)
         pairs = zip(leaf.columns, kinds, strict=True)
@@ -305,6 +305,6 @@ def _largest(weights: Numbers) -> float:
     return float(np.abs(weights.astype(np.float64)).max(initial=0.0))
 
 
-def _plain(data: pa.Array, zero: float) -> Numbers:
+def _simple(data: pa.Array, zero: float) -> Numbers:
     filled: Numbers = data.fill_null(zero).to_numpy(zero_copy_only=False)
     return filled

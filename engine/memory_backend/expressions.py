@@ -88,10 +88,13 @@ def evaluate(expression: str, table: pa.Table, zone: str = "UTC") -> Value:
         If a value cannot be computed.
     """
     source = _parsed(expression)
-    return _Evaluation(source, table, zone).value(source.tree)
+    try:
+        return _Evaluation(source, table, zone).value(source.tree)
+    except pa.ArrowNotImplementedError as fault:
+        raise not_known(f"{expression}, of such types,") from fault
 
 
-def kept(condition: str | None, table: pa.Table, zone: str = "UTC") -> pa.Array | None:
+def passing(condition: str | None, table: pa.Table, zone: str = "UTC") -> pa.Array | None:
     """Which tuples a filter keeps: a condition that is NULL keeps none. None for all."""
     if condition is None:
         return None

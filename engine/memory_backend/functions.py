@@ -62,7 +62,9 @@ def call(node: exp.Expr, value: Evaluate, zone: str, text: str) -> Value:
             return absolute(value(node.this))
         case exp.Length():
             _only(node, text)
-            return Value("int", pc.utf8_length(_text(value(node.this))).cast(pa.int32()))
+            own = value(node.this)
+            size = pc.binary_length(own.data) if own.kind == "binary" else pc.utf8_length(_text(own))
+            return Value("int", size.cast(pa.int32()))
         case exp.Upper() | exp.Lower():
             _only(node, text)
             return _cased(_text(value(node.this)), isinstance(node, exp.Upper))
@@ -75,7 +77,10 @@ def call(node: exp.Expr, value: Evaluate, zone: str, text: str) -> Value:
             # Two texts side by side are one in another way in every version.
             if not text.lower().startswith("concat"):
                 raise not_known(text)
-            parts = [_text(value(e)) for e in node.expressions]
+            values = [value(e) for e in node.expressions]
+            if any(v.kind == "binary" for v in values):
+                raise not_known("concat of bytes")
+            parts = [_text(v) for v in values]
             return Value("string", pc.binary_join_element_wise(*parts, ""))
         case exp.Replace():
             _only(node, text, "expression", "replacement")

@@ -15,7 +15,7 @@ from ...parser.join_graph import Query
 from ..execution.groups import Groups, VertexGroups, too_many
 from ..execution.partial_aggregate import group_column
 from ..sources.python_values import python_values
-from .expressions import evaluate, kept
+from .expressions import evaluate, passing
 from .tables import MemoryTables
 from .values import Value, is_fraction
 
@@ -52,7 +52,7 @@ def listed(query: Query, tables: MemoryTables, most: int) -> MemoryGroups:
         vertex = query.graph.vertices[number]
         own = [(place, g) for place, g in enumerate(query.groups) if g.vertex == number]
         name, whole = found[vertex.table.lower()]
-        rows = kept(vertex.filter, whole, tables.zone)
+        rows = passing(vertex.filter, whole, tables.zone)
         chosen = np.ones(whole.num_rows, bool) if rows is None else rows.to_numpy(zero_copy_only=False)
         tuples = whole.filter(pa.array(chosen))
         columns = [evaluate(g.expression, tuples, tables.zone) for _, g in own]

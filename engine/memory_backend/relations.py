@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ...optimizer.plan import Attribute, Message, Plan, Weight
 from ..execution.message_limit import DEFAULT_LIMIT_BYTES, MessageTooLarge
-from .expressions import kept
+from .expressions import passing
 from .keys import key_values
 from .tables import MemoryTables
 from .weights import Weights, product, totals, weights_of
@@ -75,7 +75,7 @@ class Relations:
     def tuples(self, table: str, condition: str | None) -> pa.Table:
         """The tuples of a table behind a filter."""
         found = self.tables.table(table)
-        rows = kept(condition, found, self.tables.zone)
+        rows = passing(condition, found, self.tables.zone)
         return found if rows is None else found.filter(rows)
 
     def keys(self, attribute: Attribute, tuples: pa.Table) -> pa.Array:

@@ -52,7 +52,7 @@ def run_sample(
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Sampled:
     """Which tuples are read: shares of the keys and of the tuples, and keys that are read in any case."""
 
     class_name: str
@@ -87,28 +87,30 @@ class MemoryScans(SampleTree):
         """See `SampleTree.nbytes`."""
         return self._sent_bytes + self._relations.nbytes
 
-    def _kept(self, sample: Sample, number: int) -> _Kept | None:
+    def _sampled(self, sample: Sample, number: int) -> _Sampled | None:
         if sample.rate == 1.0:
             return None
         row_rate = sample.row_rates[number] if sample.row_rates else 0.0
-        return _Kept(sample.class_name, sample.rate, sample.dense, row_rate)
+        return _Sampled(sample.class_name, sample.rate, sample.dense, row_rate)
 
     def _scan(
-        self, vertex: int, positions: Sequence[int], kept: object, among: Ints | None, tuples: float
+        self, vertex: int, positions: Sequence[int], passing: object, among: Ints | None, tuples: float
     ) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         with explained(self._plan, own[0].table):
-            return self._read(vertex, positions, kept if isinstance(kept, _Kept) else None, among)
+            return self._read(vertex, positions, passing if isinstance(passing, _Sampled) else None, among)
 
     def _pays(self, tuples: float, among: Ints) -> bool:
         return True
 
-    def _read(self, vertex: int, positions: Sequence[int], kept: _Kept | None, among: Ints | None) -> Rows:
+    def _read(
+        self, vertex: int, positions: Sequence[int], passing: _Sampled | None, among: Ints | None
+    ) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         first = own[0]
         relation = Relation(self._relations.tuples(first.table, first.filter))
         keys = self._keys(vertex, positions, relation.tuples)
-        why = self._why(keys[0], kept)
+        why = self._why(keys[0], passing)
         if among is not None:
             unwanted = ~np.isin(keys[0].fill_null(0).to_numpy(), among)
             why[unwanted & (why == SAMPLED)] = -1
@@ -144,21 +146,21 @@ class MemoryScans(SampleTree):
             keys.append(tuples[self._groups[vertex]].combine_chunks())
         return keys
 
-    def _why(self, keys: pa.Array, kept: _Kept | None) -> Ints:
+    def _why(self, keys: pa.Array, passing: _Sampled | None) -> Ints:
         """`SAMPLED`, `LOOKED_AT` or `BOTH`, -1 for a tuple that is not read."""
-        if kept is None:
+        if passing is None:
             return np.full(len(keys), SAMPLED, np.int64)
         values = keys.fill_null(0).to_numpy()
         sampled = np.zeros(len(values), bool)
-        if kept.rate:
-            family = sample_family(self._plan.seed, kept.class_name)
-            sampled |= family.values(values, 1, HASH_BITS)[0] < np.uint64(_below(kept.rate))
-        sampled |= np.isin(values, np.array(kept.dense, np.int64))
+        if passing.rate:
+            family = sample_family(self._plan.seed, passing.class_name)
+            sampled |= family.values(values, 1, HASH_BITS)[0] < np.uint64(_below(passing.rate))
+        sampled |= np.isin(values, np.array(passing.dense, np.int64))
         sampled &= keys.is_valid().to_numpy(zero_copy_only=False)
         drawn = np.zeros(len(values), bool)
-        if kept.row_rate:
+        if passing.row_rate:
             words = xxh64_of_long(np.arange(len(values), dtype=np.int64), SPARK_SEED)
-            drawn = (words & _MASK) < np.uint64(_below(kept.row_rate))
+            drawn = (words & _MASK) < np.uint64(_below(passing.row_rate))
         found = np.full(len(values), -1, np.int64)
         found[drawn] = LOOKED_AT
         found[sampled] = SAMPLED

@@ -21,7 +21,7 @@ from ..statistics.pilot_counts import (
     relations_of,
 )
 from ..statistics.pilot_figures import relation_statistics
-from .expressions import kept
+from .expressions import passing
 from .keys import key_values
 from .tables import MemoryTables
 
@@ -70,7 +70,7 @@ def _of(
             source="row count",
             gathered_at=time.time(),
         )
-    rows = kept(relation.filter, whole, tables.zone)
+    rows = passing(relation.filter, whole, tables.zone)
     tuples = whole if rows is None else whole.filter(rows)
     columns = [key_values(a, tuples, tables.zone) for a in relation.attributes]
     joins = np.ones(tuples.num_rows, bool)

@@ -26,7 +26,7 @@ from ...optimizer.physical import (
 from ...optimizer.plan import Plan
 from ...sketches.intervals.interval import Estimate, exact
 from ..execution.message_limit import DEFAULT_LIMIT_BYTES, MessageTooLarge
-from ..materialized.lookup import KeptSketches
+from ..materialized.lookup import MaterializedLookup
 from ..results.answer import Answer, half_width, misses, uncertified_answer, with_target
 from ..results.estimator import Joined
 from ..results.expressions import Evaluator
@@ -100,7 +100,12 @@ class AdaptiveRun:
                 self._keep(attempt, "failed", math.nan, 0, started, fault.message)
                 attempt = following
                 continue
-            following = self._after(attempt, answer, estimated, started)
+            try:
+                following = self._after(attempt, answer, estimated, started)
+            except EnvironmentFault as fault:
+                # What would be tried next needs Spark to be planned.
+                note = f"nothing better without Spark: {fault.message}"
+                return self._as_asked(replace(answer, notes=(*answer.notes, note)))
             if following is None and estimated is not None:
                 answer = self._with_exact_groups(answer, estimated)
             attempt = following
@@ -173,7 +178,7 @@ class AdaptiveRun:
         plans = per_group(attempt.plan, groups.counts) if groups is not None else (attempt.plan,)
         built = self.backend().build(plans[0], self._message_bytes(attempt), groups)
         if planner.settings.cache and groups is None and planner.context is not None:
-            KeptSketches(planner.context).keep(attempt.plan, dict(enumerate(built)))
+            MaterializedLookup(planner.context).keep(attempt.plan, dict(enumerate(built)))
         numbers = groups.combinations() if groups is not None else iter([()])
         several = len(planner.query.groups) and len({g.vertex for g in query.groups}) > 1
         evaluators = {
@@ -209,7 +214,7 @@ class AdaptiveRun:
     def _materialized(self) -> tuple[Estimated, tuple[str, ...], bool]:
         planner, confidence = self.planner, self.planner.settings.confidence
         assert planner.context is not None, "there is a catalog"
-        lookup = KeptSketches(planner.context)
+        lookup = MaterializedLookup(planner.context)
         if planner.query.groups:
             found = lookup.grouped(planner.select, planner.query, planner.settings)
             assert found is not None, "the catalog has it"
@@ -240,7 +245,7 @@ class AdaptiveRun:
         if met or target is None or isinstance(attempt, (ExactRun, Nothing)):
             return None
         if isinstance(attempt, MaterializedJoin):
-            if not planner.asks_more_than_kept:
+            if not planner.asks_more_than_materialized:
                 return None
             self._notes += ("kept sketches miss the asked error",)
             return planner.anew(self._listed).attempt

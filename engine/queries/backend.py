@@ -22,7 +22,7 @@ from ..execution.sample_join import SampleJoin, run_sample
 from ..sources.tables import Frames, Tables
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS, first_line
-from ..statistics.gather import KeptStatistics, gather, gather_relations
+from ..statistics.gather import KnownStatistics, gather, gather_relations
 from ..statistics.pilot_counts import VirtualRelation
 from ..synopses import Built
 
@@ -61,7 +61,7 @@ class SparkBackend:
 
     spark: SparkSession
     tables: Frames
-    known: KeptStatistics
+    known: KnownStatistics
     listener: ProgressListener | None = None
 
     def statistics(self, query: Query, *, jobs: bool) -> tuple[RelationStatistics, ...]:

@@ -12,7 +12,7 @@ from ...optimizer.messages import JoinClass, tree_of
 from ...optimizer.prediction.cost import Input, exact_join
 from ...parser.join_graph import Query
 from ..sources.files import files_of, values_between
-from ..sources.selectivity import kept_share
+from ..sources.selectivity import filter_selectivity
 from ..sources.tables import Tables
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Footers:
         sizes = []
         for vertex, tuples in zip(self.query.graph.vertices, self.tuples, strict=True):
             frame = self.tables.frame(vertex.table)
-            share = 1.0 if vertex.filter is None else kept_share(self.spark, frame, vertex.filter)
+            share = 1.0 if vertex.filter is None else filter_selectivity(self.spark, frame, vertex.filter)
             sizes.append(Size(tuples or 0.0, share))
         return tuple(sizes)
 

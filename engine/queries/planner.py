@@ -31,7 +31,7 @@ from ...optimizer.route import routed
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
 from ...sketches.intervals.interval import rows_for
-from ..materialized.lookup import KeptSketches
+from ..materialized.lookup import MaterializedLookup
 from ..results.estimator import SketchJoin as JoinedSketches
 from ..settings import Settings
 from .sizing import chosen, with_route, within
@@ -176,10 +176,10 @@ class Planner:
         return with_route(self.query, self.settings, self.context.tables)
 
     def materialized(self) -> MaterializedJoin | None:
-        """The query from what the catalog keeps, some or all of it; raises as `KeptSketches.supply`."""
+        """The query from what the catalog keeps, some or all of it; raises as `MaterializedLookup.supply`."""
         if self.context is None:
             return None
-        return KeptSketches(self.context).attempt(self.select, self.query, self.settings)
+        return MaterializedLookup(self.context).attempt(self.select, self.query, self.settings)
 
     def exact(self) -> ExactRun:
         """The exact run, with what its cost is predicted to be where files tell."""
@@ -202,7 +202,7 @@ class Planner:
         return too_many(self.query, self.settings.max_groups)
 
     @property
-    def asks_more_than_kept(self) -> bool:
+    def asks_more_than_materialized(self) -> bool:
         """Whether the statement itself asks for an error, and not what to do where it is missed."""
         asked = self.select.accuracy
         return asked.relative_error is not None and asked.behavior is None
@@ -302,7 +302,7 @@ class Planner:
         sample = first_sample(self.query.graph, sizes, error, footers.values)
         if sample is None:
             return self.exact() if self.may_run_exactly else None
-        expected = tuple(s.kept for s in sizes)
+        expected = tuple(s.filtered for s in sizes)
         return SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
 
     def _sampled(self, sample: ClassSample) -> Plan:

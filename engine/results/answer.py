@@ -15,7 +15,7 @@ from ...parser.expressions import has_aggregate
 from ...parser.join_graph import Query
 from ...sketches.intervals.interval import Estimate, exact
 from .columns import Names, ResultColumn, columns_by_rows, ends, relative_error, typed, unique
-from .display import plain_text
+from .display import cell_text
 from .estimator import Joined
 from .expressions import Cell, Evaluator
 
@@ -336,7 +336,7 @@ def _group_text(answer: Answer, row: Sequence[Cell]) -> str:
     if answer.plan is None or not answer.plan.query.groups:
         return ""
     plain = [
-        f"{name} = {plain_text(cell)}"
+        f"{name} = {cell_text(cell)}"
         for name, cell in zip(answer.columns, row, strict=True)
         if not isinstance(cell, Estimate)
     ]

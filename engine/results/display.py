@@ -117,7 +117,7 @@ def as_html(answer: Shown) -> str:
 def format_cell(cell: Any, kind: pa.DataType | None = None) -> str:
     """A cell as people read it: an estimate rounded to the digits that its interval supports, all else in full."""
     if not isinstance(cell, Estimate):
-        return plain_text(cell)
+        return cell_text(cell)
     width = float(max(cell.high - cell.value, cell.value - cell.low))
     if width == 0 or math.isnan(cell.value):
         return number_text(typed(cell, kind))
@@ -131,19 +131,19 @@ def format_cell(cell: Any, kind: pa.DataType | None = None) -> str:
 
 
 def number_text(value: Any) -> str:
-    """A number with all its digits, in thousands; anything else as `plain_text`."""
+    """A number with all its digits, in thousands; anything else as `cell_text`."""
     if isinstance(value, Fraction):
         value = float(value)
     if isinstance(value, Decimal) and value.is_finite():
         return f"{value:,f}"
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        return plain_text(value)
+        return cell_text(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < WHOLE_IN_DOUBLE:
         return f"{value:,.0f}"
     return f"{value:,}"
 
 
-def plain_text(value: Any) -> str:
+def cell_text(value: Any) -> str:
     """A value as Spark shows it: years without separators, times without their zone, which is the session's."""
     if value is None:
         return "NULL"
@@ -170,7 +170,7 @@ def exact_text(answer: Shown, row: int, position: int) -> str:
 def _cell(answer: Shown, position: int, cell: Any) -> str:
     if isinstance(cell, Estimate):
         return format_cell(cell, answer.type_of(position))
-    return number_text(cell) if answer.estimated[position] else plain_text(cell)
+    return number_text(cell) if answer.estimated[position] else cell_text(cell)
 
 
 def _beside(answer: Shown, number: int, position: int) -> str:
@@ -187,7 +187,7 @@ def _compared(answer: Shown) -> Grid:
     plain = [i for i in range(len(own)) if not estimated[i]]
     rows = []
     for number, row in enumerate(answer.rows):
-        group = [plain_text(row[i]) for i in plain]
+        group = [cell_text(row[i]) for i in plain]
         rows += [
             (*group, name, *_compared_cells(answer, number, i)) for i, name in enumerate(own) if estimated[i]
         ]
@@ -260,5 +260,5 @@ def _range_svg(cell: Any) -> str:
 def labels(names: Sequence[str], row: Sequence[Any], plain: Sequence[int]) -> str:
     """The group of a row in one line: its only value, or name and value of each."""
     if len(plain) == 1:
-        return plain_text(row[plain[0]])
-    return ", ".join(f"{names[i]} = {plain_text(row[i])}" for i in plain)
+        return cell_text(row[plain[0]])
+    return ", ".join(f"{names[i]} = {cell_text(row[i])}" for i in plain)

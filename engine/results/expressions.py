@@ -31,7 +31,7 @@ from ...parser.expressions import (
 from ...sketches.intervals.interval import Estimate, exact
 from .estimator import Joined
 from .functions import apply
-from .scalars import plain_value
+from .scalars import scalar_value
 
 # A value of the result: an estimate, or a plain value.
 Cell = Estimate | Any
@@ -81,7 +81,7 @@ class Evaluator:
             If the expression is of a kind that no interval can be computed for.
         """
         if not has_aggregate(expression):
-            return plain_value(expression, self.group, self.sql)
+            return scalar_value(expression, self.group, self.sql)
         direct = self._direct(expression)
         if direct is not None:
             return direct

@@ -54,12 +54,12 @@ class Truth:
 class Row:
     """A row of the result before it is ordered and cut.
 
-    `number` breaks ties, `kept` is HAVING's decision, `keys` are the values of ORDER BY.
+    `number` breaks ties, `passes` is HAVING's decision, `keys` are the values of ORDER BY.
     """
 
     number: int
     cells: tuple[Cell, ...]
-    kept: Truth
+    passes: Truth
     keys: tuple[Cell, ...]
 
 
@@ -103,23 +103,23 @@ def condition(evaluator: Evaluator, expression: Expression) -> Truth:
 
 def show(rows: Sequence[Row], query: Query) -> Shown:
     """Order and cut rows; the work grows with rows times rows shown where an ORDER BY is cut."""
-    kept = [r for r in rows if r.kept.value is True]
-    kept.sort(key=cmp_to_key(lambda a, b: _sign(a, b, query)))
+    passes = [r for r in rows if r.passes.value is True]
+    passes.sort(key=cmp_to_key(lambda a, b: _sign(a, b, query)))
     end = None if query.limit is None else query.offset + query.limit
-    chosen = kept[query.offset : end]
+    chosen = passes[query.offset : end]
     cut = (query.limit is not None or query.offset > 0) and bool(query.order)
     uncertain = tuple(
-        not row.kept.must_hold or (cut and not _surely_within(row, rows, query, end)) for row in chosen
+        not row.passes.must_hold or (cut and not _surely_within(row, rows, query, end)) for row in chosen
     )
-    doubtful = sum(1 for r in rows if r.kept.value is not True and r.kept.may_hold)
+    doubtful = sum(1 for r in rows if r.passes.value is not True and r.passes.may_hold)
     return Shown(tuple(chosen), uncertain, doubtful)
 
 
 def _surely_within(row: Row, rows: Sequence[Row], query: Query, end: int | None) -> bool:
     """Whether the place of a row lies in [offset, end) whatever the true values in the intervals."""
     others = [r for r in rows if r is not row]
-    least = sum(1 for r in others if r.kept.must_hold and _precedes(r, row, query, surely=True))
-    most = sum(1 for r in others if r.kept.may_hold and _precedes(r, row, query, surely=False))
+    least = sum(1 for r in others if r.passes.must_hold and _precedes(r, row, query, surely=True))
+    most = sum(1 for r in others if r.passes.may_hold and _precedes(r, row, query, surely=False))
     return least >= query.offset and (end is None or most < end)
 
 

@@ -45,9 +45,9 @@ class Estimated:
                 continue
             cells = tuple(evaluator.cell(item.expression) for item in self.query.items)
             keys = tuple(evaluator.cell(key.expression) for key in self.query.order)
-            kept = there if self.query.having is None else condition(evaluator, self.query.having)
-            value = kept.value if there.value or kept.value is None else False
-            found[group] = Row(number, cells, Truth(value, kept.possible | (there.possible - {True})), keys)
+            passes = there if self.query.having is None else condition(evaluator, self.query.having)
+            value = passes.value if there.value or passes.value is None else False
+            found[group] = Row(number, cells, Truth(value, passes.possible | (there.possible - {True})), keys)
         return found
 
     def _there(self, evaluator: Evaluator) -> Truth:
@@ -56,6 +56,9 @@ class Estimated:
             return Truth(True, frozenset((True,)))
         count = _count_of(self.query)
         known = evaluator.known
+        if not known and count >= len(evaluator.plan.aggregates):
+            # Distinct values of one table: what is kept of a group is of tuples that are there.
+            return Truth(True, frozenset((True,)))
         estimate = known[count] if known else evaluator.aggregate(evaluator.plan.aggregates[count])
         if estimate.exact:
             return Truth(estimate.value > 0, frozenset((estimate.value > 0,)))
@@ -68,7 +71,7 @@ class Estimated:
     def missed(self, target: float) -> list[GroupNumbers]:
         """The groups that may be shown and whose estimates miss a relative error."""
         return [
-            n for n, r in self.rows.items() if r.kept.may_hold and any(misses(c, target) for c in r.cells)
+            n for n, r in self.rows.items() if r.passes.may_hold and any(misses(c, target) for c in r.cells)
         ]
 
     def answer(self) -> Answer:

@@ -27,7 +27,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 LONGEST = 1 << 63
 
 
-def plain_value(expression: Expression, group: Sequence[Any], sql: str) -> Any:
+def scalar_value(expression: Expression, group: Sequence[Any], sql: str) -> Any:
     """The value of an expression over group columns and literals; None for NULL.
 
     Raises
@@ -41,7 +41,7 @@ def plain_value(expression: Expression, group: Sequence[Any], sql: str) -> Any:
         case Grouped():
             return group[expression.index]
         case Operation():
-            values = [plain_value(o, group, sql) for o in expression.operands]
+            values = [scalar_value(o, group, sql) for o in expression.operands]
             if expression.operator == "neg":
                 values = [0, *values]
             apply = _ARITHMETIC.get("-" if expression.operator == "neg" else expression.operator)

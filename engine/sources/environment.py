@@ -38,7 +38,7 @@ class Circumstances:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class Environment:
     """The memory of a session.
 
     Parameters

@@ -47,7 +47,7 @@ _COMPARES = (
 _DECIDES = (exp.Case, exp.If, exp.Like, exp.ILike, exp.RegexpLike)
 
 
-def kept_by(frame: DataFrame, filters: Iterable[str | None]) -> DataFrame:
+def filtered(frame: DataFrame, filters: Iterable[str | None]) -> DataFrame:
     """The tuples that any of some filters keeps: all, where one of them is None."""
     known = list(filters)
     texts = [cheap_first(f, frame.schema) for f in known if f is not None]

@@ -42,7 +42,7 @@ def compared_text(key: str, kind: str) -> str:
     return f"CAST({key} AS {kind})"
 
 
-def is_plain(expression: str) -> bool:
+def is_column(expression: str) -> bool:
     """Whether an expression is a column, which cannot fail."""
     return bool(re.fullmatch(r"`(?:[^`]|``)*`", expression))
 

@@ -9,29 +9,29 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from ...errors import SkimqlError
-from ..catalog.form import EatenFile
+from ..catalog.form import LineageFile
 
 _GLOB = "*?[{"
 
 
-def file_now(path: str) -> EatenFile:
+def file_now(path: str) -> LineageFile:
     """A file as it is now; without size and time where it is gone or cannot be looked at."""
     local = local_path(path)
     if local is not None:
         try:
             state = os.stat(local)
         except OSError:
-            return EatenFile(path, None, None)
-        return EatenFile(path, state.st_size, state.st_mtime_ns // 1_000_000)
+            return LineageFile(path, None, None)
+        return LineageFile(path, state.st_size, state.st_mtime_ns // 1_000_000)
     from ..catalog.folder import resolve_uri
 
     try:
         file_system, inner = resolve_uri(path)
         found = file_system.get_file_info(inner)
     except (OSError, SkimqlError):
-        return EatenFile(path, None, None)
+        return LineageFile(path, None, None)
     changed = None if found.mtime_ns is None else found.mtime_ns // 1_000_000
-    return EatenFile(path, found.size, changed)
+    return LineageFile(path, found.size, changed)
 
 
 def local_path(path: str) -> Path | None:

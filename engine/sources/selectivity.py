@@ -19,11 +19,11 @@ from sqlglot.errors import SqlglotError
 from ..spark.session import SPARK_FAULTS
 from .files import local_files
 
-GLANCE = 16_384  # tuples
+PROBE = 16_384  # tuples
 PLACES = 4  # row groups
 
 
-def kept_share(spark: SparkSession, frame: DataFrame, condition: str) -> float:
+def filter_selectivity(spark: SparkSession, frame: DataFrame, condition: str) -> float:
     """The share of the tuples that a filter keeps, 1 where the files do not tell.
 
     Parameters
@@ -51,7 +51,7 @@ def _used(schema: StructType, condition: str) -> StructType:
 
 
 def _some_tuples(paths: Sequence[str], columns: Sequence[str]) -> pa.Table:
-    """`GLANCE` tuples, the first ones of row groups at equal distances; LookupError without such a column or file."""
+    """`PROBE` tuples, the first ones of row groups at equal distances; LookupError without such a column or file."""
     groups = [(path, n) for path in paths for n in range(pq.read_metadata(path).num_row_groups)]
     if not groups:
         raise LookupError("no tuples")
@@ -61,6 +61,6 @@ def _some_tuples(paths: Sequence[str], columns: Sequence[str]) -> pa.Table:
         with pq.ParquetFile(path) as file:
             if not set(columns) <= set(file.schema_arrow.names):
                 raise LookupError(path)
-            read = file.iter_batches(GLANCE // len(chosen), row_groups=[number], columns=list(columns))
+            read = file.iter_batches(PROBE // len(chosen), row_groups=[number], columns=list(columns))
             batches.append(next(read))
     return pa.Table.from_batches(batches)

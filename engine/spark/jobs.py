@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...errors import EnvironmentFault
+from .session import out_of_room
 
 if TYPE_CHECKING:
     from pyspark import StatusTracker
@@ -87,17 +88,19 @@ def run_job(
     Raises
     ------
     EnvironmentFault
-        ``SKIMQL_WORKER_DIED``, if a worker dies again.
+        ``SKIMQL_WORKER_DIED``, if a worker dies again; ``SKIMQL_SPARK_FAILED`` where memory or disk is lacking.
     """
     try:
         return _run(spark, description, action, listener)
     except Exception as fault:
         if not _is_dead_worker(fault):
+            _raise_if_out_of_room(fault)
             raise
     try:
         return _run(spark, description, action, listener)
     except Exception as fault:
         if not _is_dead_worker(fault):
+            _raise_if_out_of_room(fault)
             raise
         raise EnvironmentFault(
             f"{description}: a Python worker of Spark died, and again when all was repeated; the system may have"
@@ -105,6 +108,13 @@ def run_job(
             "SKIMQL_WORKER_DIED",
             hint="SET skimql.route = jvm, which needs no Python workers, or fewer tasks at once (spark.master)",
         ) from fault
+
+
+def _raise_if_out_of_room(fault: Exception) -> None:
+    """No statement of a query's says what would help where memory or disk is lacking."""
+    lacking = out_of_room(fault)
+    if lacking is not None:
+        raise lacking from fault
 
 
 def _is_dead_worker(fault: Exception) -> bool:

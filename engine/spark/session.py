@@ -245,15 +245,28 @@ def explained(fault: Exception, sql: str) -> SkimqlError | None:
         )
     if not isinstance(fault, SPARK_FAULTS):
         return None
-    said = first_line(fault)
+    lacking = out_of_room(fault, sql)
+    return lacking or DataError(f"Spark failed: {first_line(fault)}", "SKIMQL_SPARK_FAILED", sql)
+
+
+def out_of_room(fault: Exception, sql: str = "") -> EnvironmentFault | None:
+    """The error of ours for a fault that says that memory or disk is lacking; None of other faults."""
+    if not isinstance(fault, SPARK_FAULTS):
+        return None
     for words, hint in (
         ("OutOfMemoryError", "a larger spark.driver.memory or spark.executor.memory"),
         ("Java heap space", "a larger spark.driver.memory or spark.executor.memory"),
+        (
+            "ExecutorLostFailure",
+            "a larger spark.executor.memory, or fewer tasks at once (spark.executor.cores)",
+        ),
         ("No space left on device", "room in Spark's temporary folder, spark.local.dir"),
     ):
         if words in str(fault):
-            return EnvironmentFault(f"Spark failed: {said}", "SKIMQL_SPARK_FAILED", sql, hint=hint)
-    return DataError(f"Spark failed: {said}", "SKIMQL_SPARK_FAILED", sql)
+            return EnvironmentFault(
+                f"Spark failed: {first_line(fault)}", "SKIMQL_SPARK_FAILED", sql, hint=hint
+            )
+    return None
 
 
 def first_line(fault: BaseException) -> str:

@@ -29,7 +29,7 @@ from .pilot_figures import ENOUGH_TUPLES, most_tuples, relation_statistics
 
 
 @dataclass(slots=True)
-class KeptStatistics:
+class KnownStatistics:
     """The statistics of a session: by relation, with the state of the files that they were gathered from."""
 
     _found: dict[VirtualRelation, tuple[object, RelationStatistics]] = field(default_factory=dict)
@@ -52,7 +52,7 @@ def gather(
     spark: SparkSession,
     tables: Tables,
     query: Query,
-    kept: KeptStatistics | None = None,
+    remembered: KnownStatistics | None = None,
     listener: ProgressListener | None = None,
     *,
     pilot: bool = True,
@@ -78,7 +78,9 @@ def gather(
     tuple of RelationStatistics
         Attributes in the order of `JoinTree.classes_of`. Tuples count 1 each, whatever an aggregate sums.
     """
-    (found,) = gather_all(spark, tables, [query], kept, listener, pilot=pilot, pilot_tuples=pilot_tuples)
+    (found,) = gather_all(
+        spark, tables, [query], remembered, listener, pilot=pilot, pilot_tuples=pilot_tuples
+    )
     return found
 
 
@@ -86,7 +88,7 @@ def gather_all(
     spark: SparkSession,
     tables: Tables,
     queries: Sequence[Query],
-    kept: KeptStatistics | None = None,
+    remembered: KnownStatistics | None = None,
     listener: ProgressListener | None = None,
     *,
     pilot: bool = True,
@@ -95,7 +97,9 @@ def gather_all(
     """`gather` for many queries, still with one pilot a table."""
     relations = [relations_of(query.graph) for query in queries]
     wanted = [r for row in relations for r in row]
-    found = gather_relations(spark, tables, wanted, kept, listener, pilot=pilot, pilot_tuples=pilot_tuples)
+    found = gather_relations(
+        spark, tables, wanted, remembered, listener, pilot=pilot, pilot_tuples=pilot_tuples
+    )
     return [tuple(found[r] for r in row) for row in relations]
 
 
@@ -103,14 +107,14 @@ def gather_relations(
     spark: SparkSession,
     tables: Tables,
     relations: Iterable[VirtualRelation],
-    kept: KeptStatistics | None = None,
+    remembered: KnownStatistics | None = None,
     listener: ProgressListener | None = None,
     *,
     pilot: bool = True,
     pilot_tuples: int = PILOT_TUPLES,
 ) -> dict[VirtualRelation, RelationStatistics]:
     """`gather` for virtual relations of any attributes, join keys or not; one pilot a table."""
-    run = _Gathering(spark, tables, kept or KeptStatistics(), listener, pilot, pilot_tuples)
+    run = _Gathering(spark, tables, remembered or KnownStatistics(), listener, pilot, pilot_tuples)
     by_table: dict[str, list[VirtualRelation]] = {}
     for relation in dict.fromkeys(relations):
         by_table.setdefault(relation.table, []).append(relation)
@@ -130,7 +134,7 @@ def heaviest_keys(statistics: Sequence[RelationStatistics]) -> npt.NDArray[np.in
 class _Gathering:
     spark: SparkSession
     tables: Tables
-    kept: KeptStatistics
+    remembered: KnownStatistics
     listener: ProgressListener | None
     pilot: bool
     pilot_tuples: int
@@ -143,7 +147,7 @@ class _Gathering:
         files = files_of(self.tables, table, frame, count=False)
         found: dict[VirtualRelation, RelationStatistics] = {}
         for relation in relations:
-            known = self.kept.get(relation, files.state)
+            known = self.remembered.get(relation, files.state)
             if known is None:
                 known = column_statistics(self.spark, self.tables, relation)
             if known is not None:
@@ -154,7 +158,7 @@ class _Gathering:
             found |= self._looked_at(missing, files)
         for relation, statistics in found.items():
             if statistics.source not in ("assumed", "row count"):
-                self.kept.put(relation, files.state, statistics)
+                self.remembered.put(relation, files.state, statistics)
         return found
 
     def _looked_at(

@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..execution.sample_tree import HASH_BITS
-from ..sources.filters import kept_by
+from ..sources.filters import filtered
 from ..sources.keys import key_column
 from ..spark.jobs import ProgressListener, run_job
 from .pilot_counts import KEY_SAMPLE, PILOT_FAMILY, ROW_SAMPLE, Counts, Pilot, Rates, VirtualRelation
@@ -83,7 +83,7 @@ def _slots(relations: Sequence[VirtualRelation]) -> list[range]:
 def _grouped(frame: DataFrame, relations: Sequence[VirtualRelation], rates: Rates) -> DataFrame:
     """(slot, kind, key, n): how many tuples of a relation have the key, in either sample."""
     filters = list(dict.fromkeys(r.filter for r in relations))
-    frame = kept_by(frame, filters)
+    frame = filtered(frame, filters)
     attributes = list(dict.fromkeys(a for r in relations for a in r.attributes))
     columns = [key_column(a).alias(f"k{n}") for n, a in enumerate(attributes)]
     # With one filter for all it has been applied.

@@ -70,14 +70,14 @@ class Size:
     share: float = 1.0
 
     @property
-    def kept(self) -> float:
+    def filtered(self) -> float:
         """Tuples behind the filter."""
         return self.tuples * max(self.share, LEAST_SHARE)
 
     @property
     def input(self) -> Input:
         """What it costs by."""
-        return Input(self.kept, self.tuples)
+        return Input(self.filtered, self.tuples)
 
 
 def is_large(tuples: Sequence[float | None]) -> bool:
@@ -120,7 +120,7 @@ def first_sample(
     joined = sampled_class(graph, [s.tuples for s in sizes])
     members = tree_of(graph).classes[joined].vertices
     left = max(sizes[v].tuples for v in members) * math.prod(max(s.share, LEAST_SHARE) for s in sizes)
-    first = min(sizes[v].kept for v in members)
+    first = min(sizes[v].filtered for v in members)
     most_keys = max(min(first, values), 1.0)
     keys = max(most_keys * -math.expm1(-left / most_keys), 1.0)
     needed = NEEDED * (NEEDED_ERROR / error) ** 2 / keys
@@ -140,7 +140,7 @@ def first_sample(
     exact = exact_join([tables[v] for v in order], [left] * (len(order) - 1)).seconds - scans(tables).seconds
     if rate * each > exact:
         return None
-    looked_at = tuple(min(1.0, LOOKED_AT / max(sizes[v].kept, 1.0)) for v in members)
+    looked_at = tuple(min(1.0, LOOKED_AT / max(sizes[v].filtered, 1.0)) for v in members)
     return ClassSample(joined, rate, row_rates=looked_at)
 
 

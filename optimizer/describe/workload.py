@@ -8,9 +8,9 @@ from math import sqrt
 
 from ..plan import BYTES_PER_COUNTER, Synopsis
 from ..prediction.relation import RelationStatistics
+from ..workload.declared import DeclaredQueries
 from ..workload.partition_shared import ClassPartition
 from ..workload.plan import Figures, Stage
-from ..workload.standing import StandingQueries
 from .plan import count
 
 STAGES = {
@@ -24,7 +24,7 @@ ASSUMPTIONS = (
 )
 
 
-def describe_workload(name: str, standing: StandingQueries, statistics: Sequence[RelationStatistics]) -> str:
+def describe_workload(name: str, declared: DeclaredQueries, statistics: Sequence[RelationStatistics]) -> str:
     """The plan of standing queries.
 
     Parameters
@@ -35,22 +35,22 @@ def describe_workload(name: str, standing: StandingQueries, statistics: Sequence
     statistics : sequence of RelationStatistics
         What it was planned on.
     """
-    plan = standing.plans[0]
-    stages = standing.workload.stages
-    lines = [f"sketches {name} for {len(standing.plans)} queries, seed {plan.seed}", _known(statistics)]
+    plan = declared.plans[0]
+    stages = declared.workload.stages
+    lines = [f"sketches {name} for {len(declared.plans)} queries, seed {plan.seed}", _known(statistics)]
     for stage in stages:
         lines.append(f"{stage.name}: {STAGES[stage.name]}")
         before, after = _figures(stage.before), _figures(stage.after)
         lines += (
             ["  changes nothing here"] if before == after else [f"  before {before}", f"  after  {after}"]
         )
-    chosen = standing.workload.partition.classes
+    chosen = declared.workload.partition.classes
     for (class_name, _), (_, part) in zip(plan.partitions, chosen, strict=True):
         lines.append(f"  {class_name} in {part.domain.count} parts: {_parts(part)}")
     lines.append("predicted standard error of each query:")
-    lines += _errors(standing, stages)
+    lines += _errors(declared, stages)
     lines.append("built, in one pass a table:")
-    lines += [f"  {i}: {_synopsis(standing, i)}" for i in range(len(plan.synopses))]
+    lines += [f"  {i}: {_synopsis(declared, i)}" for i in range(len(plan.synopses))]
     return "\n".join(lines)
 
 
@@ -95,10 +95,10 @@ def _parts(part: ClassPartition) -> str:
     return "; ".join(told)
 
 
-def _errors(standing: StandingQueries, stages: Sequence[Stage]) -> Iterator[str]:
+def _errors(declared: DeclaredQueries, stages: Sequence[Stage]) -> Iterator[str]:
     """A line for each query: its own error, and what it would be without each stage."""
-    labels = standing.workload.graph.queries
-    for number, plan in enumerate(standing.plans):
+    labels = declared.workload.graph.queries
+    for number, plan in enumerate(declared.plans):
         terms = [k for k, label in enumerate(labels) if isinstance(label, tuple) and label[0] == number]
         final = _worst(stages[-1].after, terms)
         without = ", ".join(f"without {s.name} {_worst(s.before, terms)}" for s in stages)
@@ -113,11 +113,11 @@ def _worst(figures: Figures, terms: Sequence[int]) -> str:
     return f"{100 * max(known):.3g} %" if known and len(known) == len(errors) else "unknown"
 
 
-def _synopsis(standing: StandingQueries, number: int) -> str:
-    synopsis = standing.plans[0].synopses[number]
+def _synopsis(declared: DeclaredQueries, number: int) -> str:
+    synopsis = declared.plans[0].synopses[number]
     users = sum(
         any(number in t.synopses for a in plan.aggregates for t in (*a.total, *a.presence))
-        for plan in standing.plans
+        for plan in declared.plans
     )
     classes = ", ".join(a.class_name for a in synopsis.attributes)
     where = f" where {synopsis.filter}" if synopsis.filter else ""

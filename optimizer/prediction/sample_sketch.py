@@ -232,14 +232,14 @@ class _Model:
         extra = [noise[v, self.joined] for v, o in self.sources if o == self.joined]
         within = 0.0
         for hub in self.hubs:
-            noisy, plain, same = 1.0, 1.0, 0.0
+            noisy, of_keys, same = 1.0, 1.0, 0.0
             beyond = {o: m for (h, o), m in self.moments.items() if h == hub}
             for o, moments in beyond.items():
                 square = moments.square([noise[source] for source in moments.sources])
                 others = math.prod(m.mean**2 for c, m in beyond.items() if c != o)
-                same += moments.repeated * (square - moments.plain) * others
-                noisy, plain = noisy * square, plain * moments.plain
-            extra.append(max(noisy - plain, 0.0))
+                same += moments.repeated * (square - moments.of_keys) * others
+                noisy, of_keys = noisy * square, of_keys * moments.of_keys
+            extra.append(max(noisy - of_keys, 0.0))
             within += same
         kept, sampling = self._sampling(p)
         collisions = within
@@ -353,7 +353,7 @@ class _Moments:
     repeated: float
 
     @property
-    def plain(self) -> float:
+    def of_keys(self) -> float:
         """Mean square without noise."""
         return self.squares[()]
 

@@ -310,14 +310,14 @@ class SampledMessages:
     def nbytes(self, dense: int, probability: float) -> float:
         """The entries themselves, and the most that the scan of any relation holds beside them."""
 
-        def kept(cumulated: npt.NDArray[np.float64], total: float) -> float:
+        def taken(cumulated: npt.NDArray[np.float64], total: float) -> float:
             certain = float(cumulated[dense])
             return certain + probability * max(total - certain, 0.0)
 
-        entries = min(kept(*self._keys), self.figures.attribute(self.first, self.joined).distinct)
+        entries = min(taken(*self._keys), self.figures.attribute(self.first, self.joined).distinct)
         most = 0.0
         for v, cumulated, total in self._tuples:
-            tuples = min(kept(cumulated, total), self.figures.relations[v].tuples)
+            tuples = min(taken(cumulated, total), self.figures.relations[v].tuples)
             most = max(most, self._behind(v, self.joined, tuples))
         return MESSAGE_ENTRY_BYTES * entries + ROOM * most + TOTAL_BYTES
 

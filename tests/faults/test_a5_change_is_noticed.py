@@ -105,7 +105,7 @@ def test_a_sketch_of_a_table_is_checked_by_its_files_where_no_spark_runs(spark, 
     assert stale_note(table_head, later.tables, runs=False) == ""
     assert "is not checked, as Spark does not run" in stale_note(view_head, later.tables, runs=False)
     # Behind Spark's back, which lists the files of a table once.
-    (folder,) = table_head.eaten[0].state.roots
+    (folder,) = table_head.lineage[0].state.roots
     part = next(p for p in Path(folder).iterdir() if p.suffix == ".parquet")
     shutil.copy(part, part.with_name("another.parquet"))
     assert "1 new file" in stale_note(table_head, later.tables, runs=False)

@@ -56,6 +56,21 @@ def test_an_error_of_ours_says_what_happened_where_workers_die_again(killed, tmp
     assert "route = jvm" in told.value.hint
 
 
+def test_a_job_without_memory_says_what_would_help_whoever_asked_for_it():
+    from skimql.engine.spark.jobs import run_job
+
+    class Connected:
+        """A session without job groups: the action runs by itself."""
+
+    def fail():
+        raise PySparkException("Job aborted: java.lang.OutOfMemoryError: Java heap space")
+
+    with pytest.raises(EnvironmentFault) as told:
+        run_job(Connected(), "scan t", fail)
+    assert told.value.code == "SKIMQL_SPARK_FAILED"
+    assert "spark.driver.memory" in told.value.hint
+
+
 def test_other_ends_of_spark_are_told_as_errors_of_ours():
     for fault, code, hint in (
         (ConnectionRefusedError("refused"), "SKIMQL_SPARK_GONE", "new Spark session"),
@@ -68,6 +83,13 @@ def test_other_ends_of_spark_are_told_as_errors_of_ours():
             PySparkException("java.io.IOException: No space left on device"),
             "SKIMQL_SPARK_FAILED",
             "spark.local.dir",
+        ),
+        (
+            PySparkException(
+                "Lost task 0.3: ExecutorLostFailure (executor 3 exited) Reason: exited with code 52"
+            ),
+            "SKIMQL_SPARK_FAILED",
+            "spark.executor.memory",
         ),
         (PySparkException("something else"), "SKIMQL_SPARK_FAILED", ""),
     ):

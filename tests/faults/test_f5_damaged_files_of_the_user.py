@@ -74,6 +74,17 @@ def test_a_damaged_footer_ends_in_a_value_or_a_fault_of_ours(file):
             integers_between(footer[:length], "k")
 
 
+def test_a_schema_of_endless_nesting_is_refused():
+    """A column of one INT32 with statistics, and a schema in which each element has one child."""
+    value = b"\x04\x01\x00\x00\x00"
+    about = b"\x15\x02\x29\x18\x01k\x9c\x58" + value + b"\x18" + value + b"\x00\x00"
+    group = b"\x19\x1c\x3c" + about + b"\x00\x00"
+    schema = b"\x48\x01z\x15\x02\x00" * 5000
+    footer = b"\x29\xfc\x88\x27" + schema + b"\x29\x1c" + group + b"\x00"
+    with pytest.raises(ValueError, match="nested too deeply"):
+        integers_between(footer, "k")
+
+
 def test_a_column_of_no_type_does_not_end_the_process(file):
     """As it does where pyarrow looks at it."""
     program = (

@@ -21,7 +21,7 @@ from skimql import BudgetExceeded, CorruptSketch, DataError, Session, SkimqlErro
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.file import canonical, digest, encode
 from skimql.engine.catalog.footer import read_footer
-from skimql.engine.catalog.form import Eaten, EatenFile
+from skimql.engine.catalog.form import Lineage, LineageFile
 from skimql.errors import printable
 from skimql.optimizer.plan import Attribute, Weight
 from skimql.parser.foreign import refuse_foreign, refuse_foreign_type
@@ -131,7 +131,7 @@ def test_an_expression_that_does_more_than_compute_is_refused_wherever_it_stands
                 "measures": tuple(replace(m, weight=w) for m, w in zip(head.measures, weights, strict=True))
             }
         case _:
-            changes = {"eaten": (Eaten("t", True, text, (), None, "2026-11-28T00:00:00Z"),)}
+            changes = {"lineage": (Lineage("t", True, text, (), None, "2026-11-28T00:00:00Z"),)}
     with pytest.raises(UnsupportedQuery) as caught:
         importing(with_head(DOUBLES, **changes))
     assert caught.value.code in ("SKIMQL_FOREIGN_EXPRESSION", "SKIMQL_UNSTABLE")
@@ -170,9 +170,11 @@ def test_types_are_names_of_types(name):
 
 
 EATEN = (
-    Eaten("/evil/t.parquet", True, None, (EatenFile("/evil/t.parquet", 1, 2),), None, "2026-11-28T00:00:00Z"),
-    Eaten(
-        "/evil/more", False, None, (EatenFile("/evil/more/a.parquet", 1, 2),), None, "2026-11-28T00:00:00Z"
+    Lineage(
+        "/evil/t.parquet", True, None, (LineageFile("/evil/t.parquet", 1, 2),), None, "2026-11-28T00:00:00Z"
+    ),
+    Lineage(
+        "/evil/more", False, None, (LineageFile("/evil/more/a.parquet", 1, 2),), None, "2026-11-28T00:00:00Z"
     ),
 )
 
@@ -181,7 +183,7 @@ def test_paths_of_the_file_are_shown_and_neither_read_nor_looked_at_before_trust
     looked = []
     honest = os.stat
     monkeypatch.setattr(os, "stat", lambda p, *a, **k: looked.append(str(p)) or honest(p, *a, **k))
-    session = importing(with_head(HONEST, filter=None, eaten=EATEN))
+    session = importing(with_head(HONEST, filter=None, lineage=EATEN))
     assert session.answer.notes == (
         "it says that it is made of table /evil/t.parquet, path /evil/more; none of it is read before IMPORT ... TRUSTED",
     )
@@ -334,7 +336,7 @@ def changed(value, at, new):
 
 def test_a_value_of_another_type_anywhere_ends_in_an_error_of_ours_or_in_a_whole_sketch(importing):
     """Each place of the head and of the list of arrays, with values of every type."""
-    sketch = with_head(DOUBLES, eaten=EATEN, cell=(1,))
+    sketch = with_head(DOUBLES, lineage=EATEN, cell=(1,))
     file = pq.ParquetFile(pa.BufferReader(encode(sketch))).metadata.metadata
     draw = random.Random(7)
     for part, key in (("head", b"skimql"), ("listed", b"skimql.arrays")):
@@ -428,7 +430,7 @@ def test_names_from_files_act_on_no_terminal(importing):
     attributes = (Attribute(("`k`",), ("bigint",), "k" + EVIL),)
     session = importing(
         with_head(HONEST, filter=None, table="t" + EVIL, attributes=attributes, program=EVIL, created=EVIL[:20],
-                  eaten=(Eaten("/x" + EVIL, False, None, (EatenFile("/y" + EVIL, 1, 2),), None, "2026"),))
+                  lineage=(Lineage("/x" + EVIL, False, None, (LineageFile("/y" + EVIL, 1, 2),), None, "2026"),))
     )  # fmt: skip
     shown = [session.answer, session.sql("SHOW SKETCHES"), session.sql("DESCRIBE SKETCH EXTENDED s")]
     for answer in shown:

@@ -74,7 +74,7 @@ def kept(
         ansi=True,
         time_zone="UTC",
         zoned=False,
-        eaten=(),
+        lineage=(),
         created="2026-11-28T00:00:00Z",
         updated="2026-11-28T00:00:00Z",
     )

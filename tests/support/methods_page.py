@@ -1,6 +1,7 @@
 """docs/methods.md: what each method can, by the registry, and which combinations are refused, by `benchmarks.matrix`.
 
-``python tests/support/methods_page.py FILE`` writes it, FILE being what the benchmark has written.
+``python tests/support/methods_page.py [FILE]`` writes it, FILE being what the benchmark has written; without one the table of
+the registry alone.
 """
 
 from __future__ import annotations
@@ -90,6 +91,8 @@ def refused(records: list[dict]) -> str:
 
 def page(records: list[dict]) -> str:
     """The whole page."""
+    if not records:
+        return HEAD + table()
     outcomes = Counter(r["outcome"] for r in records)
     counts = f"{len(records):,} combinations: {outcomes['answered']:,} answered, {outcomes['refused']:,} refused.\n\n"
     return HEAD + table() + REFUSED + counts + refused(records)
@@ -100,4 +103,4 @@ def _yes(holds: bool) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(json.loads(Path(sys.argv[1]).read_text())))
+    PAGE.write_text(page(json.loads(Path(sys.argv[1]).read_text()) if len(sys.argv) > 1 else []))

@@ -15,8 +15,8 @@ from skimql.engine.execution.partial_aggregate import sketch_plan
 from skimql.engine.results.estimator import SketchJoin
 from skimql.engine.synopses import Built, Tally
 from skimql.optimizer.prediction.histograms import equi_depth
+from skimql.optimizer.workload.declared import plan_declared
 from skimql.optimizer.workload.share import Attribute, VirtualRelation
-from skimql.optimizer.workload.standing import plan_standing
 from skimql.sketches.joins.sparse import update_sparse_first
 
 CONDITIONS = {
@@ -84,7 +84,7 @@ def planned(rng, tables, questions, sparse):
                     column = Attribute(edge.keys_of(v), edge.key_types)
                     statistics[relation, column] = equi_depth(values, counts, 5)
     size, metric = int(rng.choice(SIZES)), str(rng.choice(["average", "maximum"]))
-    return queries, plan_standing(
+    return queries, plan_declared(
         "w", queries, 7, size, metric, sparse, statistics, int(rng.choice([1, 2, 4]))
     )
 

@@ -10,7 +10,7 @@ from skimql.engine.execution.build import add_up
 from skimql.engine.execution.messages import Messages
 from skimql.engine.execution.partial_aggregate import sketch_plan, task
 from skimql.engine.execution.scan import prepare
-from skimql.engine.materialized.standing import histograms_of, plan_workload_of, selects_of
+from skimql.engine.materialized.declared import histograms_of, plan_workload_of, selects_of
 from skimql.engine.queries.features import DISTINCT, RUNS
 from skimql.engine.results.estimator import SketchJoin
 from skimql.engine.statistics.gather import gather_all
@@ -36,8 +36,8 @@ class StandingSeeds:
     standing : StandingQueries
     """
 
-    def __init__(self, session, standing):
-        self.plans, self.scans = standing.plans, []
+    def __init__(self, session, declared):
+        self.plans, self.scans = declared.plans, []
         plan = self.plans[0]
         messages = Messages(session.spark, plan, session.tables)
         for scan in plan.scans:

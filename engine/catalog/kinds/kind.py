@@ -145,7 +145,7 @@ class Kind:
         raise NotImplementedError
 
 
-def kept_in(arrays: Arrays) -> int:
+def stored_in(arrays: Arrays) -> int:
     """Bytes of arrays of 64-bit numbers."""
     return 8 * sum(a.size for a in arrays.values())
 

@@ -251,7 +251,10 @@ def test_the_first_format_version_stays_readable(monkeypatch):
     assert [h.name for h in catalog.heads()] == ["lines", "orders"]
     lines, orders = catalog.load("lines"), catalog.load("orders")
     assert [f.seed for f in lines.head.families] == [7346365187983877119]
-    assert (lines.head.eaten[0].files[0].path, lines.head.filter) == ("/data/lines/a.parquet", "`price` > -5")
+    assert (lines.head.lineage[0].files[0].path, lines.head.filter) == (
+        "/data/lines/a.parquet",
+        "`price` > -5",
+    )
     counters = [b.sketch.state()["counters"].sum(axis=1).tolist() for b in lines.built[:2]]
     assert counters == [
         [0, 4, -2, -4, -2, -4, -2, 2, -2, -2, -2],

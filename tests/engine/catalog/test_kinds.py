@@ -19,6 +19,7 @@ from skimql.engine.catalog.form import Groups
 from skimql.engine.catalog.kinds.registry import KINDS
 from skimql.engine.catalog.metadata import from_json, to_json
 from skimql.engine.catalog.texts import as_text, from_text, has_texts
+from skimql.optimizer.methods import STORED
 
 ALL = {s.head.name: s for s in all_kinds()}
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "catalog_v2"
@@ -31,7 +32,7 @@ def test_what_is_written_is_read_of_every_kind(sketch):
 
 
 def test_there_is_a_form_of_every_kind():
-    assert {method for method, _ in FORMS.values()} == set(KINDS)
+    assert {method for method, _ in FORMS.values()} == set(KINDS) == set(STORED)
 
 
 def test_a_catalog_of_version_2_has_what_it_had():
@@ -129,7 +130,15 @@ def test_values_of_groups_are_texts_and_come_back():
         for value in [*some, None]:
             assert from_text(as_text(value, kind), kind, "Europe/Berlin") == value
     assert from_text(as_text(when, "timestamp"), "timestamp", "Europe/Berlin").hour == 3
-    for text, kind in (("x", "bigint"), ("1e9", "decimal(10,2)"), ("yes", "boolean"), ("1", "array<int>")):
+    assert from_text(as_text(when, "timestamp"), "timestamp", "No/where") == when
+    for text, kind in (
+        ("x", "bigint"),
+        (str(2**62), "timestamp"),
+        (str(2**62), "timestamp_ntz"),
+        ("1e9", "decimal(10,2)"),
+        ("yes", "boolean"),
+        ("1", "array<int>"),
+    ):
         with pytest.raises(ValueError, match=r".*"):
             from_text(text, kind, "UTC")
     assert not has_texts("array<int>")

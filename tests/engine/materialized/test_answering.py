@@ -12,7 +12,7 @@ from support.kept_kinds import of_table
 from skimql import Session
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.form import Groups
-from skimql.engine.materialized.answering import best, kept_answers
+from skimql.engine.materialized.answering import best, materialized_answers
 from skimql.engine.materialized.matching import Asked
 from skimql.engine.sources.environment import Circumstances
 from skimql.parser.statement import parse_statement
@@ -118,7 +118,7 @@ def test_of_several_kinds_the_narrowest_answers(asked):
     )
     query = session.typed(session._resolved(parse_statement(QUERY)))
     heads, now = session.catalog.heads(), Circumstances(True, "UTC")
-    found = kept_answers(query, heads, Asked(), now, {h.name: "" for h in heads})
+    found = materialized_answers(query, heads, Asked(), now, {h.name: "" for h in heads})
     assert {f.method for f in found} == {"hash", "two_level"}
     assert all(f.nbytes == sum(h.nbytes for h in f.heads) for f in found)
     widths = {f.method: f.half_width(f.joined(session.catalog.load), 0.95) for f in found}

@@ -2,13 +2,13 @@
 
 from support.kept import kept
 
-from skimql.engine.catalog.form import Eaten, EatenFile
+from skimql.engine.catalog.form import Lineage, LineageFile
 from skimql.engine.materialized.lineage import appended_elsewhere
 
 
 def read(source, *paths, is_table=False):
-    return Eaten(
-        source, is_table, None, tuple(EatenFile(p, 1, 1) for p in paths), None, "2026-11-28T00:00:00Z"
+    return Lineage(
+        source, is_table, None, tuple(LineageFile(p, 1, 1) for p in paths), None, "2026-11-28T00:00:00Z"
     )
 
 
@@ -18,5 +18,7 @@ def test_a_rebuilt_sketch_takes_again_what_was_appended_from_elsewhere():
         read("/new/3", "/new/3"),
         read("/t/2", "/t/2"),
     )
-    head = kept("s", "t", {"k": [1]}, eaten=(table, elsewhere, within, read("t", "/t/9", is_table=True))).head
+    head = kept(
+        "s", "t", {"k": [1]}, lineage=(table, elsewhere, within, read("t", "/t/9", is_table=True))
+    ).head
     assert appended_elsewhere(head, table) == (elsewhere,)

@@ -5,7 +5,7 @@ from support.kept import kept, remember
 
 from skimql import Session
 from skimql.engine.catalog.catalog import Catalog
-from skimql.engine.materialized.lookup import KeptSketches, asked_of
+from skimql.engine.materialized.lookup import MaterializedLookup, asked_of
 from skimql.parser.statement import parse_statement
 
 
@@ -17,15 +17,15 @@ def found(monkeypatch):
 
 
 def test_types_of_keys_are_known_from_the_sketches(found):
-    assert KeptSketches(found.context).key_types() == {("x", "`id`"): "bigint", ("y", "`id`"): "bigint"}
+    assert MaterializedLookup(found.context).key_types() == {("x", "`id`"): "bigint", ("y", "`id`"): "bigint"}
 
 
 def test_a_query_is_supplied_without_building(found):
     select = parse_statement("SELECT APPROXIMATE COUNT(*) FROM x JOIN y ON x.id = y.id")
     query = found.typed(found._resolved(select))
-    supply = KeptSketches(found.context).supply(select, query, found.settings)
+    supply = MaterializedLookup(found.context).supply(select, query, found.settings)
     assert (len(supply.built), supply.build_seconds, supply.stale) == (2, 0.0, False)
-    assert KeptSketches(found.context).plan(select, query).missing == ()
+    assert MaterializedLookup(found.context).plan(select, query).missing == ()
 
 
 def test_a_statement_fixes_what_it_names():

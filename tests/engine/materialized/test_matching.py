@@ -179,7 +179,7 @@ def test_two_edges_of_one_query_are_not_put_in_one_class():
     query = asked._resolved(select)
     files = {s.head.name: "" for s in (one, two)}
     found = reuse(query, [one.head, two.head], Asked(), Circumstances(True, "UTC"), files)
-    assert len(found.kept) == 1
+    assert len(found.materialized) == 1
     assert len({e.class_name for e in found.plan.edges}) == 2
     assert len(found.missing) == 2
 

@@ -2,7 +2,7 @@
 
 from support.kept import kept, schema_of
 
-from skimql.engine.catalog.form import Eaten
+from skimql.engine.catalog.form import Lineage
 from skimql.engine.catalog.manifest import KnownTable
 from skimql.engine.materialized.staleness import other_source, stale_note
 from skimql.engine.sources.listing import file_now
@@ -21,7 +21,7 @@ class Known:
 def sketch(folder):
     files = tuple(file_now(str(p)) for p in sorted(folder.iterdir()))
     return kept(
-        "s", "t", {"k": [1]}, eaten=(Eaten(str(folder), True, None, files, None, "2026-11-28T00:00:00Z"),)
+        "s", "t", {"k": [1]}, lineage=(Lineage(str(folder), True, None, files, None, "2026-11-28T00:00:00Z"),)
     ).head
 
 

@@ -36,13 +36,13 @@ def relative_variance(f, g):
 
 def test_a_query_of_larger_variance_gets_more_space_and_the_error_is_as_computed(tables):
     n = np.arange(2_000)
-    standing = planned(tables, CREATE.format(f"{HARD}; {EASY}"))
+    declared = planned(tables, CREATE.format(f"{HARD}; {EASY}"))
     a = np.bincount((n % 40)[n % 11 != 0], minlength=80), np.bincount(n % 40 + 38, minlength=80)
     b = np.bincount(n % 4, minlength=4), np.bincount((n % 4)[n % 7 != 0], minlength=4)
     variances = np.array([relative_variance(*a), relative_variance(*b)])
     assert variances[0] > 100 * variances[1]
-    final = standing.workload.stages[-1].after
-    words = [standing.workload.buckets * standing.workload.vertices[v].rows[0] for v in (0, 2)]
+    final = declared.workload.stages[-1].after
+    words = [declared.workload.buckets * declared.workload.vertices[v].rows[0] for v in (0, 2)]
     assert words[0] > 3 * words[1]
     expected = np.sqrt(np.pi / 2 * variances / words)
     assert np.allclose(final.relative_errors, expected, rtol=0.02)
@@ -50,9 +50,9 @@ def test_a_query_of_larger_variance_gets_more_space_and_the_error_is_as_computed
 
 def test_a_filter_changes_the_weight_of_its_query(tables):
     n = np.arange(2_000)
-    standing = planned(tables, CREATE.format(f"{EASY} WHERE p.v = 0 AND p.a < 2"))
+    declared = planned(tables, CREATE.format(f"{EASY} WHERE p.v = 0 AND p.a < 2"))
     kept = (n % 5 == 0) & (n % 40 < 2) & (n % 11 != 0)
     f, g = np.bincount((n % 4)[kept], minlength=4), np.bincount((n % 4)[n % 7 != 0], minlength=4)
-    (error,) = standing.workload.stages[-1].after.relative_errors
-    words = standing.workload.buckets * standing.workload.vertices[0].rows[0]
+    (error,) = declared.workload.stages[-1].after.relative_errors
+    words = declared.workload.buckets * declared.workload.vertices[0].rows[0]
     assert np.isclose(error, np.sqrt(np.pi / 2 * relative_variance(f, g) / words), rtol=0.02)

@@ -156,8 +156,11 @@ def _with_cells(plan):
 
 
 def _plans(statements, **settings):
-    asked = Settings(seed=SEED, route="arrow", **settings)
-    return [MemoryRun.of(sql, BACKEND, asked).plan() for sql in statements]
+    """The sketches of each statement at the settings' size, or those that the planner makes of a SIZE."""
+    runs = [MemoryRun.of(sql, BACKEND, Settings(seed=SEED, route="arrow", **settings)) for sql in statements]
+    return [
+        chosen(r.query, r.settings) if r.settings.size_bytes is None else r.plan().attempt.plan for r in runs
+    ]
 
 
 def _check_equal(own, theirs, plan):

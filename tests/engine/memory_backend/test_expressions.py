@@ -200,6 +200,7 @@ def _expressions():
         )
     yield from (
         "upper(dtext)",
+        "length(y2)",
         "lower('ABC')",
         "upper(nullif(nullif(s, 'été'), 'x'))",
         "'it\\'s'",

@@ -6,7 +6,7 @@ import pytest
 
 from skimql import Estimate
 from skimql.engine.results.answer import Answer
-from skimql.engine.results.display import as_html, as_text, format_cell, grid, number_text, plain_text
+from skimql.engine.results.display import as_html, as_text, cell_text, format_cell, grid, number_text
 
 CELL = Estimate(1234.5678, 1134.0, 1335.0, 0.95, True, "theorem")
 ANSWER = Answer(
@@ -31,7 +31,7 @@ def test_an_estimate_has_the_digits_that_its_interval_supports():
     ],
 )
 def test_values_are_shown_as_spark_does(value, text):
-    assert plain_text(value) == number_text(value) == text
+    assert cell_text(value) == number_text(value) == text
 
 
 def test_a_table_has_its_numbers_to_the_right_and_says_what_is_uncertain():

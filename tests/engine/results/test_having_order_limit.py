@@ -13,7 +13,7 @@ from skimql import Estimate, UnsupportedQuery
 from skimql.engine.results import having_order_limit as decide
 from skimql.engine.results.expressions import Evaluator
 from skimql.engine.results.having_order_limit import Row, Truth, condition, show
-from skimql.engine.results.scalars import compare, plain_value
+from skimql.engine.results.scalars import compare, scalar_value
 from skimql.optimizer.plan import Plan
 from skimql.parser.expressions import Aggregated, Constant, Grouped, Operation
 from skimql.parser.join_graph import JoinGraph, Order, Query, Span
@@ -43,8 +43,8 @@ def rows_of(asked, cells):
     rows = []
     for number, cell in enumerate(cells):
         made = evaluator(asked, cell, number)
-        kept = condition(made, asked.having) if asked.having else Truth(True, frozenset((True,)))
-        rows.append(Row(number, (cell,), kept, tuple(made.cell(o.expression) for o in asked.order)))
+        passes = condition(made, asked.having) if asked.having else Truth(True, frozenset((True,)))
+        rows.append(Row(number, (cell,), passes, tuple(made.cell(o.expression) for o in asked.order)))
     return rows
 
 
@@ -148,10 +148,10 @@ def test_no_number_beside_an_estimate_and_no_cast_of_a_group_is_guessed():
         with pytest.raises(UnsupportedQuery):
             condition(made, expression)
     with pytest.raises(UnsupportedQuery):
-        plain_value(Operation("+", (G, Constant(1))), ("7",), "q")
+        scalar_value(Operation("+", (G, Constant(1))), ("7",), "q")
     with pytest.raises(UnsupportedQuery):
-        plain_value(Operation("*", (G, Constant(2))), (2**62,), "q")
-    assert plain_value(Operation("neg", (Operation("*", (G, Constant(2))),)), (3,), "q") == -6
+        scalar_value(Operation("*", (G, Constant(2))), (2**62,), "q")
+    assert scalar_value(Operation("neg", (Operation("*", (G, Constant(2))),)), (3,), "q") == -6
 
 
 def test_plain_values_compare_as_spark_compares_them():

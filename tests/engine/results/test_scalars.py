@@ -5,7 +5,7 @@ import math
 import pytest
 
 from skimql import SkimqlError
-from skimql.engine.results.scalars import compare, plain_value
+from skimql.engine.results.scalars import compare, scalar_value
 from skimql.parser.expressions import Constant, Grouped, Operation
 
 
@@ -20,7 +20,7 @@ from skimql.parser.expressions import Constant, Grouped, Operation
     ],
 )
 def test_numbers_of_a_group_are_added_and_multiplied(expression, value):
-    assert plain_value(expression, (7, "a"), "SELECT") == value
+    assert scalar_value(expression, (7, "a"), "SELECT") == value
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_what_spark_might_compute_otherwise_is_refused(operands):
         if operator == "/" and operands[0] == operands[1]:
             continue
         with pytest.raises(SkimqlError):
-            plain_value(Operation(operator, operands), (7, "a"), "SELECT")
+            scalar_value(Operation(operator, operands), (7, "a"), "SELECT")
 
 
 def test_values_are_ordered_as_spark_orders_them():

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from skimql.engine.sources.files import values_between
-from skimql.engine.sources.selectivity import GLANCE, kept_share
+from skimql.engine.sources.selectivity import PROBE, filter_selectivity
 
 pytestmark = pytest.mark.spark
 
@@ -41,7 +41,7 @@ def test_share(session, file, condition, share, tolerance):
     frame = session.spark.read.parquet(file)
     tracker = session.spark.sparkContext.statusTracker()
     before = len(tracker.getJobIdsForGroup())
-    found = kept_share(session.spark, frame, condition)
+    found = filter_selectivity(session.spark, frame, condition)
     assert abs(found - share) <= tolerance
     assert len(tracker.getJobIdsForGroup()) == before, "no job"
 
@@ -49,24 +49,24 @@ def test_share(session, file, condition, share, tolerance):
 def test_all_rows_of_a_small_file_are_looked_at(session, tmp_path):
     path = str(tmp_path / "small.parquet")
     pq.write_table(pa.table({"a": range(1000)}), path)
-    assert GLANCE > 1000
-    assert kept_share(session.spark, session.spark.read.parquet(path), "a < 77") == 0.077
+    assert PROBE > 1000
+    assert filter_selectivity(session.spark, session.spark.read.parquet(path), "a < 77") == 0.077
 
 
 @pytest.mark.parametrize("condition", ["nowhere = 1", "Id = ", "computed > 3"])
 def test_what_the_files_do_not_tell_is_taken_for_all(session, file, condition):
     frame = session.spark.read.parquet(file).withColumn("computed", F.col("Id") + 1)
-    assert kept_share(session.spark, frame, condition) == 1.0
+    assert filter_selectivity(session.spark, frame, condition) == 1.0
 
 
 def test_no_files(session):
-    assert kept_share(session.spark, session.spark.range(10), "id < 3") == 1.0
+    assert filter_selectivity(session.spark, session.spark.range(10), "id < 3") == 1.0
 
 
 def test_an_empty_file(session, tmp_path):
     path = str(tmp_path / "empty.parquet")
     pq.write_table(pa.table({"a": pa.array([], pa.int64())}), path)
-    assert kept_share(session.spark, session.spark.read.parquet(path), "a < 3") == 1.0
+    assert filter_selectivity(session.spark, session.spark.read.parquet(path), "a < 3") == 1.0
 
 
 def test_values_between_is_told_by_footers_of_integers(session, file, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from skimql.engine.execution.sample_join import HASH_BITS
 from skimql.engine.sources.keys import with_key_types
 from skimql.engine.statistics import gather as gathering
-from skimql.engine.statistics.gather import KeptStatistics, gather
+from skimql.engine.statistics.gather import KnownStatistics, gather
 from skimql.engine.statistics.pilot_counts import PILOT_FAMILY
 from skimql.parser.statement import parse_statement
 
@@ -129,7 +129,7 @@ def test_one_job_a_table_serves_all_filters_and_attributes(star, monkeypatch):
     _k, _g, v, no_k, no_g = columns()
     rest = "FROM facts a JOIN facts b ON a.k = b.k JOIN few ON b.g = few.g WHERE a.v < 10 AND b.v > 90"
     query = query_of(star, rest)
-    found = gather(star.spark, star.tables, query, kept := KeptStatistics())
+    found = gather(star.spark, star.tables, query, kept := KnownStatistics())
     assert sorted(calls) == ["facts", "few"]
     assert found[0].tuples == ((v < 10) & ~no_k).sum()
     assert found[1].tuples == ((v > 90) & ~no_k & ~no_g).sum()
@@ -143,7 +143,7 @@ def test_one_job_a_table_serves_all_filters_and_attributes(star, monkeypatch):
 def test_files_that_changed_are_looked_at_again(session, tmp_path):
     path = tmp_path / "t.parquet"
     query = "FROM t a JOIN t b USING (k)"
-    kept = KeptStatistics()
+    kept = KnownStatistics()
     for keys in (np.arange(500), np.arange(700) % 20):
         pq.write_table(pa.table({"k": keys}), path)
         session.table("t", str(path))

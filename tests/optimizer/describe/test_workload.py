@@ -5,12 +5,12 @@ from support.schemas import XYZ
 from support.statistics import counted
 
 from skimql.optimizer.describe.workload import describe_workload
-from skimql.optimizer.workload.standing import plan_standing
+from skimql.optimizer.workload.declared import plan_declared
 
 
 def test_stages_queries_and_sketches_are_told():
     queries = [query(f"COUNT(*) FROM x JOIN {t} ON x.id = {t}.id", XYZ) for t in "yz"]
-    text = describe_workload("w", plan_standing("w", queries, 5, 1 << 18, "average"), [counted(10, 3)] * 3)
+    text = describe_workload("w", plan_declared("w", queries, 5, 1 << 18, "average"), [counted(10, 3)] * 3)
     lines = text.split("\n")
     assert lines[0] == "sketches w for 2 queries, seed 5"
     assert "predicted standard error of each query:" in lines

@@ -20,13 +20,13 @@ from .planned_use import check_plan
 
 if TYPE_CHECKING:
     from ...optimizer.prediction.relation import RelationStatistics
+    from ...optimizer.workload.declared import DeclaredQueries
     from ...optimizer.workload.plan import Column, Statistics
     from ...optimizer.workload.share import Metric
-    from ...optimizer.workload.standing import StandingQueries
 
 
 def workload_json(
-    standing: StandingQueries, stages: str, statistics: Sequence[RelationStatistics]
+    declared: DeclaredQueries, stages: str, statistics: Sequence[RelationStatistics]
 ) -> dict[str, Any]:
     """What the catalog keeps of a workload's plans: the stages as text, and for each query how it is answered."""
     times = [s.gathered_at for s in statistics if s.gathered_at is not None]
@@ -44,7 +44,7 @@ def workload_json(
                     for a in plan.aggregates
                 ],
             }
-            for plan in standing.plans
+            for plan in declared.plans
         ],
     }
 
@@ -149,7 +149,7 @@ def histograms_of(queries: Sequence[Query], statistics: Sequence[Sequence[Relati
 
 def plan_workload_of(
     statement: CreateSketches, queries: Sequence[Query], seed: int, sparse: bool, statistics: Statistics
-) -> StandingQueries:
+) -> DeclaredQueries:
     """Share, size and partition the sketches of the statement's queries.
 
     Raises
@@ -157,11 +157,11 @@ def plan_workload_of(
     BudgetExceeded
         If the space is too small; the message says how much would do.
     """
-    from ...optimizer.workload.standing import plan_standing
+    from ...optimizer.workload.declared import plan_declared
 
     metric: Metric = "maximum" if statement.objective == "max" else "average"
     try:
-        return plan_standing(
+        return plan_declared(
             statement.name.text,
             queries,
             seed,

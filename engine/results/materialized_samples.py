@@ -58,7 +58,7 @@ class _Table:
 
 
 @dataclass(frozen=True)
-class KeptSampleJoin:
+class MaterializedSampleJoin:
     """Kept samples of one class, by the numbers of a plan's synopses; see `Joined`."""
 
     weights: Mapping[int, SampledWeight]

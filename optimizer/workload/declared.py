@@ -13,14 +13,14 @@ from .share import Metric, SketchEdge, SketchVertex, estimated_terms
 
 
 @dataclass(frozen=True, slots=True)
-class StandingQueries:
+class DeclaredQueries:
     """What `CREATE SKETCHES` builds: the shared plan, and one `Plan` per query over common synopses."""
 
     workload: WorkloadPlan
     plans: tuple[Plan, ...]
 
 
-def plan_standing(
+def plan_declared(
     name: str,
     queries: Sequence[Query],
     seed: int,
@@ -29,7 +29,7 @@ def plan_standing(
     sparse: bool = True,
     statistics: Statistics | None = None,
     most_parts: int = 1,
-) -> StandingQueries:
+) -> DeclaredQueries:
     """Share and size the sketches of standing queries.
 
     Parameters
@@ -70,7 +70,7 @@ def plan_standing(
     partitions = tuple((_class_name(name, n), part.domain) for n, part in workload.partition.classes)
     shell = Plan(queries[0], seed, tuple(synopses), scans, (), (), (), partitions=partitions)
     plans = tuple(_plan(shell, number, query, first, workload) for number, query in enumerate(queries))
-    return StandingQueries(workload, plans)
+    return DeclaredQueries(workload, plans)
 
 
 def _weights(queries: Sequence[Query]) -> dict[tuple[str, ...], Weight]:

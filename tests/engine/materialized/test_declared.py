@@ -115,8 +115,8 @@ def test_workload_one_runs_on_merged_vertices_and_parts_where_they_gain(workload
     )
     told = session.sql(f"{create} PARTITION INTO 4").value
     # The statement plans as this does, on the statistics that the session keeps.
-    standing = planned(session, f"{create} PARTITION INTO 4")
-    plan, shared = standing.plans[0], standing.workload
+    declared = planned(session, f"{create} PARTITION INTO 4")
+    plan, shared = declared.plans[0], declared.workload
     heads = session.catalog.heads()
     assert len(shared.graph.vertices) <= 16
     assert len(heads) == sum(len(v.rows) for v in shared.vertices) > len(shared.graph.vertices)
