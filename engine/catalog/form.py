@@ -148,7 +148,7 @@ class Head:
         UTC, ISO 8601.
     group : str
         The workload that it was planned with, or the empty text.
-    kept_by : str
+    made_by : str
         "statement", or "cache" where `skimql.cache` kept it.
     last_batch_id : int or None
         The last batch of a stream that it has.

@@ -26,7 +26,8 @@ from ...optimizer.physical import (
 )
 from ...optimizer.plan import Plan
 from ...sketches.intervals.interval import Estimate, exact
-from ..execution.message_limit import DEFAULT_LIMIT_BYTES, MessageTooLarge
+from ..execution import message_limit
+from ..execution.message_limit import MessageTooLarge
 from ..materialized.lookup import MaterializedLookup
 from ..results.answer import Answer, half_width, misses, uncertified_answer, with_target
 from ..results.estimator import Joined
@@ -72,6 +73,8 @@ class AdaptiveRun:
     _plan: PhysicalPlan | None = None
     _groups: Groups | None = None
     _notes: tuple[str, ...] = ()
+    _most_message: int | None = field(default_factory=lambda: message_limit.DEFAULT_LIMIT_BYTES)
+    _too_large: frozenset[int] = frozenset()
 
     def answer(self) -> Answer:
         """The answer, or what the query's behaviour puts in its place where the asked error is missed.
@@ -196,9 +199,6 @@ class AdaptiveRun:
             return self._most_message
         return attempt.message_bytes
 
-    _most_message: int | None = DEFAULT_LIMIT_BYTES
-    _too_large: frozenset[int] = frozenset()
-
     def _sampled(self, attempt: SampleJoin) -> Estimated:
         query, settings = self.planner.query, self.planner.settings
         groups = self._listed() if query.groups else None
@@ -320,7 +320,7 @@ class AdaptiveRun:
         except UnsupportedQuery:
             names = " and ".join(query.graph.vertices[v].alias for v in sorted(self._too_large))
             self._notes += (
-                f"{names} joined by Spark: the keys take more than {DEFAULT_LIMIT_BYTES:,} bytes",
+                f"{names} joined by Spark: the keys take more than {message_limit.DEFAULT_LIMIT_BYTES:,} bytes",
             )
             self._most_message = None
             return attempt

@@ -266,7 +266,8 @@ class FakeScans:
             if step
             else (keys[:0], counts[:0])
         )
-        return Grouped(keys[kept], counts[kept][np.newaxis].astype(np.float64)), Hits(*met)
+        none = np.empty((0, int(kept.sum())), np.int64)
+        return Grouped(keys[kept], counts[kept][np.newaxis].astype(np.float64), none), Hits(*met)
 
 
 def test_noticing_heavy_keys_leaves_the_estimate_unbiased(chain):
@@ -283,7 +284,7 @@ def test_noticing_heavy_keys_leaves_the_estimate_unbiased(chain):
         one = replace(plan, seed=seed)
         terms = tuple(dict.fromkeys(t.synopses for a in one.aggregates for t in a.total))
         evaluation = Evaluation(one, terms, FakeScans(seed, left, right))
-        found.append(evaluation.contributions(one.sample).total())
+        found.append(evaluation.contributions(one.sample)[()].total())
     error = np.std(found) / np.sqrt(len(found))
     assert abs(np.mean(found) - truth) < 4 * error
     assert error < 0.01 * truth

@@ -158,9 +158,7 @@ def _with_cells(plan):
 def _plans(statements, **settings):
     """The sketches of each statement at the settings' size, or those that the planner makes of a SIZE."""
     runs = [MemoryRun.of(sql, BACKEND, Settings(seed=SEED, route="arrow", **settings)) for sql in statements]
-    return [
-        chosen(r.query, r.settings) if r.settings.size_bytes is None else r.plan().attempt.plan for r in runs
-    ]
+    return [chosen(r.query, r.settings) if r.settings.size_bytes is None else r.plan().build for r in runs]
 
 
 def _check_equal(own, theirs, plan):
