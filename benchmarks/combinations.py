@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.combinations --json FILE [--seeds FIRST:LAST]``. A seed is a question: one to three tables,
 GROUP BY columns of one or several of them, HAVING, ORDER BY, LIMIT, COUNT(DISTINCT), every method, ERROR, SIZE,
-OPTIONS, with and without the default target. Seeds that FILE has are not run again. A value that is called exact must be
+OPTIONS, with and without the default target. Seeds that FILE has are not run again. A value called exact must be
 equal; an interval must hold its value as often as it says; every refusal has a code and a way out; nothing else may
 be raised. Exits with 1 if not.
 """
