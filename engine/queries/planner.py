@@ -445,6 +445,8 @@ class Planner:
             columns=1 if aggregates <= {"count"} else 2,
             groups=tuple(groups.items()),
             ordered=not self.settings.cache,
+            # The scans of a sample look at its keys alone.
+            regressed=False,
         )
 
     @property
