@@ -20,6 +20,7 @@ from ...optimizer.physical import (
     ExactRun,
     MaterializedJoin,
     Nothing,
+    PhysicalPlan,
     SampleJoin,
     SketchJoin,
 )
@@ -69,6 +70,7 @@ class AdaptiveRun:
     exact: Callable[[], Answer]
     by_hand: bool = False
     record: list[Attempted] = field(default_factory=list)
+    _plan: PhysicalPlan | None = None
     _groups: Groups | None = None
     _notes: tuple[str, ...] = ()
     _most_message: int | None = field(default_factory=lambda: message_limit.DEFAULT_LIMIT_BYTES)
@@ -84,7 +86,9 @@ class AdaptiveRun:
         SkimqlError
             As planning and building.
         """
-        plan = self.planner.anew(self._listed) if self.by_hand else self.planner.plan(self._listed)
+        plan = self._plan = (
+            self.planner.anew(self._listed) if self.by_hand else self.planner.plan(self._listed)
+        )
         attempt: Attempt | None = plan.attempt
         self._notes = plan.notes
         answer: Answer | None = None
@@ -207,7 +211,10 @@ class AdaptiveRun:
             if size is None or sample is None or nbytes <= size or sample.rate < LEAST_RATE:
                 break
             # What took more than the asked size is taken again, smaller.
-            plan = replace(plan, sample=replace(sample, rate=0.9 * sample.rate * size / nbytes))
+            # A sample of all keys leaves none unseen: what bounds those that a smaller one does not see is not known.
+            largest = math.inf if sample.rate == 1.0 else sample.largest_product
+            rate = 0.9 * sample.rate * size / nbytes
+            plan = replace(plan, sample=replace(sample, rate=rate, largest_product=largest))
         evaluators = {n: self._evaluator(plan, j, n) for n, j in joined.items()}
         return Estimated(query, evaluators, listed=False)
 
@@ -248,7 +255,8 @@ class AdaptiveRun:
             if not planner.asks_more_than_materialized:
                 return None
             self._notes += ("kept sketches miss the asked error",)
-            return planner.anew(self._listed).attempt
+            self._plan = planner.anew(self._listed)
+            return self._plan.attempt
         if isinstance(attempt, SampleJoin) and attempt.enlarges:
             said = self._told(attempt)[0]
             self._notes += (f"{said}: not enough",)
@@ -259,10 +267,24 @@ class AdaptiveRun:
             if planner.may_run_exactly:
                 self._notes += ("run exactly: cheaper than a sample that meets the asked error",)
                 return planner.exact()
-            plan = planner.by_statistics(self._listed, planner.settings.fold_bytes)
-            self._notes += plan.notes
-            return plan.attempt
+            self._plan = planner.by_statistics(self._listed, planner.settings.fold_bytes)
+            self._notes += self._plan.notes
+            return self._plan.attempt
+        if self._exact_costs_little(attempt):
+            self._notes += ("run exactly, since the asked error was missed and that costs little more",)
+            return planner.exact()
         return None
+
+    def _exact_costs_little(self, attempt: Attempt) -> bool:
+        """Whether what was tried and the exact run are predicted to cost little more than that alone."""
+        choice = None if self._plan is None else self._plan.choice
+        exact = (
+            c for c in (choice.candidates if choice else ()) if c.method == "exact_run" and not c.refused
+        )
+        found = next(exact, None)
+        if found is None or not self.planner.aims_freely:
+            return False
+        return attempt.predicted.seconds <= (MOST_EXACT_RUNS - 1) * found.cost.seconds
 
     def _after_fault(
         self, attempt: Attempt, fault: MessageTooLarge | DataError | EnvironmentFault

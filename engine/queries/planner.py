@@ -248,6 +248,12 @@ class Planner:
         return method is None and settings.error is None and settings.size_bytes is None
 
     @property
+    def aims_freely(self) -> bool:
+        """Whether an error alone is asked, and all that misses it may be run exactly at once."""
+        partly = self.settings.behavior == "partial_run_on_base_table" and bool(self.query.groups)
+        return self.may_run and not self.sized_by_hand and self._is_target_alone and not partly
+
+    @property
     def _is_target_alone(self) -> bool:
         alone = self.select.method is None and self.settings.size_bytes is None and not self.settings.cache
         return alone and self._target is not None

@@ -90,7 +90,7 @@ class SelectRun:
             aggregated=aggregated,
             types=kinds,
             bounds=self.settings.bounds,
-            notes=tuple(f"{n}: {self._way_to_tell}" if n == USELESS else n for n in answer.notes),
+            notes=tuple(f"{n}: {self._way_to_tell(answer)}" if n == USELESS else n for n in answer.notes),
         )
         try:
             # An estimate out of the range of its type is told here, not when it is read.
@@ -127,10 +127,12 @@ class SelectRun:
         context = self.context
         return SparkBackend(context.spark, context.tables, context.statistics, context.listener)
 
-    @property
-    def _way_to_tell(self) -> str:
+    def _way_to_tell(self, answer: Answer) -> str:
         """What helps where an interval is wider than its value."""
-        if self.settings.error is not None and not self._planner(self.query).sized_by_hand:
+        planner = self._planner(self.query)
+        # What is kept answers, whatever the session aims at, until the statement itself asks for an error.
+        as_kept = answer.method == "materialized" and not planner.asks_more_than_materialized
+        if self.settings.error is not None and not planner.sized_by_hand and not as_kept:
             return "a smaller error in ERROR WITHIN would tell"
         if self.select.method is None and not self.settings.by_hand and not self.query.counts_distinct:
             return "ERROR WITHIN 5% would tell"
