@@ -271,7 +271,9 @@ def test_answers_are_the_same(on_spark, sql):
         theirs = on_spark.sql(sql)
         assert (own.columns, own.method) == (theirs.columns, theirs.method)
         # Groups of an exact run come in any order.
-        mine, spark_has = (sorted(a.arrow().to_pylist(), key=lambda r: repr(r.get("s"))) for a in (own, theirs))
+        mine, spark_has = (
+            sorted(a.arrow().to_pylist(), key=lambda r: repr(r.get("s"))) for a in (own, theirs)
+        )
         assert mine == [
             {k: v if not isinstance(v, float) else pytest.approx(v, rel=1e-9) for k, v in r.items()}
             for r in spark_has
