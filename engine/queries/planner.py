@@ -112,10 +112,10 @@ class Planner:
         if self.sized_by_hand:
             return self._of(self.by_hand(groups))
         if self.query.counts_distinct:
-            return self.by_distinct()
+            return self.by_distinct(jobs=groups is not None)
         if not self.query.graph.edges:
             # One table: nothing is saved by not running it, but for what is to be kept.
-            return self._of(self.by_hand(groups) if self.settings.cache else self.exact())
+            return self._of(self.exact() if self.may_run else self.by_hand(groups))
         if self._is_target_alone:
             if self._exact_is_cheap:
                 return self._of(self.exact())
@@ -131,7 +131,10 @@ class Planner:
         statistics = self.backend().statistics(self.query, jobs=jobs)
         counts = dict.fromkeys(grouped_vertices(self.query), ASSUMED_GROUPS)
         if counts and groups is not None:
-            counts.update(groups().counts)
+            try:
+                counts.update(groups().counts)
+            except BudgetExceeded as fault:
+                return self._of_many_groups(fault, statistics, fold_bytes)
         choice = self._choice(statistics, fold_bytes, counts)
         attempt = self._attempt(choice, statistics, fold_bytes)
         notes: tuple[str, ...] = ()
@@ -145,6 +148,22 @@ class Planner:
                 notes = (f"nothing is predicted to meet the asked error, and an exact run {refused}",)
         plan = self._of(attempt)
         return replace(plan, choice=choice, statistics=statistics, notes=notes)
+
+    def _of_many_groups(
+        self, fault: BudgetExceeded, statistics: tuple[RelationStatistics, ...], fold_bytes: int
+    ) -> PhysicalPlan:
+        """The exact run of a query with more groups than can have synopses; `fault` where it may not be run."""
+        if not self.aims_freely:
+            raise fault
+        choice = self._choice(statistics, fold_bytes, dict.fromkeys(grouped_vertices(self.query), 1))
+        exact = next(c for c in choice.candidates if c.method == "exact_run")
+        if exact.refused:
+            raise fault
+        predicted = Predicted(0.0, exact.cost.seconds, 0.0)
+        return replace(
+            self._of(replace(self.exact(), predicted=predicted)),
+            notes=(f"run exactly: {fault.message}",),
+        )
 
     def by_distinct(self, too_large: Collection[int] = (), *, jobs: bool = True) -> PhysicalPlan:
         """The synopses of distinct values of the least size that is predicted to be enough, or the exact run."""
@@ -426,6 +445,8 @@ class Planner:
             columns=1 if aggregates <= {"count"} else 2,
             groups=tuple(groups.items()),
             ordered=not self.settings.cache,
+            # The scans of a sample look at its keys alone.
+            regressed=False,
         )
 
     @property

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ...errors import DataError, SkimqlError
 from ...optimizer.methods import METHODS, Asked, check
-from ...optimizer.physical import PhysicalPlan
+from ...optimizer.physical import MaterializedJoin, PhysicalPlan
 from ...parser.expressions import has_aggregate
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
@@ -131,7 +131,10 @@ class SelectRun:
         """What helps where an interval is wider than its value."""
         planner = self._planner(self.query)
         # What is kept answers, whatever the session aims at, until the statement itself asks for an error.
-        as_kept = answer.method == "materialized" and not planner.asks_more_than_materialized
+        kept = bool(answer.attempts) and isinstance(answer.attempts[-1].attempt, MaterializedJoin)
+        as_kept = kept and not planner.asks_more_than_materialized
+        if as_kept and self.select.accuracy.relative_error is not None:
+            return "ERROR WITHIN without BEHAVIOR would tell"
         if self.settings.error is not None and not planner.sized_by_hand and not as_kept:
             return "a smaller error in ERROR WITHIN would tell"
         if self.select.method is None and not self.settings.by_hand and not self.query.counts_distinct:

@@ -11,7 +11,7 @@ from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.queries.planner import Planner
-from skimql.errors import AccuracyNotReached
+from skimql.errors import AccuracyNotReached, BudgetExceeded
 
 RNG = np.random.default_rng(5)
 KEYS, LINES = 400, 4000
@@ -95,3 +95,12 @@ def test_groups_that_miss_are_run_exactly_by_themselves():
 def test_every_answer_says_by_which_method_it_came():
     for clause, method in (("", "exact_run"), ("USING hash", "hash"), ("USING two_level", "two_level")):
         assert run_of(f"{ASK} {clause}", error=0.05).answer().method == method
+
+
+def test_more_groups_than_can_have_synopses_are_run_exactly_or_refused():
+    sql = ASK.replace("SUM", "a.v % 300 AS r, SUM") + " GROUP BY a.v % 300"
+    answer = run_of(sql, error=0.05, max_groups=10).answer()
+    assert answer.method == "exact_run"
+    assert len(answer.rows) == len(run_of(sql).exact().rows) > 10
+    with pytest.raises(BudgetExceeded, match="more than 10 groups"):
+        run_of(sql, error=None, max_groups=10).answer()
