@@ -270,21 +270,20 @@ class AdaptiveRun:
             self._plan = planner.by_statistics(self._listed, planner.settings.fold_bytes)
             self._notes += self._plan.notes
             return self._plan.attempt
-        if self._exact_costs_little(attempt):
-            self._notes += ("run exactly, since the asked error was missed and that costs little more",)
-            return planner.exact()
-        return None
+        return self._exactly(attempt)
 
-    def _exact_costs_little(self, attempt: Attempt) -> bool:
-        """Whether what was tried and the exact run are predicted to cost little more than that alone."""
+    def _exactly(self, attempt: Attempt) -> Attempt | None:
+        """The cheapest exact way, where that and what was tried cost little more than the exact run alone."""
         choice = None if self._plan is None else self._plan.choice
-        exact = (
-            c for c in (choice.candidates if choice else ()) if c.method == "exact_run" and not c.refused
-        )
-        found = next(exact, None)
-        if found is None or not self.planner.aims_freely:
-            return False
-        return attempt.predicted.seconds <= (MOST_EXACT_RUNS - 1) * found.cost.seconds
+        failed = any(a.outcome == "failed" for a in self.record)
+        if choice is None or failed or not self.planner.aims_freely:
+            return None
+        following = self.planner.exactly(choice, MOST_EXACT_RUNS)
+        if isinstance(following, ExactRun):
+            self._notes += ("run exactly, since the asked error was missed and that costs little more",)
+        elif following is not None:
+            self._notes += (f"by {attempt.method.replace('_', ' ')}: the asked error was missed",)
+        return following
 
     def _after_fault(
         self, attempt: Attempt, fault: MessageTooLarge | DataError | EnvironmentFault

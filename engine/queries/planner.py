@@ -204,6 +204,20 @@ class Planner:
         """The exact run, with what its cost is predicted to be where files tell."""
         return ExactRun(self.select.select_sql)
 
+    def exactly(self, choice: Choice, most_runs: float) -> Attempt | None:
+        """The cheapest exact way beside a choice that was made for an error.
+
+        None where there is none, or where it and what was taken cost more than `most_runs` exact runs.
+        """
+        ways = [c for c in choice.candidates if c.method in ("exact", "exact_run") and not c.refused]
+        run = next((c for c in choice.candidates if c.method == "exact_run"), None)
+        if choice.objective.relative_error is None or run is None or not ways:
+            return None
+        cheapest = min(ways, key=lambda c: c.cost.seconds)
+        if choice.taken.cost.seconds + cheapest.cost.seconds > most_runs * run.cost.seconds:
+            return None
+        return self._attempt(replace(choice, taken=cheapest), (), self.settings.fold_bytes)
+
     def joined(self, attempt: SketchJoin, plan: Plan, built: Sequence[Built]) -> JoinedSketches:
         """The finished synopses of an attempt, ready to be asked."""
         if self.select.method != "skimmed" or self.query.counts_distinct:
