@@ -104,7 +104,7 @@ def test_names_of_queries(session, spark):
             (0, 1, True, False),
             (1, 1, True, False),
         ]
-    assert (grouped.method, exactly.method) == ("exact", "exact_run")
+    assert (grouped.method, exactly.method) == ("hash", "exact_run")
     assert exactly.names == grouped.names
     assert grouped.df.columns == list(grouped.names)
     exact = session.sql("EXACT SELECT 1 AS n, 2 AS n, 3 AS plan")
