@@ -130,8 +130,7 @@ class Planner:
         jobs = groups is not None
         statistics = self.backend().statistics(self.query, jobs=jobs)
         counts = dict.fromkeys(grouped_vertices(self.query), ASSUMED_GROUPS)
-        if counts and groups is not None:
-            counts.update(groups().counts)
+        counts.update(self._counts(groups))
         choice = self._choice(statistics, fold_bytes, counts)
         attempt = self._attempt(choice, statistics, fold_bytes)
         notes: tuple[str, ...] = ()
@@ -283,8 +282,16 @@ class Planner:
 
     def by_hand(self, groups: Callable[[], Groups] | None, too_large: Collection[int] = ()) -> SketchJoin:
         """Sketches of the session's size; `too_large` are vertices whose exact messages are, see `choose`."""
-        counts = groups().counts if groups is not None and self.query.groups else {}
+        counts = self._counts(groups)
+        if math.prod(counts.values()) > self.settings.max_groups:
+            raise self.too_many_groups()
         return self.sketches(chosen(self.query, self._routed, too_large, counts))
+
+    def _counts(self, groups: Callable[[], Groups] | None) -> dict[int, int]:
+        """How many groups each grouped vertex has, where jobs may run; one where there are none, as of a group at most."""
+        if groups is None or not self.query.groups:
+            return {}
+        return {vertex: max(number, 1) for vertex, number in groups().counts.items()}
 
     def sketches(self, plan: Plan, predicted: Predicted = UNKNOWN) -> SketchJoin:
         """The attempt that builds a plan of sketches."""

@@ -132,6 +132,8 @@ class SelectRun:
         """What helps where an interval is wider than its value."""
         if self.settings.error is not None and not self._planner(self.query).sized_by_hand:
             return "a smaller error in ERROR WITHIN would tell"
+        if self.settings.size_bytes is not None:
+            return "a larger SIZE would tell"
         if self.select.method is None and not self.settings.by_hand and not self.query.counts_distinct:
             return "ERROR WITHIN 5% would tell"
         return "more buckets would tell: OPTIONS (buckets = ...)"
