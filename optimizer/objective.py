@@ -44,6 +44,8 @@ class Objective:
     columns : int
         Most weights that a table's tuples have in the query: 1 for a COUNT, 2 for SUM and AVG (the argument and
         its presence). Every table is planned for as many.
+    regressed : bool
+        Whether samples come with the totals of their tables, and so are regressed on them.
     groups : tuple of (int, int)
         The grouped vertices and how many groups each has: they send no messages, and have a sketch for each group.
     """
@@ -60,6 +62,7 @@ class Objective:
     methods: tuple[str, ...] = CANDIDATES
     rows: int = 11
     columns: int = 1
+    regressed: bool = True
     groups: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:

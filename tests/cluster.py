@@ -105,7 +105,7 @@ def both(spark, path: Path, route: str, *, slow: bool = False):
     session = Session(spark, route=route, sparse=False, buckets=256)
     frame = spark.read.parquet(str(path))
     session.table("d", frame.where("length(sha2(repeat(t, 400), 512)) > 0") if slow else frame)
-    plan = session.plan(CHAIN).attempt.plan
+    plan = session.plan(CHAIN).build
     made = [b.sketch.dense().counters.tobytes() for b in build(spark, plan, session.tables)]
     expected, messages = {}, Messages(spark, plan, session.tables)
     for scan in plan.scans:

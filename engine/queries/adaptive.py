@@ -20,12 +20,14 @@ from ...optimizer.physical import (
     ExactRun,
     MaterializedJoin,
     Nothing,
+    PhysicalPlan,
     SampleJoin,
     SketchJoin,
 )
 from ...optimizer.plan import Plan
 from ...sketches.intervals.interval import Estimate, exact
-from ..execution.message_limit import DEFAULT_LIMIT_BYTES, MessageTooLarge
+from ..execution import message_limit
+from ..execution.message_limit import MessageTooLarge
 from ..materialized.lookup import MaterializedLookup
 from ..results.answer import Answer, half_width, misses, uncertified_answer, with_target
 from ..results.estimator import Joined
@@ -71,8 +73,11 @@ class AdaptiveRun:
     exact: Callable[[], Answer]
     by_hand: bool = False
     record: list[Attempted] = field(default_factory=list)
+    _plan: PhysicalPlan | None = None
     _groups: Groups | None = None
     _notes: tuple[str, ...] = ()
+    _most_message: int | None = field(default_factory=lambda: message_limit.DEFAULT_LIMIT_BYTES)
+    _too_large: frozenset[int] = frozenset()
 
     def answer(self) -> Answer:
         """The answer, or what the query's behaviour puts in its place where the asked error is missed.
@@ -84,7 +89,9 @@ class AdaptiveRun:
         SkimqlError
             As planning and building.
         """
-        plan = self.planner.anew(self._listed) if self.by_hand else self.planner.plan(self._listed)
+        plan = self._plan = (
+            self.planner.anew(self._listed) if self.by_hand else self.planner.plan(self._listed)
+        )
         attempt: Attempt | None = plan.attempt
         self._notes = plan.notes
         answer: Answer | None = None
@@ -195,9 +202,6 @@ class AdaptiveRun:
             return self._most_message
         return attempt.message_bytes
 
-    _most_message: int | None = DEFAULT_LIMIT_BYTES
-    _too_large: frozenset[int] = frozenset()
-
     def _sampled(self, attempt: SampleJoin) -> Estimated:
         query, settings = self.planner.query, self.planner.settings
         groups = self._listed() if query.groups else None
@@ -210,7 +214,10 @@ class AdaptiveRun:
             if size is None or sample is None or nbytes <= size or sample.rate < LEAST_RATE:
                 break
             # What took more than the asked size is taken again, smaller.
-            plan = replace(plan, sample=replace(sample, rate=0.9 * sample.rate * size / nbytes))
+            # A sample of all keys leaves none unseen: what bounds those that a smaller one does not see is not known.
+            largest = math.inf if sample.rate == 1.0 else sample.largest_product
+            rate = 0.9 * sample.rate * size / nbytes
+            plan = replace(plan, sample=replace(sample, rate=rate, largest_product=largest))
         evaluators = {n: self._evaluator(plan, j, n) for n, j in joined.items()}
         return Estimated(query, evaluators, listed=False)
 
@@ -251,7 +258,8 @@ class AdaptiveRun:
             if not planner.asks_more_than_materialized:
                 return None
             self._notes += ("kept sketches miss the asked error",)
-            return planner.anew(self._listed).attempt
+            self._plan = planner.anew(self._listed)
+            return self._plan.attempt
         if isinstance(attempt, SampleJoin) and attempt.enlarges:
             said = self._told(attempt)[0]
             self._notes += (f"{said}: not enough",)
@@ -262,10 +270,23 @@ class AdaptiveRun:
             if planner.may_run_exactly:
                 self._notes += ("run exactly: cheaper than a sample that meets the asked error",)
                 return planner.exact()
-            plan = planner.by_statistics(self._listed, planner.settings.fold_bytes)
-            self._notes += plan.notes
-            return plan.attempt
-        return None
+            self._plan = planner.by_statistics(self._listed, planner.settings.fold_bytes)
+            self._notes += self._plan.notes
+            return self._plan.attempt
+        return self._exactly(attempt)
+
+    def _exactly(self, attempt: Attempt) -> Attempt | None:
+        """The cheapest exact way, where that and what was tried cost little more than the exact run alone."""
+        choice = None if self._plan is None else self._plan.choice
+        failed = any(a.outcome == "failed" for a in self.record)
+        if choice is None or failed or not self.planner.aims_freely:
+            return None
+        following = self.planner.exactly(choice, MOST_EXACT_RUNS)
+        if isinstance(following, ExactRun):
+            self._notes += ("run exactly, since the asked error was missed and that costs little more",)
+        elif following is not None:
+            self._notes += (f"by {attempt.method.replace('_', ' ')}: the asked error was missed",)
+        return following
 
     def _after_fault(
         self, attempt: Attempt, fault: MessageTooLarge | DataError | EnvironmentFault
@@ -304,7 +325,7 @@ class AdaptiveRun:
         except UnsupportedQuery:
             names = " and ".join(query.graph.vertices[v].alias for v in sorted(self._too_large))
             self._notes += (
-                f"{names} joined by Spark: the keys take more than {DEFAULT_LIMIT_BYTES:,} bytes",
+                f"{names} joined by Spark: the keys take more than {message_limit.DEFAULT_LIMIT_BYTES:,} bytes",
             )
             self._most_message = None
             return attempt

@@ -112,10 +112,10 @@ class Planner:
         if self.sized_by_hand:
             return self._of(self.by_hand(groups))
         if self.query.counts_distinct:
-            return self.by_distinct()
+            return self.by_distinct(jobs=groups is not None)
         if not self.query.graph.edges:
             # One table: nothing is saved by not running it, but for what is to be kept.
-            return self._of(self.by_hand(groups) if self.settings.cache else self.exact())
+            return self._of(self.exact() if self.may_run else self.by_hand(groups))
         if self._is_target_alone:
             if self._exact_is_cheap:
                 return self._of(self.exact())
@@ -130,9 +130,15 @@ class Planner:
         jobs = groups is not None
         statistics = self.backend().statistics(self.query, jobs=jobs)
         counts = dict.fromkeys(grouped_vertices(self.query), ASSUMED_GROUPS)
-        counts.update(self._counts(groups))
+        try:
+            counts.update(self._counts(groups))
+        except BudgetExceeded as fault:
+            return self._of_many_groups(fault, statistics, fold_bytes)
         choice = self._choice(statistics, fold_bytes, counts)
         attempt = self._attempt(choice, statistics, fold_bytes)
+        if jobs and isinstance(attempt, SketchJoin) and math.prod(counts.values()) > self.settings.max_groups:
+            # A sample tells apart the groups that it meets only.
+            return self._of_many_groups(self.too_many_groups(), statistics, fold_bytes)
         notes: tuple[str, ...] = ()
         if (
             choice.objective.relative_error is None
@@ -144,6 +150,22 @@ class Planner:
                 notes = (f"nothing is predicted to meet the asked error, and an exact run {refused}",)
         plan = self._of(attempt)
         return replace(plan, choice=choice, statistics=statistics, notes=notes)
+
+    def _of_many_groups(
+        self, fault: BudgetExceeded, statistics: tuple[RelationStatistics, ...], fold_bytes: int
+    ) -> PhysicalPlan:
+        """The exact run of a query with more groups than can have synopses; `fault` where it may not be run."""
+        if not self.aims_freely:
+            raise fault
+        choice = self._choice(statistics, fold_bytes, dict.fromkeys(grouped_vertices(self.query), 1))
+        exact = next(c for c in choice.candidates if c.method == "exact_run")
+        if exact.refused:
+            raise fault
+        predicted = Predicted(0.0, exact.cost.seconds, 0.0)
+        return replace(
+            self._of(replace(self.exact(), predicted=predicted)),
+            notes=(f"run exactly: {fault.message}",),
+        )
 
     def by_distinct(self, too_large: Collection[int] = (), *, jobs: bool = True) -> PhysicalPlan:
         """The synopses of distinct values of the least size that is predicted to be enough, or the exact run."""
@@ -183,6 +205,20 @@ class Planner:
     def exact(self) -> ExactRun:
         """The exact run, with what its cost is predicted to be where files tell."""
         return ExactRun(self.select.select_sql)
+
+    def exactly(self, choice: Choice, most_runs: float) -> Attempt | None:
+        """The cheapest exact way beside a choice that was made for an error.
+
+        None where there is none, or where it and what was taken cost more than `most_runs` exact runs.
+        """
+        ways = [c for c in choice.candidates if c.method in ("exact", "exact_run") and not c.refused]
+        run = next((c for c in choice.candidates if c.method == "exact_run"), None)
+        if choice.objective.relative_error is None or run is None or not ways:
+            return None
+        cheapest = min(ways, key=lambda c: c.cost.seconds)
+        if choice.taken.cost.seconds + cheapest.cost.seconds > most_runs * run.cost.seconds:
+            return None
+        return self._attempt(replace(choice, taken=cheapest), (), self.settings.fold_bytes)
 
     def joined(self, attempt: SketchJoin, plan: Plan, built: Sequence[Built]) -> JoinedSketches:
         """The finished synopses of an attempt, ready to be asked."""
@@ -247,6 +283,12 @@ class Planner:
         return method is None and settings.error is None and settings.size_bytes is None
 
     @property
+    def aims_freely(self) -> bool:
+        """Whether an error alone is asked, and all that misses it may be run exactly at once."""
+        partly = self.settings.behavior == "partial_run_on_base_table" and bool(self.query.groups)
+        return self.may_run and not self.sized_by_hand and self._is_target_alone and not partly
+
+    @property
     def _is_target_alone(self) -> bool:
         alone = self.select.method is None and self.settings.size_bytes is None and not self.settings.cache
         return alone and self._target is not None
@@ -288,7 +330,7 @@ class Planner:
         return self.sketches(chosen(self.query, self._routed, too_large, counts))
 
     def _counts(self, groups: Callable[[], Groups] | None) -> dict[int, int]:
-        """How many groups each grouped vertex has, where jobs may run; one where there are none, as of a group at most."""
+        """How many groups each grouped vertex has, where jobs may run; no groups are planned for as one."""
         if groups is None or not self.query.groups:
             return {}
         return {vertex: max(number, 1) for vertex, number in groups().counts.items()}
@@ -427,6 +469,8 @@ class Planner:
             columns=1 if aggregates <= {"count"} else 2,
             groups=tuple(groups.items()),
             ordered=not self.settings.cache,
+            # The scans of a sample look at its keys alone.
+            regressed=False,
         )
 
     @property

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ...errors import DataError, SkimqlError
 from ...optimizer.methods import METHODS, Asked, check
-from ...optimizer.physical import PhysicalPlan
+from ...optimizer.physical import MaterializedJoin, PhysicalPlan
 from ...parser.expressions import has_aggregate
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
@@ -90,7 +90,7 @@ class SelectRun:
             aggregated=aggregated,
             types=kinds,
             bounds=self.settings.bounds,
-            notes=tuple(f"{n}: {self._way_to_tell}" if n == USELESS else n for n in answer.notes),
+            notes=tuple(f"{n}: {self._way_to_tell(answer)}" if n == USELESS else n for n in answer.notes),
         )
         try:
             # An estimate out of the range of its type is told here, not when it is read.
@@ -127,10 +127,15 @@ class SelectRun:
         context = self.context
         return SparkBackend(context.spark, context.tables, context.statistics, context.listener)
 
-    @property
-    def _way_to_tell(self) -> str:
+    def _way_to_tell(self, answer: Answer) -> str:
         """What helps where an interval is wider than its value."""
-        if self.settings.error is not None and not self._planner(self.query).sized_by_hand:
+        planner = self._planner(self.query)
+        # What is kept answers, whatever the session aims at, until the statement itself asks for an error.
+        kept = bool(answer.attempts) and isinstance(answer.attempts[-1].attempt, MaterializedJoin)
+        as_kept = kept and not planner.asks_more_than_materialized
+        if as_kept and self.select.accuracy.relative_error is not None:
+            return "ERROR WITHIN without BEHAVIOR would tell"
+        if self.settings.error is not None and not planner.sized_by_hand and not as_kept:
             return "a smaller error in ERROR WITHIN would tell"
         if self.settings.size_bytes is not None:
             return "a larger SIZE would tell"

@@ -40,10 +40,17 @@ def settings_of(ours: Settings, statement: ApproximateSelect) -> Settings:
             "seed": statement.seed,
             "size_bytes": statement.size_bytes,
         }
-        return replace(settings, **{k: v for k, v in clauses.items() if v is not None})
+        found = replace(settings, **{k: v for k, v in clauses.items() if v is not None})
     except BadSetting as fault:
         span = span_of(statement.clause_spans, "options")
         raise BadSetting(fault.message, fault.code, statement.sql, span, fault.hint) from fault
+    return replace(found, error=None) if _asks_otherwise(statement, found) else found
+
+
+def _asks_otherwise(statement: ApproximateSelect, settings: Settings) -> bool:
+    """Whether a statement says by what it is answered, and not how well: the session's error is no measure of it."""
+    sized = statement.size_bytes is not None or statement.method is not None or settings.by_hand
+    return sized and statement.accuracy.relative_error is None and settings.behavior == "do_nothing"
 
 
 def span_of(spans: Mapping[str, Any], clause: str) -> tuple[int, int] | None:

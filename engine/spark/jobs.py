@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...errors import EnvironmentFault
-from .session import out_of_room
 
 if TYPE_CHECKING:
     from pyspark import StatusTracker
@@ -112,6 +111,8 @@ def run_job(
 
 def _raise_if_out_of_room(fault: Exception) -> None:
     """No statement of a query's says what would help where memory or disk is lacking."""
+    from .session import out_of_room  # with pyspark, which tables in memory do without
+
     lacking = out_of_room(fault)
     if lacking is not None:
         raise lacking from fault

@@ -64,7 +64,7 @@ def archive() -> Path:
 
 
 def _root() -> Path:
-    return Path(__file__).parents[1]
+    return Path(__file__).parents[2]
 
 
 def _files() -> list[Path]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 from ..messages import JoinTree, Residual, fold_orders, whole
 from ..methods import is_linear
@@ -168,13 +168,24 @@ def _for_residual(figures: Figures, residual: Residual, objective: Objective) ->
         builders.append(("agms", _sketch(figures, residual, objective, "agms")))
         if len(classes) == 1:
             plan = two_level_joint if objective.ordered else two_level_alone
-            builders.append(("key_sample", _samples(figures, residual, "key_sample", key_sample)))
-            builders.append(("two_level", _samples(figures, residual, "two_level", plan)))
+            regressed = objective.regressed
+            builders.append(
+                (
+                    "key_sample",
+                    _samples(figures, residual, "key_sample", partial(key_sample, regressed=regressed)),
+                )
+            )
+            builders.append(
+                ("two_level", _samples(figures, residual, "two_level", partial(plan, regressed=regressed)))
+            )
     else:
         kind = "hash" if len(residual.vertices) == 2 else "convolution"
         builders.append((kind, _sketch(figures, residual, objective, kind)))
     if objective.ordered:
-        builders += [("sampled_messages", _messages(figures, residual, joined)) for joined in classes]
+        builders += [
+            ("sampled_messages", _messages(figures, residual, joined, objective.regressed))
+            for joined in classes
+        ]
     if _fits_sample_sketch(residual, objective):
         builders += [
             ("sample_sketch", _sample_sketch(figures, residual, joined, objective)) for joined in classes
@@ -352,7 +363,7 @@ def _samples(
     return build, scanned.plus(sample(figures.relations, 0.0, 0))
 
 
-def _messages(figures: Figures, residual: Residual, joined: int) -> _Builder:
+def _messages(figures: Figures, residual: Residual, joined: int, regressed: bool) -> _Builder:
     relations = [figures.relations[v] for v in residual.vertices]
     inside = [figures.relations[v] for v in residual.members(joined)]
     outside = [figures.relations[v] for v in residual.vertices if v not in residual.members(joined)]
@@ -360,7 +371,7 @@ def _messages(figures: Figures, residual: Residual, joined: int) -> _Builder:
 
     @cache
     def sampled() -> SampledMessages:
-        return SampledMessages(figures, residual, joined)
+        return SampledMessages(figures, residual, joined, regressed=regressed)
 
     def build(size: float) -> Candidate:
         found = sampled().plan(size)

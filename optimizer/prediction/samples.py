@@ -104,8 +104,8 @@ class SamplePlan:
     beyond: tuple[Beyond, ...] = ()
 
 
-def key_sample(figures: Figures, budget_bytes: float) -> SamplePlan:
-    """A key sample of each table of a one-class tree, the bytes split evenly."""
+def key_sample(figures: Figures, budget_bytes: float, *, regressed: bool = True) -> SamplePlan:
+    """A key sample of each table of a one-class tree, the bytes split evenly; `regressed` on the tables' totals."""
     tables = len(figures.relations)
     each = int(budget_bytes) // tables
     capacity = (each - TOTAL_BYTES) // ENTRY_BYTES
@@ -114,7 +114,7 @@ def key_sample(figures: Figures, budget_bytes: float) -> SamplePlan:
     contributions = figures.contributions(0)
     p = [min(1.0, capacity / max(figures.attribute(v, 0).distinct, 1.0)) for v in range(tables)]
     certain = np.repeat(np.array(p)[:, np.newaxis] == 1.0, contributions.cells.counts.size, axis=1)
-    variance, _ = sample_variance(contributions, certain, p, (True,) * tables)
+    variance, _ = sample_variance(contributions, certain, p, (regressed,) * tables)
     unseen = figures.largest_unseen(0, NO_DENSE)
     used = sum(min(capacity, figures.attribute(v, 0).distinct) for v in range(tables))
     return SamplePlan(
@@ -129,7 +129,7 @@ def key_sample(figures: Figures, budget_bytes: float) -> SamplePlan:
     )
 
 
-def two_level_alone(figures: Figures, budget_bytes: float) -> SamplePlan:
+def two_level_alone(figures: Figures, budget_bytes: float, *, regressed: bool = True) -> SamplePlan:
     """Two-level synopses whose dense keys each table chooses by itself: nothing of another table is known."""
     tables = len(figures.relations)
     each = int(budget_bytes) // tables
@@ -141,7 +141,7 @@ def two_level_alone(figures: Figures, budget_bytes: float) -> SamplePlan:
         splits.append(split)
         p.append(min(1.0, split.capacity / max(own.distinct - split.dense_keys.size, 1.0)))
         certain[v] = is_dense(contributions, split.dense_keys) | (p[v] == 1.0)
-    variance, _ = sample_variance(contributions, certain, p, (True,) * tables)
+    variance, _ = sample_variance(contributions, certain, p, (regressed,) * tables)
     unseen = figures.largest_unseen(0, NO_DENSE)
     used = sum(min(each, ENTRY_BYTES * figures.attribute(v, 0).distinct + TOTAL_BYTES) for v in range(tables))
     return SamplePlan(
@@ -156,7 +156,7 @@ def two_level_alone(figures: Figures, budget_bytes: float) -> SamplePlan:
     )
 
 
-def two_level_joint(figures: Figures, budget_bytes: float) -> SamplePlan:
+def two_level_joint(figures: Figures, budget_bytes: float, *, regressed: bool = True) -> SamplePlan:
     """Two-level synopses with the same dense keys in all tables: those of the largest expected contributions."""
     tables = len(figures.relations)
     each = int(budget_bytes) // tables
@@ -175,7 +175,7 @@ def two_level_joint(figures: Figures, budget_bytes: float) -> SamplePlan:
         p = [min(1.0, left / max(keys, 1.0)) for keys in distinct]
         certain = np.repeat(known.known(dense)[np.newaxis], tables, axis=0)
         certain |= np.array(p)[:, np.newaxis] == 1.0
-        variance, _ = sample_variance(contributions, certain, p, (True,) * tables)
+        variance, _ = sample_variance(contributions, certain, p, (regressed,) * tables)
         unseen = known.unseen(dense)
         predicted = Predicted(figures.total, variance, unseen / min(p))
         found.append((predicted, dense, left, min(p), unseen))
@@ -238,10 +238,12 @@ class SampledMessages:
     residual : Residual
     joined : int
         The class.
+    regressed : bool
+        Whether the total of the first relation is known.
     """
 
-    def __init__(self, figures: Figures, residual: Residual, joined: int) -> None:
-        self.figures, self.residual, self.joined = figures, residual, joined
+    def __init__(self, figures: Figures, residual: Residual, joined: int, *, regressed: bool = True) -> None:
+        self.figures, self.residual, self.joined, self.regressed = figures, residual, joined, regressed
         self.steps = scan_steps(figures, residual, joined)
         self.first = self.steps[0].vertex
         self.known = figures.dense(joined)
@@ -298,12 +300,12 @@ class SampledMessages:
         )
 
     def variance(self, dense: int, probability: float) -> float:
-        """That of the total, regressed on the first relation's."""
+        """That of the total, regressed on the first relation's where that is known."""
         if probability == 1.0:
             return 0.0
         certain = self.known.known(dense)
         tables = len(self.contributions.cells.weights)
-        totals = tuple(t == self._place for t in range(tables))
+        totals = tuple(self.regressed and t == self._place for t in range(tables))
         certain = np.broadcast_to(certain, (tables, certain.size))
         return sample_variance(self.contributions, certain, (probability,) * tables, totals)[0]
 

@@ -105,7 +105,7 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
     def keys(self) -> Ints:
         """Kept entries, int64, shape (attributes, n), in lexicographic order with the sampled attribute first."""
         self._compact()
-        return self._entries[np.argsort(self._order())]
+        return self._entries[np.argsort(self._order(), kind="stable")]
 
     @property
     def crowded(self) -> bool:

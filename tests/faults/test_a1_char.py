@@ -63,7 +63,7 @@ def test_char_is_text_where_spark_takes_it_for_text(spark, chars):
     frames = {name: chars.sql(f"SELECT * FROM {name}") for name in ("ca", "cb")}
     spark.conf.set("spark.sql.legacy.charVarcharAsString", "true")
     try:
-        session = Session(spark)
+        session = Session(spark, error=None)
         for name in ("ca", "cb"):
             session.table(name, frames[name])
         assert rows(session, "COUNT(*) FROM ca a JOIN cb b ON a.c = b.c") == [(0,)]

@@ -27,7 +27,7 @@ def views(spark):
 def pair(spark):
     """Two sessions whose tables have the same names."""
     before = views(spark)
-    one, two = Session(spark), Session(spark)
+    one, two = Session(spark, error=None), Session(spark, error=None)
     one.table("t", numbers(spark, 1))
     one.table("u", numbers(spark, 1, 2))
     two.table("t", numbers(spark, 1, 1, 2))

@@ -39,7 +39,7 @@ def kept(spark, names):
     spark.sql("CREATE TEMP VIEW tv AS SELECT k FROM m")
     spark.table("m").where("k < 5").createOrReplaceTempView("dv")
     spark.sql("SELECT * FROM VALUES (1), (2) AS v(k)").createOrReplaceTempView("mem")
-    session = Session(spark)
+    session = Session(spark, error=None)
     session.table("frame", spark.table("m"))
     session.table("rows", spark.createDataFrame([(1,), (2,)], "k INT"))
     for name in ("m", "o", "pv", "tv", "dv", "mem", "frame", "rows"):
@@ -97,7 +97,7 @@ def test_a_sketch_of_a_table_is_checked_by_its_files_where_no_spark_runs(spark, 
     table(spark, "m", 1)
     table(spark, "o", 1)
     spark.sql("CREATE TEMP VIEW tv AS SELECT k FROM m")
-    session = Session(spark, catalog=tmp_path)
+    session = Session(spark, error=None, catalog=tmp_path)
     session.sql("CREATE SKETCH s_m ON m (k)")
     session.sql("CREATE SKETCH s_tv ON tv (k)")
     later = Session(catalog=tmp_path)

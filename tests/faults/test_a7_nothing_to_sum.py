@@ -39,7 +39,7 @@ def test_sums_of_no_value_are_null_and_groups_that_join_nothing_are_not_there(sp
         "SUM(e.v), AVG(e.v), COUNT(*) FROM e JOIN b ON e.k = b.k",
         "SUM(n.v), SUM(b.y), SUM(b.y) * 2, COUNT(*) FROM n JOIN b ON n.k = b.k + 100",
     ]
-    dense = Session(spark, sparse=False)
+    dense = Session(spark, error=None, sparse=False)
     for name in ("n", "b", "e"):
         dense.table(name, session.sql(f"SELECT * FROM {name}"))
     for query in queries:
@@ -54,7 +54,7 @@ def test_sums_of_no_value_are_null_and_groups_that_join_nothing_are_not_there(sp
 def test_too_little_to_tell_is_an_error_where_the_error_is_asked_strictly(spark):
     spark.range(3000).selectExpr("id AS k", "1 AS v").createOrReplaceTempView("left_keys")
     spark.range(3000).selectExpr("id + 2990 AS k", "1 AS v").createOrReplaceTempView("right_keys")
-    session = Session(spark, sparse=False, buckets=64, rows=11)
+    session = Session(spark, error=None, sparse=False, buckets=64, rows=11)
     sql = "SELECT APPROXIMATE AVG(l.v) AS r FROM left_keys l JOIN right_keys r ON l.k = r.k"
     assert session.sql(sql).value is None
     with pytest.raises(AccuracyNotReached):

@@ -68,7 +68,11 @@ def test_a_plan_keeps_its_lines_in_a_notebook(session):
 def test_what_would_tell_is_said(session):
     wide = kept("s_lines", "lines", {"id": range(4800, 9800)}, buckets=64, sparse=False)
     other = kept("s_orders", "orders", {"id": range(5000)}, buckets=64, sparse=False)
-    asked = Session(catalog=remember(Catalog(), wide, other)).sql(
-        "SELECT APPROXIMATE COUNT(*) FROM orders o JOIN lines l ON o.id = l.id"
-    )
-    assert "the interval is wider than the value: ERROR WITHIN 5% would tell" in asked.notes
+    catalog = remember(Catalog(), wide, other)
+    join = "SELECT APPROXIMATE COUNT(*) FROM orders o JOIN lines l ON o.id = l.id"
+    # What is kept answers whatever the session aims at: what tells is a statement that asks, and leaves the rest to us.
+    for error in (None, 0.05):
+        asked = Session(catalog=catalog, error=error).sql(join)
+        assert "the interval is wider than the value: ERROR WITHIN 5% would tell" in asked.notes
+    asked = Session(catalog=catalog).sql(f"{join} ERROR WITHIN 5% BEHAVIOR 'do_nothing'")
+    assert "the interval is wider than the value: ERROR WITHIN without BEHAVIOR would tell" in asked.notes

@@ -112,7 +112,7 @@ def rewritten(folder, change):
 def test_members_that_are_not_what_was_planned_answer_nothing(session, tmp_path):
     """With a checksum of what a workload was made of; without it, as older versions wrote it, by names and groups."""
     spark = session.spark
-    session = Session(spark, catalog=tmp_path / "c")
+    session = Session(spark, error=None, catalog=tmp_path / "c")
     rows = {"t": [n % 50 for n in range(400)], "u": [n % 70 for n in range(300)]}
     for name, keys in rows.items():
         session.table(name, spark.createDataFrame(pa.table({"k": keys, "x": range(len(keys))})))
@@ -129,7 +129,7 @@ def test_members_that_are_not_what_was_planned_answer_nothing(session, tmp_path)
     for group in ("w", ""):
         rewritten(tmp_path / "c", lambda content, g=group: put_in_place(content, g))
         with pytest.raises(CorruptSketch, match="not those that they were planned as") as caught:
-            Session(spark, catalog=tmp_path / "c").sql(question)
+            Session(spark, error=None, catalog=tmp_path / "c").sql(question)
         assert "CREATE OR REPLACE SKETCHES w" in caught.value.hint
 
 

@@ -51,7 +51,7 @@ def test_double_quotes_are_read_as_spark_reads_them(pair, spark):
 
 
 def test_a_sketch_made_under_other_settings_answers_nothing(pair, spark, tmp_path):
-    kept = Session(spark, catalog=tmp_path)
+    kept = Session(spark, error=None, catalog=tmp_path)
     kept.table("a", spark.sql("SELECT id AS k, concat('v', id % 10) AS s FROM range(100)"))
     kept.table("b", spark.sql("SELECT id AS k FROM range(100)"))
     kept.sql(r"CREATE SKETCH sa ON a (k) WHERE s RLIKE 'v[0-4]'")

@@ -22,7 +22,7 @@ QUERY = """SELECT APPROXIMATE COUNT(*) FROM t JOIN n ON CAST(t.k AS INT) = n.k
 
 
 def test_each_session_reads_texts_by_its_own_settings(spark, other):
-    strict, lenient = Session(spark), Session(other)
+    strict, lenient = Session(spark, error=None), Session(other, error=None)
     for session, home in ((strict, spark), (lenient, other)):
         session.table("t", home.sql(TEXTS))
         session.table("n", home.sql("SELECT 1 AS k"))
@@ -34,7 +34,7 @@ def test_each_session_reads_texts_by_its_own_settings(spark, other):
 
 
 def test_a_dataframe_of_another_session_keeps_its_meaning(spark, other, tmp_path):
-    session = Session(spark)
+    session = Session(spark, error=None)
     session.table("n", spark.sql("SELECT 1 AS k"))
     session.table(
         "t", other.sql(f"SELECT CAST(k AS INT) AS k, hour(CAST(at AS TIMESTAMP)) AS h FROM ({TEXTS})")

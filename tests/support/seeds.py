@@ -29,7 +29,7 @@ class ManySeeds:
     """
 
     def __init__(self, session, sql, *, summed=False):
-        self.plan = session.plan(sql).attempt.plan
+        self.plan = session.plan(sql).build
         self.scans = []
         messages = Messages(session.spark, self.plan, session.tables)
         for scan in self.plan.scans:

@@ -22,7 +22,7 @@ def counters(spark, frame):
     session.table("d", frame)
     return [
         (b.sketch.dense().counters.tobytes(), b.tally)
-        for b in build(spark, session.plan(SQL).attempt.plan, session.tables)
+        for b in build(spark, session.plan(SQL).build, session.tables)
     ]
 
 
@@ -49,7 +49,7 @@ def test_partial_sketches_that_workers_add_up_give_the_same_counters(session, mo
 @pytest.mark.spark
 def test_another_seed_gives_other_counters(session):
     session.table("d", session.spark.sql(TABLE))
-    plans = [session.plan(f"{SQL} SEED {seed}").attempt.plan for seed in (1, 2)]
+    plans = [session.plan(f"{SQL} SEED {seed}").build for seed in (1, 2)]
     a, b = (build(session.spark, plan, session.tables)[0].sketch.dense().counters.tobytes() for plan in plans)
     assert a != b
 

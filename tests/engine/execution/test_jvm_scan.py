@@ -50,7 +50,7 @@ def twin(spark, plan, tables):
 def compare(session, frame, sql, family, **settings):
     own = Session(session.spark, replace(session.settings, route="jvm", **settings))
     own.table("d", frame)
-    plan = own.plan(sql)
+    plan = own.plan(sql).build
     assert plan.family == family
     found = build(session.spark, plan, own.tables)
     expected = twin(session.spark, plan, own.tables)
@@ -101,7 +101,7 @@ def test_fields_that_overflow_are_counted_again(session, spark):
     chain = "SELECT APPROXIMATE COUNT(*) FROM d a JOIN d b ON a.k = b.k JOIN d c ON b.t = c.t"
     own = Session(spark, replace(session.settings, route="jvm", sparse=False, buckets=16, rows=4))
     own.table("d", hot)
-    plan = own.plan(chain)
+    plan = own.plan(chain).build
     assert plan.family == "folded"
     found = build(spark, plan, own.tables)
     by_pair = hot.groupBy("k", "t").count().toArrow()
@@ -141,14 +141,14 @@ def test_a_route_that_is_asked_for_is_gone_or_refused(session, frame):
     session.table("d", frame)
     grouped = "SELECT APPROXIMATE a.v > 0 AS up, COUNT(*) FROM d a JOIN d b ON a.k = b.k GROUP BY a.v > 0"
     uneven = CHAIN + " OPTIONS (buckets = 1000)"
-    assert session.plan(COUNTS).attempt.plan.family == "tabulation", "small tables go over Arrow"
+    assert session.plan(COUNTS).build.family == "tabulation", "small tables go over Arrow"
     session.sql("SET skimql.route = jvm")
     with pytest.raises(UnsupportedQuery, match="no power of two"):
         session.plan(uneven)
     with pytest.raises(UnsupportedQuery, match="each group"):
         session.sql(grouped + " LIMIT 3")
     session.sql("SET skimql.route = arrow")
-    assert session.plan(COUNTS).attempt.plan.family == "tabulation"
+    assert session.plan(COUNTS).build.family == "tabulation"
     answer = session.sql("EXPLAIN SELECT " + COUNTS.split(" ", 1)[1])
     assert "made by Python workers" in answer.value
     session.sql("SET skimql.route = jvm")
@@ -159,10 +159,10 @@ def test_a_route_that_is_asked_for_is_gone_or_refused(session, frame):
 def test_auto_takes_the_jvm_for_counts_of_large_files(session, spark, frame, tmp_path, monkeypatch):
     frame.drop("p").coalesce(1).write.parquet(str(tmp_path / "d"))
     session.table("d", tmp_path / "d")
-    assert session.plan(COUNTS).attempt.plan.family == "tabulation"
+    assert session.plan(COUNTS).build.family == "tabulation"
     monkeypatch.setattr(choice, "LARGE_BYTES", 1000)
     no_decimals = CHAIN.replace(", SUM(b.p)", "")
     families = [
-        session.plan(sql).attempt.plan.family for sql in (COUNTS, TOTALS.replace("SUM(p), ", ""), no_decimals)
+        session.plan(sql).build.family for sql in (COUNTS, TOTALS.replace("SUM(p), ", ""), no_decimals)
     ]
     assert families == ["countmin", "folded", "tabulation"]

@@ -211,11 +211,11 @@ def test_a_huge_and_a_tiny_set(session):
 
 
 def counts_of(session, select):
-    return [a.distinct for a in session.plan(f"SELECT APPROXIMATE {select}").attempt.plan.aggregates]
+    return [a.distinct for a in session.plan(f"SELECT APPROXIMATE {select}").build.aggregates]
 
 
 def test_what_is_built_for_which_projection(graph):
-    plan = graph.plan(f"SELECT APPROXIMATE COUNT(*), {GRAPH}").attempt.plan
+    plan = graph.plan(f"SELECT APPROXIMATE COUNT(*), {GRAPH}").build
     kinds = [type(a.distinct) for a in plan.aggregates]
     assert kinds == [type(None), Part, Part, KeySets, JoinedPairs, Part]
     # One scan of each table; what is folded for a distinct count makes COUNT(*) exact.
@@ -290,16 +290,14 @@ def test_an_asked_error_sizes_the_sketch_and_a_missed_one_is_acted_upon(session)
     session.table("big", session.spark.createDataFrame(pa.table({"k": np.arange(100_000)})))
     session.settings = session.settings.with_text({"sparse": "false"})
     select = "SELECT APPROXIMATE COUNT(DISTINCT k) FROM big ERROR WITHIN"
-    assert (
-        session.plan(f"{select} 1%").attempt.plan.synopses[0].buckets
-        > session.plan(f"{select} 5%").attempt.plan.synopses[0].buckets
-    )
+    finer, coarser = (session.plan(f"{select} {error}").build.synopses[0] for error in ("1%", "5%"))
+    assert finer.buckets > coarser.buckets
     answer = session.sql(f"{select} 2%")
     assert answer.low <= 100_000 <= answer.high
     assert answer.estimate.half_width <= 0.02 * answer.value
     with pytest.raises(AccuracyNotReached):
         session.sql(f"{select} 0.01% BEHAVIOR 'strict' SIZE 64 KB")
-    plan = session.plan("SELECT APPROXIMATE COUNT(DISTINCT k) FROM big SIZE 64 KB").attempt.plan
+    plan = session.plan("SELECT APPROXIMATE COUNT(DISTINCT k) FROM big SIZE 64 KB").build
     assert 32 * plan.synopses[0].buckets * 24 <= 65_536
 
 
