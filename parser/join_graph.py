@@ -340,6 +340,11 @@ class Query:
         """Whether it has a COUNT(DISTINCT)."""
         return any(a.function == "count_distinct" for a in self.aggregates)
 
+    @property
+    def leaves_rows_out(self) -> bool:
+        """Whether HAVING, LIMIT or OFFSET decide which rows belong to the answer."""
+        return self.having is not None or self.limit is not None or self.offset > 0
+
     def refuse_beyond(self, known: Collection[str]) -> None:
         """Refuse the query if it uses a feature that is not among `known`.
 

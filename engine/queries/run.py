@@ -83,12 +83,17 @@ class SelectRun:
         answer = self._of_what_joins()
         aggregated = tuple(has_aggregate(item.expression) for item in self.query.items)
         kinds = answer.types or self._types(answer)
+        uncertain = answer.uncertain
+        if uncertain is None and self.query.leaves_rows_out:
+            # The columns of a result are the same, whatever gave it.
+            uncertain = (False,) * len(answer.rows)
         presented = replace(
             answer,
             rows=tuple(tuple(map(_plainest, row, kinds)) for row in answer.rows),
             columns=tuple(item.name for item in self.query.items),
             aggregated=aggregated,
             types=kinds,
+            uncertain=uncertain,
             bounds=self.settings.bounds,
             notes=tuple(f"{n}: {self._way_to_tell(answer)}" if n == USELESS else n for n in answer.notes),
         )

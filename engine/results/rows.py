@@ -78,7 +78,6 @@ class Estimated:
         """The rows after HAVING, ORDER BY and LIMIT. The confidence of an interval is that of one group."""
         query = self.query
         shown = show(list(self.rows.values()), query)
-        decided = query.having is not None or query.limit is not None or query.offset > 0
         rows = [_chosen(r.cells) if u else r.cells for r, u in zip(shown.rows, shown.uncertain, strict=True)]
         estimates = [c for row in rows for c in row if isinstance(c, Estimate)]
         notes: tuple[str, ...] = ()
@@ -92,7 +91,7 @@ class Estimated:
             plan=None if one is None else one.plan,
             bytes_used=one.joined.nbytes if one is not None and one.joined is not None else 0,
             notes=(*notes, *dict.fromkeys(n for e in estimates for n in e.notes)),
-            uncertain=shown.uncertain if decided else None,
+            uncertain=shown.uncertain if query.leaves_rows_out else None,
         )
 
     def with_known(self, known: Mapping[GroupNumbers, Sequence[Estimate]]) -> Estimated:

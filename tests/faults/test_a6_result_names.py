@@ -95,13 +95,17 @@ def test_names_of_queries(session, spark):
         f"SELECT APPROXIMATE COUNT(*) AS n, SUM(a.y) AS n_low, SUM(a.y) AS n, COUNT(*) AS n_2 {join}"
     ).records()[0]
     assert (found["n"], found["n_low"], found["n_3"], found["n_2"], found["n_low_2"]) == (3, 3, 3, 3, 3.0)
-    grouped = session.sql(
-        f"SELECT APPROXIMATE a.y AS confidence, COUNT(*) AS certified, COUNT(*) AS uncertain {join} GROUP BY a.y ORDER BY a.y LIMIT 2"
-    )
-    assert [(r["confidence"], r["certified"], r["certified_2"], r["uncertain_2"]) for r in grouped] == [
-        (0, 1, True, False),
-        (1, 1, True, False),
-    ]
+    groups = f"SELECT APPROXIMATE a.y AS confidence, COUNT(*) AS certified, COUNT(*) AS uncertain {join} GROUP BY a.y ORDER BY a.y LIMIT 2"
+    grouped = session.sql(groups)
+    # The same columns where it is run exactly, as is cheapest for a session that aims at an error.
+    session.sql("SET skimql.error = 0.05")
+    for answer in (grouped, exactly := session.sql(groups)):
+        assert [(r["confidence"], r["certified"], r["certified_2"], r["uncertain_2"]) for r in answer] == [
+            (0, 1, True, False),
+            (1, 1, True, False),
+        ]
+    assert (grouped.method, exactly.method) == ("exact", "exact_run")
+    assert exactly.names == grouped.names
     assert grouped.df.columns == list(grouped.names)
     exact = session.sql("EXACT SELECT 1 AS n, 2 AS n, 3 AS plan")
     assert exact.records() == [{"n": 1, "n_2": 2, "plan": 3}]
