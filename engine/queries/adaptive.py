@@ -161,7 +161,7 @@ class AdaptiveRun:
             assert sample is not None, "a sample join has a sample"
             return (f"one in {1 / sample.rate:,.0f} keys of {sample.class_name} sampled",)
         if isinstance(attempt, (SketchJoin, SampleJoin)) and not math.isnan(attempt.predicted.half_width):
-            note = f"by {attempt.method.replace('_', ' ')}"
+            note = f"by {'exact messages' if attempt.method == 'exact' else attempt.method.replace('_', ' ')}"
             if attempt.predicted.half_width > 0:
                 note += f"; ±{attempt.predicted.half_width:.2g} of the value was predicted"
             return (note,)
