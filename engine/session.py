@@ -465,9 +465,9 @@ class Session:
     def _running(self) -> SparkSession | None:
         """The Spark session if there is one already."""
         if self._spark is None and "pyspark" in sys.modules:
-            from pyspark.sql import SparkSession
+            from .spark.session import active_spark
 
-            return SparkSession.getActiveSession()
+            return active_spark()
         return self._spark if self._alive() else None
 
     def _ansi(self) -> bool:

@@ -170,8 +170,13 @@ def _unsupported(node: exp.Expr, scope: Scope) -> SkimqlError:
     return scope.fault(message, "SKIMQL_UNSUPPORTED_AGGREGATE", node, EXACT)
 
 
-def not_aggregated(node: exp.Expr, scope: Scope, grouped: Sequence[Span] = ()) -> SkimqlError:
-    """An item that is neither an aggregate nor grouped by; `grouped` are the places of what is."""
+def not_aggregated(
+    node: exp.Expr, scope: Scope, grouped: Sequence[Span] = (), *, groupable: bool = True
+) -> SkimqlError:
+    """An item that is neither an aggregate nor grouped by.
+
+    `grouped` are the places of what is; `groupable` says whether it means the same in GROUP BY.
+    """
     if isinstance(node, exp.Star) or isinstance(node.this, exp.Star):
         return scope.fault("SELECT * cannot be estimated", "SKIMQL_NOT_AGGREGATED", node, EXACT)
     subquery = next((n for n in walk_outside_subqueries(node) if isinstance(n, exp.Query)), None)
@@ -186,7 +191,7 @@ def not_aggregated(node: exp.Expr, scope: Scope, grouped: Sequence[Span] = ()) -
     message = f"{text} is neither an aggregate nor in GROUP BY"
     # A value computed from what is grouped makes no more groups.
     keys = [*(scope.shown[s.start : s.end] for s in grouped), text]
-    hint = f"GROUP BY {', '.join(keys)}, or {EXACT}"
+    hint = f"GROUP BY {', '.join(keys)}, or {EXACT}" if groupable else EXACT
     return scope.fault(message, "SKIMQL_NOT_AGGREGATED", node, hint)
 
 

@@ -274,7 +274,7 @@ class Results:
             return self._function(name, node, aliases)
         if isinstance(node, exp.Anonymous) and node.name.lower() in BOUNDS:
             return self._bound(node)
-        raise self._no_value(node)
+        raise self._no_value(node, aliases)
 
     def _function(self, name: str, node: exp.Expr, aliases: str) -> Expression:
         """A function of estimates whose value on an interval is an interval."""
@@ -287,7 +287,7 @@ class Results:
             len(values) == 2 and has_aggregate(values[0]) and isinstance(values[1], Constant)
         )
         if not (plain and digits_known and second and any(map(has_aggregate, values))):
-            raise self._no_value(node)
+            raise self._no_value(node, aliases)
         return Operation(name, values)
 
     def _grouped(self, node: exp.Expr, aliases: str) -> Expression | None:
@@ -338,7 +338,20 @@ class Results:
     def _is_itself(self, column: exp.Column) -> bool:
         """Whether a name in ORDER BY means the column: no item has it, or the item is the column."""
         item = self._item_of(column)
-        return item is None or self._matching_group(column) == item.expression
+        if item is None:
+            return True
+        try:
+            return self._matching_group(column) == item.expression
+        except UnknownName as fault:
+            if fault.code != "SKIMQL_AMBIGUOUS_NAME":
+                raise
+            # Columns of several tables have the name: it can only mean the item.
+            return False
+
+    def _names_an_item(self, column: exp.Column) -> bool:
+        """Whether a name means an item that is not the column of that name."""
+        known = self._item_of(column) is None or self.scope.find(column.name)
+        return not known or not self._is_itself(column)
 
     def _matching_group(self, node: exp.Expr) -> Grouped | None:
         fragment = fragment_of(node, self.scope)
@@ -359,9 +372,11 @@ class Results:
         message = f"{name} takes one aggregate or its name"
         raise self.scope.fault(message, "SKIMQL_BOUND_ARGUMENT", node, f"COUNT(*) AS n, {name}(n)")
 
-    def _no_value(self, node: exp.Expr) -> SkimqlError:
+    def _no_value(self, node: exp.Expr, aliases: str) -> SkimqlError:
         if not holds_aggregate(node):
-            return not_aggregated(node, self.scope, [g.span for g in self.groups])
+            # In GROUP BY the name of an item would mean a column, or nothing.
+            items = aliases != "" and any(self._names_an_item(c) for c in columns_of(node))
+            return not_aggregated(node, self.scope, [g.span for g in self.groups], groupable=not items)
         return self.scope.fault(
             "no interval can be computed for this expression over aggregates; for + - * / and "
             + ", ".join(f.upper() for f in FUNCTIONS)

@@ -29,6 +29,9 @@ from .scratch import end_first, scratch_folder
 # What Spark raises: its own errors, and Java's where it has no class of its own for them.
 SPARK_FAULTS = (PySparkException, Py4JJavaError)
 
+# Where nobody listens to py4j, its tracebacks of a JVM that is gone are not for the terminal: the error says it.
+logging.getLogger("py4j").addHandler(logging.NullHandler())
+
 _JVM_SECONDS = 5.0  # that it may take to end
 
 JAVA_WANTED = (17, 21)
@@ -154,6 +157,14 @@ def running_spark() -> SparkSession | None:
     active = SparkSession.getActiveSession()
     context = SparkContext._active_spark_context
     return SparkSession(context) if active is None and context is not None else active
+
+
+def active_spark() -> SparkSession | None:
+    """The session that is active in this process, None where there is none or its JVM is gone."""
+    try:
+        return SparkSession.getActiveSession()
+    except (Py4JError, OSError):
+        return None
 
 
 def is_gone(spark: SparkSession) -> bool:

@@ -115,6 +115,21 @@ def test_what_is_computed_from_a_group_is_ordered_by_as_the_way_out_says():
     assert query(text.replace("GROUP BY t", first), TABLES, known=("GROUP BY", "ORDER BY")).order
 
 
+@pytest.mark.parametrize("name", ["k", "y", "nothing_of_that_name"])
+def test_what_is_computed_from_an_item_is_not_grouped_by_as_if_it_were_a_column(name):
+    """In GROUP BY the name means a column: of both tables, of another one, or none."""
+    text = f"SELECT APPROXIMATE t AS {name}, COUNT(*) AS n FROM a JOIN b ON a.k = b.k GROUP BY t ORDER BY "
+    with pytest.raises(SkimqlError, match="neither an aggregate nor in GROUP BY") as caught:
+        query(f"{text}concat({name}, 'x')", TABLES)
+    assert caught.value.hint == "EXACT SELECT ..."
+    assert query(f"{text}{name}", TABLES, known=("GROUP BY", "ORDER BY")).order
+
+
+def test_a_column_of_both_tables_is_no_other_meaning_of_an_item_in_order_by():
+    text = "SELECT APPROXIMATE t, COUNT(*) AS k FROM a JOIN b ON a.k = b.k GROUP BY t ORDER BY k + 1"
+    assert query(text, TABLES, known=("GROUP BY", "ORDER BY")).order
+
+
 @pytest.mark.parametrize(
     ("left", "right", "hint"),
     [
