@@ -207,13 +207,13 @@ class Planner:
         return ExactRun(self.select.select_sql)
 
     def exactly(self, choice: Choice, most_runs: float) -> Attempt | None:
-        """The cheapest exact way beside a choice that was made for an error.
+        """The cheapest exact way among the candidates of a choice.
 
         None where there is none, or where it and what was taken cost more than `most_runs` exact runs.
         """
         ways = [c for c in choice.candidates if c.method in ("exact", "exact_run") and not c.refused]
         run = next((c for c in choice.candidates if c.method == "exact_run"), None)
-        if choice.objective.relative_error is None or run is None or not ways:
+        if run is None or not ways:
             return None
         cheapest = min(ways, key=lambda c: c.cost.seconds)
         if choice.taken.cost.seconds + cheapest.cost.seconds > most_runs * run.cost.seconds:
