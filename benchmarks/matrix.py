@@ -125,6 +125,9 @@ def way_of(physical: PhysicalPlan, session: Session) -> Way:
             return Way(attempt.method, "none", "jvm", physical.error)
     keeps = session.settings.cache and keepable(plan, session.environment.own_functions)
     nbytes = float(sum(map(most_bytes, plan.synopses)))
+    if isinstance(attempt, MaterializedJoin) and not attempt.missing:
+        # What is kept takes what it takes, however wide its sketches could grow.
+        nbytes = float(sum(h.nbytes for h in session.context.catalog.heads() if h.name in attempt.names))
     return Way(method, source, route, physical.error if planned else None, nbytes, keeps)
 
 

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 # Samples of one query, the first among them.
 MOST_SAMPLES = 3
 
+# A method as a note tells it, where its name with blanks does not.
+METHOD_WORDS = {"exact": "exact messages"}
+
 # Below it a sample holds nothing but its dense keys.
 LEAST_RATE = 1e-9
 
@@ -161,7 +164,7 @@ class AdaptiveRun:
             assert sample is not None, "a sample join has a sample"
             return (f"one in {1 / sample.rate:,.0f} keys of {sample.class_name} sampled",)
         if isinstance(attempt, (SketchJoin, SampleJoin)) and not math.isnan(attempt.predicted.half_width):
-            note = f"by {attempt.method.replace('_', ' ')}"
+            note = f"by {METHOD_WORDS.get(attempt.method, attempt.method.replace('_', ' '))}"
             if attempt.predicted.half_width > 0:
                 note += f"; ±{attempt.predicted.half_width:.2g} of the value was predicted"
             return (note,)

@@ -130,13 +130,15 @@ class Planner:
         jobs = groups is not None
         statistics = self.backend().statistics(self.query, jobs=jobs)
         counts = dict.fromkeys(grouped_vertices(self.query), ASSUMED_GROUPS)
-        if counts and groups is not None:
-            try:
-                counts.update(groups().counts)
-            except BudgetExceeded as fault:
-                return self._of_many_groups(fault, statistics, fold_bytes)
+        try:
+            counts.update(self._counts(groups))
+        except BudgetExceeded as fault:
+            return self._of_many_groups(fault, statistics, fold_bytes)
         choice = self._choice(statistics, fold_bytes, counts)
         attempt = self._attempt(choice, statistics, fold_bytes)
+        if jobs and isinstance(attempt, SketchJoin) and math.prod(counts.values()) > self.settings.max_groups:
+            # A sample tells apart the groups that it meets only.
+            return self._of_many_groups(self.too_many_groups(), statistics, fold_bytes)
         notes: tuple[str, ...] = ()
         if (
             choice.objective.relative_error is None
@@ -205,13 +207,13 @@ class Planner:
         return ExactRun(self.select.select_sql)
 
     def exactly(self, choice: Choice, most_runs: float) -> Attempt | None:
-        """The cheapest exact way beside a choice that was made for an error.
+        """The cheapest exact way among the candidates of a choice.
 
         None where there is none, or where it and what was taken cost more than `most_runs` exact runs.
         """
         ways = [c for c in choice.candidates if c.method in ("exact", "exact_run") and not c.refused]
         run = next((c for c in choice.candidates if c.method == "exact_run"), None)
-        if choice.objective.relative_error is None or run is None or not ways:
+        if run is None or not ways:
             return None
         cheapest = min(ways, key=lambda c: c.cost.seconds)
         if choice.taken.cost.seconds + cheapest.cost.seconds > most_runs * run.cost.seconds:
@@ -322,8 +324,16 @@ class Planner:
 
     def by_hand(self, groups: Callable[[], Groups] | None, too_large: Collection[int] = ()) -> SketchJoin:
         """Sketches of the session's size; `too_large` are vertices whose exact messages are, see `choose`."""
-        counts = groups().counts if groups is not None and self.query.groups else {}
+        counts = self._counts(groups)
+        if math.prod(counts.values()) > self.settings.max_groups:
+            raise self.too_many_groups()
         return self.sketches(chosen(self.query, self._routed, too_large, counts))
+
+    def _counts(self, groups: Callable[[], Groups] | None) -> dict[int, int]:
+        """How many groups each grouped vertex has, where jobs may run; no groups are planned for as one."""
+        if groups is None or not self.query.groups:
+            return {}
+        return {vertex: max(number, 1) for vertex, number in groups().counts.items()}
 
     def sketches(self, plan: Plan, predicted: Predicted = UNKNOWN) -> SketchJoin:
         """The attempt that builds a plan of sketches."""

@@ -142,6 +142,8 @@ class SelectRun:
             return "ERROR WITHIN without BEHAVIOR would tell"
         if self.settings.error is not None and not planner.sized_by_hand and not as_kept:
             return "a smaller error in ERROR WITHIN would tell"
+        if self.settings.size_bytes is not None:
+            return "a larger SIZE would tell"
         if self.select.method is None and not self.settings.by_hand and not self.query.counts_distinct:
             return "ERROR WITHIN 5% would tell"
         return "more buckets would tell: OPTIONS (buckets = ...)"

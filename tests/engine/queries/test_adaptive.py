@@ -36,8 +36,8 @@ def run_of(sql, **settings):
     return MemoryRun.of(sql, BACKEND, Settings(**settings))
 
 
-def free(monkeypatch, method, cost):
-    """The planner takes a method of itself, and the exact run costs so many times as much."""
+def free(monkeypatch, method, cost, messages=False):
+    """The planner takes a method of itself, and the exact run costs so many times as much; messages, if at all, less."""
     chosen = Planner._choice
 
     def choice(planner, statistics, fold_bytes, groups):
@@ -46,7 +46,9 @@ def free(monkeypatch, method, cost):
         candidates = chosen(planner, statistics, fold_bytes, groups).candidates
         exact = next(c for c in candidates if c.method == "exact_run")
         exact = replace(exact, cost=replace(exact.cost, seconds=cost * taken.cost.seconds))
-        return replace(found, taken=taken, candidates=(taken, exact))
+        ways = [c for c in candidates if c.method == "exact"] if messages else []
+        ways = [replace(c, cost=taken.cost) for c in ways]
+        return replace(found, taken=taken, candidates=(taken, *ways, exact))
 
     monkeypatch.setattr(Planner, "_choice", choice)
 
@@ -64,6 +66,25 @@ def test_a_miss_is_told_where_the_exact_run_costs_as_much(monkeypatch):
     answer = run_of(ASK, error=0.001).answer()
     assert [(a.attempt.method, a.outcome) for a in answer.attempts] == [("key_sample", "missed")]
     assert any("asked for 0.001" in n for n in answer.notes)
+
+
+def test_a_miss_is_followed_by_exact_messages_where_the_exact_run_is_dear(monkeypatch):
+    free(monkeypatch, "key_sample", cost=10, messages=True)
+    answer = run_of(ASK, error=0.001).answer()
+    assert [(a.attempt.method, a.outcome) for a in answer.attempts] == [
+        ("key_sample", "missed"),
+        ("exact", "met"),
+    ]
+    assert answer.value == run_of(ASK).exact().value
+    assert "by key sample: the asked error was missed" in answer.notes
+    assert any("by exact messages" in n for n in answer.notes)
+
+
+@pytest.mark.parametrize("clause", ["SIZE 2 KB", "USING key_sample", "OPTIONS (sparse = false)"])
+def test_what_says_by_what_it_is_answered_is_not_measured_by_the_error_of_the_session(clause):
+    said = run_of(f"{ASK} {clause}", error=1e-6).answer()
+    assert not any("asked for" in n for n in said.notes)
+    assert run_of(f"{ASK} {clause}", error=1e-6, behavior="strict").settings.error == 1e-6
 
 
 @pytest.mark.parametrize(

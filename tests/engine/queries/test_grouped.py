@@ -24,6 +24,7 @@ from skimql.engine.results.estimator import SketchJoin
 from skimql.engine.results.expressions import Evaluator
 from skimql.engine.sources.keys import with_key_types
 from skimql.optimizer.groups import per_group
+from skimql.optimizer.plan import most_bytes
 from skimql.parser.statement import parse_statement
 
 pytestmark = pytest.mark.spark
@@ -156,9 +157,27 @@ def test_too_many_groups_are_refused_with_a_place_and_a_way_out(pair):
     assert len(pair.sql(f"{sql} OPTIONS (max_groups = 7)").rows) == 7
 
 
-def test_groups_over_several_tables_and_collations_are_refused_by_name(pair):
-    with pytest.raises(UnsupportedQuery, match="GROUP BY over several tables"):
-        pair.sql(f"SELECT APPROXIMATE COUNT(*) {JOIN} GROUP BY small, w")
+# By sketches of the session's size and within a size, by samples and exact messages, and where no tuple has a group.
+@pytest.mark.parametrize("clause", ["", "SIZE 64 KB", "USING key_sample SIZE 1 MB", "USING hash SIZE 64 KB"])
+def test_groups_of_several_tables_are_sparks(pair, clause):
+    select = f"small, w % 3 AS h, COUNT(*) AS n, SUM(v + w) AS s {JOIN}"
+    for where in ("v > 20", "v < 0"):
+        text = f"{select} WHERE {where} GROUP BY small, w % 3 ORDER BY small, h"
+        answer, exact = pair.sql(f"SELECT APPROXIMATE {text} {clause}"), pair.sql(f"EXACT SELECT {text}")
+        assert points(answer) == points(exact)
+        assert len(exact.rows) == (9 if where == "v > 20" else 0)
+
+
+def test_more_groups_of_several_tables_than_can_be_told_apart_are_refused_with_their_place(pair):
+    pair.sql("SET skimql.max_groups = 8")
+    sql = f"SELECT APPROXIMATE COUNT(*) {JOIN} GROUP BY small, w % 3"
+    with pytest.raises(SkimqlError, match="more than 8 groups of ") as caught:
+        pair.sql(sql)
+    assert caught.value.code == "SKIMQL_TOO_MANY_GROUPS"
+    assert sql[slice(*caught.value.span)] == "small, w % 3"
+
+
+def test_a_group_column_with_a_collation_is_refused_by_name(pair):
     pair.table("d", pair.spark.sql("SELECT 1 AS k, 'x' COLLATE UTF8_LCASE AS t"))
     with pytest.raises(UnsupportedQuery, match="collation"):
         pair.sql(f"SELECT APPROXIMATE t, COUNT(*) {JOIN} GROUP BY t")
@@ -174,8 +193,13 @@ def test_all_groups_come_from_one_scan_per_table_and_share_the_other_sketch(pair
     assert sorted(scans) == ["d", "e"]
     assert len(answer.plan.synopses) == 1 + 3 * 7
     assert {s.group for s in answer.plan.synopses if s.table == "e"} == {None}
-    sized = pair.sql(f"SELECT APPROXIMATE text, COUNT(*) AS n {JOIN} GROUP BY text SIZE 64 KB").plan.synopses
+    grouped = f"SELECT APPROXIMATE text, COUNT(*) AS n {JOIN} GROUP BY text ORDER BY text"
+    sized = pair.sql(f"{grouped} USING hash SIZE 64 KB").plan.synopses
     assert 0.9 * 65536 < sum(8 * s.rows * s.buckets for s in sized) <= 65536
+    # Without USING the planner may take less: exact messages.
+    free = pair.sql(f"{grouped} SIZE 64 KB")
+    assert sum(map(most_bytes, free.plan.synopses)) <= 65536
+    assert points(free) == points(pair.sql(grouped.replace("SELECT APPROXIMATE", "EXACT SELECT")))
 
 
 class GroupSeeds(ManySeeds):

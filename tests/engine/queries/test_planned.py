@@ -39,12 +39,22 @@ def holds(answer, values):
     return all(c.low <= v <= c.high for c, v in zip(answer.rows[0], values, strict=True))
 
 
-def test_a_small_table_is_folded_whatever_is_asked(tables):
+def test_what_a_size_holds_as_a_whole_is_answered_exactly(tables):
+    """By whichever is cheapest of an exact message and of a sample of all keys."""
     select = "COUNT(*), SUM(big.v), AVG(big.v) FROM big JOIN small ON big.d = small.d WHERE small.name < 'n3'"
     answer = tables.sql(f"SELECT APPROXIMATE {select} SIZE 16 KB")
     assert [c.value for c in answer.rows[0]] == pytest.approx(exact(tables, select))
-    assert "exact message" in answer.notes[0]
-    assert answer.plan.vertices == (0,)
+    assert answer.exact
+    assert 0 < answer.bytes_used <= 16 * 1024
+
+
+def test_a_small_table_is_folded_whatever_is_asked(tables):
+    select = f"COUNT(*) {JOIN} JOIN small ON big.d = small.d WHERE small.name < 'n3'"
+    answer = tables.sql(f"SELECT APPROXIMATE {select} SIZE 24 KB")
+    # Folded, small is no vertex of what is left, and errs by nothing.
+    assert answer.plan.vertices == (0, 1)
+    assert answer.bytes_used <= 24 * 1024
+    assert holds(answer, exact(tables, select))
 
 
 @pytest.mark.parametrize("method", ["key_sample", "two_level"])
@@ -97,19 +107,35 @@ def test_explain_shows_every_candidate_and_starts_no_job(tables):
     assert "statistics of big: row count, 40,000 tuples" in text
 
 
-def test_large_tables_are_sampled_at_once_and_enlarged_until_the_error_is_met(tables, monkeypatch):
+def test_large_tables_are_sampled_at_once(tables, monkeypatch):
     monkeypatch.setattr(first_sample, "LARGE", 1000.0)
     monkeypatch.setattr(first_sample, "NEEDED", 500.0)
     select = f"COUNT(*), SUM(big.v) {JOIN} WHERE other.u < 8"
     told = tables.sql(f"EXPLAIN SELECT APPROXIMATE {select} ERROR WITHIN 30%").value
-    assert "choice: sample the keys k" in told
+    assert "answer: key sample, one in" in told
+    assert "sample the keys k of large tables" in told
     answer = tables.sql(f"SELECT APPROXIMATE {select} ERROR WITHIN 30%")
     assert holds(answer, exact(tables, select))
     assert "keys of k sampled" in answer.notes[0]
+    assert [(a.attempt.method, a.outcome) for a in answer.attempts] == [("key_sample", "met")]
+    # No sample is enough.
     precise = tables.sql(f"SELECT APPROXIMATE {select} ERROR WITHIN 0.1%")
     assert precise.exact
     assert "run exactly" in precise.notes[-1]
     assert precise.rows[0] == pytest.approx(tuple(exact(tables, select)))
+
+
+def test_a_sample_that_misses_is_enlarged_until_the_error_is_met(tables, monkeypatch):
+    monkeypatch.setattr(first_sample, "LARGE", 1000.0)
+    monkeypatch.setattr(first_sample, "NEEDED", 5.0)
+    select = f"COUNT(*), SUM(big.v) {JOIN} WHERE other.u < 8"
+    answer = tables.sql(f"SELECT APPROXIMATE {select} ERROR WITHIN 1.5%")
+    assert holds(answer, exact(tables, select))
+    assert [a.outcome for a in answer.attempts] == ["missed", "met"]
+    first, second = (a.attempt.plan.sample.rate for a in answer.attempts)
+    assert 2 * first < second < 1
+    assert answer.attempts[1].half_width <= 0.015 < answer.attempts[0].half_width
+    assert "not enough" in answer.notes[0]
 
 
 def test_a_large_table_joined_with_an_empty_one_is_answered(session, tmp_path, monkeypatch):
