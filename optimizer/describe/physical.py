@@ -16,7 +16,6 @@ from ..physical import (
     Predicted,
     SampleJoin,
 )
-from .choice import describe_choice
 from .plan import describe
 
 
@@ -40,6 +39,9 @@ def describe_physical(plan: PhysicalPlan, now: float) -> str:
         names = " and ".join(g.table for g in plan.groups)
         lines.append(f"  the synopses of {names} once for every group")
     if plan.choice is not None:
+        # What answers from kept sketches loads nothing of the predictions.
+        from .choice import describe_choice
+
         lines.append(describe_choice(plan.choice, plan.query.graph, plan.statistics, now))
     return "\n".join([*lines, *plan.notes])
 
