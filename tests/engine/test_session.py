@@ -12,6 +12,7 @@ import pytest
 from support.tables import register, register_cases
 
 from skimql import DataError, ParseError, SkimqlError, UnsupportedQuery
+from skimql.optimizer.plan import most_bytes
 
 pytestmark = pytest.mark.spark
 
@@ -204,8 +205,9 @@ def test_a_forced_method_is_honoured_or_refused(session):
 def test_a_size_bounds_all_sketches_of_the_query_together(session):
     register_cases(session)
     sql = "SELECT APPROXIMATE COUNT(*), SUM(m) FROM x JOIN y ON x.id = y.id"
-    synopses = session.plan(f"{sql} SIZE 64 KB").build.synopses
+    synopses = session.plan(f"{sql} USING hash SIZE 64 KB").build.synopses
     bytes_used = sum(8 * s.rows * s.buckets for s in synopses)
+    assert sum(map(most_bytes, session.plan(f"{sql} SIZE 64 KB").build.synopses)) <= 64 * 1024
     assert 0.99 * 64 * 1024 < bytes_used <= 64 * 1024
     assert session.sql(f"{sql} SIZE 64KB SEED 2").plan.seed == 2
     assert [c.value for c in session.sql(f"{sql} SIZE 100").rows[0]] == [2, 201], (
@@ -215,9 +217,9 @@ def test_a_size_bounds_all_sketches_of_the_query_together(session):
         session.sql(f"{sql} SIZE 10")
     assert caught.value.code == "SKIMQL_BUDGET_EXCEEDED"
     with pytest.raises(SkimqlError, match="too few") as caught:
-        session.plan(f"{sql} SIZE 100")
+        session.plan(f"{sql} USING hash SIZE 100")
     least = int(caught.value.hint.split()[1])
-    assert session.plan(f"{sql} SIZE {least}").build.synopses[0].buckets == 2
+    assert session.plan(f"{sql} USING hash SIZE {least}").build.synopses[0].buckets == 2
 
 
 def test_what_happens_when_the_asked_error_is_missed(session):
