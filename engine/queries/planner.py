@@ -185,8 +185,12 @@ class Planner:
 
     @property
     def may_run(self) -> bool:
-        """Whether the query may be run exactly at all: ESTIMATE ROWS, and what is to be kept, may not."""
-        return not self.counts_rows and not self.settings.cache
+        """Whether the query may be run exactly at all.
+
+        ESTIMATE ROWS is not, what is to be kept, and what reads the bounds of an estimate: Spark knows of none.
+        """
+        bounds = any(f.name == "bounds in SELECT" for f in self.query.features)
+        return not self.counts_rows and not self.settings.cache and not bounds
 
     @cached_property
     def _routed(self) -> Settings:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,7 +19,7 @@ from ...optimizer.physical import MaterializedJoin, PhysicalPlan
 from ...parser.expressions import has_aggregate
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
-from ...sketches.intervals.interval import USELESS, Estimate
+from ...sketches.intervals.interval import USELESS, Estimate, exact
 from ..context import Context
 from ..results.answer import Answer
 from ..results.columns import arrow_type
@@ -89,7 +91,7 @@ class SelectRun:
             uncertain = (False,) * len(answer.rows)
         presented = replace(
             answer,
-            rows=tuple(tuple(map(_plainest, row, kinds)) for row in answer.rows),
+            rows=tuple(tuple(map(_presented, row, kinds, aggregated)) for row in answer.rows),
             columns=tuple(item.name for item in self.query.items),
             aggregated=aggregated,
             types=kinds,
@@ -105,7 +107,7 @@ class SelectRun:
             raise DataError(fault.message, fault.code, self.select.sql, hint=hint) from fault
         return presented
 
-    def plan(self, *, jobs: bool = False) -> PhysicalPlan:
+    def plan(self) -> PhysicalPlan:
         """How the query would be answered, by what is known without a job."""
         self.check()
         return self._planner(self.typed).plan(None)
@@ -208,8 +210,12 @@ class SelectRun:
         check(self.query, Asked(settings.by_hand, settings.cache, settings.route, places_of(self.select)))
 
 
-def _plainest(cell: Any, kind: pa.DataType | None) -> Any:
-    """The cell, an exact ratio as the DOUBLE that it is in the result."""
+def _presented(cell: Any, kind: pa.DataType | None, aggregated: bool) -> Any:
+    """The cell: an estimate whatever gave it, an exact ratio as the DOUBLE that it is in the result."""
+    if aggregated and (cell is None or (isinstance(cell, (int, Decimal)) and not isinstance(cell, bool))):
+        return exact(math.nan if cell is None else cell if isinstance(cell, int) else Fraction(cell))
+    if aggregated and isinstance(cell, float) and math.isfinite(cell):
+        return exact(cell)
     value: object = cell.value if isinstance(cell, Estimate) else None
     if isinstance(value, Fraction) and (kind is None or pa.types.is_float64(kind)):
         return replace(cell, value=float(value), low=float(value), high=float(value))
