@@ -10,7 +10,6 @@ TINY = {
     "engine.execution.jvm_count_min": "test_jvm_scan: bit for bit",
     "engine.catalog.kinds.registry": "test_kinds",
     "engine.execution.known_groups": "test_grouped",
-    "engine.queries.settings_of": "test_session",
 }
 MOST_LINES_OF_TINY = 60
 

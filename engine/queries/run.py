@@ -84,6 +84,7 @@ class SelectRun:
         """
         answer = self._of_what_joins()
         aggregated = tuple(has_aggregate(item.expression) for item in self.query.items)
+        known = tuple(answer.exact and estimated for estimated in aggregated)
         kinds = answer.types or self._types(answer)
         uncertain = answer.uncertain
         if uncertain is None and self.query.leaves_rows_out:
@@ -91,7 +92,7 @@ class SelectRun:
             uncertain = (False,) * len(answer.rows)
         presented = replace(
             answer,
-            rows=tuple(tuple(map(_presented, row, kinds, aggregated)) for row in answer.rows),
+            rows=tuple(tuple(map(_presented, row, kinds, known)) for row in answer.rows),
             columns=tuple(item.name for item in self.query.items),
             aggregated=aggregated,
             types=kinds,
@@ -210,11 +211,11 @@ class SelectRun:
         check(self.query, Asked(settings.by_hand, settings.cache, settings.route, places_of(self.select)))
 
 
-def _presented(cell: Any, kind: pa.DataType | None, aggregated: bool) -> Any:
-    """The cell: an estimate whatever gave it, an exact ratio as the DOUBLE that it is in the result."""
-    if aggregated and (cell is None or (isinstance(cell, (int, Decimal)) and not isinstance(cell, bool))):
+def _presented(cell: Any, kind: pa.DataType | None, known: bool) -> Any:
+    """The cell: an estimate too where Spark has computed it, an exact ratio as the DOUBLE that it is in the result."""
+    if known and (cell is None or (isinstance(cell, (int, Decimal)) and not isinstance(cell, bool))):
         return exact(math.nan if cell is None else cell if isinstance(cell, int) else Fraction(cell))
-    if aggregated and isinstance(cell, float) and math.isfinite(cell):
+    if known and isinstance(cell, float) and math.isfinite(cell):
         return exact(cell)
     value: object = cell.value if isinstance(cell, Estimate) else None
     if isinstance(value, Fraction) and (kind is None or pa.types.is_float64(kind)):

@@ -122,7 +122,7 @@ def test_large_tables_are_sampled_at_once(tables, monkeypatch):
     precise = tables.sql(f"SELECT APPROXIMATE {select} ERROR WITHIN 0.1%")
     assert precise.exact
     assert "run exactly" in precise.notes[-1]
-    assert precise.rows[0] == pytest.approx(tuple(exact(tables, select)))
+    assert [c.value for c in precise.rows[0]] == pytest.approx(tuple(exact(tables, select)))
 
 
 def test_a_sample_that_misses_is_enlarged_until_the_error_is_met(tables, monkeypatch):
