@@ -28,7 +28,7 @@ def run_choice(query: JoinQuery, choice: Choice, seed: int, budget_bytes: int) -
     plan = plan_of(query.query, choice, seed)
     joined, held = _joined(query, plan)
     while held > budget_bytes and plan.sample is not None and plan.sample.rate > LEAST_RATE:
-        plan = replace(plan, sample=replace(plan.sample, rate=0.9 * plan.sample.rate * budget_bytes / held))
+        plan = replace(plan, sample=plan.sample.smaller(0.9 * plan.sample.rate * budget_bytes / held))
         joined, held = _joined(query, plan)
     ((cell,),) = answer_plan(plan, joined, CONFIDENCE).rows
     return cell, held

@@ -172,6 +172,15 @@ class Sample:
     row_rates: tuple[float, ...] = ()
     largest_product: float = math.inf
 
+    def smaller(self, rate: float) -> Sample:
+        """The sample of fewer keys.
+
+        One of all keys leaves none unseen: what bounds those that a smaller one does not see is not known then.
+        """
+        return replace(
+            self, rate=rate, largest_product=math.inf if self.rate == 1.0 else self.largest_product
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -214,10 +214,7 @@ class AdaptiveRun:
             if size is None or sample is None or nbytes <= size or sample.rate < LEAST_RATE:
                 break
             # What took more than the asked size is taken again, smaller.
-            # A sample of all keys leaves none unseen: what bounds those that a smaller one does not see is not known.
-            largest = math.inf if sample.rate == 1.0 else sample.largest_product
-            rate = 0.9 * sample.rate * size / nbytes
-            plan = replace(plan, sample=replace(sample, rate=rate, largest_product=largest))
+            plan = replace(plan, sample=sample.smaller(0.9 * sample.rate * size / nbytes))
         evaluators = {n: self._evaluator(plan, j, n) for n, j in joined.items()}
         return Estimated(query, evaluators, listed=False)
 
