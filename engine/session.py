@@ -165,11 +165,6 @@ class Session:
         return self._running() is not None
 
     @property
-    def own_spark(self) -> SparkSession:
-        """The Spark session of ours in which the running statement works; the user's is left as it is."""
-        return self.tables.place().spark
-
-    @property
     def tables(self) -> Tables:
         """Registered tables and Spark's own, by name."""
         if self._tables is None:

@@ -216,7 +216,8 @@ class AdaptiveRun:
             # What took more than the asked size is taken again, smaller.
             plan = replace(plan, sample=sample.smaller(0.9 * sample.rate * size / nbytes))
         evaluators = {n: self._evaluator(plan, j, n) for n, j in joined.items()}
-        return Estimated(query, evaluators, listed=False)
+        unmet = 0 if groups is None else groups.number - len(evaluators)
+        return Estimated(query, evaluators, listed=False, unmet=unmet)
 
     def _materialized(self) -> tuple[Estimated, tuple[str, ...], bool]:
         planner, confidence = self.planner, self.planner.settings.confidence

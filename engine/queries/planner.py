@@ -391,13 +391,14 @@ class Planner:
             best = self._best_effort(fault, statistics, objective)
             if best is not None:
                 return best
-            reasons = "; ".join(dict.fromkeys(f"{c.name}: {c.refused}" for c in fault.candidates[:4]))
-            sized = any(c.method == self.select.method and c.error > 0 for c in fault.candidates)
-            if self.select.method is not None and not sized:
+            forced = self.select.method
+            own = [c for c in fault.candidates if forced is not None and c.method == self._forced]
+            if forced is not None and not own:
                 code, hint = "SKIMQL_UNKNOWN_METHOD", "another method, or no USING"
-                raise UnsupportedQuery(
-                    f"{self.select.method} cannot answer this: {reasons}", code, self.query.sql, hint=hint
-                ) from fault
+                why = f"{forced} cannot answer this: it is {METHODS[forced].what}"
+                raise UnsupportedQuery(why, code, self.query.sql, hint=hint) from fault
+            told = own or fault.candidates[:4]
+            reasons = "; ".join(dict.fromkeys(f"{c.name}: {c.refused}" for c in told))
             if self.settings.size_bytes is not None:
                 raise BudgetExceeded(
                     f"{self.settings.size_bytes:,} bytes are too few: {reasons}",

@@ -19,7 +19,7 @@ from ...optimizer.physical import MaterializedJoin, PhysicalPlan
 from ...parser.expressions import has_aggregate
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
-from ...sketches.intervals.interval import USELESS, Estimate, exact
+from ...sketches.intervals.interval import USELESS, Estimate, exact, rows_for
 from ..context import Context
 from ..results.answer import Answer
 from ..results.columns import arrow_type
@@ -189,7 +189,12 @@ class SelectRun:
         from .backend import SparkBackend
 
         # Sketches of their own size, which no statistics of other tables decide.
-        settings = replace(self.settings, route="arrow", cache=False, rows=self.settings.rows or 11)
+        settings = replace(
+            self.settings,
+            route="arrow",
+            cache=False,
+            rows=self.settings.rows or rows_for(self.settings.confidence),
+        )
         try:
             query, frames = contributing(self.typed, self.context.tables)
             context = self.context

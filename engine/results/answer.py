@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from ...optimizer.plan import Plan
 from ...parser.expressions import has_aggregate
-from ...parser.join_graph import Query
-from ...sketches.intervals.interval import Estimate, exact
+from ...sketches.intervals.interval import Estimate
 from .columns import Names, ResultColumn, columns_by_rows, ends, relative_error, typed, unique
 from .display import cell_text
 from .estimator import Joined
@@ -302,14 +301,6 @@ def uncertified_answer(answer: Answer) -> Answer:
         for row in answer.rows
     )
     return replace(answer, rows=rows)
-
-
-def nothing_joins(query: Query) -> Answer:
-    """The exact answer of a query whose conditions exclude one another: counts are 0, sums and averages NULL."""
-    known = tuple(exact(0 if a.function.startswith("count") else math.nan) for a in query.aggregates)
-    evaluator = Evaluator(Plan(query, 0, (), (), (), (), ()), None, 1.0, known=known)
-    cells = tuple(evaluator.cell(item.expression) for item in query.items)
-    return Answer(tuple(item.name for item in query.items), (cells,), notes=(query.empty,), method="constant")
 
 
 def with_target(answer: Answer, target: float) -> tuple[bool, Answer]:

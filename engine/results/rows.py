@@ -29,11 +29,14 @@ class Estimated:
         By the numbers of a group; of an ungrouped query one, of no numbers.
     listed : bool
         Whether every group is in a table: one whose estimate is 0 is shown all the same, as it may join something.
+    unmet : int
+        Groups that may be there and that a sample has not met.
     """
 
     query: Query
     evaluators: Mapping[GroupNumbers, Evaluator]
     listed: bool = True
+    unmet: int = 0
 
     @cached_property
     def rows(self) -> dict[GroupNumbers, Row]:
@@ -84,6 +87,8 @@ class Estimated:
         if shown.doubtful:
             what = "left out by HAVING" if query.having is not None else "of which nothing was met"
             notes = (f"{groups_text(shown.doubtful)} {what} may belong to the answer",)
+        if self.unmet:
+            notes += (f"{groups_text(self.unmet)} that the sample has not met may belong to the answer",)
         one = next(iter(self.evaluators.values()), None)
         return Answer(
             tuple(item.name for item in query.items),

@@ -125,3 +125,13 @@ def test_more_groups_than_can_have_synopses_are_run_exactly_or_refused():
     assert len(answer.rows) == len(run_of(sql).exact().rows) > 10
     with pytest.raises(BudgetExceeded, match="more than 10 groups"):
         run_of(sql, error=None, max_groups=10).answer()
+
+
+def test_groups_that_a_sample_has_not_met_are_told():
+    sql = ASK.replace("SUM(a.v)", "a.v % 40 AS r, COUNT(*)") + " GROUP BY a.v % 40 USING key_sample SIZE 3 KB"
+    answer, every = run_of(sql, error=None).answer(), len(run_of(sql).exact().rows)
+    assert len(answer.rows) < every
+    assert (
+        f"{every - len(answer.rows)} groups that the sample has not met may belong to the answer"
+        in answer.notes
+    )

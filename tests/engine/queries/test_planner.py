@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skimql import BudgetExceeded, Settings
+from skimql import BudgetExceeded, Settings, UnsupportedQuery
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
@@ -70,3 +70,14 @@ def test_the_error_of_groups_is_planned_tighter_than_that_of_all():
 def test_what_no_method_within_the_bytes_reaches_is_told():
     plan = plan_of(f"{COUNT} ERROR WITHIN 0.1%", max_exact_seconds=1)
     assert plan.method == "exact_run"
+
+
+def test_a_method_that_cannot_answer_says_what_it_is_and_one_that_is_too_small_its_size():
+    three = "SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k JOIN a c ON b.v = c.v USING key_sample"
+    with pytest.raises(
+        UnsupportedQuery, match="it is the join exactly on a sample of the keys of one join class"
+    ):
+        plan_of(three)
+    with pytest.raises(BudgetExceeded, match="10 bytes are too few: key sample") as told:
+        plan_of(f"{COUNT} USING key_sample SIZE 10")
+    assert told.value.hint == "a larger SIZE"
