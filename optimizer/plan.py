@@ -159,8 +159,10 @@ class Sample:
     largest_product : float
         Bound on what any key that is not dense adds to a COUNT; infinite where none is known.
     row_rates : tuple of float
-        For each member the share of its tuples that the same scan looks at one by one, so that a heavy key which the
-        hash leaves out is noticed; empty where the dense keys are known already.
+        For each member the share of its tuples that the same scan draws one by one, so that a heavy key which the hash
+        leaves out is met; empty where none are drawn. See `sketches.samples.dual_frame`.
+    hits : int
+        A key of which so many drawn tuples are, in all tables together, is evaluated like one that is sampled.
     """
 
     class_name: str
@@ -171,6 +173,7 @@ class Sample:
     largest_other: tuple[float, ...] = ()
     row_rates: tuple[float, ...] = ()
     largest_product: float = math.inf
+    hits: int = 4
 
     def smaller(self, rate: float) -> Sample:
         """The sample of fewer keys.

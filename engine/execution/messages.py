@@ -6,10 +6,12 @@ multiplied.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -114,6 +116,18 @@ class Messages:
     def weights(self, messages: Iterable[Message]) -> list[WeightColumn]:
         """The weight that each message adds to a tuple of the joined frame; 0 without a partner."""
         return [self._sent[m.relation].weights[m] for m in messages]
+
+    def weight_range(self, message: Message) -> tuple[float, float]:
+        """The least and the greatest weight of a message that has arrived; unbounded where it stays with Spark."""
+        sent = self._sent[message.relation]
+        if sent.rows is None:
+            return -math.inf, math.inf
+        variants = list(self._variants[message.relation])
+        column = sent.rows[self._name(message.relation, f"weight {variants.index(message)}")]
+        ends, scale = pc.min_max(column), sent.weights[message].scale
+        if ends["min"].as_py() is None:
+            return 0.0, 0.0
+        return min(ends["min"].as_py() / scale, 0.0), max(ends["max"].as_py() / scale, 0.0)
 
     def _register(self, messages: Iterable[Message]) -> None:
         for message in messages:

@@ -105,6 +105,14 @@ class Relations:
         received = [self._sent[m.relation].weights[m].taken(relation.partners[m.relation]) for m in messages]
         return product([own, *received])
 
+    def weight_range(self, message: Message) -> tuple[float, float]:
+        """The least and the greatest weight of a message that has been sent."""
+        found = self._sent[message.relation].weights[message]
+        if found.values is None:
+            return 0.0, 1.0
+        least, most = found.values.min(initial=0), found.values.max(initial=0)
+        return float(least) / found.scale, float(most) / found.scale
+
     def _register(self, messages: Iterable[Message]) -> None:
         for message in messages:
             self._register(message.messages)

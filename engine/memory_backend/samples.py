@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import BudgetExceeded
-from ...optimizer.plan import Plan, Sample
-from ...sketches.hashing.xxhash import SPARK_SEED, xxh64_of_long
+from ...optimizer.plan import Message, Plan, Sample
 from ..execution.sample_join import DEFAULT_LIMIT_BYTES, SampleJoin, sample_join
 from ..execution.sample_tree import (
     BOTH,
@@ -21,14 +20,14 @@ from ..execution.sample_tree import (
     Ints,
     Rows,
     SampleTree,
+    draw_family,
     rows_of,
     sample_family,
 )
+from ..sources.ranges import Range
 from .build import explained
 from .relations import Relation, Relations
 from .tables import MemoryTables
-
-_MASK = np.uint64((1 << HASH_BITS) - 1)
 
 
 def run_sample(
@@ -59,6 +58,7 @@ class _Sampled:
     rate: float
     dense: tuple[int, ...]
     row_rate: float
+    draw: int
 
 
 class MemoryScans(SampleTree):
@@ -91,7 +91,7 @@ class MemoryScans(SampleTree):
         if sample.rate == 1.0:
             return None
         row_rate = sample.row_rates[number] if sample.row_rates else 0.0
-        return _Sampled(sample.class_name, sample.rate, sample.dense, row_rate)
+        return _Sampled(sample.class_name, sample.rate, sample.dense, row_rate, self.draw(sample, number))
 
     def _scan(
         self, vertex: int, positions: Sequence[int], passing: object, among: Ints | None, tuples: float
@@ -99,6 +99,18 @@ class MemoryScans(SampleTree):
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         with explained(self._plan, own[0].table):
             return self._read(vertex, positions, passing if isinstance(passing, _Sampled) else None, among)
+
+    def _column_range(self, table: str, column: str) -> Range:
+        return self._relations.tables.column_range(table, column)
+
+    def _message_range(self, message: Message) -> tuple[float, float]:
+        return self._relations.weight_range(message)
+
+    def _most_tuples(self, vertex: int, position: int) -> float:
+        relation = self._plan.synopses[self._terms[0][vertex]]
+        tuples = self._relations.tuples(relation.table, relation.filter)
+        keys = self._relations.keys(relation.attributes[position], tuples).drop_null()
+        return float(np.unique(keys.to_numpy(), return_counts=True)[1].max(initial=0))
 
     def _pays(self, tuples: float, among: Ints) -> bool:
         return True
@@ -159,8 +171,9 @@ class MemoryScans(SampleTree):
         sampled &= keys.is_valid().to_numpy(zero_copy_only=False)
         drawn = np.zeros(len(values), bool)
         if passing.row_rate:
-            words = xxh64_of_long(np.arange(len(values), dtype=np.int64), SPARK_SEED)
-            drawn = (words & _MASK) < np.uint64(_below(passing.row_rate))
+            family = draw_family(self._plan.seed, passing.class_name, passing.draw)
+            numbers = np.arange(len(values), dtype=np.int64)
+            drawn = family.values(numbers, 1, HASH_BITS)[0] < np.uint64(_below(passing.row_rate))
         found = np.full(len(values), -1, np.int64)
         found[drawn] = LOOKED_AT
         found[sampled] = SAMPLED

@@ -351,8 +351,8 @@ class Planner:
         footers = self.footers
         assert footers is not None, "large tables are of files"
         sizes = footers.sizes if jobs else footers.bare_sizes
-        error = self._target / math.sqrt(ASSUMED_GROUPS if self.query.groups else 1)
-        sample = first_sample(self.query.graph, sizes, error, footers.values)
+        groups = ASSUMED_GROUPS if self.query.groups else 1
+        sample = first_sample(self.query.graph, sizes, self._target, footers.values, groups)
         if sample is None:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)

@@ -22,6 +22,9 @@ from .sample_regression import Regression, regress
 
 TOO_FEW = "too few matching rows to tell"
 UNBOUNDED = "no bound on the weight of unseen keys: the largest sampled one stands in for it"
+# Up to this relative error of its denominator a ratio is taken to be linear in it: what is left out is its square.
+LINEAR = 0.2
+
 LINEARISED = "the heaviest unseen key is taken to be as far from the average as known keys typically are"
 
 
@@ -206,7 +209,27 @@ def estimate_ratio(terms: JoinTerms, confidence: float) -> Estimate:
         return exact(terms.total(0) / bottom) if bottom else exact(math.nan)
     if terms.total(1) == 0:
         return Estimate(math.nan, -math.inf, math.inf, confidence, False, "measured", (TOO_FEW,))
+    if np.isfinite(terms.unseen).all():
+        return _bounded_ratio(terms, confidence)
     return _ratio(terms, confidence, float(np.abs(terms.unseen[1]).max()))
+
+
+def _bounded_ratio(terms: JoinTerms, confidence: float) -> Estimate:
+    """The ratio of two columns of both of which it is known what an unseen key can add.
+
+    Certified where the denominator is known so well that the error of the ratio is linear in that of its parts.
+    """
+    count = terms.total(1)
+    average = terms.total(0) / count
+    (low, high), others = terms.unseen[0], average * terms.unseen[1]
+    largest = max(high - others.min(), 0.0), max(others.max() - low, 0.0)
+    sampled = terms.probabilities < 1.0
+    tops, bottoms, p = terms.terms[0][sampled], terms.terms[1][sampled], terms.probabilities[sampled]
+    ends = ratio_interval(tops, bottoms, p, average, count, largest, confidence)
+    around = estimate_total(terms, confidence, 1)
+    linear = max(around.high - around.value, around.value - around.low) <= LINEAR * abs(around.value)
+    notes = () if linear else (LINEARISED,)
+    return note_useless(Estimate(average, *ends, confidence, linear, "measured", notes))
 
 
 def _ratio(terms: JoinTerms, confidence: float, most: float) -> Estimate:
