@@ -80,6 +80,11 @@ class SampleJoin:
         both = combined(self.contributions, columns)
         return self._leaving(confidence, lambda c: estimate_ratio(both, c))
 
+    def without_unseen(self) -> SampleJoin:
+        """The same as if no key were unseen: intervals are then as wide as chance alone makes them."""
+        nothing = np.zeros_like(self.contributions.unseen)
+        return replace(self, contributions=replace(self.contributions, unseen=nothing))
+
     def _leaving(self, confidence: float, estimate: Callable[[float], Estimate]) -> Estimate:
         """An estimate that leaves a part of its chance to fail to the bounds on unseen keys."""
         if confidence + self.overlooked >= 1.0:

@@ -28,8 +28,18 @@ from ...optimizer.plan import Plan
 from ...sketches.intervals.interval import Estimate, exact
 from ..execution import message_limit
 from ..execution.message_limit import MessageTooLarge
+from ..execution.sample_join import SampleJoin as EvaluatedSample
 from ..materialized.lookup import MaterializedLookup
-from ..results.answer import Answer, half_width, misses, uncertified_answer, with_target
+from ..results.answer import (
+    MET,
+    UNKNOWN,
+    Answer,
+    half_width,
+    target_state,
+    uncertified_answer,
+    with_confidence,
+    with_target,
+)
 from ..results.estimator import Joined
 from ..results.expressions import Evaluator
 from ..results.rows import Estimated, GroupNumbers, groups_text
@@ -40,8 +50,12 @@ if TYPE_CHECKING:
     from ..execution.groups import Groups
     from .backend import Backend
 
-# Samples of one query, the first among them.
-MOST_SAMPLES = 3
+# Of the chance that an interval fails, what the first sample of a query may take, the second and the third: one that is
+# enlarged until it looks narrow must not be asked at the full confidence each time.
+SPENT = (0.8, 0.15, 0.05)
+
+# Where what unseen keys may add takes more than this part of the asked error, a larger sample is not enough.
+MOST_UNSEEN = 0.5
 
 # A method as a note tells it, where its name with blanks does not.
 METHOD_WORDS = {"exact": "exact messages"}
@@ -149,6 +163,7 @@ class AdaptiveRun:
         if stale:
             # The interval is one for the tables as they were.
             answer = uncertified_answer(answer)
+        answer = with_confidence(answer, self.planner.settings.confidence)
         seconds = {"build": built - started, "answer": time.perf_counter() - built}
         return replace(
             answer,
@@ -215,7 +230,11 @@ class AdaptiveRun:
                 break
             # What took more than the asked size is taken again, smaller.
             plan = replace(plan, sample=sample.smaller(0.9 * sample.rate * size / nbytes))
-        evaluators = {n: self._evaluator(plan, j, n) for n, j in joined.items()}
+        spent = SPENT[len(self._samples)] if attempt.enlarges else 1.0
+        confidence = 1.0 - spent * (1.0 - settings.confidence)
+        evaluators = {
+            n: replace(self._evaluator(plan, j, n), confidence=confidence) for n, j in joined.items()
+        }
         unmet = 0 if groups is None else groups.number - len(evaluators)
         return Estimated(query, evaluators, listed=False, unmet=unmet)
 
@@ -247,10 +266,9 @@ class AdaptiveRun:
         """What is run next, if anything."""
         target, planner = self.planner.settings.error, self.planner
         wide = _widest(answer)
-        met = target is None or not any(misses(c, target) for row in answer.rows for c in row)
-        outcome = "shown" if target is None else "met" if met else "missed"
-        self._keep(attempt, outcome, wide, answer.bytes_used, started)
-        if met or target is None or isinstance(attempt, (ExactRun, Nothing)):
+        state = "shown" if target is None else self._state(answer, estimated, target)
+        self._keep(attempt, state, wide, answer.bytes_used, started)
+        if state == MET or target is None or isinstance(attempt, (ExactRun, Nothing)):
             return None
         if isinstance(attempt, MaterializedJoin):
             if not planner.asks_more_than_materialized:
@@ -261,8 +279,7 @@ class AdaptiveRun:
         if isinstance(attempt, SampleJoin) and attempt.enlarges:
             said = self._told(attempt)[0]
             self._notes += (f"{said}: not enough",)
-            samples = sum(isinstance(a.attempt, SampleJoin) for a in self.record)
-            larger = planner.enlarged(attempt, wide / target) if samples < MOST_SAMPLES else None
+            larger = self._larger(attempt, estimated, target)
             if larger is not None:
                 return larger
             if planner.may_run_exactly:
@@ -272,6 +289,30 @@ class AdaptiveRun:
             self._notes += self._plan.notes
             return self._plan.attempt
         return self._exactly(attempt)
+
+    @staticmethod
+    def _state(answer: Answer, estimated: Estimated | None, target: float) -> str:
+        """Whether the answer reaches the asked error; of groups that a sample has not met that is not known."""
+        state = target_state(answer, target)
+        return UNKNOWN if state == MET and estimated is not None and estimated.unmet else state
+
+    def _larger(self, attempt: SampleJoin, estimated: Estimated | None, target: float) -> SampleJoin | None:
+        """A larger sample of keys, where chance makes the interval too wide and not what unseen keys may add."""
+        if estimated is None or len(self._samples) >= len(SPENT):
+            return None
+        certain = {
+            n: replace(e, joined=e.joined.without_unseen())
+            for n, e in estimated.evaluators.items()
+            if isinstance(e.joined, EvaluatedSample)
+        }
+        chance = _widest(replace(estimated, evaluators=certain).answer())
+        if chance <= target or _widest(estimated.answer()) - chance > MOST_UNSEEN * target:
+            return None
+        return self.planner.enlarged(attempt, chance / target)
+
+    @property
+    def _samples(self) -> list[Attempted]:
+        return [a for a in self.record if isinstance(a.attempt, SampleJoin)]
 
     def _exactly(self, attempt: Attempt) -> Attempt | None:
         """The cheapest exact way, where that and what was tried cost little more than the exact run alone."""
@@ -355,16 +396,22 @@ class AdaptiveRun:
             why = next((n for n in self._notes if n.startswith("run exactly")), "")
             why = why or "run exactly: predicted to be the cheapest way to the asked error"
             rest = tuple(n for n in self._notes if n != why)
-            return replace(answer, notes=(*self.planner.query.warnings, *rest, why, *answer.notes))
+            target = "" if settings.error is None else MET
+            notes = (*self.planner.query.warnings, *rest, why, *answer.notes)
+            return replace(answer, notes=notes, target=target)
         answer = replace(answer, notes=(*self.planner.query.warnings, *answer.notes))
         if settings.error is None:
             return answer
-        met, noted = with_target(answer, settings.error)
-        if met:
+        noted = with_target(answer, settings.error)
+        if noted.target == MET and last is not None and last.outcome == UNKNOWN:
+            noted = replace(noted, target=UNKNOWN)
+        if noted.target == MET:
             return noted
         if settings.behavior == "strict":
             raise AccuracyNotReached(
-                noted.notes[len(answer.notes)],
+                next(
+                    iter(noted.notes[len(answer.notes) :]), "groups that the sample has not met may be there"
+                ),
                 sql=select.sql,
                 span=span_of(select.clause_spans, "error"),
                 hint="more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'",
@@ -375,7 +422,13 @@ class AdaptiveRun:
             note = "run exactly, since the asked error was missed"
             found = self.exact()
             self._keep(self.planner.exact(), "met", 0.0, 0, time.perf_counter())
-            return replace(found, notes=(*noted.notes, note), attempts=tuple(self.record), method="exact_run")
+            return replace(
+                found,
+                notes=(*noted.notes, note),
+                attempts=tuple(self.record),
+                method="exact_run",
+                target=MET,
+            )
         if settings.behavior == "local_omit":
             return noted.omitting(settings.error)
         return noted

@@ -91,7 +91,12 @@ def sampled_class(graph: JoinGraph, tuples: Sequence[float]) -> int:
 
 
 def first_sample(
-    graph: JoinGraph, sizes: Sequence[Size], error: float, values: float = math.inf, groups: float = 1.0
+    graph: JoinGraph,
+    sizes: Sequence[Size],
+    error: float,
+    values: float = math.inf,
+    groups: float = 1.0,
+    most_drawn: float = math.inf,
 ) -> ClassSample | None:
     """The sample that is tried before anything else is known.
 
@@ -106,6 +111,8 @@ def first_sample(
         Most distinct keys that the sampled class can have.
     groups : float
         How many groups of equal weights are asked for.
+    most_drawn : float
+        Most tuples of a table that may be drawn one by one.
 
     Returns
     -------
@@ -128,11 +135,13 @@ def first_sample(
     most = min(MOST_RATE, MOST / max(left, 1.0), MOST_WANTED / max(first, 1.0))
     if needed > HOPELESS * most:
         return None
-    draws = tuple_draws(
-        [sizes[v].filtered for v in members], most_keys, left / groups, error, min(needed, MOST_RATE)
-    )
-    if draws.largest > MOST_PART * error * left / groups:
-        return None
+    draws = tuple_draws([sizes[v].filtered for v in members], most_keys, left / groups, error, most_drawn)
+    # A key of middling weight is met neither by many tuples nor by its hash, unless more keys are sampled.
+    least = min(needed, most)
+    while draws.largest(least) > MOST_PART * error * left / groups:
+        if least == most:
+            return None
+        least = min(2.0 * least, most)
     tables = [s.input for s in sizes]
     each = sampling(tables, [sizes[v].input for v in members], first + left).seconds
     filters = sum(sizes[v].share < 1.0 for v in members)
@@ -141,6 +150,7 @@ def first_sample(
     again = first_scans(tables).seconds + unsure * needed * each
     # The expected cost of a rate r is r each + (1 - log(r / needed) / log(unsure)) again.
     rate = min(max(needed, again / (math.log(unsure) * each)), unsure * needed, most)
+    rate = max(rate, least)
     # Both scan the tables, and sizes of results on the way are not known.
     order = tree_of(graph).joined_order()
     exact = exact_join([tables[v] for v in order], [left] * (len(order) - 1)).seconds - scans(tables).seconds

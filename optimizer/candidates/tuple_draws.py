@@ -20,7 +20,7 @@ PART = 1 / 16
 # With more than this part of it an interval is never as narrow as was asked.
 MOST_PART = 1 / 4
 
-# More of a table is not drawn, but for one of which all tuples are.
+# More of a table is not drawn, unless it is drawn as a whole.
 MOST_RATE = 0.25
 LEAST_DRAWN = 16_384.0
 
@@ -38,16 +38,22 @@ BY_CHANCE = 0.1
 class TupleDraws:
     """For each table of the sampled class the share of its tuples that is drawn, and the hits that evaluate a key.
 
-    `drawn` tuples are expected in all; `largest` is what a key that is not met can add to a COUNT.
+    `drawn` tuples are expected in all, and `caps` are the most tuples of a key that are expected of each table.
     """
 
     rates: tuple[float, ...]
     hits: int
     drawn: float
-    largest: float
+    caps: tuple[float, ...]
+
+    def largest(self, rate: float) -> float:
+        """What a key that is not met can add to a COUNT, by its probability, if so many are sampled by their hash."""
+        return DualFrame(rate, self.rates, self.hits, self.drawn).largest_product(self.caps)
 
 
-def tuple_draws(tuples: Sequence[float], keys: float, left: float, error: float, rate: float) -> TupleDraws:
+def tuple_draws(
+    tuples: Sequence[float], keys: float, left: float, error: float, most: float = math.inf
+) -> TupleDraws:
     """The draws for a sample of keys.
 
     Parameters
@@ -60,12 +66,12 @@ def tuple_draws(tuples: Sequence[float], keys: float, left: float, error: float,
         Tuples of the join.
     error : float
         The asked relative error.
-    rate : float
-        Share of the keys that is sampled by their hash.
+    most : float
+        Most tuples of a table that may be drawn.
     """
     sizes = [max(t, 1.0) for t in tuples]
     # Of a table that is drawn as a whole the most tuples of a key are known; they are taken to be some times the usual.
-    whole = [s <= MOST_WHOLE for s in sizes]
+    whole = [s <= min(MOST_WHOLE, most) for s in sizes]
     caps = [
         max(SKEWED * s / max(keys, 1.0), 1.0) if all_of_it else math.inf
         for s, all_of_it in zip(sizes, whole, strict=True)
@@ -76,21 +82,16 @@ def tuple_draws(tuples: Sequence[float], keys: float, left: float, error: float,
     rates: tuple[float, ...] = ()
     for _ in range(4):
         # The largest product of tuples that are not met is (c / tables)^tables over the product of rates.
-        most = DualFrame(0.0, (1.0,), hits, drawn).most_hits
+        unmet = DualFrame(0.0, (1.0,), hits, drawn).most_hits
         each = LEAST_DRAWN
         if others:
             wanted = max(PART * error * left, 1.0) / known
             root = (math.prod(others) / wanted) ** (1.0 / len(others))
-            each = max(each, most / len(others) * root)
-        rates = tuple(1.0 if w else _rate(each / s) for w, s in zip(whole, sizes, strict=True))
+            each = max(each, min(unmet / len(others) * root, most))
+        rates = tuple(1.0 if w else min(each / s, MOST_RATE) for w, s in zip(whole, sizes, strict=True))
         drawn = sum(r * s for r, s in zip(rates, sizes, strict=True))
         usual = drawn / max(keys, 1.0)
         hits = LEAST_HITS
         while keys * float(special.gammainc(hits, usual)) > BY_CHANCE:
             hits += 1
-    largest = DualFrame(rate, rates, hits, drawn).largest_product(caps)
-    return TupleDraws(rates, hits, drawn, largest)
-
-
-def _rate(rate: float) -> float:
-    return 1.0 if rate >= 1.0 else min(rate, MOST_RATE)
+    return TupleDraws(rates, hits, drawn, tuple(caps))
