@@ -35,7 +35,7 @@ COUNTER_NS = 4.0  # assumed: each counter of a group's sketch, made, sent, merge
 SAMPLED_NS = 700.0
 SAMPLE_SCAN_NS = 60.0
 WANTED_NS = 60.0
-DRAWN_NS = 400.0
+DRAWN_NS = 1000.0
 
 # Spark's own joins (benchmarks.costs). Each joined tuple that is put out and aggregated: 2 ns counted, 5 in a sum of
 # products, 3e8 tuples. Each row of either side that is sorted, shuffled and merged; a result of joins costs as much to
