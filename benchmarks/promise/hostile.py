@@ -1,0 +1,574 @@
+"""Hostile data, by what cannot be seen of it: weights of values, keys, what hangs behind, filters, hubs, selection."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from .data import (
+    Data,
+    Rng,
+    amounts,
+    far_heavy,
+    foreign_key,
+    heavy_in_both,
+    hostile,
+    table,
+    uniform,
+    unique,
+    with_heavy,
+    zipf,
+)
+
+
+def _outliers(rng: Rng, n: int, rows: int, sign: int = 1, share: float = 0.5) -> Data:
+    data = foreign_key(rng, n)
+    x = data.tables["r"]["x"]
+    chosen = rng.choice(n, rows, replace=False)
+    x[chosen] = sign * int(share / (1 - share) * x.sum() / rows)
+    return data
+
+
+@hostile("value")
+def sum_one_row(rng: Rng, n: int) -> Data:
+    """One tuple carries half of SUM(x)."""
+    return _outliers(rng, n, 1)
+
+
+@hostile("value")
+def sum_20_rows(rng: Rng, n: int) -> Data:
+    """Twenty tuples do."""
+    return _outliers(rng, n, 20)
+
+
+@hostile("value")
+def sum_200_rows(rng: Rng, n: int) -> Data:
+    """Two hundred tuples do."""
+    return _outliers(rng, n, 200)
+
+
+@hostile("value")
+def sum_negative_row(rng: Rng, n: int) -> Data:
+    """One tuple takes a third of the others' sum away again."""
+    return _outliers(rng, n, 1, -1, 0.25)
+
+
+@hostile("value")
+def outlier_in_one_group(rng: Rng, n: int) -> Data:
+    """Ten tuples carry half of the sum, all in one group."""
+    data = _outliers(rng, n, 10)
+    large = data.tables["r"]["x"] > 1000
+    data.tables["r"]["g"][large] = 3
+    return data
+
+
+@hostile("value")
+def cancelling_sums(rng: Rng, n: int) -> Data:
+    """Values of both signs that nearly cancel."""
+    data = foreign_key(rng, n)
+    data.tables["r"]["x"] = rng.integers(-10_000, 10_000, n) + 20
+    return data
+
+
+@hostile("value")
+def cancelling_heavy(rng: Rng, n: int) -> Data:
+    """A hundred pairs of large values that cancel, at different keys; one of them has no partner."""
+    data = foreign_key(rng, n)
+    chosen = rng.choice(n, 199, replace=False)
+    data.tables["r"]["x"][chosen] = np.where(np.arange(199) % 2, 1, -1) * data.tables["r"]["x"].sum()
+    return data
+
+
+@hostile("value")
+def pareto11(rng: Rng, n: int) -> Data:
+    """Pareto 1.1 amounts."""
+    data = foreign_key(rng, n)
+    data.tables["r"]["x"] = np.rint(100 * (1 + rng.pareto(1.1, n))).astype(np.int64)
+    return data
+
+
+@hostile("value")
+def pareto15(rng: Rng, n: int) -> Data:
+    """Pareto 1.5 amounts."""
+    data = foreign_key(rng, n)
+    data.tables["r"]["x"] = np.rint(100 * (1 + rng.pareto(1.5, n))).astype(np.int64)
+    return data
+
+
+@hostile("value")
+def lognormal2(rng: Rng, n: int) -> Data:
+    """lognormal(2) amounts."""
+    data = foreign_key(rng, n)
+    data.tables["r"]["x"] = np.rint(100 * rng.lognormal(0, 2, n)).astype(np.int64)
+    return data
+
+
+@hostile("value")
+def lognormal3_doubles(rng: Rng, n: int) -> Data:
+    """lognormal(3) amounts as DOUBLE."""
+    data = foreign_key(rng, n)
+    data.tables["r"]["x"] = rng.lognormal(0, 3, n)
+    return data
+
+
+@hostile("value")
+def mostly_null(rng: Rng, n: int) -> Data:
+    """x is NULL in 99.9 % of the tuples, and heavy in some of the others."""
+    data = foreign_key(rng, n)
+    known = rng.random(n) < 0.001
+    data.tables["r"]["x"] = pa.array(
+        np.rint(rng.lognormal(5, 2, n)).astype(np.int64), mask=np.asarray(~known)
+    )
+    return data
+
+
+@hostile("value")
+def mostly_zero(rng: Rng, n: int) -> Data:
+    """x is 0 but in one tuple of a thousand."""
+    data = foreign_key(rng, n)
+    data.tables["r"]["x"] = np.where(rng.random(n) < 0.001, 10_000, 0)
+    return data
+
+
+@hostile("value")
+def average_by_key_weight(rng: Rng, n: int) -> Data:
+    """A few keys of many tuples have the large values: the mean over keys is not the mean over tuples."""
+    keys = n // 4
+    k = zipf(rng, n, keys, 0.9, rng.permutation(keys))
+    x = np.bincount(k, minlength=keys)[k] * 10
+    return Data({"r": table(rng, k, x=x), "s": table(rng, unique(rng, keys))})
+
+
+@hostile("value behind")
+def far_value(rng: Rng, n: int) -> Data:
+    """The summed value stands behind a join, and one of its tuples carries half of the sum."""
+    data = foreign_key(rng, n)
+    x = data.tables["s"]["x"]
+    x[rng.integers(len(x))] = x.sum()
+    data.x = "s.x"
+    return data
+
+
+@hostile("value behind")
+def product_of_large(rng: Rng, n: int) -> Data:
+    """SUM(r.x * s.x): both are large at the same ten keys."""
+    data = foreign_key(rng, n)
+    keys = rng.choice(n // 4, 10, replace=False)
+    for columns in data.tables.values():
+        columns["x"] = np.where(np.isin(columns["k"], keys), 40 * columns["x"], columns["x"])
+    data.x = "r.x * s.x"
+    return data
+
+
+@hostile("behind")
+def one_leads_to_many(rng: Rng, n: int) -> Data:
+    """One tuple of b leads to most of c."""
+    return far_heavy(rng, n, 1)
+
+
+@hostile("behind")
+def twenty_lead_to_many(rng: Rng, n: int) -> Data:
+    """Twenty tuples of b do."""
+    return far_heavy(rng, n, 20)
+
+
+@hostile("behind")
+def heavy_meets_heavy(rng: Rng, n: int) -> Data:
+    """Many tuples of r and many of c, by the same tuple of b: neither end alone is remarkable."""
+    b, times = n // 4, max(2, int((n / 4) ** 0.5))
+    one = np.array([b // 2])
+    return Data(
+        {
+            "r": table(rng, with_heavy(rng, uniform(rng, b, b), one, times)),
+            "b": {"k": np.arange(b), "l": np.arange(b)},
+            "c": {"l": with_heavy(rng, np.arange(b), one, times)},
+        },
+        join="r JOIN b ON r.k = b.k JOIN c ON b.l = c.l",
+        distinct="b.k",
+    )
+
+
+@hostile("behind")
+def far_far_heavy(rng: Rng, n: int) -> Data:
+    """Four tables in a chain; the weight is in the last one."""
+    data = far_heavy(rng, n, 3)
+    last = data.tables["c"]["l"]
+    keys = int(last.max()) + 1
+    tables = dict(data.tables)
+    tables["d"] = {"l": unique(rng, keys), "m": unique(rng, keys)}
+    tables["e"] = {"m": tables["d"]["m"][np.argsort(tables["d"]["l"])][last]}
+    del tables["c"]
+    data.tables, data.join = tables, "r JOIN b ON r.k = b.k JOIN d ON b.l = d.l JOIN e ON d.m = e.m"
+    return data
+
+
+@hostile("keys")
+def one_heavy_in_both(rng: Rng, n: int) -> Data:
+    """One key makes half of the result."""
+    return heavy_in_both(rng, n, 1)
+
+
+@hostile("keys")
+def ten_heavy_in_both(rng: Rng, n: int) -> Data:
+    """Ten keys do."""
+    return heavy_in_both(rng, n, 10)
+
+
+@hostile("keys")
+def hundred_heavy_in_both(rng: Rng, n: int) -> Data:
+    """A hundred keys do."""
+    return heavy_in_both(rng, n, 100)
+
+
+@hostile("keys")
+def thousand_heavy_in_both(rng: Rng, n: int) -> Data:
+    """A thousand keys do: none is seen four times among the tuples looked at."""
+    return heavy_in_both(rng, n, 1000)
+
+
+@hostile("keys")
+def most_by_thirty(rng: Rng, n: int) -> Data:
+    """Thirty keys make 90 % of the result."""
+    return heavy_in_both(rng, n, 30, 0.9)
+
+
+@hostile("keys")
+def heavy_disjoint(rng: Rng, n: int) -> Data:
+    """Each table has heavy keys, none of them heavy in the other."""
+    times = n // 40
+    return Data(
+        {
+            "r": table(rng, with_heavy(rng, unique(rng, n), np.arange(20), times)),
+            "s": table(rng, with_heavy(rng, unique(rng, n), np.arange(100, 120), times)),
+        }
+    )
+
+
+@hostile("keys")
+def heavy_without_partner(rng: Rng, n: int) -> Data:
+    """Heavy keys of both tables that the other table does not know at all."""
+    times = n // 40
+    return Data(
+        {
+            "r": table(rng, with_heavy(rng, unique(rng, n), n + np.arange(20), times)),
+            "s": table(rng, with_heavy(rng, unique(rng, n), 2 * n + np.arange(20), times)),
+        }
+    )
+
+
+@hostile("keys")
+def unknown_customer(rng: Rng, n: int) -> Data:
+    """The key 0 stands for "unknown": 5 % of r, and three tuples of s, where others have one."""
+    data = foreign_key(rng, n)
+    data.tables["r"]["k"][rng.random(n) < 0.05] = 0
+    s = with_heavy(rng, data.tables["s"]["k"], np.array([0]), 2)
+    return Data({"r": data.tables["r"], "s": table(rng, s)})
+
+
+@hostile("keys")
+def three_tables_one_key(rng: Rng, n: int) -> Data:
+    """Three tables on one key; thirty keys of many tuples in each."""
+    heavy, times = rng.choice(n, 30, replace=False), max(2, round((n / 30) ** (1 / 3)))
+    tables = {name: table(rng, with_heavy(rng, unique(rng, n), heavy, times)) for name in "rst"}
+    return Data(tables, join="r JOIN s ON r.k = s.k JOIN t ON s.k = t.k")
+
+
+@hostile("keys")
+def three_tables_opposite(rng: Rng, n: int) -> Data:
+    """Three Zipf tables on one key, each with an order of its own."""
+    keys = n // 4
+    tables = {name: table(rng, zipf(rng, n, keys, 0.8, rng.permutation(keys))) for name in "rst"}
+    return Data(tables, join="r JOIN s ON r.k = s.k JOIN t ON s.k = t.k")
+
+
+@hostile("keys")
+def loaded_twice(rng: Rng, n: int) -> Data:
+    """A batch was loaded sixty times into both tables."""
+    batch = rng.choice(n, max(n // 3600, 1), replace=False)
+    return Data({name: table(rng, with_heavy(rng, unique(rng, n), batch, 60)) for name in "rs"})
+
+
+@hostile("keys")
+def bounded_domain(rng: Rng, n: int) -> Data:
+    """A dense domain of 2,000 keys, twenty of them heavy in both tables."""
+    heavy = rng.choice(2000, 20, replace=False)
+    tables = {
+        name: table(rng, with_heavy(rng, uniform(rng, n // 2, 2000), heavy, n // 100)) for name in "rs"
+    }
+    return Data(tables)
+
+
+@hostile("skew")
+def zipf15_permuted(rng: Rng, n: int) -> Data:
+    """Zipf 1.5 in both tables, ranks permuted in the second."""
+    return _zipfs(rng, n, 1.5, n)
+
+
+@hostile("skew")
+def zipf08_permuted(rng: Rng, n: int) -> Data:
+    """Zipf 0.8 in both, permuted."""
+    return _zipfs(rng, n, 0.8, n)
+
+
+@hostile("skew")
+def zipf1_aligned(rng: Rng, n: int) -> Data:
+    """Zipf 1 in both, the same ranks."""
+    return Data({name: table(rng, zipf(rng, n, n, 1.0)) for name in "rs"})
+
+
+@hostile("skew")
+def zipf1_opposite(rng: Rng, n: int) -> Data:
+    """Zipf 1, the heaviest key here the lightest there."""
+    keys = n // 4
+    return Data(
+        {
+            "r": table(rng, zipf(rng, n, keys, 1.0)),
+            "s": table(rng, zipf(rng, n, keys, 1.0, np.arange(keys)[::-1])),
+        }
+    )
+
+
+@hostile("skew")
+def zipf12_foreign_key(rng: Rng, n: int) -> Data:
+    """A foreign key of Zipf 1.2."""
+    keys = n // 4
+    k = zipf(rng, n, keys, 1.2, rng.permutation(keys))
+    return Data({"r": table(rng, k), "s": table(rng, unique(rng, keys))})
+
+
+def _zipfs(rng: Rng, n: int, z: float, keys: int) -> Data:
+    orders = (np.arange(keys), rng.permutation(keys))
+    return Data(
+        {name: table(rng, zipf(rng, n, keys, z, order)) for name, order in zip("rs", orders, strict=True)}
+    )
+
+
+@hostile("self-join")
+def self_join_heavy(rng: Rng, n: int) -> Data:
+    """A table with itself; fifty keys make half of the result."""
+    data = heavy_in_both(rng, n, 50)
+    return Data({"r": data.tables["r"]}, join="r JOIN r t ON r.k = t.k")
+
+
+@hostile("self-join")
+def self_join_unique(rng: Rng, n: int) -> Data:
+    """A table of unique keys with itself: few counters of a sketch are typical."""
+    return Data({"r": table(rng, unique(rng, n))}, join="r JOIN r t ON r.k = t.k")
+
+
+@hostile("filter")
+def rare_and_heavy(rng: Rng, n: int) -> Data:
+    """The filter keeps 0.5 % of r, and in it ten tuples of heavy values."""
+    data = foreign_key(rng, n)
+    columns = data.tables["r"]
+    kept = rng.choice(n, max(n // 200, 20), replace=False)
+    columns["g"][:] = 1 + columns["g"] % 4
+    columns["g"][kept] = 0
+    columns["x"][kept[:10]] = columns["x"][kept].sum() // 10
+    data.where, data.g = "r.g = 0", "s.g"
+    return data
+
+
+@hostile("filter")
+def clustered(rng: Rng, n: int) -> Data:
+    """The file is sorted by what is filtered: the first tuples of its parts say nothing of what is kept."""
+    data = foreign_key(rng, n)
+    day = np.arange(n) % (n // 4)  # each quarter of the file begins anew
+    data.tables["r"]["day"] = day * 100 // (n // 4)
+    data.where = "r.day >= 40"
+    return data
+
+
+@hostile("filter")
+def only_heavy_passes(rng: Rng, n: int) -> Data:
+    """The filter on s keeps the partners of ten heavy keys and a thousand light ones."""
+    keys = n // 4
+    heavy = np.arange(10)
+    s = table(rng, np.arange(keys), y=(np.arange(keys) >= min(1010, keys)).astype(np.int64))
+    r = with_heavy(rng, uniform(rng, n, keys), heavy, n // 200)
+    return Data({"r": table(rng, r), "s": s}, where="s.y = 0")
+
+
+@hostile("filter")
+def correlated_filters(rng: Rng, n: int) -> Data:
+    """Filters on both tables that keep the same keys, where independent ones would keep few."""
+    data = foreign_key(rng, n)
+    for columns in data.tables.values():
+        columns["y"] = columns["k"] % 50
+    data.where = "r.y = 0 AND s.y = 0"
+    return data
+
+
+@hostile("few")
+def tiny_intersection(rng: Rng, n: int) -> Data:
+    """Fifty keys in common."""
+    r, s = unique(rng, n), unique(rng, n) + n - 50
+    return Data({"r": table(rng, r), "s": table(rng, s)})
+
+
+@hostile("few")
+def tiny_and_heavy(rng: Rng, n: int) -> Data:
+    """Fifty keys in common, five of them of many tuples in both."""
+    heavy = n - 50 + np.arange(5)
+    return Data(
+        {
+            "r": table(rng, with_heavy(rng, unique(rng, n), heavy, 50)),
+            "s": table(rng, with_heavy(rng, unique(rng, n) + n - 50, heavy, 50)),
+        }
+    )
+
+
+@hostile("few")
+def nothing_in_common(rng: Rng, n: int) -> Data:
+    """No key in common."""
+    return Data({"r": table(rng, unique(rng, n)), "s": table(rng, unique(rng, n) + n)})
+
+
+@hostile("few")
+def null_keys(rng: Rng, n: int) -> Data:
+    """All keys of r are NULL but twenty, and these have many partners."""
+    data = foreign_key(rng, n)
+    keys = n // 4
+    known = np.zeros(n, bool)
+    known[rng.choice(n, 20, replace=False)] = True
+    k = pa.array(data.tables["r"]["k"], mask=~known)
+    heavy = np.unique(data.tables["r"]["k"][known])
+    s = with_heavy(rng, unique(rng, keys), heavy, 200)
+    return Data({"r": table(rng, k), "s": table(rng, s)})
+
+
+@hostile("groups")
+def giant_group(rng: Rng, n: int) -> Data:
+    """One group of nearly all tuples beside eighty small ones."""
+    data = foreign_key(rng, n)
+    small = rng.random(n) < 0.02
+    data.tables["r"]["g"] = np.where(small, 1 + rng.integers(0, 80, n), 0)
+    return data
+
+
+@hostile("groups")
+def group_of_heavy_keys(rng: Rng, n: int) -> Data:
+    """Heavy keys stand in one small group, beside flat ones in the others."""
+    data = heavy_in_both(rng, n, 30)
+    for columns in data.tables.values():
+        keys, counts = np.unique(columns["k"], return_counts=True)
+        columns["g"][np.isin(columns["k"], keys[counts > 1])] = 4
+    return data
+
+
+@hostile("selection")
+def top_of_equals(rng: Rng, n: int) -> Data:
+    """The first of fifty equal groups by ORDER BY ... LIMIT 1."""
+    data = foreign_key(rng, n)
+    data.tables["r"]["g"] = rng.integers(0, 50, n)
+    data.behind = "ORDER BY 2 DESC LIMIT 1"
+    return data
+
+
+@hostile("selection")
+def having_at_the_edge(rng: Rng, n: int) -> Data:
+    """HAVING keeps those of fifty equal groups whose estimates came out large."""
+    data = foreign_key(rng, n)
+    data.tables["r"]["g"] = rng.integers(0, 50, n)
+    data.behind = f"HAVING SUM(r.x) > {2 * n}"
+    return data
+
+
+def _hubs(rng: Rng, n: int, hubs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs (value, key): each value has one of a hundred keys, the hubs all of them."""
+    values = max(n // 20, 200)
+    own = np.stack([np.arange(values), uniform(rng, values, 100)])
+    every = np.stack([np.repeat(np.arange(hubs), 100), np.tile(np.arange(100), hubs)])
+    pairs = np.concatenate([own, every], axis=1)
+    return pairs[0], pairs[1]
+
+
+@hostile("hubs")
+def hub_pairs(rng: Rng, n: int) -> Data:
+    """COUNT(DISTINCT r.a, s.c) where 1 % of the values of a have all keys and the others one."""
+    a, k = _hubs(rng, n, max(n // 2000, 2))
+    r = table(rng, k, a=a)
+    return Data({"r": r, "s": table(rng, np.arange(100), c=np.arange(100))}, distinct="r.a, s.c")
+
+
+@hostile("hubs")
+def hub_pairs_both(rng: Rng, n: int) -> Data:
+    """The same on both sides: two values of a and two of c meet everything."""
+    sides = []
+    for _ in range(2):
+        values = max(n // 20, 200)
+        own = np.stack([np.arange(values), unique(rng, values)])
+        hub = np.stack([np.repeat(np.arange(2), values // 2), np.tile(np.arange(values // 2), 2)])
+        sides.append(np.concatenate([own, hub], axis=1))
+    (a, k), (c, m) = sides
+    return Data({"r": table(rng, k, a=a), "s": table(rng, m, c=c)}, distinct="r.a, s.c")
+
+
+@hostile("hubs")
+def one_sided_hubs(rng: Rng, n: int) -> Data:
+    """COUNT(DISTINCT r.a): half of the values have one key that few tuples of s have."""
+    values = n // 4
+    a = np.concatenate([np.arange(values), uniform(rng, n, 50)])
+    k = np.concatenate([unique(rng, values), uniform(rng, n, values)])
+    s = unique(rng, values)[: values // 2]
+    return Data({"r": table(rng, k, a=a), "s": table(rng, s)}, distinct="r.a")
+
+
+@hostile("hubs")
+def few_values_many_tuples(rng: Rng, n: int) -> Data:
+    """COUNT(DISTINCT s.c) of Zipf values: most are met once, by one key."""
+    keys = n // 4
+    s = table(rng, unique(rng, keys), c=zipf(rng, keys, keys, 1.1))
+    return Data({"r": table(rng, uniform(rng, n, keys)), "s": s}, distinct="s.c")
+
+
+@hostile("types")
+def composite_heavy(rng: Rng, n: int) -> Data:
+    """Twenty combinations of two columns are heavy, though neither column is."""
+    k, m = uniform(rng, n, 300), uniform(rng, n, 300)
+    heavy, times = rng.choice(n, 20, replace=False), max(2, round((n / 20) ** 0.5))
+    tables = {}
+    for name in "rs":
+        rows = np.concatenate([rng.permutation(n), np.repeat(heavy, times)])
+        tables[name] = table(rng, k[rows], l=m[rows])
+    return Data(tables, join="r JOIN s ON r.k = s.k AND r.l = s.l", distinct="r.l")
+
+
+@hostile("types")
+def text_heavy(rng: Rng, n: int) -> Data:
+    """Texts as keys, forty of them heavy in both tables."""
+    data = heavy_in_both(rng, n, 40)
+    for columns in data.tables.values():
+        columns["k"] = pa.array([f"k{k}" for k in columns["k"].tolist()])
+    return data
+
+
+@hostile("types")
+def default_date(rng: Rng, n: int) -> Data:
+    """A DATE key, and in both tables some tuples of 1970-01-01, which stands for none."""
+    tables = {}
+    for name in "rs":
+        days = with_heavy(rng, 1 + uniform(rng, n, n // 3), np.array([0]), max(2, int(n**0.5)))
+        tables[name] = table(rng, pa.array(days.astype(np.int32), pa.int32()).cast(pa.date32()))
+    return Data(tables)
+
+
+@hostile("types")
+def doubles_that_cancel(rng: Rng, n: int) -> Data:
+    """DOUBLE values of 1e17 and -1e17 beside ones."""
+    data = foreign_key(rng, n)
+    x = np.ones(n)
+    chosen = rng.choice(n, 40, replace=False)
+    x[chosen] = np.where(np.arange(40) % 2, 1e17, -1e17)
+    data.tables["r"]["x"] = x
+    return data
+
+
+@hostile("types")
+def decimals(rng: Rng, n: int) -> Data:
+    """DECIMAL amounts, ten of them large."""
+    data = foreign_key(rng, n)
+    cents = amounts(rng, n) * 100
+    cents[rng.choice(n, 10, replace=False)] = cents.sum() // 10
+    data.tables["r"]["x"] = pa.array(cents).cast(pa.decimal128(19, 0)).cast(pa.decimal128(21, 2))
+    return data

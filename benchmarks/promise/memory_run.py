@@ -1,0 +1,99 @@
+"""Cells in memory: one draw of a class serves many seeds, errors and routes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from skimql import Estimate, SkimqlError
+
+from .cells import Seen, key_of, record_of, seen
+from .data import Data, DataClass
+from .routes import ROUTES, Asked, KnownBackend, backend_of
+
+AGGREGATES = ("COUNT", "SUM", "AVG", "COUNT(DISTINCT)", "grouped")
+ERRORS = (0.01, 0.05, 0.20)
+DRAWS = 4  # of the data; the seeds are shared among them
+
+
+def wanted(routes: Sequence[str], errors: Sequence[float]) -> Iterator[tuple[str, float, str]]:
+    """The cells of a class."""
+    for route in routes:
+        for aggregate in ROUTES[route].aggregates:
+            for error in errors:
+                yield aggregate, error, route
+
+
+class Draw:
+    """One draw of a class, and the truths of its queries."""
+
+    def __init__(self, chosen: DataClass, number: int, tuples: int) -> None:
+        self.data: Data = chosen.data(number, tuples)
+        self.backend: KnownBackend = backend_of(self.data.arrow())
+        self.truths: dict[str, dict[str, float]] = {}
+        self.exact_cpu: dict[str, float] = {}
+        started = time.process_time()
+        for table in self.data.arrow().values():
+            for column in table.columns:
+                column.is_valid().to_numpy(zero_copy_only=False).sum()
+        self.scan_cpu = time.process_time() - started
+
+    def truth(self, aggregate: str) -> dict[str, float]:
+        """The exact values by group."""
+        if aggregate not in self.truths:
+            started = time.process_time()
+            run = Asked(self.backend, self.data.select(aggregate), 0.05, ROUTES["first"], 100_000).run
+            answer = run.exact()
+            self.exact_cpu[aggregate] = time.process_time() - started
+            found = {}
+            for row in answer.rows:
+                cell: Any = row[-1]
+                value = cell.value if isinstance(cell, Estimate) else cell
+                found[key_of(row[:-1])] = math.nan if value is None else float(value)
+            self.truths[aggregate] = found
+        return self.truths[aggregate]
+
+
+def cells(
+    chosen: DataClass, asked: Iterable[tuple[str, float, str]], seeds: int, tuples: int, draws: int = DRAWS
+) -> Iterator[dict[str, Any]]:
+    """One record for each cell."""
+    drawn = [Draw(chosen, n, tuples) for n in range(min(draws, seeds))]
+    for aggregate, error, route in asked:
+        found: list[Seen] = []
+        refused = ""
+        sql = drawn[0].data.select(aggregate)
+        for n, draw in enumerate(drawn):
+            truths = draw.truth(aggregate)
+            try:
+                question = Asked(
+                    draw.backend, draw.data.select(aggregate), error, ROUTES[route], draw.data.max_groups
+                )
+                sql = question.sql
+                for seed in range(n, seeds, len(drawn)):
+                    started = time.process_time()
+                    answer = question.answer(seed + 1)
+                    cpu = time.process_time() - started
+                    one = seen(answer, truths, error, seed // len(drawn), cpu)
+                    if one is not None:
+                        found.append(one)
+            except SkimqlError as fault:
+                refused = f"{fault.code}: {fault.message}"
+                break
+        scan = float(np.median([d.scan_cpu for d in drawn]))
+        exact = float(np.median([d.exact_cpu.get(aggregate, math.nan) for d in drawn]))
+        yield {
+            "class": chosen.name,
+            "kind": chosen.kind,
+            "aggregate": aggregate,
+            "sql": sql,
+            "route": route,
+            "backend": "memory",
+            "error_asked": error,
+            "refused": refused,
+            **record_of(found, scan, exact),
+        }
