@@ -28,7 +28,9 @@ TUPLES = 60_000
 
 def main() -> int:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--classes", default="", help="names, separated by commas; default: all")
     parser.add_argument("--kinds", default="", help="of classes")
@@ -58,12 +60,13 @@ def run(options: argparse.Namespace, found: list[dict[str, Any]]) -> None:
             continue
         asked = [w for w in wanted(options.routes.split(","), errors) if (name, *w) not in known]
         started = time.perf_counter()
-        fresh = list(cells(chosen, asked, options.seeds, options.rows, options.draws)) if asked else []
+        made = cells(chosen, asked, options.seeds, options.rows, options.draws) if asked else ()
+        fresh = [_plain(r) for r in made]
         if not fresh:
             continue
         found += fresh
         answers += sum(r["seeds"] for r in fresh)
-        options.json.write_text(json.dumps([_plain(r) for r in found], indent=0))
+        options.json.write_text(json.dumps(found, indent=0))
         took = time.perf_counter() - started
         print(f"{name}: {took:.0f} s, {sum(r['seeds'] for r in fresh) / took:.0f} answers/s", file=sys.stderr)
     took = time.perf_counter() - began

@@ -111,11 +111,15 @@ def record_of(found: Sequence[Seen], scan: float, exact: float) -> dict[str, Any
         "wrong_and_unknown": sum(s.wrong and s.state == "unknown" for s in sampled),
         "certified": len(certified),
         "certified_missed": sum(not s.covered for s in certified),
-        "uncertified_missed": sum(not s.covered and not s.certified and s.state != "unknown" for s in sampled),
+        "uncertified_missed": sum(
+            not s.covered and not s.certified and s.state != "unknown" for s in sampled
+        ),
         "uncertified": sum(not s.certified and s.state != "unknown" for s in sampled),
         "absent": float(np.mean([s.absent for s in found])) if found else 0.0,
         "bias": float(errors.mean()) if told else math.nan,
-        "half_width_over_rmse": float(np.median([s.half_width for s in told]) / rmse) if rmse else math.nan,
+        "half_width_over_rmse": float(np.median([s.half_width for s in told]) / rmse)
+        if rmse > 0
+        else math.nan,
         "cpu": cpu,
         "cpu_over_scan": cpu / scan if scan else math.nan,
         "cpu_over_exact": cpu / exact if exact else math.nan,

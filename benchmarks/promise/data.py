@@ -43,7 +43,9 @@ class Data:
         """The query of an aggregate, without its clauses."""
         where = f" WHERE {self.where}" if self.where else ""
         if aggregate == "grouped":
-            body = f"{self.g} AS g, SUM({self.x}) AS v FROM {self.join}{where} GROUP BY {self.g} {self.behind}"
+            body = (
+                f"{self.g} AS g, SUM({self.x}) AS v FROM {self.join}{where} GROUP BY {self.g} {self.behind}"
+            )
             return f"SELECT APPROXIMATE {body}".rstrip()
         return f"SELECT APPROXIMATE {self.item(aggregate)} AS v FROM {self.join}{where}"
 

@@ -292,9 +292,7 @@ def loaded_twice(rng: Rng, n: int) -> Data:
 def bounded_domain(rng: Rng, n: int) -> Data:
     """A dense domain of 2,000 keys, twenty of them heavy in both tables."""
     heavy = rng.choice(2000, 20, replace=False)
-    tables = {
-        name: table(rng, with_heavy(rng, uniform(rng, n // 2, 2000), heavy, n // 100)) for name in "rs"
-    }
+    tables = {name: table(rng, with_heavy(rng, uniform(rng, n // 2, 2000), heavy, n // 100)) for name in "rs"}
     return Data(tables)
 
 

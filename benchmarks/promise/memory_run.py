@@ -11,7 +11,7 @@ import numpy as np
 
 from skimql import Estimate, SkimqlError
 
-from .cells import Seen, key_of, record_of, seen
+from .cells import Seen, key_of, most, record_of, seen
 from .data import Data, DataClass
 from .routes import ROUTES, Asked, KnownBackend, backend_of
 
@@ -20,12 +20,25 @@ ERRORS = (0.01, 0.05, 0.20)
 DRAWS = 4  # of the data; the seeds are shared among them
 
 
+# After so many seeds a cell ends that is exact, or has broken its promise whatever follows.
+LOOKS = (40, 100, 200)
+CELLS = 2000  # at most; a bound for more of them would be larger
+
+
 def wanted(routes: Sequence[str], errors: Sequence[float]) -> Iterator[tuple[str, float, str]]:
     """The cells of a class."""
     for route in routes:
         for aggregate in ROUTES[route].aggregates:
             for error in errors:
                 yield aggregate, error, route
+
+
+def _settled(found: Sequence[Seen], seeds: int) -> bool:
+    """Whether no further seed changes what is said of a cell."""
+    worst = max(
+        sum(s.wrong and s.state == "met" for s in found), sum(s.certified and not s.covered for s in found)
+    )
+    return all(s.state == "exact" for s in found) or worst > most(seeds, 0.05, CELLS)
 
 
 class Draw:
@@ -67,23 +80,25 @@ def cells(
         found: list[Seen] = []
         refused = ""
         sql = drawn[0].data.select(aggregate)
-        for n, draw in enumerate(drawn):
-            truths = draw.truth(aggregate)
-            try:
-                question = Asked(
-                    draw.backend, draw.data.select(aggregate), error, ROUTES[route], draw.data.max_groups
-                )
-                sql = question.sql
-                for seed in range(n, seeds, len(drawn)):
-                    started = time.process_time()
-                    answer = question.answer(seed + 1)
-                    cpu = time.process_time() - started
-                    one = seen(answer, truths, error, seed // len(drawn), cpu)
-                    if one is not None:
-                        found.append(one)
-            except SkimqlError as fault:
-                refused = f"{fault.code}: {fault.message}"
-                break
+        try:
+            questions = [
+                (d, Asked(d.backend, d.data.select(aggregate), error, ROUTES[route], d.data.max_groups))
+                for d in drawn
+            ]
+            sql = questions[0][1].sql
+            for seed in range(seeds):
+                draw, question = questions[seed % len(questions)]
+                truths = draw.truth(aggregate)
+                started = time.process_time()
+                answer = question.answer(seed + 1)
+                cpu = time.process_time() - started
+                one = seen(answer, truths, error, seed // len(drawn), cpu)
+                if one is not None:
+                    found.append(one)
+                if seed + 1 in LOOKS and _settled(found, seeds):
+                    break
+        except SkimqlError as fault:
+            refused = f"{fault.code}: {fault.message}"
         scan = float(np.median([d.scan_cpu for d in drawn]))
         exact = float(np.median([d.exact_cpu.get(aggregate, math.nan) for d in drawn]))
         yield {

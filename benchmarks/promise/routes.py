@@ -11,12 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from skimql import Settings
-from skimql.engine.execution.groups import Groups
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.expressions import passing
 from skimql.engine.memory_backend.run import MemoryRun
@@ -57,7 +55,9 @@ class KnownBackend(MemoryBackend):
 
     def statistics(self, query: Query, *, jobs: bool = True) -> tuple[RelationStatistics, ...]:
         """See `MemoryBackend.statistics`."""
-        return self.once(("s", query.sql, jobs), lambda: super(KnownBackend, self).statistics(query, jobs=jobs))
+        return self.once(
+            ("s", query.sql, jobs), lambda: super(KnownBackend, self).statistics(query, jobs=jobs)
+        )
 
     def relations(self, relations: Sequence[Any], *, jobs: bool = True) -> Mapping[Any, RelationStatistics]:
         """See `MemoryBackend.relations`."""
@@ -202,7 +202,9 @@ ROUTES: Mapping[str, Route] = {
 class Asked:
     """One query by one route on one draw of the data, asked for many seeds."""
 
-    def __init__(self, backend: KnownBackend, select: str, error: float, route: Route, most_groups: int) -> None:
+    def __init__(
+        self, backend: KnownBackend, select: str, error: float, route: Route, most_groups: int
+    ) -> None:
         using = f" USING {route.using}" if route.using else ""
         self.sql, self.route, self.backend = f"{select} ERROR WITHIN {100 * error:g}%{using}", route, backend
         self.run = MemoryRun.of(self.sql, backend, Settings(max_groups=most_groups, **route.settings))
@@ -215,7 +217,9 @@ class Asked:
 
     def plan(self) -> PhysicalPlan:
         """How it is planned."""
-        planner = self.route.planner(None, lambda: self.backend, self.run.select, self.run.query, self.run.settings)
+        planner = self.route.planner(
+            None, lambda: self.backend, self.run.select, self.run.query, self.run.settings
+        )
         return planner.plan(lambda: self.backend.groups(self.run.query, self.run.settings.max_groups))
 
 

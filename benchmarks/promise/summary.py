@@ -14,7 +14,7 @@ POOLED = 0.055  # of the ordinary classes together
 def line(record: Mapping[str, Any]) -> str:
     """A record as a line."""
     states = " ".join(f"{k} {v}" for k, v in record["states"].items() if v)
-    covered = "   -" if record["covered"] is None else f"{record['covered']:.2f}"
+    covered = "   -" if not record["sampled"] else f"{record['covered']:.2f}"
     bias = "     -" if record["bias"] is None else f"{record['bias']:+.3f}"
     return (
         f"{record['class']:24} {record['aggregate']:15} {record['error_asked']:4.0%} {record['route']:9} "
@@ -53,9 +53,11 @@ def summary(records: Sequence[Mapping[str, Any]]) -> int:
             wrong = sum(r["wrong_and_met"] for r in chosen) / total
             certified = sum(r["certified"] for r in chosen)
             missed = sum(r["certified_missed"] for r in chosen) / max(certified, 1)
-            covered = sum(r["sampled"] * (r["covered"] or 0) for r in chosen) / total
+            covered = sum(r["sampled"] * r["covered"] for r in chosen if r["sampled"]) / total
             met = sum(r["states"]["met"] for r in chosen) / total
-            ratios = sorted(r["half_width_over_rmse"] for r in chosen if r["half_width_over_rmse"])
+            ratios = sorted(
+                r["half_width_over_rmse"] for r in chosen if r["half_width_over_rmse"] is not None
+            )
             width = ratios[len(ratios) // 2] if ratios else float("nan")
             print(
                 f"{name:8} {route:9} {total:7,} sampled answers: met {met:.3f}, met and wrong {wrong:.4f}, covered "
