@@ -13,16 +13,16 @@ import json
 import math
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from . import hostile, ordinary  # noqa: F401 - they register their classes
 from .data import CLASSES
-from .memory_run import DRAWS, ERRORS, cells, wanted
-from .routes import ROUTES
+from .memory_run import DRAWS, cells, wanted
+from .routes import ERRORS, ROUTES
 from .summary import summary
 
-DEFAULT_ROUTES = ("first", "planned", "hash", "distinct")
 TUPLES = 60_000
 
 
@@ -34,11 +34,12 @@ def main() -> int:
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--classes", default="", help="names, separated by commas; default: all")
     parser.add_argument("--kinds", default="", help="of classes")
-    parser.add_argument("--routes", default=",".join(DEFAULT_ROUTES), help=f"of {', '.join(ROUTES)}")
+    parser.add_argument("--routes", default=",".join(ROUTES), help=f"of {', '.join(ROUTES)}")
     parser.add_argument("--errors", default=",".join(map(str, ERRORS)))
     parser.add_argument("--seeds", type=int, default=300)
     parser.add_argument("--draws", type=int, default=DRAWS, help="draws of the data, which the seeds share")
     parser.add_argument("--rows", type=int, default=TUPLES)
+    parser.add_argument("--backend", choices=("memory", "spark"), default="memory")
     parser.add_argument("--summary", action="store_true", help="of what FILE has; nothing is run")
     options = parser.parse_args()
     found: list[dict[str, Any]] = json.loads(options.json.read_text()) if options.json.exists() else []
@@ -49,6 +50,8 @@ def main() -> int:
 
 def run(options: argparse.Namespace, found: list[dict[str, Any]]) -> None:
     """Run the cells that are asked for and not there."""
+    if options.backend == "spark":
+        from .spark_run import spark_cells, spark_session
     names = [n for n in options.classes.split(",") if n] or list(CLASSES)
     kinds = [k for k in options.kinds.split(",") if k]
     errors = [float(e) for e in options.errors.split(",")]
@@ -58,9 +61,14 @@ def run(options: argparse.Namespace, found: list[dict[str, Any]]) -> None:
         chosen = CLASSES[name]
         if kinds and chosen.kind not in kinds:
             continue
-        asked = [w for w in wanted(options.routes.split(","), errors) if (name, *w) not in known]
         started = time.perf_counter()
-        made = cells(chosen, asked, options.seeds, options.rows, options.draws) if asked else ()
+        made: Iterable[dict[str, Any]] = ()
+        asked = [w for w in wanted(chosen, options.routes.split(","), errors) if (name, *w) not in known]
+        if options.backend == "spark":
+            left = [e for e in errors if (name, "grouped", e, "sql") not in known]
+            made = spark_cells(spark_session(), chosen, left, options.seeds, options.rows) if left else ()
+        elif asked:
+            made = cells(chosen, asked, options.seeds, options.rows, options.draws)
         fresh = [_plain(r) for r in made]
         if not fresh:
             continue

@@ -45,14 +45,20 @@ def state_of(answer: Answer, cell: Any, target: float) -> str:
     return "met"
 
 
-def seen(answer: Answer, truths: Mapping[str, float], target: float, seed: int, cpu: float) -> Seen | None:
-    """The value of a one-row answer, or of one of its rows by the seed; None for an answer without rows."""
-    position = len(answer.columns) - 1
+def seen(
+    answer: Answer, truths: Mapping[str, float], target: float, seed: int, cpu: float, item: int = 0
+) -> Seen | None:
+    """One value of an answer: of the only row, or by the seed of one of them; None for an answer without rows.
+
+    `item` counts the estimated columns, which come behind the groups; `truths` are by group.
+    """
+    position = len(answer.columns) - 1 if "g" in answer.columns else item
+    groups = position if "g" in answer.columns else 0
     if not answer.rows:
         return None
     row = answer.rows[seed % len(answer.rows)]
-    truth = truths.get(key_of(row[:position]))
-    absent = len(set(truths) - {key_of(r[:position]) for r in answer.rows})
+    truth = truths.get(key_of(row[:groups]))
+    absent = len(set(truths) - {key_of(r[:groups]) for r in answer.rows})
     cell = row[position]
     if truth is None:
         truth = math.nan

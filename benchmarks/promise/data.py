@@ -118,8 +118,8 @@ def table(rng: Rng, k: Any, **columns: Any) -> Columns:
 
 
 def foreign_key(rng: Rng, tuples: int) -> Data:
-    """Tuples of r that each have one partner among a quarter as many in s: what classes start from."""
-    keys = max(tuples // 4, 1)
+    """Tuples of r that each have one partner among half as many in s: what classes start from."""
+    keys = max(tuples // 2, 1)
     return Data({"r": table(rng, uniform(rng, tuples, keys)), "s": table(rng, unique(rng, keys))})
 
 

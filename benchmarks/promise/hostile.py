@@ -153,7 +153,7 @@ def far_value(rng: Rng, n: int) -> Data:
 def product_of_large(rng: Rng, n: int) -> Data:
     """SUM(r.x * s.x): both are large at the same ten keys."""
     data = foreign_key(rng, n)
-    keys = rng.choice(n // 4, 10, replace=False)
+    keys = rng.choice(n // 2, 10, replace=False)
     for columns in data.tables.values():
         columns["x"] = np.where(np.isin(columns["k"], keys), 40 * columns["x"], columns["x"])
     data.x = "r.x * s.x"
@@ -426,7 +426,7 @@ def nothing_in_common(rng: Rng, n: int) -> Data:
 def null_keys(rng: Rng, n: int) -> Data:
     """All keys of r are NULL but twenty, and these have many partners."""
     data = foreign_key(rng, n)
-    keys = n // 4
+    keys = n // 2
     known = np.zeros(n, bool)
     known[rng.choice(n, 20, replace=False)] = True
     k = pa.array(data.tables["r"]["k"], mask=~known)

@@ -16,7 +16,6 @@ from .data import Data, DataClass
 from .routes import ROUTES, Asked, KnownBackend, backend_of
 
 AGGREGATES = ("COUNT", "SUM", "AVG", "COUNT(DISTINCT)", "grouped")
-ERRORS = (0.01, 0.05, 0.20)
 DRAWS = 4  # of the data; the seeds are shared among them
 
 
@@ -25,12 +24,17 @@ LOOKS = (40, 100, 200)
 CELLS = 2000  # at most; a bound for more of them would be larger
 
 
-def wanted(routes: Sequence[str], errors: Sequence[float]) -> Iterator[tuple[str, float, str]]:
+def wanted(
+    chosen: DataClass, routes: Sequence[str], errors: Sequence[float]
+) -> Iterator[tuple[str, float, str]]:
     """The cells of a class."""
-    for route in routes:
-        for aggregate in ROUTES[route].aggregates:
-            for error in errors:
-                yield aggregate, error, route
+    for route in (ROUTES[name] for name in routes):
+        if route.kinds and chosen.kind not in route.kinds:
+            continue
+        for aggregate in route.aggregates:
+            for error in route.errors:
+                if error in errors:
+                    yield aggregate, error, route.name
 
 
 def _settled(found: Sequence[Seen], seeds: int) -> bool:

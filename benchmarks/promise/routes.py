@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -177,24 +177,55 @@ class Planned(Planner):
 
 @dataclass(frozen=True)
 class Route:
-    """A way to an answer: what stands behind ERROR WITHIN, and who plans."""
+    """A way to an answer.
+
+    Attributes
+    ----------
+    name : str
+    clause : str
+        What stands behind ERROR WITHIN.
+    planner : type
+    aggregates, errors : tuple
+        What is asked by it.
+    kinds : tuple of str
+        Of the classes that are; empty: all.
+    """
 
     name: str
-    using: str
+    clause: str
     planner: type[Planner]
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    aggregates: tuple[str, ...] = ("COUNT", "SUM", "AVG", "grouped")
+    aggregates: tuple[str, ...] = ("COUNT", "SUM", "AVG")
+    errors: tuple[float, ...] = (0.05,)
+    kinds: tuple[str, ...] = ()
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Those of the session: no exact messages where statistics tell that they are small."""
+        return {} if self.planner is FirstSample else {"fold_bytes": 0}
+
+
+ALL = ("COUNT", "SUM", "AVG", "grouped")
+ERRORS = (0.01, 0.05, 0.20)
+# Few counters, of which estimates are far from normal.
+FEW = ("self-join", "skew", "ordinary")
 
 ROUTES: Mapping[str, Route] = {
     r.name: r
     for r in (
-        Route("first", "", FirstSample),
-        Route("planned", "", Planned, {"fold_bytes": 0}),
-        Route("two_level", "two_level", Planned, {"fold_bytes": 0}),
-        Route("key_sample", "key_sample", Planned, {"fold_bytes": 0}),
-        Route("hash", "convolution", Planned, {"fold_bytes": 0}, ("COUNT", "SUM", "AVG")),
-        Route("distinct", "", Planned, {"fold_bytes": 0}, ("COUNT(DISTINCT)",)),
+        Route("first", "", FirstSample, ALL, ERRORS),
+        Route("distinct", "", Planned, ("COUNT(DISTINCT)",), ERRORS),
+        Route("planned", "", Planned, ALL),
+        Route("two_level", "USING two_level", Planned),
+        Route("hash", "USING convolution", Planned),
+        Route("sized", "SIZE 16 KB", Planned),
+        Route("skimmed", "USING skimmed", Planned, ("COUNT", "SUM"), kinds=("skew", "self-join")),
+        Route("agms 31 x 2", "USING agms OPTIONS (rows = 31, buckets = 2)", Planned, ("COUNT",), kinds=FEW),
+        Route(
+            "agms 101 x 16", "USING agms OPTIONS (rows = 101, buckets = 16)", Planned, ("COUNT",), kinds=FEW
+        ),
+        Route(
+            "hash 1001 x 64", "USING hash OPTIONS (rows = 1001, buckets = 64)", Planned, ("COUNT",), kinds=FEW
+        ),
     )
 }
 
@@ -205,8 +236,8 @@ class Asked:
     def __init__(
         self, backend: KnownBackend, select: str, error: float, route: Route, most_groups: int
     ) -> None:
-        using = f" USING {route.using}" if route.using else ""
-        self.sql, self.route, self.backend = f"{select} ERROR WITHIN {100 * error:g}%{using}", route, backend
+        self.sql = f"{select} ERROR WITHIN {100 * error:g}% {route.clause}".rstrip()
+        self.route, self.backend = route, backend
         self.run = MemoryRun.of(self.sql, backend, Settings(max_groups=most_groups, **route.settings))
 
     def answer(self, seed: int) -> Answer:

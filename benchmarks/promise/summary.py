@@ -61,7 +61,8 @@ def summary(records: Sequence[Mapping[str, Any]]) -> int:
             width = ratios[len(ratios) // 2] if ratios else float("nan")
             print(
                 f"{name:8} {route:9} {total:7,} sampled answers: met {met:.3f}, met and wrong {wrong:.4f}, covered "
-                f"{covered:.3f}, certified {certified / total:.3f} of which missed {missed:.4f}, half-width / RMSE {width:.2f}"
+                f"{covered:.3f}, certified {certified / total:.3f} of which missed {missed:.4f}, half-width / RMSE "
+                f"{width:.2f}"
             )
     bad = sum(map(len, broken.values()))
     print(f"{bad} of {len(records)} cells break the promise")
