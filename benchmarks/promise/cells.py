@@ -32,6 +32,7 @@ class Seen:
     half_width: float  # relative
     absent: int  # groups that the answer does not have
     cpu: float
+    foreseen: float  # predicted half-width of the widest interval over the one it has; NaN where nothing was predicted
 
 
 def state_of(answer: Answer, cell: Any, target: float) -> str:
@@ -67,12 +68,12 @@ def seen(
     value, low, high = (float(v) for v in (cell.value, cell.low, cell.high))
     nothing = math.isnan(truth)
     if nothing and is_null(cell):
-        return Seen("exact", answer.method, True, False, True, 0.0, 0.0, absent, cpu)
+        return Seen("exact", answer.method, True, False, True, 0.0, 0.0, absent, cpu, math.nan)
     # A sum of nothing is NULL, which an estimate comes close to as a 0.
     truth = 0.0 if nothing else truth
     off, scale = abs(value - truth), abs(truth) or 1.0
     if cell.exact and (off <= SLACK * scale):
-        return Seen("exact", answer.method, True, False, True, 0.0, 0.0, absent, cpu)
+        return Seen("exact", answer.method, True, False, True, 0.0, 0.0, absent, cpu, math.nan)
     state = "met" if cell.exact else state_of(answer, cell, target)
     if math.isnan(value):
         low, high, off = -math.inf, math.inf, math.inf
@@ -87,7 +88,15 @@ def seen(
         max(high - value, value - low) / scale,
         absent,
         cpu,
+        _foreseen(answer),
     )
+
+
+def _foreseen(answer: Answer) -> float:
+    if not answer.attempts or not answer.attempts[-1].half_width:
+        return math.nan
+    last = answer.attempts[-1]
+    return last.attempt.predicted.half_width / last.half_width
 
 
 def key_of(values: Sequence[Any]) -> str:
@@ -105,6 +114,7 @@ def record_of(found: Sequence[Seen], scan: float, exact: float) -> dict[str, Any
     rmse = float(np.sqrt(np.mean(errors**2))) if told else math.nan
     cpu = float(np.median([s.cpu for s in found])) if found else math.nan
     methods = Counter(s.method for s in sampled or found)
+    foreseen = [s.foreseen for s in sampled if math.isfinite(s.foreseen)]
     return {
         "method": methods.most_common(1)[0][0] if methods else "",
         "methods": dict(methods),
@@ -126,6 +136,7 @@ def record_of(found: Sequence[Seen], scan: float, exact: float) -> dict[str, Any
         "half_width_over_rmse": float(np.median([s.half_width for s in told]) / rmse)
         if rmse > 0
         else math.nan,
+        "predicted_within_2": _rate(sum(0.5 <= f <= 2.0 for f in foreseen), len(foreseen)),
         "cpu": cpu,
         "cpu_over_scan": cpu / scan if scan else math.nan,
         "cpu_over_exact": cpu / exact if exact else math.nan,

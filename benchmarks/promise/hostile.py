@@ -160,6 +160,20 @@ def product_of_large(rng: Rng, n: int) -> Data:
     return data
 
 
+@hostile("value behind")
+def dear_product(rng: Rng, n: int) -> Data:
+    """A star: one product of a dimension costs as much as all others were sold for together."""
+    products = n // 10
+    prices = amounts(rng, products)
+    prices[rng.integers(products)] = prices.sum()
+    facts = table(rng, uniform(rng, n, n // 4), l=uniform(rng, n, products))
+    return Data(
+        {"r": facts, "s": table(rng, unique(rng, n // 4)), "d": {"l": np.arange(products), "y": prices}},
+        join="r JOIN s ON r.k = s.k JOIN d ON r.l = d.l",
+        x="d.y",
+    )
+
+
 @hostile("behind")
 def one_leads_to_many(rng: Rng, n: int) -> Data:
     """One tuple of b leads to most of c."""
@@ -338,6 +352,28 @@ def _zipfs(rng: Rng, n: int, z: float, keys: int) -> Data:
     orders = (np.arange(keys), rng.permutation(keys))
     return Data(
         {name: table(rng, zipf(rng, n, keys, z, order)) for name, order in zip("rs", orders, strict=True)}
+    )
+
+
+@hostile("skew")
+def below_the_threshold(rng: Rng, n: int) -> Data:
+    """Three hundred keys of weights alike in both tables, each too light to be called dense."""
+    heavy, times = rng.choice(n, 300, replace=False), max(2, round((3 * n / 300) ** 0.5))
+    return Data({name: table(rng, with_heavy(rng, unique(rng, n), heavy, times)) for name in "rs"})
+
+
+@hostile("skew")
+def zipf_chain(rng: Rng, n: int) -> Data:
+    """A chain whose two ends are Zipf 1, the tuples between them joining ranks at random."""
+    keys = n // 8
+    return Data(
+        {
+            "r": table(rng, zipf(rng, n, keys, 1.0)),
+            "b": {"k": unique(rng, keys), "l": unique(rng, keys)},
+            "c": {"l": zipf(rng, n, keys, 1.0)},
+        },
+        join="r JOIN b ON r.k = b.k JOIN c ON b.l = c.l",
+        distinct="b.k",
     )
 
 
@@ -530,6 +566,15 @@ def composite_heavy(rng: Rng, n: int) -> Data:
         rows = np.concatenate([rng.permutation(n), np.repeat(heavy, times)])
         tables[name] = table(rng, k[rows], l=m[rows])
     return Data(tables, join="r JOIN s ON r.k = s.k AND r.l = s.l", distinct="r.l")
+
+
+@hostile("types")
+def multiples(rng: Rng, n: int) -> Data:
+    """Keys that are multiples of 2^40, thirty of them heavy in both tables."""
+    data = heavy_in_both(rng, n, 30)
+    for columns in data.tables.values():
+        columns["k"] = columns["k"] << 40
+    return data
 
 
 @hostile("types")

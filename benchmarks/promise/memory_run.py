@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from skimql import Estimate, SkimqlError
 
@@ -56,7 +57,7 @@ class Draw:
         started = time.process_time()
         for table in self.data.arrow().values():
             for column in table.columns:
-                column.is_valid().to_numpy(zero_copy_only=False).sum()
+                pc.min_max(column)
         self.scan_cpu = time.process_time() - started
 
     def truth(self, aggregate: str) -> dict[str, float]:
