@@ -16,6 +16,7 @@ from skimql.engine.results.answer import Answer, is_null, misses
 
 SLACK = 1e-9
 STATES = ("met", "missed", "unknown", "exact")
+RAISED = "raised"  # what no refusal of ours is
 FALSE_ALARM = 0.01  # that any of the cells of a correct program is reported
 
 
@@ -154,7 +155,7 @@ def most(trials: int, share: float, cells: int) -> int:
 
 def faults_of(record: Mapping[str, Any], cells: int) -> list[str]:
     """In which ways a record breaks the promise."""
-    found = []
+    found = [record["refused"]] if record["refused"].startswith(RAISED) else []
     for name, of, share in (
         ("wrong_and_met", "sampled", 0.05),
         ("certified_missed", "certified", 0.05),

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from skimql import Estimate, SkimqlError
+from skimql.engine.memory_backend.tables import MemoryTables
 
-from .cells import Seen, key_of, most, record_of, seen
+from .cells import RAISED, Seen, key_of, most, record_of, seen
 from .data import Data, DataClass
 from .routes import ROUTES, Asked, KnownBackend, backend_of
 
@@ -38,6 +40,15 @@ def wanted(
                     yield aggregate, error, route.name
 
 
+def _integers(table: pa.Table) -> pa.Table:
+    for n, field in enumerate(table.schema):
+        if pa.types.is_float64(field.type):
+            values = table.column(n).to_numpy()
+            if np.all(values == np.rint(values)):
+                table = table.set_column(n, field.name, pa.array(values.astype(np.int64)))
+    return table
+
+
 def _settled(found: Sequence[Seen], seeds: int) -> bool:
     """Whether no further seed changes what is said of a cell."""
     worst = max(
@@ -51,11 +62,14 @@ class Draw:
 
     def __init__(self, chosen: DataClass, number: int, tuples: int) -> None:
         self.data: Data = chosen.data(number, tuples)
-        self.backend: KnownBackend = backend_of(self.data.arrow())
+        tables = self.data.arrow()
+        self.backend: KnownBackend = backend_of(tables)
+        # Whole numbers in doubles are added up as integers: sums of doubles have no exact truth otherwise.
+        self.whole = KnownBackend(MemoryTables({n: _integers(t) for n, t in tables.items()}), None)
         self.truths: dict[str, dict[str, float]] = {}
         self.exact_cpu: dict[str, float] = {}
         started = time.process_time()
-        for table in self.data.arrow().values():
+        for table in tables.values():
             for column in table.columns:
                 pc.min_max(column)
         self.scan_cpu = time.process_time() - started
@@ -64,7 +78,7 @@ class Draw:
         """The exact values by group."""
         if aggregate not in self.truths:
             started = time.process_time()
-            run = Asked(self.backend, self.data.select(aggregate), 0.05, ROUTES["first"], 100_000).run
+            run = Asked(self.whole, self.data.select(aggregate), 0.05, ROUTES["first"], 100_000).run
             answer = run.exact()
             self.exact_cpu[aggregate] = time.process_time() - started
             found = {}
@@ -104,6 +118,8 @@ def cells(
                     break
         except SkimqlError as fault:
             refused = f"{fault.code}: {fault.message}"
+        except Exception as fault:
+            refused = f"{RAISED} {type(fault).__name__}: {fault}"
         scan = float(np.median([d.scan_cpu for d in drawn]))
         exact = float(np.median([d.exact_cpu.get(aggregate, math.nan) for d in drawn]))
         yield {

@@ -36,6 +36,7 @@ GLANCES, GLANCED = 4, 64
 # As a pilot of 2^17 tuples sees of a table of two millions.
 PILOT_SHARE = 1 / 16
 # Methods that small tables would always be answered by.
+STANDS_FOR = 1e6  # tuples of the table that the largest one of a class stands for
 GATES = ("exact", "exact_run")
 
 
@@ -142,16 +143,30 @@ class FirstSample(Planner):
         return backend.once(("f", self.query.sql), lambda: MemoryFooters(None, backend.tables, self.query))  # type: ignore[arg-type]
 
     def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
+        tuples = max(t or 0.0 for t in self.footers.tuples) if self.footers else 0.0
         found, asked = super()._first_sample(jobs=jobs), self.settings.error or 0.0
         # The sample that would be taken if less were asked; it is held against what is asked.
         while not isinstance(found, SampleJoin) and asked < MOST_ASKED:
             asked = min(2.0 * asked, MOST_ASKED)
             less = replace(self, settings=replace(self.settings, error=asked))
             found = super(FirstSample, less)._first_sample(jobs=jobs)
-        return found
+        return _as_large(found, tuples) if isinstance(found, SampleJoin) else found
 
 
 MOST_ASKED = 0.95
+
+
+def _as_large(attempt: SampleJoin, tuples: float) -> SampleJoin:
+    """The sample with as few tuples looked at by themselves as show the same of heavy keys in a large table.
+
+    A key that makes a given share of a join has tuples as the root of the table's: so have those looked at to be.
+    """
+    sample = attempt.plan.sample
+    if sample is None or not sample.row_rates:
+        return attempt
+    less = min(1.0, math.sqrt(tuples / STANDS_FOR))
+    looked_at = replace(sample, row_rates=tuple(less * r for r in sample.row_rates))
+    return replace(attempt, plan=replace(attempt.plan, sample=looked_at))
 
 
 @dataclass(frozen=True)
@@ -219,6 +234,13 @@ ROUTES: Mapping[str, Route] = {
         Route("hash", "USING convolution", Planned),
         Route("sized", "SIZE 16 KB", Planned),
         Route("skimmed", "USING skimmed", Planned, ("COUNT", "SUM"), kinds=("skew", "self-join")),
+        Route(
+            "join_distinct",
+            "USING join_distinct OPTIONS (buckets = 2048)",
+            Planned,
+            ("COUNT(DISTINCT)",),
+            kinds=("hubs", "keys"),
+        ),
         Route("agms 31 x 2", "USING agms OPTIONS (rows = 31, buckets = 2)", Planned, ("COUNT",), kinds=FEW),
         Route(
             "agms 101 x 16", "USING agms OPTIONS (rows = 101, buckets = 16)", Planned, ("COUNT",), kinds=FEW
