@@ -510,7 +510,7 @@ def having_at_the_edge(rng: Rng, n: int) -> Data:
 
 def _hubs(rng: Rng, n: int, hubs: int) -> tuple[np.ndarray, np.ndarray]:
     """Pairs (value, key): each value has one of a hundred keys, the hubs all of them."""
-    values = max(n // 20, 200)
+    values = max(n // 2, 200)
     own = np.stack([np.arange(values), uniform(rng, values, 100)])
     every = np.stack([np.repeat(np.arange(hubs), 100), np.tile(np.arange(100), hubs)])
     pairs = np.concatenate([own, every], axis=1)
@@ -520,7 +520,7 @@ def _hubs(rng: Rng, n: int, hubs: int) -> tuple[np.ndarray, np.ndarray]:
 @hostile("hubs")
 def hub_pairs(rng: Rng, n: int) -> Data:
     """COUNT(DISTINCT r.a, s.c) where 1 % of the values of a have all keys and the others one."""
-    a, k = _hubs(rng, n, max(n // 2000, 2))
+    a, k = _hubs(rng, n, max(n // 200, 2))
     r = table(rng, k, a=a)
     return Data({"r": r, "s": table(rng, np.arange(100), c=np.arange(100))}, distinct="r.a, s.c")
 
@@ -530,7 +530,7 @@ def hub_pairs_both(rng: Rng, n: int) -> Data:
     """The same on both sides: two values of a and two of c meet everything."""
     sides = []
     for _ in range(2):
-        values = max(n // 20, 200)
+        values = max(n // 4, 200)
         own = np.stack([np.arange(values), unique(rng, values)])
         hub = np.stack([np.repeat(np.arange(2), values // 2), np.tile(np.arange(values // 2), 2)])
         sides.append(np.concatenate([own, hub], axis=1))
