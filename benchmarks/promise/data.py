@@ -39,15 +39,16 @@ class Data:
         """The tables."""
         return {name: pa.table(columns) for name, columns in self.tables.items()}
 
-    def select(self, aggregate: str) -> str:
-        """The query of an aggregate, without its clauses."""
+    def select(self, *aggregates: str) -> str:
+        """The query of some aggregates, or of "grouped" alone, without its clauses."""
         where = f" WHERE {self.where}" if self.where else ""
-        if aggregate == "grouped":
-            body = (
-                f"{self.g} AS g, SUM({self.x}) AS v FROM {self.join}{where} GROUP BY {self.g} {self.behind}"
+        if aggregates == ("grouped",):
+            item = f"{self.g} AS g, SUM({self.x}) AS v"
+            return (
+                f"SELECT APPROXIMATE {item} FROM {self.join}{where} GROUP BY {self.g} {self.behind}".rstrip()
             )
-            return f"SELECT APPROXIMATE {body}".rstrip()
-        return f"SELECT APPROXIMATE {self.item(aggregate)} AS v FROM {self.join}{where}"
+        items = ", ".join(f"{self.item(a)} AS v{n}" for n, a in enumerate(aggregates))
+        return f"SELECT APPROXIMATE {items} FROM {self.join}{where}"
 
     def item(self, aggregate: str) -> str:
         """The SQL of an aggregate that is not grouped."""

@@ -77,6 +77,13 @@ def test_doubles_that_cancel_have_their_exact_truth(draws):
     assert draw.truth("SUM") == {"[]": TUPLES - 40}
 
 
+def test_aggregates_are_asked_in_one_statement(draws):
+    data = draws["filtered_items"].data
+    assert data.select("COUNT", "AVG") == (
+        "SELECT APPROXIMATE COUNT(*) AS v0, AVG(r.x) AS v1 FROM r JOIN s ON r.k = s.k WHERE r.x > 106"
+    )
+
+
 def test_a_sample_that_missed_the_heavy_tuple_is_called_wrong(promise, draws):
     from benchmarks.promise.cells import faults_of, record_of, seen
     from skimql.engine.results.answer import Answer
