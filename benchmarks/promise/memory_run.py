@@ -16,9 +16,10 @@ from skimql.engine.memory_backend.tables import MemoryTables
 
 from .cells import RAISED, Seen, key_of, most, record_of, seen
 from .data import Data, DataClass
-from .routes import ROUTES, Asked, KnownBackend, backend_of
+from .routes import ROUTES, Asked, KnownBackend, Route, backend_of
 
 AGGREGATES = ("COUNT", "SUM", "AVG", "COUNT(DISTINCT)", "grouped")
+BESIDE = ("COUNT", "SUM", "AVG")
 DRAWS = 4  # of the data; the seeds are shared among them
 
 
@@ -90,46 +91,70 @@ class Draw:
         return self.truths[aggregate]
 
 
+def statements(
+    asked: Iterable[tuple[str, float, str]], *, together: bool
+) -> list[tuple[tuple[str, ...], float, str]]:
+    """The cells as statements: one each, or one for all aggregates that can stand beside each other."""
+    found: dict[tuple[float, str, str], list[str]] = {}
+    for aggregate, error, route in asked:
+        alone = not together or aggregate not in BESIDE
+        found.setdefault((error, route, aggregate if alone else ""), []).append(aggregate)
+    return [(tuple(aggregates), error, route) for (error, route, _), aggregates in found.items()]
+
+
 def cells(
-    chosen: DataClass, asked: Iterable[tuple[str, float, str]], seeds: int, tuples: int, draws: int = DRAWS
+    chosen: DataClass,
+    asked: Iterable[tuple[str, float, str]],
+    seeds: int,
+    tuples: int,
+    draws: int = DRAWS,
+    *,
+    together: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """One record for each cell."""
     drawn = [Draw(chosen, n, tuples) for n in range(min(draws, seeds))]
-    for aggregate, error, route in asked:
-        found: list[Seen] = []
-        refused = ""
-        sql = drawn[0].data.select(aggregate)
-        try:
-            questions = [
-                (d, Asked(d.backend, d.data.select(aggregate), error, ROUTES[route], d.data.max_groups))
-                for d in drawn
-            ]
-            sql = questions[0][1].sql
-            for seed in range(seeds):
-                draw, question = questions[seed % len(questions)]
-                truths = draw.truth(aggregate)
-                started = time.process_time()
-                answer = question.answer(seed + 1)
-                cpu = time.process_time() - started
-                one = seen(answer, truths, error, seed // len(drawn), cpu)
+    scan = float(np.median([d.scan_cpu for d in drawn]))
+    for aggregates, error, route in statements(asked, together=together):
+        found, sql, refused = _answers(drawn, aggregates, error, ROUTES[route], seeds)
+        for aggregate, values in found.items():
+            exact = float(np.median([d.exact_cpu.get(aggregate, math.nan) for d in drawn]))
+            yield {
+                "class": chosen.name,
+                "kind": chosen.kind,
+                "aggregate": aggregate,
+                "sql": sql,
+                "route": route,
+                "backend": "memory",
+                "error_asked": error,
+                "refused": refused,
+                **record_of(values, scan, exact),
+            }
+
+
+def _answers(
+    drawn: Sequence[Draw], aggregates: tuple[str, ...], error: float, route: Route, seeds: int
+) -> tuple[dict[str, list[Seen]], str, str]:
+    """What a statement gave for every seed by aggregate, its text, and why it was not answered."""
+    found: dict[str, list[Seen]] = {a: [] for a in aggregates}
+    sql = drawn[0].data.select(*aggregates)
+    try:
+        questions = [
+            Asked(d.backend, d.data.select(*aggregates), error, route, d.data.max_groups) for d in drawn
+        ]
+        sql = questions[0].sql
+        for seed in range(seeds):
+            draw, question = drawn[seed % len(drawn)], questions[seed % len(drawn)]
+            started = time.process_time()
+            answer = question.answer(seed + 1)
+            cpu = time.process_time() - started
+            for n, aggregate in enumerate(aggregates):
+                one = seen(answer, draw.truth(aggregate), error, seed // len(drawn), cpu, n)
                 if one is not None:
-                    found.append(one)
-                if seed + 1 in LOOKS and _settled(found, seeds):
-                    break
-        except SkimqlError as fault:
-            refused = f"{fault.code}: {fault.message}"
-        except Exception as fault:
-            refused = f"{RAISED} {type(fault).__name__}: {fault}"
-        scan = float(np.median([d.scan_cpu for d in drawn]))
-        exact = float(np.median([d.exact_cpu.get(aggregate, math.nan) for d in drawn]))
-        yield {
-            "class": chosen.name,
-            "kind": chosen.kind,
-            "aggregate": aggregate,
-            "sql": sql,
-            "route": route,
-            "backend": "memory",
-            "error_asked": error,
-            "refused": refused,
-            **record_of(found, scan, exact),
-        }
+                    found[aggregate].append(one)
+            if seed + 1 in LOOKS and all(_settled(f, seeds) for f in found.values()):
+                break
+    except SkimqlError as fault:
+        return found, sql, f"{fault.code}: {fault.message}"
+    except Exception as fault:
+        return found, sql, f"{RAISED} {type(fault).__name__}: {fault}"
+    return found, sql, ""

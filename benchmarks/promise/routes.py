@@ -246,7 +246,11 @@ ROUTES: Mapping[str, Route] = {
             "agms 101 x 16", "USING agms OPTIONS (rows = 101, buckets = 16)", Planned, ("COUNT",), kinds=FEW
         ),
         Route(
-            "hash 1001 x 64", "USING hash OPTIONS (rows = 1001, buckets = 64)", Planned, ("COUNT",), kinds=FEW
+            "hash 1001 x 64",
+            "USING hash OPTIONS (rows = 1001, buckets = 64)",
+            Planned,
+            ("COUNT",),
+            kinds=("self-join",),
         ),
     )
 }

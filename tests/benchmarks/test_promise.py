@@ -77,6 +77,16 @@ def test_doubles_that_cancel_have_their_exact_truth(draws):
     assert draw.truth("SUM") == {"[]": TUPLES - 40}
 
 
+def test_a_statement_of_several_aggregates_gives_a_cell_for_each(promise):
+    from benchmarks.promise.memory_run import cells
+
+    asked = [(a, 0.2, "first") for a in ("COUNT", "SUM", "AVG", "grouped")]
+    records = list(cells(promise.CLASSES["sum_one_row"], asked, 8, TUPLES, 2, together=True))
+    assert [r["aggregate"] for r in records] == ["COUNT", "SUM", "AVG", "grouped"]
+    assert len({r["sql"] for r in records}) == 2
+    assert all(r["seeds"] == 8 and not r["refused"] for r in records)
+
+
 def test_aggregates_are_asked_in_one_statement(draws):
     data = draws["filtered_items"].data
     assert data.select("COUNT", "AVG") == (
