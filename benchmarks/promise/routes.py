@@ -35,8 +35,11 @@ from skimql.parser.join_graph import Query
 GLANCES, GLANCED = 4, 64
 # As a pilot of 2^17 tuples sees of a table of two millions.
 PILOT_SHARE = 1 / 16
+# Tuples of the table that the largest one of a class stands for.
+STANDS_FOR = 1e6
+# Error for which a first sample is taken at last, where none would be for the asked one.
+MOST_ASKED = 0.95
 # Methods that small tables would always be answered by.
-STANDS_FOR = 1e6  # tuples of the table that the largest one of a class stands for
 GATES = ("exact", "exact_run")
 
 
@@ -151,9 +154,6 @@ class FirstSample(Planner):
             less = replace(self, settings=replace(self.settings, error=asked))
             found = super(FirstSample, less)._first_sample(jobs=jobs)
         return _as_large(found, tuples) if isinstance(found, SampleJoin) else found
-
-
-MOST_ASKED = 0.95
 
 
 def _as_large(attempt: SampleJoin, tuples: float) -> SampleJoin:
