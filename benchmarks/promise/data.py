@@ -1,7 +1,8 @@
 """What a class of data is, and the parts that classes are made of.
 
-A class is a function of a random generator and a number of tuples that gives a `Data`; the modules
-`hostile_values`, `hostile_keys` and `ordinary` register theirs. Its name, its docstring and the kind of its registration are all that is told of it.
+A class is a function of a random generator and a number of tuples that gives a `Data`; the modules `hostile_values`,
+`hostile_keys` and `ordinary` register theirs. Its name, its docstring and the kind of its registration are all that is
+told of it.
 """
 
 from __future__ import annotations
