@@ -76,8 +76,9 @@ def _pooled(records: Sequence[Mapping[str, Any]]) -> int:
             over = name == "ordinary" and max(wrong, missed) > POOLED
             bad += over
             print(
-                f"{name:8} {route:14} {total:7,} sampled answers: met {states['met']:.3f}, unknown {states['unknown']:.3f}, "
-                f"met and wrong {wrong:.4f}, covered {covered:.3f}, certified {certified / total:.3f} of which missed "
-                f"{missed:.4f}, half-width / RMSE {width:.2f}{'  TOO MANY' if over else ''}"
+                f"{name:8} {route:14} {total:7,} sampled answers: met {states['met']:.3f},",
+                f"unknown {states['unknown']:.3f}, met and wrong {wrong:.4f}, covered {covered:.3f},",
+                f"certified {certified / total:.3f} of which missed {missed:.4f},",
+                f"half-width / RMSE {width:.2f}{'  TOO MANY' if over else ''}",
             )
     return bad
