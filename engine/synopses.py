@@ -17,27 +17,39 @@ Sketch = SparseFirstSketch[Any] | SparseLevelSketch | SparsePairSample
 class Tally:
     """What is known exactly of the tuples that a sketch has seen.
 
-    `tuples` counts them, `mass` is the sum of their absolute weights, `negative` how many weigh less than 0.
+    `tuples` counts them, `mass` is the sum of their absolute weights, `negative` how many weigh less than 0, and
+    `slack` how far rounding may have moved the sum of the weights themselves, where sums of doubles are in them.
     """
 
     tuples: int = 0
     mass: float = 0.0
     negative: int = 0
+    slack: float = 0.0
 
     def add(self, other: Tally) -> None:
         """Add the tuples of another part of the data."""
         self.tuples += other.tuples
         self.mass += other.mass
         self.negative += other.negative
+        self.slack += other.slack
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A finished sketch, its tally, and the factor that made its weights integers (1 but for DECIMAL)."""
+    """A finished sketch, its tally, and the factor that made its weights integers (1 but for DECIMAL).
+
+    `updates` are the tuples that were added or taken out, where that is more than the tally's tuples.
+    """
 
     sketch: Sketch
     tally: Tally
     scale: float
+    updates: float = 0.0
+
+    @property
+    def additions(self) -> float:
+        """How many numbers were added up."""
+        return max(float(self.tally.tuples), self.updates)
 
     @property
     def linear(self) -> SparseFirstSketch[Any]:

@@ -9,19 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from ...optimizer.absolutes import with_absolutes
 from ...optimizer.candidates.first_sample import MOST_WANTED
 from ...optimizer.distinct_count import DistinctCount
 from ...optimizer.plan import Plan, PlannedTerm, Sample
-from ...sketches.intervals.interval import Estimate
+from ...sketches.intervals.interval import Estimate, exact
+from ...sketches.intervals.rounding import slack_of
 from ...sketches.ranking import by_weight, rounded
 from ...sketches.samples.known_keys import JoinTerms, KnownKeys, combined, join_terms, with_certain
-from ...sketches.samples.sample_join import estimate_ratio, estimate_total, is_complete
+from ...sketches.samples.sample_join import (
+    complete_ratio,
+    complete_total,
+    estimate_ratio,
+    estimate_total,
+    is_complete,
+)
 from ..sources.tables import Frames
 from ..spark.jobs import ProgressListener
 from .sample_tree import HASH_BITS, Grouped, Hits, SampleTree, sample_family
@@ -53,25 +62,78 @@ class SampleJoin:
         One column for each of them.
     nbytes : int
         In-memory bytes of all messages, sampled and exact.
+    scales : tuple of float
+        For each term the factor that made its contributions integers.
+    absolutes : mapping of int to int
+        For the columns that may be sums of doubles the column that adds up their absolute values; empty where keys are
+        left to chance.
     """
 
     terms: tuple[tuple[int, ...], ...]
     contributions: JoinTerms
     nbytes: int
+    scales: tuple[float, ...]
+    absolutes: Mapping[int, int]
 
     def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
         """See `Joined.total`; what is known of unseen keys bounds it in any case."""
-        return estimate_total(combined(self.contributions, [self._coefficients(terms)]), confidence)
+        columns = combined(self.contributions, [self._coefficients(terms)])
+        if not is_complete(columns):
+            return estimate_total(columns, confidence)
+        known = self.known(terms)
+        return complete_total(columns, 0, self._slack(terms)) if known is None else exact(known)
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """See `Joined.ratio`."""
-        columns = [self._coefficients(top), self._coefficients(bottom)]
-        return estimate_ratio(combined(self.contributions, columns), confidence)
+        columns = combined(self.contributions, [self._coefficients(top), self._coefficients(bottom)])
+        if not is_complete(columns):
+            return estimate_ratio(columns, confidence)
+        above, below = self.known(top), self.known(bottom)
+        if above is None or below is None:
+            return complete_ratio(columns, self._slack(top))
+        return exact(Fraction(above) / Fraction(below)) if below else exact(math.nan)
 
-    def known(self, terms: Sequence[PlannedTerm]) -> int | float | None:
-        """See `Joined.known`."""
-        columns = combined(self.contributions, [self._coefficients(terms)])
-        return columns.total() if is_complete(columns) else None
+    def known(self, terms: Sequence[PlannedTerm]) -> int | Fraction | None:
+        """See `Joined.known`; of integers and decimals alone, with all their digits."""
+        total: Fraction | int = 0
+        for term in terms:
+            only = combined(self.contributions, [self._unit(term)])
+            if not is_complete(only):
+                return None
+            found = complete_total(only, 0, self._slack([term]))
+            if not found.exact:
+                return None
+            total += (
+                Fraction(found.value) * Fraction(repr(term.coefficient)) / Fraction(repr(self._scale(term)))
+            )
+        return int(total) if total.denominator == 1 else total
+
+    def _slack(self, terms: Sequence[PlannedTerm]) -> float:
+        """How far rounding may have moved sums of doubles before contributions were made of them."""
+        if not self.absolutes:
+            return 0.0
+        counted = float(self.contributions.terms.sum(axis=1)[list(self._counting)].max(initial=0.0))
+        slack = 0.0
+        for term in terms:
+            absolute = self.absolutes.get(self.terms.index(term.synopses))
+            if absolute is not None:
+                mass = abs(term.coefficient) * self.contributions.total(absolute)
+                # Every tuple that adds something joins, and counts for one at least.
+                slack += slack_of(len(term.synopses) * counted, mass)
+        return slack
+
+    @property
+    def _counting(self) -> list[int]:
+        signed = {*self.absolutes, *self.absolutes.values()}
+        return [n for n in range(len(self.terms)) if n not in signed]
+
+    def _unit(self, term: PlannedTerm) -> Floats:
+        unit = np.zeros(len(self.terms))
+        unit[self.terms.index(term.synopses)] = 1.0
+        return unit
+
+    def _scale(self, term: PlannedTerm) -> float:
+        return self.scales[self.terms.index(term.synopses)]
 
     def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
         """Never asked: a plan that counts distinct values has no sample of join keys."""
@@ -80,7 +142,7 @@ class SampleJoin:
     def _coefficients(self, terms: Sequence[PlannedTerm]) -> Floats:
         coefficients = np.zeros(len(self.terms))
         for term in terms:
-            coefficients[self.terms.index(term.synopses)] += term.coefficient
+            coefficients[self.terms.index(term.synopses)] += term.coefficient / self._scale(term)
         return coefficients
 
 
@@ -110,7 +172,7 @@ def run_sample(
     """
     from .sample_scan import SampleScans  # late: it needs Spark
 
-    def scans(terms: Sequence[tuple[int, ...]]) -> SampleScans:
+    def scans(plan: Plan, terms: Sequence[tuple[int, ...]]) -> SampleScans:
         tuples = [(expected or {}).get(v, math.inf) for v in plan.vertices]
         return SampleScans(spark, plan, terms, tables, listener, limit_bytes, tuples, groups)
 
@@ -118,16 +180,21 @@ def run_sample(
 
 
 def sample_join(
-    plan: Plan, scans: Callable[[Sequence[tuple[int, ...]]], SampleTree]
+    plan: Plan, scans: Callable[[Plan, Sequence[tuple[int, ...]]], SampleTree]
 ) -> dict[tuple[int, ...], SampleJoin]:
     """Evaluate a plan with a sample on the scans that a backend makes for its terms."""
     sample = plan.sample
     assert sample is not None, "a plan without a sample is built from sketches"
     planned = (t for a in plan.aggregates for t in (*a.total, *a.presence))
     terms = tuple(dict.fromkeys(t.synopses for t in planned))
-    made = scans(terms)
+    absolutes: dict[int, int] = {}
+    if sample.rate == 1.0:
+        plan, terms, absolutes = with_absolutes(plan, terms)
+    made = scans(plan, terms)
     found = Evaluation(plan, terms, made).contributions(sample)
-    return {numbers: SampleJoin(terms, known, made.nbytes) for numbers, known in found.items()}
+    factors = zip(*made.scales.values(), strict=True)
+    scales = tuple(map(math.prod, factors)) or (1.0,) * len(terms)
+    return {n: SampleJoin(terms, known, made.nbytes, scales, absolutes) for n, known in found.items()}
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from .partial_aggregate import group_column
 
 HASH_BITS = 40
 
+SAFE = float(1 << 62)
+
 # Why a tuple is read: its key is in the sample, or it is looked at by itself, or both.
 SAMPLED, LOOKED_AT, BOTH = 0, 1, 2
 
@@ -103,11 +105,15 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What a scan sent: keys int64 (positions, n), distinct as columns; weights float64 (terms, n); hits."""
+    """What a scan sent: keys int64 (positions, n), distinct as columns; weights float64 (terms, n); hits.
+
+    `scales` are the factors that made the weights of each term integers.
+    """
 
     keys: Ints
     weights: Floats
     hits: Hits
+    scales: tuple[float, ...] = ()
 
 
 def rows_of(
@@ -140,8 +146,11 @@ def rows_of(
     arrays: dict[str, npt.NDArray[np.generic]] = {
         f"k{n}": k.filter(pa.array(sampled)).to_numpy() for n, k in enumerate(keys)
     }
-    for n, (values, scale) in enumerate(weights.values()):
-        arrays[f"w{n}"] = values[sampled].astype(np.float64) / scale
+    for n, (values, _) in enumerate(weights.values()):
+        own_values = values[sampled]
+        # Integers are added up as such, as long as no sum can leave 64 bits.
+        whole = own_values.dtype == np.int64 and np.abs(own_values.astype(np.float64)).sum() < SAFE
+        arrays[f"w{n}"] = own_values if whole else own_values.astype(np.float64)
     names = [n for n in arrays if n.startswith("w")]
     by_keys = pa.table(arrays).group_by([n for n in arrays if n.startswith("k")], use_threads=False)
     grouped = by_keys.aggregate([(n, "sum") for n in names])
@@ -150,6 +159,7 @@ def rows_of(
         np.array([grouped[f"k{n}"].to_numpy() for n in range(len(keys))], np.int64),
         np.array([sums[s] for s in own], np.float64),
         looked_at,
+        tuple(weights[s][1] for s in own),
     )
 
 
@@ -178,6 +188,8 @@ class SampleTree:
         self._groups = {n: group_column(v) for n, v in enumerate(plan.vertices) if v in groups}
         self._plan, self._terms, self._expected = plan, terms, expected
         self._whole: dict[object, Rows] = {}
+        # By vertex, once it was read, the factors that made the weights of each term integers.
+        self.scales: dict[int, tuple[float, ...]] = {}
 
     @property
     def nbytes(self) -> int:
@@ -250,6 +262,7 @@ class SampleTree:
         if among is not None and (whole in self._whole or not self._pays(tuples, among)):
             among = None
         rows = self._whole.get(whole) or self._scan(vertex, positions, kept, among, tuples)
+        self.scales[vertex] = rows.scales
         if among is None:
             self._whole[whole] = rows
         keys, groups, weights = rows.keys[: len(positions)], rows.keys[len(positions) :], rows.weights
