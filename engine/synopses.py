@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,11 +28,18 @@ class Tally:
     slack: float = 0.0
 
     def add(self, other: Tally) -> None:
-        """Add the tuples of another part of the data."""
+        """Add the tuples of another part of the data; ValueError if their mass leaves the range of DOUBLE."""
         self.tuples += other.tuples
         self.mass += other.mass
         self.negative += other.negative
         self.slack += other.slack
+        check_mass(self.mass)
+
+
+def check_mass(mass: float) -> None:
+    """Raise ValueError unless absolute weights add up within the range of DOUBLE: else sums depend on their order."""
+    if mass != mass or mass == math.inf:
+        raise ValueError("weights that are not finite, or whose absolute values add up to more than a DOUBLE holds")
 
 
 @dataclass(frozen=True, slots=True)

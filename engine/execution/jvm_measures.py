@@ -12,7 +12,7 @@ from ...optimizer.plan import Plan
 from ...sketches.hashing.xi import WORD_BITS
 from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.sparse import SparseFirstSketch
-from ..synopses import Tally
+from ..synopses import Tally, check_mass
 from .partial_aggregate import SketchPlan
 from .scan import PreparedScan
 
@@ -144,6 +144,5 @@ def only_joining(frame: DataFrame, keys: tuple[str, ...]) -> DataFrame:
 
 def tally_of(tuples: int, mass: float, negative: int, slack: float = 0.0) -> Tally:
     """A tally; ValueError where a weight is no finite number."""
-    if mass != mass or mass in (float("inf"), float("-inf")):
-        raise ValueError(f"weight {mass} is not finite")
+    check_mass(mass)
     return Tally(tuples, mass, negative, slack)

@@ -285,7 +285,9 @@ def _update(batch: pa.RecordBatch, feed: Feed, parts: list[Partial]) -> None:
 def _tally(tuples: int, weights: Weights | None) -> Tally:
     if weights is None:
         return Tally(tuples, float(tuples), 0)
-    return Tally(tuples, float(np.abs(weights.astype(np.float64)).sum()), int((weights < 0).sum()))
+    with np.errstate(over="ignore"):  # told by `Tally.add`
+        mass = float(np.abs(weights.astype(np.float64)).sum())
+    return Tally(tuples, mass, int((weights < 0).sum()))
 
 
 def cell_number(synopsis: Synopsis, domains: Mapping[str, DomainPartition]) -> int:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ...optimizer.absolutes import with_absolutes
 from ...optimizer.candidates.first_sample import MOST_WANTED
 from ...optimizer.distinct_count import DistinctCount
 from ...optimizer.plan import Plan, PlannedTerm, Sample
@@ -33,6 +32,7 @@ from ...sketches.samples.sample_join import (
 )
 from ..sources.tables import Frames
 from ..spark.jobs import ProgressListener
+from .absolutes import with_absolutes
 from .sample_tree import HASH_BITS, Grouped, Hits, SampleTree, sample_family
 
 if TYPE_CHECKING:

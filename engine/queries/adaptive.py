@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 MOST_SAMPLES = 3
 
 # A method as a note tells it, where its name with blanks does not.
+FULL_TABLE = "more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'"
+EXACT_IN_DECIMAL = "the sum of CAST(... AS DECIMAL(38, 6)), whose digits no order of adding decides"
 METHOD_WORDS = {"exact": "exact messages"}
 
 # Below it a sample holds nothing but its dense keys.
@@ -351,11 +353,12 @@ class AdaptiveRun:
         last = self.record[-1] if self.record else None
         method = last.attempt.method if last is not None else ""
         answer = replace(answer, attempts=tuple(self.record), method=method)
-        if last is not None and isinstance(last.attempt, ExactRun):
+        ran = last is not None and isinstance(last.attempt, ExactRun)
+        if ran:
             why = next((n for n in self._notes if n.startswith("run exactly")), "")
             why = why or "run exactly: predicted to be the cheapest way to the asked error"
             rest = tuple(n for n in self._notes if n != why)
-            return replace(answer, notes=(*self.planner.query.warnings, *rest, why, *answer.notes))
+            answer = replace(answer, notes=(*rest, why, *answer.notes))
         answer = replace(answer, notes=(*self.planner.query.warnings, *answer.notes))
         if settings.error is None:
             return answer
@@ -367,9 +370,9 @@ class AdaptiveRun:
                 noted.notes[len(answer.notes)],
                 sql=select.sql,
                 span=span_of(select.clause_spans, "error"),
-                hint="more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'",
+                hint=EXACT_IN_DECIMAL if ran else FULL_TABLE,
             )
-        if settings.behavior in ("run_on_full_table", "partial_run_on_base_table") and not (
+        if not ran and settings.behavior in ("run_on_full_table", "partial_run_on_base_table") and not (
             settings.behavior == "partial_run_on_base_table" and self.planner.query.groups
         ):
             note = "run exactly, since the asked error was missed"

@@ -40,8 +40,7 @@ def rounded(value: float, slack: float) -> Estimate:
         return exact(value)
     if not math.isfinite(value):
         return Estimate(math.nan, -math.inf, math.inf, 1.0, False, "theorem", (OVERFLOWS,))
-    note = MANY if slack <= LAST * abs(value) else CANCELS
-    return Estimate(value, value - slack, value + slack, 1.0, True, "theorem", (note,))
+    return Estimate(value, value - slack, value + slack, 1.0, True, "theorem", (_note(value, slack),))
 
 
 def shown(estimate: Estimate) -> Estimate:
@@ -49,10 +48,14 @@ def shown(estimate: Estimate) -> Estimate:
     if not is_rounded(estimate):
         return estimate
     reach = max(estimate.high - estimate.value, estimate.value - estimate.low)
-    if not reach <= SHOWN * abs(estimate.value):
-        return estimate
-    notes = tuple(n for n in estimate.notes if n not in (CANCELS, MANY))
-    return replace(exact(estimate.value), notes=notes)
+    others = tuple(n for n in estimate.notes if n not in (CANCELS, MANY))
+    if reach <= SHOWN * abs(estimate.value):
+        return replace(exact(estimate.value), notes=others)
+    return replace(estimate, notes=(*others, _note(estimate.value, reach)))
+
+
+def _note(value: float, slack: float) -> str:
+    return MANY if slack <= LAST * abs(value) else CANCELS
 
 
 def is_rounded(estimate: Estimate) -> bool:

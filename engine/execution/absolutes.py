@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from ..parser.expressions import Aggregated
-from .plan import Message, Plan, Synopsis, Weight
+from ...optimizer.plan import Message, Plan, Synopsis, Weight
+from ...parser.expressions import Aggregated
 
 Terms = tuple[tuple[int, ...], ...]
 Part = TypeVar("Part", Synopsis, Message)
