@@ -474,6 +474,13 @@ class Session:
 
 def _as_ours(fault: Exception, sql: str) -> SkimqlError | None:
     """An error of Spark's that nothing has explained, or the end of its JVM, as one of ours; None of others."""
+    if isinstance(fault, MemoryError):
+        return EnvironmentFault(
+            f"this process has no more memory: {fault}" if str(fault) else "this process has no more memory",
+            "SKIMQL_OUT_OF_MEMORY",
+            sql,
+            hint="a smaller SIZE, or fewer rows and buckets: OPTIONS (...); a larger limit of the process (ulimit -v)",
+        )
     if isinstance(fault, SkimqlError) or "pyspark" not in sys.modules:
         return None
     from .spark.session import explained

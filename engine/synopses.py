@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..sketches.distinct.sparse_level import SparseLevelSketch
-from ..sketches.distinct.sparse_pairs import SparsePairSample
 from ..sketches.joins.sparse import SparseFirstSketch
 
+if TYPE_CHECKING:
+    from ..sketches.distinct.sparse_level import SparseLevelSketch
+    from ..sketches.distinct.sparse_pairs import SparsePairSample
+
 # A sketch of join keys; one of distinct values; one of pairs of values.
-Sketch = SparseFirstSketch[Any] | SparseLevelSketch | SparsePairSample
+Sketch: TypeAlias = "SparseFirstSketch[Any] | SparseLevelSketch | SparsePairSample"
 
 
 @dataclass(slots=True)

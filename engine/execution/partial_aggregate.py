@@ -40,9 +40,6 @@ def group_column(vertex: int) -> str:
     return f"skimql group {vertex}"
 
 
-# The hash family of every sketch that is built.
-FAMILY = "tabulation"
-
 _ARROW_SCHEMA = pa.schema(
     [
         ("synopsis", pa.int32()),
