@@ -104,7 +104,9 @@ class Reuse:
             sketch = load(candidate.head.name)
             built = sketch.built[sketch.head.weights.index(weight)]
             sized = of_size(built.linear, self.plan.synopses[i].rows, self.plan.synopses[i].buckets)
-            found[i] = replace(built, sketch=in_order(sized, candidate.order))
+            # What was taken out was added up as well; the first weight counts the tuples.
+            updates = sketch.built[0].tally.mass
+            found[i] = replace(built, sketch=in_order(sized, candidate.order), updates=updates)
         return tuple(found[i] for i in range(len(found)))
 
 
