@@ -41,7 +41,9 @@ class Tally:
 def check_mass(mass: float) -> None:
     """Raise ValueError unless absolute weights add up within the range of DOUBLE: else sums depend on their order."""
     if mass != mass or mass == math.inf:
-        raise ValueError("weights that are not finite, or whose absolute values add up to more than a DOUBLE holds")
+        raise ValueError(
+            "weights that are not finite, or whose absolute values add up to more than a DOUBLE holds"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ UNIT = 2.0**-64
 
 _CALL = re.compile(r"(?:TRY_)?(?:SUM|AVG|MEAN)\s*\(\s*(?:ALL\s)?", re.IGNORECASE)
 _PIECES = re.compile(
-    r"""'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"|`[^`]*`|[()]|\bFROM\b""",
+    r"""'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|[()]|\bFROM\b""",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -34,17 +34,16 @@ class WithAbsolutes:
     columns: dict[int, tuple[int, ...]]
 
 
+def sums_in(query: Query, item: Item) -> list[int]:
+    """The aggregates of an item, where it may be in DOUBLE and computed from a SUM or AVG; else none."""
+    used = [part.index for part in parts_of(item.expression) if isinstance(part, Aggregated)]
+    summed = any(query.aggregates[a].function in ("sum", "avg") for a in used)
+    return used if summed and item.type in (None, "double", "float") else []
+
+
 def with_absolutes(query: Query) -> WithAbsolutes | None:
-    """The SELECT of a query with what tells the rounding of its sums; None where none needs it or it has no place."""
-    asked = dict.fromkeys(
-        part.index
-        for item in query.items
-        if _may_be_double(item)
-        for part in parts_of(item.expression)
-        if isinstance(part, Aggregated)
-    )
-    if not any(query.aggregates[a].function in ("sum", "avg") for a in asked):
-        return None
+    """The SELECT of a query with what tells the rounding of its `sums_in`; None where its text is not understood."""
+    asked = dict.fromkeys(a for item in query.items for a in sums_in(query, item))
     place = _place_of_from(query)
     more: list[str] = []
     columns = {}
@@ -58,10 +57,6 @@ def with_absolutes(query: Query) -> WithAbsolutes | None:
         return None
     text = query.select_sql
     return WithAbsolutes(f"{text[:place]}, {', '.join(more)} {text[place:]}", columns)
-
-
-def _may_be_double(item: Item) -> bool:
-    return item.type in (None, "double", "float")
 
 
 def _columns(aggregate: Aggregate, text: str) -> list[str] | None:

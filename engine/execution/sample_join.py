@@ -64,16 +64,15 @@ class SampleJoin:
         In-memory bytes of all messages, sampled and exact.
     scales : tuple of float
         For each term the factor that made its contributions integers.
-    absolutes : mapping of int to int
-        For the columns that may be sums of doubles the column that adds up their absolute values; empty where keys are
-        left to chance.
+    slacks : tuple of float
+        For each term how far rounding may have moved its sums of doubles, where no key is left to chance.
     """
 
     terms: tuple[tuple[int, ...], ...]
     contributions: JoinTerms
     nbytes: int
     scales: tuple[float, ...]
-    absolutes: Mapping[int, int]
+    slacks: tuple[float, ...]
 
     def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
         """See `Joined.total`; what is known of unseen keys bounds it in any case."""
@@ -100,7 +99,7 @@ class SampleJoin:
             only = combined(self.contributions, [self._unit(term)])
             if not is_complete(only):
                 return None
-            found = complete_total(only, 0, self._slack([term]))
+            found = complete_total(only, 0, self._slack([replace(term, coefficient=1.0)]))
             if not found.exact:
                 return None
             total += (
@@ -110,22 +109,7 @@ class SampleJoin:
 
     def _slack(self, terms: Sequence[PlannedTerm]) -> float:
         """How far rounding may have moved sums of doubles before contributions were made of them."""
-        if not self.absolutes:
-            return 0.0
-        counted = float(self.contributions.terms.sum(axis=1)[list(self._counting)].max(initial=0.0))
-        slack = 0.0
-        for term in terms:
-            absolute = self.absolutes.get(self.terms.index(term.synopses))
-            if absolute is not None:
-                mass = abs(term.coefficient) * self.contributions.total(absolute)
-                # Every tuple that adds something joins, and counts for one at least.
-                slack += slack_of(len(term.synopses) * counted, mass)
-        return slack
-
-    @property
-    def _counting(self) -> list[int]:
-        signed = {*self.absolutes, *self.absolutes.values()}
-        return [n for n in range(len(self.terms)) if n not in signed]
+        return sum(abs(t.coefficient) * self.slacks[self.terms.index(t.synopses)] for t in terms)
 
     def _unit(self, term: PlannedTerm) -> Floats:
         unit = np.zeros(len(self.terms))
@@ -192,9 +176,31 @@ def sample_join(
         plan, terms, absolutes = with_absolutes(plan, terms)
     made = scans(plan, terms)
     found = Evaluation(plan, terms, made).contributions(sample)
-    factors = zip(*made.scales.values(), strict=True)
-    scales = tuple(map(math.prod, factors)) or (1.0,) * len(terms)
-    return {n: SampleJoin(terms, known, made.nbytes, scales, absolutes) for n, known in found.items()}
+    scales = tuple(map(math.prod, zip(*made.scales.values(), strict=True))) or (1.0,) * len(terms)
+    doubles = [any(own) for own in zip(*made.doubles.values(), strict=True)]
+    absolutes = {n: a for n, a in absolutes.items() if doubles[n]}
+    counting = [n for n, t in enumerate(terms) if all(counts(plan, i) for i in t)]
+    return {
+        n: SampleJoin(terms, known, made.nbytes, scales, _slacks(terms, known, absolutes, counting))
+        for n, known in found.items()
+    }
+
+
+def _slacks(
+    terms: Sequence[tuple[int, ...]], known: JoinTerms, absolutes: Mapping[int, int], counting: Sequence[int]
+) -> tuple[float, ...]:
+    """How far rounding may have moved each term: every tuple that adds something joins, and counts for one at least."""
+    counted = max((known.total(n) for n in counting), default=0.0) if absolutes else 0.0
+    return tuple(
+        slack_of(len(term) * counted, known.total(absolutes[n])) if n in absolutes else 0.0
+        for n, term in enumerate(terms)
+    )
+
+
+def counts(plan: Plan, synopsis: int) -> bool:
+    """Whether a synopsis counts tuples."""
+    weight = plan.synopses[synopsis].weight
+    return weight.expression is None or weight.presence
 
 
 @dataclass(frozen=True)
@@ -352,5 +358,4 @@ class Evaluation:
         return float(np.sum(known.terms[column][others] / known.probabilities[others]))
 
     def _counts(self, synopsis: int) -> bool:
-        weight = self.plan.synopses[synopsis].weight
-        return weight.expression is None or weight.presence
+        return counts(self.plan, synopsis)

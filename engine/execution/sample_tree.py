@@ -107,13 +107,14 @@ class Hits:
 class Rows:
     """What a scan sent: keys int64 (positions, n), distinct as columns; weights float64 (terms, n); hits.
 
-    `scales` are the factors that made the weights of each term integers.
+    `scales` are the factors that made the weights of each term integers; `doubles` says which are none.
     """
 
     keys: Ints
     weights: Floats
     hits: Hits
     scales: tuple[float, ...] = ()
+    doubles: tuple[bool, ...] = ()
 
 
 def rows_of(
@@ -160,6 +161,7 @@ def rows_of(
         np.array([sums[s] for s in own], np.float64),
         looked_at,
         tuple(weights[s][1] for s in own),
+        tuple(weights[s][0].dtype == np.float64 for s in own),
     )
 
 
@@ -190,6 +192,7 @@ class SampleTree:
         self._whole: dict[object, Rows] = {}
         # By vertex, once it was read, the factors that made the weights of each term integers.
         self.scales: dict[int, tuple[float, ...]] = {}
+        self.doubles: dict[int, tuple[bool, ...]] = {}
 
     @property
     def nbytes(self) -> int:
@@ -262,7 +265,7 @@ class SampleTree:
         if among is not None and (whole in self._whole or not self._pays(tuples, among)):
             among = None
         rows = self._whole.get(whole) or self._scan(vertex, positions, kept, among, tuples)
-        self.scales[vertex] = rows.scales
+        self.scales[vertex], self.doubles[vertex] = rows.scales, rows.doubles
         if among is None:
             self._whole[whole] = rows
         keys, groups, weights = rows.keys[: len(positions)], rows.keys[len(positions) :], rows.weights

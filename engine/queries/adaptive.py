@@ -372,8 +372,10 @@ class AdaptiveRun:
                 span=span_of(select.clause_spans, "error"),
                 hint=EXACT_IN_DECIMAL if ran else FULL_TABLE,
             )
-        if not ran and settings.behavior in ("run_on_full_table", "partial_run_on_base_table") and not (
-            settings.behavior == "partial_run_on_base_table" and self.planner.query.groups
+        if (
+            not ran
+            and settings.behavior in ("run_on_full_table", "partial_run_on_base_table")
+            and not (settings.behavior == "partial_run_on_base_table" and self.planner.query.groups)
         ):
             note = "run exactly, since the asked error was missed"
             found = self.exact()

@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DoubleType, FloatType, LongType
 
 from ...errors import DataError, SkimqlError
-from ...parser.absolutes import WithAbsolutes, with_absolutes
+from ...parser.absolutes import sums_in, with_absolutes
 from ...parser.join_graph import Query
 from ..results.answer import Answer
-from ..results.rounding import with_rounding
+from ..results.rounding import untold, with_rounding
 from ..sources.python_values import in_zone, python_values, with_loose_structs, zoned
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS, first_line
@@ -46,8 +46,9 @@ def run_exact(
     """
     started = time.perf_counter()
     frame = select(text)
-    names, beside = tuple(frame.columns), None if query is None else with_absolutes(query)
-    wide = None if beside is None else _Wide.of(frame, beside, select)
+    names = tuple(frame.columns)
+    sums = query is not None and any(sums_in(query, item) for item in query.items) and _has_doubles(frame)
+    wide = _Wide.of(frame, query, select) if query is not None and sums else None
     ran = frame if wide is None else wide.frame
     try:
         table = run_job(spark, "exact answer", with_loose_structs(ran).toArrow, listener)
@@ -56,8 +57,9 @@ def run_exact(
     table = in_zone(spark, table)
     answer = _answer(table.select(list(range(len(names)))), names)
     if wide is not None and query is not None:
-        sums = wide.sums(_rows(table), len(names))
-        answer = with_rounding(answer, query, sums, wide.whole)
+        answer = with_rounding(answer, query, wide.sums(_rows(table), len(names)), wide.whole)
+    elif sums and query is not None:
+        answer = untold(answer, query)
     return replace(answer, seconds={"exact": time.perf_counter() - started}, method="exact_run")
 
 
@@ -79,10 +81,10 @@ class _Wide:
     whole: frozenset[int]
 
     @classmethod
-    def of(cls, frame: DataFrame, beside: WithAbsolutes, select: Select) -> _Wide | None:
-        """None where no column is in DOUBLE, so that nothing more is asked of Spark."""
-        own = frame.schema.fields
-        if not any(isinstance(f.dataType, _DOUBLES) for f in own):
+    def of(cls, frame: DataFrame, query: Query, select: Select) -> _Wide | None:
+        """None where the text cannot be written."""
+        own, beside = frame.schema.fields, with_absolutes(query)
+        if beside is None:
             return None
         try:
             wide = select(beside.text)
@@ -99,8 +101,6 @@ class _Wide:
             kept += needed
             if double and isinstance(fields[told[2]].dataType, LongType):
                 whole.add(a)
-        if all(len(c) == 1 for c in columns.values()):
-            return None
         numbered = wide.toDF(*(f"c{n}" for n in range(len(own) + len(fields))))
         places = [*range(len(own)), *(len(own) + n for n in kept)]
         # What is not selected Spark does not compute.
@@ -111,6 +111,10 @@ class _Wide:
         return [
             {a: tuple(row[own + n] for n in places) for a, places in self.columns.items()} for row in rows
         ]
+
+
+def _has_doubles(frame: DataFrame) -> bool:
+    return any(isinstance(f.dataType, _DOUBLES) for f in frame.schema.fields)
 
 
 def collected(frame: DataFrame, most: int | None = None) -> Answer:

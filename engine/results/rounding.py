@@ -8,14 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 from ...optimizer.plan import Plan
-from ...parser.absolutes import UNIT
+from ...parser.absolutes import UNIT, sums_in
 from ...parser.expressions import Aggregated, Expression, Grouped, parts_of
-from ...parser.join_graph import Query
+from ...parser.join_graph import Item, Query
 from ...sketches.intervals.interval import Estimate, exact
 from ...sketches.intervals.rounding import rounded, shown, slack_of
 from .answer import Answer
 from .expressions import Evaluator
 
+UNTOLD = "a sum of doubles: nothing tells how far the order of adding them decides it"
 # Below, sums of whole numbers have all their digits in a DOUBLE, whatever the order and the rounding of their mass.
 WHOLE = float(1 << 52)
 
@@ -53,6 +54,19 @@ def with_rounding(
     cells = [c for row in rows for c in row if isinstance(c, Estimate)]
     notes = dict.fromkeys(n for c in cells for n in c.notes)
     return replace(answer, rows=tuple(rows), notes=(*answer.notes, *notes))
+
+
+def untold(answer: Answer, query: Query) -> Answer:
+    """An exact answer whose sums of doubles are not certified, as nothing says how far rounding may have moved them."""
+
+    def cell(found: Any, item: Item) -> Any:
+        if not isinstance(found, float) or not math.isfinite(found) or not sums_in(query, item):
+            return found
+        return Estimate(found, found, found, 1.0, False, "theorem", (UNTOLD,))
+
+    rows = tuple(tuple(map(cell, row, query.items)) for row in answer.rows)
+    told = any(isinstance(c, Estimate) for row in rows for c in row)
+    return replace(answer, rows=rows, notes=(*answer.notes, UNTOLD) if told else answer.notes)
 
 
 def _all(query: Query) -> range:

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
+import sqlglot
 from support.tables import folded
 
 from skimql import DataError, Settings
@@ -18,6 +19,7 @@ from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.results.answer import answer_plan
 from skimql.engine.results.estimator import SketchJoin
 from skimql.optimizer.choose import choose
+from skimql.parser.absolutes import with_absolutes
 from skimql.sketches.intervals.interval import Estimate
 from skimql.sketches.intervals.rounding import CANCELS, MANY, SHOWN, rounded, shown, slack_of, widened
 from skimql.sketches.samples.known_keys import JoinTerms
@@ -219,3 +221,26 @@ def test_a_sample_of_all_keys_is_exact_in_whole_numbers_alone():
     assert lost.low <= 0.5 <= lost.high
     assert shown(complete_ratio(terms([1.5, 2.5], [1, 1]))).exact
     assert not shown(complete_ratio(terms([1e17, 0.5, -1e17], [1, 1, 1]))).exact
+
+
+WRITTEN = {
+    "SUM(a.x) FROM a": "SUM(a.x) , SUM(a.x), SUM(ABS(CAST((a.x\n) AS DOUBLE) * 5.421010862427522e-20D)), COUNT((a.x\n)), SUM((a.x\n)) FROM a",
+    "AVG(a.x /* ) FROM */) AS `FROM`, COUNT(*), -- FROM (\n SUM(a.x) / SUM(a.y) FROM a": 12,
+    "SUM(CASE WHEN a.k = 1 THEN a.x ELSE 0 END) FILTER (WHERE (a.k > 0)) s, a.k FROM a GROUP BY a.k": 4,
+    "ROUND(SUM(a.x * (1 - a.y)), 2) FROM a JOIN b ON a.k = b.k": 4,
+}
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_absolute_values_stand_behind_the_columns_of_the_user(text):
+    query = MemoryRun.of(f"SELECT APPROXIMATE {text}", BACKEND).query
+    found = with_absolutes(query)
+    expected = WRITTEN[text]
+    if isinstance(expected, str):
+        assert found.text.split("APPROXIMATE")[-1].split(None, 1)[1] == expected
+    else:
+        assert sum(len(c) for c in found.columns.values()) == expected
+    own = len(query.items)
+    parsed = sqlglot.parse_one(found.text, read="spark")
+    assert len(parsed.expressions) == own + sum(len(c) for c in found.columns.values())
+    assert parsed.args.get("from_") or parsed.args.get("from")
