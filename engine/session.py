@@ -438,11 +438,14 @@ class Session:
                 return explain(query, "mermaid") + "\n" + physical_mermaid(plan, attempts)
         return "\n".join([explain(query), describe_physical(plan, now), *describe_attempts(attempts)])
 
-    def exact(self, sql: str, select_sql: str) -> Answer:
-        """The result of `select_sql` as Spark runs it; `sql` is the statement, for errors."""
+    def exact(self, sql: str, select_sql: str, query: Query | None = None) -> Answer:
+        """The result of `select_sql` as Spark runs it; `sql` is the statement, for errors; see `run_exact`."""
         from .queries.exact import run_exact
 
-        return run_exact(self.spark, sql, lambda: self._spark_sql(sql, select_sql), self.listener)
+        def select(text: str) -> DataFrame:
+            return self._spark_sql(sql, text)
+
+        return run_exact(self.spark, sql, select_sql, select, self.listener, query)
 
     def _pass_through(self, sql: str) -> DataFrame:
         return self._spark_sql(sql, sql)
@@ -471,6 +474,13 @@ class Session:
 
 def _as_ours(fault: Exception, sql: str) -> SkimqlError | None:
     """An error of Spark's that nothing has explained, or the end of its JVM, as one of ours; None of others."""
+    if isinstance(fault, MemoryError):
+        return EnvironmentFault(
+            f"this process has no more memory: {fault}" if str(fault) else "this process has no more memory",
+            "SKIMQL_OUT_OF_MEMORY",
+            sql,
+            hint="a smaller SIZE, or fewer rows and buckets: OPTIONS (...); a larger limit of the process (ulimit -v)",
+        )
     if isinstance(fault, SkimqlError) or "pyspark" not in sys.modules:
         return None
     from .spark.session import explained

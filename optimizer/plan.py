@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ..parser.join_graph import Query
-from ..sketches.distinct.level import LevelSpec
-from ..sketches.distinct.pair_sample import PairSampleSpec
 from ..sketches.hashing.xi import Family, make_family
 from .distinct_count import LEVELS, DistinctCount
 from .domain_partition import DomainPartition
@@ -246,8 +244,13 @@ def most_bytes(synopsis: Synopsis) -> int:
     if not synopsis.attributes:
         return BYTES_PER_COUNTER
     if synopsis.method == LEVEL:
+        # Late, as in the kinds of a catalog: an answer from hash sketches loads no others.
+        from ..sketches.distinct.level import LevelSpec
+
         return BYTES_PER_COUNTER * LevelSpec(any_family(), synopsis.buckets, synopsis.rows).words
     if synopsis.method == PAIRS:
+        from ..sketches.distinct.pair_sample import PairSampleSpec
+
         return PairSampleSpec(any_family(), synopsis.rows, synopsis.buckets, LEVELS).most_bytes
     return BYTES_PER_COUNTER * synopsis.rows * synopsis.buckets
 

@@ -19,7 +19,7 @@ from ...optimizer.plan import Message, Plan
 from ..sources.filters import filtered
 from ..sources.keys import key_column, key_text
 from ..sources.tables import Frames
-from ..sources.weights import WeightColumn, product, total, weight_column
+from ..sources.weights import WeightColumn, product, slack_total, total, weight_column
 from ..spark.jobs import ProgressListener, run_job
 from .message_limit import DEFAULT_LIMIT_BYTES, MessageTooLarge
 
@@ -147,16 +147,22 @@ class Messages:
         frame, _ = self.joined(frame, [v.messages for v in variants])
         columns = [product([own[v.weight], *self.weights(v.messages)]) for v in variants]
         names = [self._name(relation, f"weight {n}") for n in range(len(variants))]
-        grouped = frame.groupBy(key_column(relation.sender).alias(key)).agg(
-            *(F.expr(total(c)).alias(n) for c, n in zip(columns, names, strict=True))
-        )
+        sums = [F.expr(total(c)).alias(n) for c, n in zip(columns, names, strict=True)]
+        slacks = {n: s for n, c in zip(names, columns, strict=True) if (s := slack_total(c)) is not None}
+        sums += [F.expr(s).alias(f"{n} slack") for n, s in slacks.items()]
+        grouped = frame.groupBy(key_column(relation.sender).alias(key)).agg(*sums)
         weights = {
-            v: WeightColumn(f"coalesce(`{n}`, {_ZEROS[c.dtype]})", c.dtype, c.scale)
+            v: WeightColumn(
+                f"coalesce(`{n}`, {_ZEROS[c.dtype]})",
+                c.dtype,
+                c.scale,
+                f"coalesce(`{n} slack`, 0D)" if n in slacks else None,
+            )
             for v, c, n in zip(variants, columns, names, strict=True)
         }
         if self._limit is None:
             return Sent(None, grouped, weights)
-        most = self._limit // (8 * (1 + len(names)))
+        most = self._limit // (8 * (1 + len(sums)))
         rows = run_job(
             self._spark, f"message from {relation.table}", grouped.limit(most + 1).toArrow, self._listener
         )

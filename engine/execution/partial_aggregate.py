@@ -30,7 +30,7 @@ from ..synopses import Sketch, Tally
 
 # One row per partial sketch: the arrays of its state by name, as little-endian bytes.
 PARTIAL_SCHEMA = (
-    "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, "
+    "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, slack DOUBLE, "
     "arrays ARRAY<STRUCT<name: STRING, dtype: STRING, shape: ARRAY<BIGINT>, data: BINARY>>"
 )
 
@@ -40,15 +40,13 @@ def group_column(vertex: int) -> str:
     return f"skimql group {vertex}"
 
 
-# The hash family of every sketch that is built.
-FAMILY = "tabulation"
-
 _ARROW_SCHEMA = pa.schema(
     [
         ("synopsis", pa.int32()),
         ("tuples", pa.int64()),
         ("mass", pa.float64()),
         ("negative", pa.int64()),
+        ("slack", pa.float64()),
         (
             "arrays",
             pa.list_(
@@ -106,7 +104,8 @@ class Feed:
     column names; None stands for every tuple, and for a weight of 1. With `group` (BIGINT, the name of a column of
     group numbers) the sketches differ from group to group: `members` has them by group number, `synopses` none.
     With `partitions` (one for each key, None where its domain is whole) they differ from cell to cell, by its number
-    in C order over the parts.
+    in C order over the parts. `slacks` (DOUBLE, one per synopsis) say how far rounding may have moved the weights;
+    None, or none at all, where these are as they stand in the data.
     """
 
     mask: str | None
@@ -116,6 +115,7 @@ class Feed:
     group: str | None = None
     members: tuple[tuple[int, ...], ...] = ()
     partitions: tuple[DomainPartition | None, ...] = ()
+    slacks: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def arrays_in(row: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 
 def tally_in(row: Mapping[str, Any]) -> Tally:
     """The tally in one row of what a task sent."""
-    return Tally(row["tuples"], row["mass"], row["negative"])
+    return Tally(row["tuples"], row["mass"], row["negative"], row["slack"])
 
 
 def _array(data: bytes, dtype: str) -> NDArray[Any]:
@@ -209,7 +209,7 @@ def sent_row(synopsis: int, tally: Tally, state: Mapping[str, NDArray[Any]]) -> 
         }
         for name, array in state.items()
     ]
-    values = [synopsis, tally.tuples, tally.mass, tally.negative, arrays]
+    values = [synopsis, tally.tuples, tally.mass, tally.negative, tally.slack, arrays]
     return pa.RecordBatch.from_arrays(
         [pa.array([v], f.type) for v, f in zip(values, _ARROW_SCHEMA, strict=True)], schema=_ARROW_SCHEMA
     )
@@ -274,12 +274,17 @@ def _update(batch: pa.RecordBatch, feed: Feed, parts: list[Partial]) -> None:
             part.sketch.update(*keys)
     for part, weight in zip(parts, weights, strict=True):
         part.tally.add(_tally(batch.num_rows, weight))
+    for part, name in zip(parts, feed.slacks, strict=bool(feed.slacks)):
+        if name is not None:
+            part.tally.slack += float(batch.column(name).to_numpy().sum())
 
 
 def _tally(tuples: int, weights: Weights | None) -> Tally:
     if weights is None:
         return Tally(tuples, float(tuples), 0)
-    return Tally(tuples, float(np.abs(weights.astype(np.float64)).sum()), int((weights < 0).sum()))
+    with np.errstate(over="ignore"):  # told by `Tally.add`
+        mass = float(np.abs(weights.astype(np.float64)).sum())
+    return Tally(tuples, mass, int((weights < 0).sum()))
 
 
 def cell_number(synopsis: Synopsis, domains: Mapping[str, DomainPartition]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,8 @@ import numpy.typing as npt
 from ...optimizer.candidates.first_sample import MOST_WANTED
 from ...optimizer.distinct_count import DistinctCount
 from ...optimizer.plan import Plan, PlannedTerm, Sample
-from ...sketches.intervals.interval import Estimate, uncertified
+from ...sketches.intervals.interval import Estimate, exact, uncertified
+from ...sketches.intervals.rounding import slack_of
 from ...sketches.samples.dual_frame import OVERLOOKED, DualFrame
 from ...sketches.samples.known_keys import (
     JoinTerms,
@@ -29,9 +31,16 @@ from ...sketches.samples.known_keys import (
     products,
     with_certain,
 )
-from ...sketches.samples.sample_join import estimate_ratio, estimate_total, is_complete
+from ...sketches.samples.sample_join import (
+    complete_ratio,
+    complete_total,
+    estimate_ratio,
+    estimate_total,
+    is_complete,
+)
 from ..sources.tables import Frames
 from ..spark.jobs import ProgressListener
+from .absolutes import with_absolutes
 from .sample_tree import HASH_BITS, Counts, Grouped, SampleTree, sample_family
 
 if TYPE_CHECKING:
@@ -60,6 +69,10 @@ class SampleJoin:
         One column for each of them.
     nbytes : int
         In-memory bytes of all messages, sampled and exact.
+    scales : tuple of float
+        For each term the factor that made its contributions integers.
+    slacks : tuple of float
+        For each term how far rounding may have moved its sums of doubles, where no key is left to chance.
     overlooked : float
         The chance with which what bounds unseen keys does not hold.
     """
@@ -67,18 +80,27 @@ class SampleJoin:
     terms: tuple[tuple[int, ...], ...]
     contributions: JoinTerms
     nbytes: int
+    scales: tuple[float, ...]
+    slacks: tuple[float, ...]
     overlooked: float = 0.0
 
     def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
         """See `Joined.total`; what is known of unseen keys bounds it in any case."""
-        combination = combined(self.contributions, [self._coefficients(terms)])
-        return self._leaving(confidence, lambda c: estimate_total(combination, c))
+        columns = combined(self.contributions, [self._coefficients(terms)])
+        if not is_complete(columns):
+            return self._leaving(confidence, lambda c: estimate_total(columns, c))
+        known = self.known(terms)
+        return complete_total(columns, 0, self._slack(terms)) if known is None else exact(known)
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """See `Joined.ratio`."""
-        columns = [self._coefficients(top), self._coefficients(bottom)]
-        both = combined(self.contributions, columns)
-        return self._leaving(confidence, lambda c: estimate_ratio(both, c))
+        columns = combined(self.contributions, [self._coefficients(top), self._coefficients(bottom)])
+        if not is_complete(columns):
+            return self._leaving(confidence, lambda c: estimate_ratio(columns, c))
+        above, below = self.known(top), self.known(bottom)
+        if above is None or below is None:
+            return complete_ratio(columns, self._slack(top))
+        return exact(Fraction(above) / Fraction(below)) if below else exact(math.nan)
 
     def without_unseen(self) -> SampleJoin:
         """The same as if no key were unseen: intervals are then as wide as chance alone makes them."""
@@ -92,10 +114,32 @@ class SampleJoin:
         found = estimate(confidence + self.overlooked)
         return found if found.exact else replace(found, confidence=confidence)
 
-    def known(self, terms: Sequence[PlannedTerm]) -> int | float | None:
-        """See `Joined.known`."""
-        columns = combined(self.contributions, [self._coefficients(terms)])
-        return columns.total() if is_complete(columns) else None
+    def known(self, terms: Sequence[PlannedTerm]) -> int | Fraction | None:
+        """See `Joined.known`; of integers and decimals alone, with all their digits."""
+        total: Fraction | int = 0
+        for term in terms:
+            only = combined(self.contributions, [self._unit(term)])
+            if not is_complete(only):
+                return None
+            found = complete_total(only, 0, self._slack([replace(term, coefficient=1.0)]))
+            if not found.exact:
+                return None
+            total += (
+                Fraction(found.value) * Fraction(repr(term.coefficient)) / Fraction(repr(self._scale(term)))
+            )
+        return int(total) if total.denominator == 1 else total
+
+    def _slack(self, terms: Sequence[PlannedTerm]) -> float:
+        """How far rounding may have moved sums of doubles before contributions were made of them."""
+        return sum(abs(t.coefficient) * self.slacks[self.terms.index(t.synopses)] for t in terms)
+
+    def _unit(self, term: PlannedTerm) -> Floats:
+        unit = np.zeros(len(self.terms))
+        unit[self.terms.index(term.synopses)] = 1.0
+        return unit
+
+    def _scale(self, term: PlannedTerm) -> float:
+        return self.scales[self.terms.index(term.synopses)]
 
     def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
         """Never asked: a plan that counts distinct values has no sample of join keys."""
@@ -104,7 +148,7 @@ class SampleJoin:
     def _coefficients(self, terms: Sequence[PlannedTerm]) -> Floats:
         coefficients = np.zeros(len(self.terms))
         for term in terms:
-            coefficients[self.terms.index(term.synopses)] += term.coefficient
+            coefficients[self.terms.index(term.synopses)] += term.coefficient / self._scale(term)
         return coefficients
 
 
@@ -134,7 +178,7 @@ def run_sample(
     """
     from .sample_scan import SampleScans  # late: it needs Spark
 
-    def scans(terms: Sequence[tuple[int, ...]]) -> SampleScans:
+    def scans(plan: Plan, terms: Sequence[tuple[int, ...]]) -> SampleScans:
         tuples = [(expected or {}).get(v, math.inf) for v in plan.vertices]
         return SampleScans(spark, plan, terms, tables, listener, limit_bytes, tuples, groups)
 
@@ -142,22 +186,51 @@ def run_sample(
 
 
 def sample_join(
-    plan: Plan, scans: Callable[[Sequence[tuple[int, ...]]], SampleTree]
+    plan: Plan, scans: Callable[[Plan, Sequence[tuple[int, ...]]], SampleTree]
 ) -> dict[tuple[int, ...], SampleJoin]:
     """Evaluate a plan with a sample on the scans that a backend makes for its terms."""
     sample = plan.sample
     assert sample is not None, "a plan without a sample is built from sketches"
     planned = (t for a in plan.aggregates for t in (*a.total, *a.presence))
     terms = tuple(dict.fromkeys(t.synopses for t in planned))
-    made = scans(terms)
+    absolutes: dict[int, int] = {}
+    if sample.rate == 1.0:
+        plan, terms, absolutes = with_absolutes(plan, terms)
+    made = scans(plan, terms)
     found = Evaluation(plan, terms, made).contributions(sample)
     overlooked = OVERLOOKED if is_drawn(sample) else 0.0
-    return {numbers: SampleJoin(terms, known, made.nbytes, overlooked) for numbers, known in found.items()}
+    scales = tuple(map(math.prod, zip(*made.scales.values(), strict=True))) or (1.0,) * len(terms)
+    doubles = [any(own) for own in zip(*made.doubles.values(), strict=True)]
+    absolutes = {n: a for n, a in absolutes.items() if doubles[n]}
+    counting = [n for n, t in enumerate(terms) if all(counts(plan, i) for i in t)]
+    return {
+        n: SampleJoin(
+            terms, known, made.nbytes, scales, _slacks(terms, known, absolutes, counting), overlooked
+        )
+        for n, known in found.items()
+    }
 
 
 def is_drawn(sample: Sample) -> bool:
     """Whether tuples are drawn one by one beside the sampled keys."""
     return any(sample.row_rates) and sample.rate < 1.0
+
+
+def _slacks(
+    terms: Sequence[tuple[int, ...]], known: JoinTerms, absolutes: Mapping[int, int], counting: Sequence[int]
+) -> tuple[float, ...]:
+    """How far rounding may have moved each term: every tuple that adds something joins, and counts for one at least."""
+    counted = max((known.total(n) for n in counting), default=0.0) if absolutes else 0.0
+    return tuple(
+        slack_of(len(term) * counted, known.total(absolutes[n])) if n in absolutes else 0.0
+        for n, term in enumerate(terms)
+    )
+
+
+def counts(plan: Plan, synopsis: int) -> bool:
+    """Whether a synopsis counts tuples."""
+    weight = plan.synopses[synopsis].weight
+    return weight.expression is None or weight.presence
 
 
 @dataclass(frozen=True)
@@ -329,8 +402,7 @@ class Evaluation:
         return bounds
 
     def _counts(self, synopsis: int) -> bool:
-        weight = self.plan.synopses[synopsis].weight
-        return weight.expression is None or weight.presence
+        return counts(self.plan, synopsis)
 
 
 def _either(sampled: Counts, met: Counts, keys: Ints) -> Counts:

@@ -21,6 +21,8 @@ from .partial_aggregate import group_column
 
 HASH_BITS = 40
 
+SAFE = float(1 << 62)
+
 # Why a tuple is read: its key is in the sample, or it is looked at by itself, or both.
 SAMPLED, LOOKED_AT, BOTH = 0, 1, 2
 
@@ -135,12 +137,18 @@ class Rows:
         Tuples that were drawn by themselves, by the first key, sampled or not.
     tuples : Counts
         All tuples of the sampled keys, by the first.
+    scales : tuple of float
+        For each term the factor that made its weights integers.
+    doubles : tuple of bool
+        For each term whether its weights are none.
     """
 
     keys: Ints
     weights: Floats
     hits: Counts
     tuples: Counts
+    scales: tuple[float, ...] = ()
+    doubles: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +198,11 @@ def rows_of(
     arrays: dict[str, npt.NDArray[np.generic]] = {
         f"k{n}": k.filter(pa.array(sampled)).to_numpy() for n, k in enumerate(keys)
     }
-    for n, (values, scale) in enumerate(weights.values()):
-        arrays[f"w{n}"] = values[sampled].astype(np.float64) / scale
+    for n, (values, _) in enumerate(weights.values()):
+        own_values = values[sampled]
+        # Integers are added up as such, as long as no sum can leave 64 bits.
+        whole = own_values.dtype == np.int64 and np.abs(own_values.astype(np.float64)).sum() < SAFE
+        arrays[f"w{n}"] = own_values if whole else own_values.astype(np.float64)
     names = [n for n in arrays if n.startswith("w")]
     by_keys = pa.table(arrays).group_by([n for n in arrays if n.startswith("k")], use_threads=False)
     grouped = by_keys.aggregate([(n, "sum") for n in names])
@@ -201,6 +212,8 @@ def rows_of(
         np.array([sums[s] for s in own], np.float64),
         Counts.counted(first[met], counts[met]),
         Counts.counted(first[sampled], own_tuples[sampled]),
+        tuple(weights[s][1] for s in own),
+        tuple(weights[s][0].dtype == np.float64 for s in own),
     )
 
 
@@ -231,6 +244,9 @@ class SampleTree:
         self._whole: dict[object, Rows] = {}
         self._weights: dict[int, Floats] = {}
         self._own: dict[Synopsis, tuple[float, float]] = {}
+        # By vertex, once it was read, the factors that made the weights of each term integers.
+        self.scales: dict[int, tuple[float, ...]] = {}
+        self.doubles: dict[int, tuple[bool, ...]] = {}
 
     @property
     def nbytes(self) -> int:
@@ -365,6 +381,7 @@ class SampleTree:
         if among is not None and (whole in self._whole or not self._pays(tuples, among)):
             among = None
         rows = self._whole.get(whole) or self._scan(vertex, positions, kept, among, tuples)
+        self.scales[vertex], self.doubles[vertex] = rows.scales, rows.doubles
         if among is None:
             self._whole[whole] = rows
         keys, groups, weights = rows.keys[: len(positions)], rows.keys[len(positions) :], rows.weights

@@ -118,6 +118,8 @@ def _fed(
             weights[what] = relations.weights(*what, relation)
             if weights[what].values is not None:
                 columns[what] = pa.array(weights[what].values)
+            if weights[what].slack is not None:
+                columns["slack", what] = pa.array(weights[what].slack)
         for attribute in synopsis.attributes:
             if attribute not in columns:
                 columns[attribute] = relations.keys(attribute, relation.tuples)
@@ -144,6 +146,7 @@ def _fed(
             names["group", grouped] if grouped is not None else None,
             tuple(tuple(members[n]) for n in range(len(members))) if split else (),
             partitions,
+            tuple(None if s.distinct else names.get(("slack", (s.weight, s.messages))) for s in first),
         )
         feed_batch(batch, feed, parts)
     return {i: (part, made[i][1].scale) for i, part in parts.items()}

@@ -29,7 +29,7 @@ class Sent:
     @property
     def nbytes(self) -> int:
         """Bytes of keys and weights."""
-        values = (w.values for w in self.weights.values())
+        values = (v for w in self.weights.values() for v in (w.values, w.slack))
         return self.keys.nbytes + sum(v.nbytes for v in values if v is not None)
 
 

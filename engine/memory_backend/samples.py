@@ -47,7 +47,7 @@ def run_sample(
     DataError
         If a value cannot be computed.
     """
-    return sample_join(plan, lambda terms: MemoryScans(plan, terms, tables, limit_bytes, groups))
+    return sample_join(plan, lambda plan, terms: MemoryScans(plan, terms, tables, limit_bytes, groups))
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,8 @@ SPENT = (0.8, 0.15, 0.05)
 # Where what unseen keys may add takes more than this part of the asked error, a larger sample is not enough.
 MOST_UNSEEN = 0.5
 
+FULL_TABLE = "more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'"
+EXACT_IN_DECIMAL = "the sum of CAST(... AS DECIMAL(38, 6)), whose digits no order of adding decides"
 # A method as a note tells it, where its name with blanks does not.
 METHOD_WORDS = {"exact": "exact messages"}
 
@@ -392,13 +394,12 @@ class AdaptiveRun:
         last = self.record[-1] if self.record else None
         method = last.attempt.method if last is not None else ""
         answer = replace(answer, attempts=tuple(self.record), method=method)
-        if last is not None and isinstance(last.attempt, ExactRun):
+        ran = last is not None and isinstance(last.attempt, ExactRun)
+        if ran:
             why = next((n for n in self._notes if n.startswith("run exactly")), "")
             why = why or "run exactly: predicted to be the cheapest way to the asked error"
             rest = tuple(n for n in self._notes if n != why)
-            target = "" if settings.error is None else MET
-            notes = (*self.planner.query.warnings, *rest, why, *answer.notes)
-            return replace(answer, notes=notes, target=target)
+            answer = replace(answer, notes=(*rest, why, *answer.notes))
         answer = replace(answer, notes=(*self.planner.query.warnings, *answer.notes))
         if settings.error is None:
             return answer
@@ -414,10 +415,12 @@ class AdaptiveRun:
                 ),
                 sql=select.sql,
                 span=span_of(select.clause_spans, "error"),
-                hint="more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'",
+                hint=EXACT_IN_DECIMAL if ran else FULL_TABLE,
             )
-        if settings.behavior in ("run_on_full_table", "partial_run_on_base_table") and not (
-            settings.behavior == "partial_run_on_base_table" and self.planner.query.groups
+        if (
+            not ran
+            and settings.behavior in ("run_on_full_table", "partial_run_on_base_table")
+            and not (settings.behavior == "partial_run_on_base_table" and self.planner.query.groups)
         ):
             note = "run exactly, since the asked error was missed"
             found = self.exact()
@@ -427,7 +430,7 @@ class AdaptiveRun:
                 notes=(*noted.notes, note),
                 attempts=tuple(self.record),
                 method="exact_run",
-                target=MET,
+                target=target_state(found, settings.error),
             )
         if settings.behavior == "local_omit":
             return noted.omitting(settings.error)

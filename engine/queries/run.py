@@ -49,7 +49,7 @@ class SelectRun:
     typed_by : callable
         Finds the types of a query's keys and counted values.
     run_exactly : callable
-        Gives the result of (statement, SELECT) as Spark runs it.
+        Gives the result of (statement, SELECT, query) as Spark runs it.
     counts_rows : bool
         Whether it is ESTIMATE ROWS: a join too large for BIGINT is still to be told, and never run.
     """
@@ -58,7 +58,7 @@ class SelectRun:
     select: ApproximateSelect
     query: Query
     typed_by: Callable[[Query], Query]
-    run_exactly: Callable[[str, str], Answer]
+    run_exactly: Callable[[str, str, Query | None], Answer]
     counts_rows: bool = False
 
     @cached_property
@@ -114,8 +114,10 @@ class SelectRun:
         return self._planner(self.typed).plan(None)
 
     def exact(self) -> Answer:
-        """The SELECT as Spark runs it."""
-        return self.run_exactly(self.select.sql, self.select.select_sql)
+        """The SELECT as Spark runs it, sums of doubles as far as they are known."""
+        # A query of our own making, as that of ESTIMATE ROWS, is not the text that is run.
+        own = self.query if self.query.select_sql == self.select.select_sql else None
+        return self.run_exactly(self.select.sql, self.select.select_sql, own)
 
     def _planner(
         self, query: Query, settings: Settings | None = None, backend: Callable[[], Backend] | None = None
