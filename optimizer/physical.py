@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..parser.join_graph import Query
+from .operators import Operator
 from .plan import Plan
 
 if TYPE_CHECKING:
@@ -146,6 +147,9 @@ class Attempted:
     seconds : float
         Wall time.
     note : str
+    operators : tuple of Operator
+        What ran, with what was predicted of it: the planning before it, where there was some, and what gives the
+        answer, with its inputs.
     """
 
     attempt: Attempt
@@ -154,6 +158,7 @@ class Attempted:
     nbytes: int
     seconds: float
     note: str = ""
+    operators: tuple[Operator, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

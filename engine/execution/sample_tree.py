@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...optimizer.operators import relation_name
 from ...optimizer.plan import Plan, Sample, Synopsis
 from ...sketches.hashing.xi import XxHash64, derive_seed
 from .partial_aggregate import group_column
@@ -196,6 +197,11 @@ class SampleTree:
         Where the vertex is grouped its group numbers are one more key, the last.
         """
         raise NotImplementedError
+
+    def _named(self, vertex: int) -> str:
+        """A vertex of the residual tree as operators are named by it."""
+        relation = self._plan.query.graph.vertices[self._plan.vertices[vertex]]
+        return relation_name(relation.table, relation.filter, relation.alias)
 
     def _pays(self, tuples: float, among: Ints) -> bool:
         """Whether asking for some keys alone costs less than what so many tuples cost."""

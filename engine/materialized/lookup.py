@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery, printable
 from ...optimizer.methods import CACHED
+from ...optimizer.operators import LOAD
 from ...optimizer.physical import MaterializedJoin
 from ...optimizer.plan import Plan, Synopsis, Weight
 from ...parser.join_graph import Query
@@ -17,6 +18,7 @@ from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure
 from ..catalog.manifest import StoredWorkload
+from ..observed import observed
 from ..results.estimator import Joined, SketchJoin
 from ..settings import Settings
 from ..synopses import Built, Tally
@@ -121,10 +123,20 @@ class MaterializedLookup:
             if settings.cache:
                 self.keep(found.plan, dict(zip(found.missing, new, strict=True)))
         seconds = time.perf_counter() - started if found.missing else 0.0
-        built = found.all_built(lambda name: self.catalog.load(name, settings.max_bytes), new)
+        built = found.all_built(lambda name: self._load(name, settings), new)
         stale = self._stale(found.heads)
         notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)
         return Supply(found.plan, built, notes, seconds, bool(stale))
+
+    def _load(self, name: str, settings: Settings) -> StoredSketch:
+        """A sketch of the catalog."""
+        with observed(LOAD, name) as seen:
+            sketch = self.catalog.load(name, settings.max_bytes)
+            # Measures that one synopsis keeps have it in common.
+            synopses = {id(b.sketch): b.sketch.nbytes for b in sketch.built}
+            seen.rows = sum(max(b.tally.tuples for b in own) for own in sketch.groups)
+            seen.bytes_kept, seen.bytes_read = sum(synopses.values()), seen.bytes_read or 0.0
+        return sketch
 
     def usable(self, select: ApproximateSelect, query: Query, settings: Settings) -> Reuse | None:
         """How kept sketches serve a query, within what its settings allow; raises as `supply`."""
@@ -161,7 +173,7 @@ class MaterializedLookup:
         self, answers: Sequence[MaterializedAnswer], settings: Settings
     ) -> tuple[MaterializedAnswer, dict[GroupKey, Joined]]:
         """The narrowest of one or more, loaded."""
-        found = best(answers, lambda name: self.catalog.load(name, settings.max_bytes), settings.confidence)
+        found = best(answers, lambda name: self._load(name, settings), settings.confidence)
         assert found is not None, "there are some"
         return found
 
@@ -285,7 +297,7 @@ class MaterializedLookup:
         if found is None:
             return None
         workload, plan, heads = found
-        built = tuple(self.catalog.load(h.name, settings.max_bytes).built[0] for h in heads)
+        built = tuple(self._load(h.name, settings).built[0] for h in heads)
         told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
         stale = self._stale(heads)
         return Supply(plan, built, (told, *stale), stale=bool(stale))
