@@ -1,6 +1,6 @@
 """What the operators of a run took and gave, recorded while it runs.
 
-Whatever runs as one operator says so by `observed`. Rows, bytes and wall time are recorded in every run, since they cost
+Whatever runs as one operator says so by `observed`. Rows, bytes and wall time are recorded in every run, as they cost
 nothing; a `Meter` measures CPU and bytes read, for EXPLAIN ANALYZE alone.
 """
 
@@ -47,7 +47,9 @@ class Meter(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Observation:
-    """One operator that runs. Whoever runs it says `rows`, `bytes_kept` and `half_width`; who reads files, `bytes_read`.
+    """One operator that runs.
+
+    Whoever runs it says `rows`, `bytes_kept` and `half_width`; who reads files without Spark, `bytes_read`.
 
     Attributes
     ----------
@@ -69,20 +71,21 @@ class Observation:
     worker_seconds: float = 0.0
     thread_seconds: float = 0.0
     jvm_thread_seconds: float = 0.0
-    seconds: float = 0.0
+    seconds: float | None = None
     measured: Measured = field(default_factory=Measured)
     inputs: list[Observation] = field(default_factory=list)
 
     def operator(self) -> Operator:
         """As it was recorded, what its inputs took taken off."""
         cpu, inner = self.measured.cpu_seconds, [i.measured.cpu_seconds or 0.0 for i in self.inputs]
+        waited = [i.seconds or 0.0 for i in self.inputs]
         actual = Figures(
             self.rows,
             self.bytes_read if self.bytes_read is not None else self.measured.bytes_read,
             self.bytes_kept,
             None if cpu is None else max(cpu - sum(inner), 0.0),
             self.half_width,
-            max(self.seconds - sum(i.seconds for i in self.inputs), 0.0),
+            None if self.seconds is None else max(self.seconds - sum(waited), 0.0),
         )
         return Operator(
             self.kind,

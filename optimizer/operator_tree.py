@@ -80,7 +80,7 @@ def operators_of(
     known = _Known(plan, attempt, statistics)
     inputs = known.inputs()
     if not isinstance(attempt, MaterializedJoin):
-        inputs = (*inputs, *known.groups(counts))
+        inputs = (*inputs, *known.groups())
     return (Operator(ESTIMATE, "", whole, inputs=inputs),)
 
 
@@ -114,17 +114,14 @@ class _Known:
             )
         return (*loaded, *map(self._scan, scans))
 
-    def groups(self, counts: Mapping[int, int]) -> tuple[Operator, ...]:
-        """What lists the groups."""
+    def groups(self) -> tuple[Operator, ...]:
+        """What lists the groups: nothing tells beforehand how many there are."""
         found = []
         for vertex in dict.fromkeys(g.vertex for g in self.query.groups):
             own = self._vertex(vertex)
-            cpu = None
-            if own is not None and vertex in counts:
-                cpu = cost.listed_groups(own, counts[vertex]).seconds
+            cpu = None if own is None else cost.listed_groups(own, 1.0).seconds
             alias = self.query.graph.vertices[vertex].alias
-            figures = Figures(rows=counts.get(vertex), cpu_seconds=cpu, half_width=0.0)
-            found.append(Operator(GROUPS, alias, figures))
+            found.append(Operator(GROUPS, alias, Figures(cpu_seconds=cpu, half_width=0.0)))
         return tuple(found)
 
     def _scan(self, scan: Scan) -> Operator:

@@ -8,8 +8,8 @@ partitions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ from ...errors import DataError, EnvironmentFault, SkimqlError
 from ...optimizer.operators import SCAN
 from ...optimizer.plan import Attribute, Plan, Scan, most_bytes
 from ...optimizer.route import TABULATION
-from ..observed import metered, observed
+from ..observed import Observation, metered, observed
 from ..sources.files import partitions
 from ..sources.tables import Frames
 from ..sources.weights import LEAVES_64_BITS
@@ -57,7 +57,7 @@ def build(
     """
     built: dict[int, Built] = {}
     messages = Messages(spark, plan, tables, listener, message_bytes)
-    passes: list[tuple[Scan, JvmScan]] = []
+    passes: list[tuple[Scan, JvmScan, Observation]] = []
     for scan in plan.scans:
         with _explained(plan, scan), observed(SCAN, scan.table) as seen:
             prepared = prepare(plan, scan, tables.frame(scan.table), messages)
@@ -66,18 +66,19 @@ def build(
                 sent = partitions(tables.frame(scan.table))
                 groups = math.isqrt(sent) if state * sent > MOST_SENT_BYTES else None
                 built.update(_by_workers(spark, scan, prepared, listener, groups))
-                tell(seen, plan, scan, {i: (built[i].sketch.nbytes, built[i].tally) for i in scan.synopses})
+                _tell(seen, plan, scan, built)
             else:
                 run = _runner(spark, scan, listener)
-                passes.append((scan, JvmScan.first(plan, prepared, run)))
+                passes.append((scan, JvmScan.first(plan, prepared, run), seen))
     # A join is exact where all of its maps are: one of them alone is worth no second pass.
-    exact = all(p.few_keys for _, p in passes)
-    for scan, first in passes:
-        with _explained(plan, scan), observed(SCAN, scan.table) as seen:
+    exact = all(p.few_keys for _, p, _ in passes)
+    for scan, first, seen in passes:
+        with _explained(plan, scan):
             scales = first.prepared.scales
-            parts = first.partials(exact=exact)
+            with observed(SCAN, scan.table) if exact else nullcontext():
+                parts = first.partials(exact=exact)
             built.update({i: Built(part.sketch, part.tally, scales[i]) for i, part in parts.items()})
-            tell(seen, plan, scan, {i: (built[i].sketch.nbytes, built[i].tally) for i in scan.synopses})
+        _tell(seen, plan, scan, built)
     return tuple(built[i] for i in range(len(plan.synopses)))
 
 
@@ -99,6 +100,10 @@ def _by_workers(
     if seen is not None:
         seen.worker_seconds += sum(sent["cpu"].to_pylist())
     return add_up(prepared, sent.to_pylist())
+
+
+def _tell(seen: Observation, plan: Plan, scan: Scan, built: Mapping[int, Built]) -> None:
+    tell(seen, plan, scan, {i: (built[i].sketch.nbytes, built[i].tally) for i in scan.synopses})
 
 
 def _runner(

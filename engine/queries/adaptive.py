@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ...errors import AccuracyNotReached, DataError, EnvironmentFault, SkimqlError, UnsupportedQuery
 from ...optimizer.groups import per_group
 from ...optimizer.operator_tree import operators_of
-from ...optimizer.operators import ESTIMATE, EXACT_RUN, PLANNING, Operator, beside
+from ...optimizer.operators import ESTIMATE, EXACT_RUN, GROUPS, PLANNING, Operator, beside
 from ...optimizer.physical import (
     Attempt,
     Attempted,
@@ -288,7 +288,7 @@ class AdaptiveRun:
         self, attempt: Attempt, answer: Answer, estimated: Estimated | None, started: float
     ) -> Attempt | None:
         """What is run next, if anything."""
-        target, planner = self.planner.settings.error, self.planner
+        target = self.planner.settings.error
         wide = _widest(answer)
         met = target is None or not any(misses(c, target) for row in answer.rows for c in row)
         outcome = "shown" if target is None else "met" if met else "missed"
@@ -457,15 +457,24 @@ class AdaptiveRun:
         """What ran for an attempt beside what was predicted of it."""
         plan = plan or self._plan
         assert plan is not None, "an attempt is planned"
-        top = (PLANNING, EXACT_RUN) if isinstance(attempt, ExactRun) else (PLANNING, ESTIMATE)
+        root = EXACT_RUN if isinstance(attempt, ExactRun) else ESTIMATE
         planned = [o for o in ran if o.kind == PLANNING and (o.inputs or not self.record)]
-        roots = [o for o in ran if o.kind == top[1]]
-        others = tuple(o for o in ran if o.kind not in top)
-        roots = [replace(o, inputs=(*o.inputs, *others)) for o in roots] or [Operator(top[1], inputs=others)]
+        others = [o for o in ran if o.kind not in (PLANNING, root)]
+        if root == ESTIMATE:
+            # Where the planner has listed the groups, the estimator reads them all the same.
+            others += [i for o in planned for i in o.inputs if i.kind == GROUPS]
+            planned = [replace(o, inputs=tuple(i for i in o.inputs if i.kind != GROUPS)) for o in planned]
+        top = next((o for o in ran if o.kind == root), Operator(root))
+        top = replace(top, inputs=(*top.inputs, *others))
         counts = {} if self._groups is None else self._groups.counts
-        return beside(
-            [*planned, *operators_of(plan, attempt, self._statistics(plan), counts)], [*planned, *roots]
-        )
+        predicted = operators_of(plan, attempt, self._statistics(plan), counts)
+        listed = any(o.kind == GROUPS for o in others)
+        if not listed and self._groups is not None:
+            # An attempt before has listed them.
+            predicted = tuple(
+                replace(o, inputs=tuple(i for i in o.inputs if i.kind != GROUPS)) for o in predicted
+            )
+        return beside([*(Operator(PLANNING) for _ in planned[:1]), *predicted], [*planned, top])
 
     def _statistics(self, plan: PhysicalPlan) -> tuple[RelationStatistics, ...]:
         """On what an attempt was planned, or what was known without a job of a plan of sketches of a given size."""

@@ -95,7 +95,7 @@ class SelectRun:
         def counts_bytes() -> bool:
             return all(map(tables.is_measured, names))
 
-        with tables.measured():
+        with tables.measured(names, now=self.context.spark_runs):
             answer, plan = self._of_what_joins(SparkMeter(self.context.running, counts_bytes))
         return plan, self._presented(answer)
 

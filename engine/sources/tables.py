@@ -258,11 +258,17 @@ class Tables(Mapping[str, TableSchema]):
             _RUNNING.reset(token)
 
     @contextlib.contextmanager
-    def measured(self) -> Iterator[None]:
-        """Within a statement files are read so that Spark counts what it reads of them, as far as that is possible."""
+    def measured(self, names: Iterable[str], *, now: bool) -> Iterator[None]:
+        """Within a statement files are read so that Spark counts what it reads of them, as far as that is possible.
+
+        Looking at the files of the tables `names` is no part of what is measured: it is done at once where `now`.
+        """
         running = _RUNNING.get().get(id(self))
         assert running is not None, "what is measured is a statement"
         running.counted = {}
+        for name in names if now else ():
+            with contextlib.suppress(DataError, KeyError):
+                self._user_frame(name)
         yield
 
     def is_measured(self, name: str) -> bool:

@@ -1,8 +1,8 @@
 """What Spark's jobs of ours take: CPU and bytes read, whatever else runs beside them.
 
-Of tasks it is what Spark counts for the stages of our job groups. What planning, compiling, shipping and collecting take
-beside them Spark does not count: it is all else that the JVM's process took meanwhile, if no other job ran in it; else
-only what our own threads in the JVM took. Python workers say themselves what they took.
+Of tasks it is what Spark counts for the stages of our job groups. What planning, compiling, shipping and collecting
+take beside them Spark does not count: it is all else that the JVM's process took meanwhile, if no other job ran in it;
+else only what our own threads in the JVM took. Python workers say themselves what they took.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ MOST_WAIT_MS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """CPU seconds so far: of the calling thread, of its thread in the JVM, of the JVM; and jobs started, jobs that run."""
+    """CPU seconds so far: of the calling thread, of its one in the JVM, of the JVM; jobs started, and jobs that run."""
 
     thread: float
     jvm_thread: float | None = None
     jvm: float | None = None
-    jobs: int = 0
-    running: frozenset[int] = frozenset()
+    started: int = 0
+    running: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,10 @@ class SparkMeter:
         if spark is None:
             return Mark(thread)
         try:
-            return Mark(
-                thread,
-                thread_cpu(spark),
-                _process_cpu(spark),
-                _jobs_started(spark),
-                frozenset(spark.sparkContext.statusTracker().getActiveJobsIds()),
-            )
+            # The scheduler itself: what is told of jobs comes later.
+            scheduler = spark.sparkContext._jsc.sc().dagScheduler()
+            started, running = int(scheduler.nextJobId()), int(scheduler.activeJobs().size())
+            return Mark(thread, thread_cpu(spark), _process_cpu(spark), started, running)
         except (Py4JError, TypeError, AttributeError):
             return Mark(thread)
 
@@ -82,10 +79,10 @@ class SparkMeter:
             return Measured(None, None, False)
         ran = [t for t in tasks if t is not None]
         in_tasks = sum(t.cpu_seconds for t in ran)
-        mine = {job for t in ran for job in t.jobs}
-        whole = mark.jvm is not None and now.jvm is not None and not mark.running - mine
-        whole = whole and not now.running - mine and now.jobs - mark.jobs == len(mine)
-        if whole and mark.jvm is not None and now.jvm is not None:
+        ours = sum(len(t.jobs) for t in ran)
+        alone = not mark.running and not now.running and now.started - mark.started == ours
+        whole = alone and mark.jvm is not None and now.jvm is not None
+        if alone and mark.jvm is not None and now.jvm is not None:
             local = str(spark.sparkContext.master).startswith("local")
             spent = now.jvm - mark.jvm
             # The clock of a process ticks less often than that of a task.
@@ -147,11 +144,6 @@ def _process_cpu(spark: SparkSession) -> float:
     assert spark._jvm is not None, "a classic session has one"
     process = spark._jvm.java.lang.ProcessHandle.current()
     return NANO * int(process.info().totalCpuDuration().get().toNanos())
-
-
-def _jobs_started(spark: SparkSession) -> int:
-    # py4j gives the value of the counter.
-    return int(spark.sparkContext._jsc.sc().dagScheduler().nextJobId())
 
 
 def _all(own: Observation) -> list[Observation]:

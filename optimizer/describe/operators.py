@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..operators import ESTIMATE, LOAD, PLANNING, RELATION, Figures, Operator, total
+from ..physical import Attempted
 
 UNKNOWN = "-"
 PARTIAL = "CPU marked + lacks what else the JVM did for it: other jobs used it meanwhile"
@@ -25,19 +28,21 @@ PREDICTED = 4
 FREE = (ESTIMATE, LOAD, RELATION)
 
 
-def operator_lines(operators: Sequence[Operator]) -> list[str]:
+def operator_lines(own: Attempted) -> list[str]:
     """An aligned table: an operator a line, its inputs indented below it; ``predicted | actual`` in each column."""
-    rows = [*_rows(operators), _total_row(operators)]
+    operators = own.operators
+    rows = [*_rows(operators), *_rows([in_all(own)])]
     pairs = [max(len(cells[n][0]) for _, cells in rows) if n < PREDICTED else 0 for n in range(len(COLUMNS))]
     actuals = [max(len(cells[n][1]) for _, cells in rows) for n in range(len(COLUMNS))]
-    widths = [max(len(name) for name, _ in rows)]
+    corner = "predicted | actual"
+    widths = [max(len(corner), *(len(name) for name, _ in rows))]
     lines = []
     heads = []
     for n, (head, _, _) in enumerate(COLUMNS):
         inner = pairs[n] + 3 + actuals[n] if n < PREDICTED else actuals[n]
         widths.append(max(inner, len(head)))
         heads.append(head.rjust(widths[-1]))
-    lines.append("  ".join([" " * widths[0], *heads]).rstrip())
+    lines.append("  ".join([corner.ljust(widths[0]), *heads]).rstrip())
     for name, cells in rows:
         told = [name.ljust(widths[0])]
         for n, (predicted, actual) in enumerate(cells):
@@ -47,6 +52,20 @@ def operator_lines(operators: Sequence[Operator]) -> list[str]:
     if any(not own.whole_cpu for own in _all(operators)):
         lines.append(PARTIAL)
     return lines
+
+
+def in_all(own: Attempted) -> Operator:
+    """All operators of an attempt as one: what was predicted of the attempt, and what it took and gave."""
+    predicted, spent = own.attempt.predicted, total(own.operators)
+    figures = Figures(
+        bytes_kept=_known(predicted.nbytes),
+        cpu_seconds=_predicted_cpu(own) if _known(predicted.seconds) is None else predicted.seconds,
+        half_width=_known(predicted.half_width),
+    )
+    width = None if math.isnan(own.half_width) else own.half_width
+    actual = replace(spent, bytes_kept=own.nbytes, half_width=width)
+    whole = all(o.whole_cpu for o in _all(own.operators))
+    return Operator("in all", predicted=figures, actual=actual, runs=1, whole_cpu=whole)
 
 
 def operator_dict(own: Operator) -> dict[str, Any]:
@@ -93,21 +112,15 @@ def _rows(operators: Sequence[Operator], depth: int = 0) -> Iterator[tuple[str, 
         yield from _rows(own.inputs, depth + 1)
 
 
-def _total_row(operators: Sequence[Operator]) -> tuple[str, list[tuple[str, str]]]:
-    whole = total(operators)
-    partial = any(not own.whole_cpu for own in _all(operators))
-    return "in all", _cells(
-        Operator("", predicted=_predicted(operators), actual=whole, whole_cpu=not partial)
-    )
-
-
-def _predicted(operators: Sequence[Operator]) -> Figures:
+def _predicted_cpu(own: Attempted) -> float | None:
     """CPU of all operators, where it is predicted of each but of planning and of what is computed from synopses."""
-    costly = [o for o in _all([o for o in operators if o.kind != PLANNING]) if o.kind not in FREE]
-    known = [o.predicted.cpu_seconds for o in costly]
-    if not known or any(c is None for c in known):
-        return Figures()
-    return Figures(cpu_seconds=sum(c for c in known if c is not None))
+    planned = [o for o in own.operators if o.kind != PLANNING]
+    known = [o.predicted.cpu_seconds for o in _all(planned) if o.kind not in FREE]
+    return sum(c for c in known if c is not None) if known and None not in known else None
+
+
+def _known(figure: float) -> float | None:
+    return figure if math.isfinite(figure) else None
 
 
 def _cells(own: Operator) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from ..physical import (
     Predicted,
     SampleJoin,
 )
-from .operators import operator_dict, operator_lines, operator_nodes
+from .operators import in_all, operator_dict, operator_lines, operator_nodes
 from .plan import describe
 
 
@@ -54,10 +54,12 @@ def describe_attempts(attempts: Sequence[Attempted]) -> list[str]:
     lines = ["run:"]
     for number, own in enumerate(attempts, 1):
         lines.append(f"  {number}. {_name(own.attempt)}: {own.outcome}")
+        if own.operators:
+            lines += [f"     {line}" for line in [*([own.note] if own.note else []), *operator_lines(own)]]
+            continue
         lines.append(f"     predicted {figures(own.attempt.predicted) or 'nothing'}")
         note = f"; {own.note}" if own.note else ""
         lines.append(f"     given {_given(own)}{note}")
-        lines += [f"     {line}" for line in operator_lines(own.operators)] if own.operators else []
     return lines
 
 
@@ -93,6 +95,7 @@ def physical_dict(plan: PhysicalPlan, attempts: Sequence[Attempted] = ()) -> dic
                 "seconds": a.seconds,
                 "note": a.note or None,
                 "operators": [operator_dict(o) for o in a.operators],
+                "in_all": operator_dict(in_all(a)),
             }
             for a in attempts
         ],
