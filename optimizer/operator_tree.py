@@ -73,6 +73,8 @@ def operators_of(
     rows = float(math.prod(counts.values())) if counts or not plan.query.groups else None
     predicted = attempt.predicted
     whole = Figures(rows=rows, bytes_kept=_known(predicted.nbytes), half_width=_known(predicted.half_width))
+    if isinstance(attempt, MaterializedJoin) and not attempt.missing and attempt.expected:
+        whole = replace(whole, bytes_kept=float(sum(nbytes for _, nbytes in attempt.expected)))
     if isinstance(attempt, ExactRun):
         return (Operator(EXACT_RUN, "", replace(whole, cpu_seconds=_known(predicted.seconds))),)
     if isinstance(attempt, Nothing):
@@ -105,7 +107,11 @@ class _Known:
         loaded: tuple[Operator, ...] = ()
         scans = self.plan.scans
         if isinstance(self.attempt, MaterializedJoin):
-            loaded = tuple(Operator(LOAD, name) for name in self.attempt.names)
+            known = self.attempt.expected or (None,) * len(self.attempt.names)
+            loaded = tuple(
+                Operator(LOAD, name, Figures() if k is None else Figures(k[0], None, k[1]))
+                for name, k in zip(self.attempt.names, known, strict=True)
+            )
             missing = set(self.attempt.missing)
             scans = tuple(
                 replace(s, synopses=tuple(i for i in s.synopses if i in missing))
@@ -167,7 +173,7 @@ class _Known:
                     spent = spent.plus(cost.sketches([own], [len(attributes)], method, counters))
                 else:
                     spent = spent.plus(cost.counted(own))
-            if messages and any(s.attributes for s in here):
+            if messages:
                 spent = spent.plus(cost.received(own, messages))
         return spent.seconds
 

@@ -102,6 +102,8 @@ class MaterializedJoin:
         Of the materialized synopses.
     missing : tuple of int
         The synopses of the plan that are built now.
+    expected : tuple of (int, int)
+        Tuples and bytes of each, as the catalog tells.
     """
 
     plan: Plan
@@ -109,6 +111,7 @@ class MaterializedJoin:
     missing: tuple[int, ...] = ()
     predicted: Predicted = Predicted()
     method: str = "materialized"
+    expected: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,7 +210,7 @@ def _row(synopsis: int, part: Partial, cpu: float) -> pa.RecordBatch:
 def sent_row(
     synopsis: int, tally: Tally, state: Mapping[str, NDArray[Any]], cpu: float = 0.0
 ) -> pa.RecordBatch:
-    """A row of `PARTIAL_SCHEMA`: the number of a synopsis, its tally, its arrays, and the CPU seconds since the last."""
+    """A row of `PARTIAL_SCHEMA`: the number of a synopsis, its tally, its arrays, CPU seconds since the row before."""
     arrays = [
         {
             "name": name,

@@ -196,19 +196,17 @@ class MaterializedLookup:
         declared = self.declared(select, query, settings)
         if declared is not None:
             _, plan, heads = declared
-            return MaterializedJoin(plan, tuple(h.name for h in heads), method=plan.method)
+            return _join(plan, heads)
         bare = replace(query, order=(), limit=None) if query.groups else query
         found_whole = self.answers(select, bare, settings)
         if found_whole:
             # Which of several is the narrowest, and so answers, they tell when they are asked.
             taken = found_whole[0] if len(found_whole) == 1 else self._best(found_whole, settings)[0]
-            plan, names = replace(taken.plan, query=query), tuple(h.name for h in taken.heads)
-            return MaterializedJoin(plan, names, method=plan.method)
+            return _join(replace(taken.plan, query=query), taken.heads)
         found = None if query.groups else self.usable(select, query, settings)
         if found is None:
             return None
-        names = tuple(h.name for h in found.heads)
-        return MaterializedJoin(found.plan, names, found.missing, method=found.plan.method)
+        return _join(found.plan, found.heads, found.missing)
 
     def plan(self, select: ApproximateSelect, query: Query) -> Reuse | None:
         """How kept hash sketches would serve a query, with others built beside, nothing loaded; raises as `supply`."""
@@ -333,6 +331,16 @@ class MaterializedLookup:
         runs = self.context.spark_runs
         notes = (stale_note(head, self.context.tables, runs) for head in heads)
         return tuple(printable(n) for n in notes if n)
+
+
+def _join(plan: Plan, heads: Sequence[Head], missing: tuple[int, ...] = ()) -> MaterializedJoin:
+    """The attempt that reads sketches of the catalog."""
+    expected = tuple(
+        (max(m.tally.tuples for m in h.measures), sum(m.nbytes for m in h.measures)) for h in heads
+    )
+    return MaterializedJoin(
+        plan, tuple(h.name for h in heads), missing, method=plan.method, expected=expected
+    )
 
 
 def _without_count(query: Query) -> Query:

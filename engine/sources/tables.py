@@ -273,7 +273,11 @@ class Tables(Mapping[str, TableSchema]):
 
     def is_measured(self, name: str) -> bool:
         """Whether Spark counts the bytes that it reads of a table, in a statement that is `measured`."""
+        from ..spark.isolation import is_classic
+
         running = _RUNNING.get().get(id(self))
+        if not is_classic(self._spark):
+            return False
         frame = self._user_frame(name)
         known = {} if running is None else running.counted or {}
         if name.lower() in known or is_cached(frame) or self._spark.conf.get(AHEAD, "") == "false":
@@ -287,6 +291,10 @@ class Tables(Mapping[str, TableSchema]):
         """
         running, known = _RUNNING.get().get(id(self)), self._known[name.lower()]
         if running is None or running.counted is None or known.source is None:
+            return None
+        from ..spark.isolation import is_classic
+
+        if not is_classic(self._spark):
             return None
         if name.lower() not in running.counted:
             cached = is_cached(self._frames[name.lower()][1])
