@@ -428,8 +428,12 @@ class Session:
                 query.refuse_beyond(RUNS)
             return explain(query, statement.format)
         run = self._run_of(select, query, counts_rows=isinstance(statement.statement, EstimateRows))
-        attempts = run.answer().attempts if statement.analyze else ()
-        plan, now = run.plan(), time.time()
+        if statement.analyze:
+            plan, answer = run.analyzed()
+            attempts = answer.attempts
+        else:
+            plan, attempts = run.plan(), ()
+        now = time.time()
         match statement.format:
             case "json":
                 told = {**as_dict(query), "plan": physical_dict(plan, attempts)}

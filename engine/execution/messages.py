@@ -15,7 +15,9 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ...optimizer.operators import MESSAGE, relation_name
 from ...optimizer.plan import Message, Plan
+from ..observed import Observation, observed
 from ..sources.filters import filtered
 from ..sources.keys import key_column, key_text
 from ..sources.tables import Frames
@@ -136,10 +138,11 @@ class Messages:
 
     def _receive(self, relation: Message) -> Sent:
         if relation not in self._sent:
-            self._sent[relation] = self._send(relation, list(self._variants[relation]))
+            with observed(MESSAGE, relation_name(relation.table, relation.filter)) as seen:
+                self._sent[relation] = self._send(relation, list(self._variants[relation]), seen)
         return self._sent[relation]
 
-    def _send(self, relation: Message, variants: Sequence[Message]) -> Sent:
+    def _send(self, relation: Message, variants: Sequence[Message], seen: Observation) -> Sent:
         frame = filtered(self._tables.frame(relation.table), [relation.filter])
         key = self._name(relation, "key")
         frame = frame.where(key_column(relation.sender).isNotNull())
@@ -166,6 +169,7 @@ class Messages:
         rows = run_job(
             self._spark, f"message from {relation.table}", grouped.limit(most + 1).toArrow, self._listener
         )
+        seen.rows, seen.bytes_kept = rows.num_rows, rows.nbytes
         if rows.num_rows > most:
             raise MessageTooLarge(relation, self._limit, self._sql)
         return Sent(rows, self._spark.createDataFrame(rows), weights)

@@ -18,7 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ...errors import BudgetExceeded
+from ...optimizer.operators import SAMPLE
 from ...optimizer.plan import Message, Plan, Sample, Synopsis
+from ..observed import Observation, observed
 from ..sources.files import column_range, partitions
 from ..sources.filters import cheap_first, filtered
 from ..sources.keys import key_column, key_text
@@ -227,7 +229,8 @@ class SampleScans(SampleTree):
         key = key_column(relation.attributes[position])
         keys = frame.where(key.isNotNull()).groupBy(key.alias("k")).agg(F.count(F.lit(1)).alias("n"))
         counted = keys.agg(F.max("n").alias("n"))
-        sent = run_job(self._spark, f"most of a key of {relation.table}", counted.toArrow, self._listener)
+        with observed(SAMPLE, self._named(vertex)):
+            sent = run_job(self._spark, f"most of a key of {relation.table}", counted.toArrow, self._listener)
         return float(sent["n"][0].as_py() or 0)
 
     def _pays(self, tuples: float, among: Ints) -> bool:
@@ -238,6 +241,18 @@ class SampleScans(SampleTree):
         self, vertex: int, positions: Sequence[int], kept: object, among: Ints | None, tuples: float
     ) -> Rows:
         """What one scan sends: of about `tuples` tuples, or of fewer where only some keys are wanted."""
+        with observed(SAMPLE, self._named(vertex)) as seen:
+            return self._read(vertex, positions, kept, among, tuples, seen)
+
+    def _read(
+        self,
+        vertex: int,
+        positions: Sequence[int],
+        kept: object,
+        among: Ints | None,
+        tuples: float,
+        seen: Observation,
+    ) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         table = own[0].table
         kept = kept if isinstance(kept, _Sampled) else _Sampled()
@@ -255,7 +270,9 @@ class SampleScans(SampleTree):
                     hint="a smaller SIZE, or a larger skimql.max_bytes",
                 )
         rows = scan.rows(sent, own)
-        self._sent_bytes += rows.keys.nbytes + 8 * len(scan.weights) * rows.keys.shape[1]
+        seen.rows = sent.num_rows
+        seen.bytes_kept = rows.keys.nbytes + 8 * len(scan.weights) * rows.keys.shape[1]
+        self._sent_bytes += int(seen.bytes_kept)
         return rows
 
     def _each(self, table: str, scan: _Scan, most: int) -> pa.Table | None:

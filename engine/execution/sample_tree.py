@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...optimizer.operators import relation_name
 from ...optimizer.plan import Message, Plan, Sample, Synopsis
 from ...sketches.hashing.xi import XxHash64, derive_seed
 from ...sketches.samples.known_keys import product_range, products
@@ -277,6 +278,11 @@ class SampleTree:
     def _most_tuples(self, vertex: int, position: int) -> float:
         """The most tuples behind the filter that have one key; infinite where it would cost much to know."""
         return math.inf
+
+    def _named(self, vertex: int) -> str:
+        """A vertex of the residual tree as operators are named by it."""
+        relation = self._plan.query.graph.vertices[self._plan.vertices[vertex]]
+        return relation_name(relation.table, relation.filter, relation.alias)
 
     def _pays(self, tuples: float, among: Ints) -> bool:
         """Whether asking for some keys alone costs less than what so many tuples cost."""

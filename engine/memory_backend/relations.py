@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...optimizer.operators import MESSAGE, relation_name
 from ...optimizer.plan import Attribute, Message, Plan, Weight
 from ..execution.message_limit import DEFAULT_LIMIT_BYTES, MessageTooLarge
+from ..observed import observed
 from .expressions import passing
 from .keys import key_values
 from .tables import MemoryTables
@@ -120,7 +122,9 @@ class Relations:
 
     def _receive(self, relation: Message) -> Sent:
         if relation not in self._sent:
-            self._sent[relation] = self._send(relation, list(self._variants[relation]))
+            with observed(MESSAGE, relation_name(relation.table, relation.filter)) as seen:
+                sent = self._sent[relation] = self._send(relation, list(self._variants[relation]))
+                seen.rows, seen.bytes_kept = len(sent.keys), sent.nbytes
         return self._sent[relation]
 
     def _send(self, message: Message, variants: Sequence[Message]) -> Sent:

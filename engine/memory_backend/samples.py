@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import BudgetExceeded
+from ...optimizer.operators import SAMPLE
 from ...optimizer.plan import Message, Plan, Sample
 from ..execution.sample_join import DEFAULT_LIMIT_BYTES, SampleJoin, sample_join
 from ..execution.sample_tree import (
@@ -24,6 +25,7 @@ from ..execution.sample_tree import (
     rows_of,
     sample_family,
 )
+from ..observed import Observation, observed
 from ..sources.ranges import Range
 from .build import explained
 from .relations import Relation, Relations
@@ -97,8 +99,11 @@ class MemoryScans(SampleTree):
         self, vertex: int, positions: Sequence[int], passing: object, among: Ints | None, tuples: float
     ) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
-        with explained(self._plan, own[0].table):
-            return self._read(vertex, positions, passing if isinstance(passing, _Sampled) else None, among)
+        with explained(self._plan, own[0].table), observed(SAMPLE, self._named(vertex)) as seen:
+            before, sampled = self._sent_bytes, passing if isinstance(passing, _Sampled) else None
+            rows = self._read(vertex, positions, sampled, among, seen)
+            seen.bytes_kept = self._sent_bytes - before
+            return rows
 
     def _column_range(self, table: str, column: str) -> Range:
         return self._relations.tables.column_range(table, column)
@@ -116,7 +121,12 @@ class MemoryScans(SampleTree):
         return True
 
     def _read(
-        self, vertex: int, positions: Sequence[int], passing: _Sampled | None, among: Ints | None
+        self,
+        vertex: int,
+        positions: Sequence[int],
+        passing: _Sampled | None,
+        among: Ints | None,
+        seen: Observation,
     ) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         first = own[0]
@@ -133,6 +143,7 @@ class MemoryScans(SampleTree):
         wide = relation.tuples.append_column(pa.field("skimql why", pa.int64()), pa.array(why))
         relation = self._relations.joined(Relation(wide).filtered(known), [s.messages for s in own])
         why = relation.tuples["skimql why"].to_numpy()
+        seen.rows = len(why)
         keys = self._keys(vertex, positions, relation.tuples)
         weights = {}
         for synopsis in dict.fromkeys(own):

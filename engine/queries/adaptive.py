@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ...errors import AccuracyNotReached, DataError, EnvironmentFault, UnsupportedQuery
+from ...errors import AccuracyNotReached, DataError, EnvironmentFault, SkimqlError, UnsupportedQuery
 from ...optimizer.groups import per_group
+from ...optimizer.operator_tree import operators_of
+from ...optimizer.operators import ESTIMATE, EXACT_RUN, GROUPS, PLANNING, Operator, beside
 from ...optimizer.physical import (
     Attempt,
     Attempted,
@@ -30,6 +32,7 @@ from ..execution import message_limit
 from ..execution.message_limit import MessageTooLarge
 from ..execution.sample_join import SampleJoin as EvaluatedSample
 from ..materialized.lookup import MaterializedLookup
+from ..observed import Meter, Recorder, observed
 from ..results.answer import (
     MET,
     UNKNOWN,
@@ -47,6 +50,7 @@ from .planner import Planner
 from .settings_of import span_of
 
 if TYPE_CHECKING:
+    from ...optimizer.prediction.relation import RelationStatistics
     from ..execution.groups import Groups
     from .backend import Backend
 
@@ -82,18 +86,27 @@ class AdaptiveRun:
         Runs the query exactly.
     by_hand : bool
         Whether sketches of the session's size are built, whatever else there is.
+    meter : Meter or None
+        Measures what each operator takes, for EXPLAIN ANALYZE.
+    record : list of Attempted
+    first : PhysicalPlan or None
+        What was planned before anything ran.
     """
 
     planner: Planner
     backend: Callable[[], Backend]
     exact: Callable[[], Answer]
     by_hand: bool = False
+    meter: Meter | None = None
     record: list[Attempted] = field(default_factory=list)
+    first: PhysicalPlan | None = None
+    _recorder: Recorder = field(default_factory=Recorder)
     _plan: PhysicalPlan | None = None
     _groups: Groups | None = None
     _notes: tuple[str, ...] = ()
     _most_message: int | None = field(default_factory=lambda: message_limit.DEFAULT_LIMIT_BYTES)
     _too_large: frozenset[int] = frozenset()
+    _known: tuple[RelationStatistics, ...] = ()
 
     def answer(self) -> Answer:
         """The answer, or what the query's behaviour puts in its place where the asked error is missed.
@@ -105,25 +118,35 @@ class AdaptiveRun:
         SkimqlError
             As planning and building.
         """
-        plan = self._plan = (
-            self.planner.anew(self._listed) if self.by_hand else self.planner.plan(self._listed)
-        )
+        self._recorder.meter = self.meter
+        with self._recorder.recording():
+            return self._answer()
+
+    def _answer(self) -> Answer:
+        with observed(PLANNING):
+            plan = self._plan = self.first = (
+                self.planner.anew(self._listed) if self.by_hand else self.planner.plan(self._listed)
+            )
         attempt: Attempt | None = plan.attempt
         self._notes = plan.notes
+        if self.meter is not None and not plan.statistics and not isinstance(attempt, MaterializedJoin):
+            self._known = self._known_before()
         answer: Answer | None = None
         while attempt is not None:
             started = time.perf_counter()
             try:
                 answer, estimated = self._run(attempt)
             except (MessageTooLarge, DataError, EnvironmentFault) as fault:
-                following = self._after_fault(attempt, fault)
+                tried, ran = self._plan, self._recorder.taken()
+                with observed(PLANNING):
+                    following = self._after_fault(attempt, fault)
                 if following is None:
                     if answer is None:
                         raise
                     return self._as_asked(
                         replace(answer, notes=(*answer.notes, f"nothing better: {fault.message}"))
                     )
-                self._keep(attempt, "failed", math.nan, 0, started, fault.message)
+                self._keep(attempt, "failed", math.nan, 0, started, fault.message, ran, tried)
                 attempt = following
                 continue
             try:
@@ -138,6 +161,16 @@ class AdaptiveRun:
         assert answer is not None, "every attempt gives an answer or raises"
         return self._as_asked(answer)
 
+    def _known_before(self) -> tuple[RelationStatistics, ...]:
+        """What is known of the tables without a job, where the plan has not asked: for predicted figures alone."""
+        query = self.planner.query
+        if query.sets is not None:
+            return ()
+        try:
+            return self.backend().statistics(query, jobs=False)
+        except SkimqlError:
+            return ()
+
     def _listed(self) -> Groups:
         """The groups of the query, listed once."""
         if self._groups is None:
@@ -150,7 +183,7 @@ class AdaptiveRun:
         stale, notes = False, self._notes
         match attempt:
             case ExactRun():
-                return self.exact(), None
+                return self._exact(), None
             case Nothing():
                 found = self._nothing(attempt)
             case SketchJoin():
@@ -161,7 +194,10 @@ class AdaptiveRun:
                 found, told, stale = self._materialized()
                 notes += told
         built = time.perf_counter()
-        answer = found.answer()
+        with observed(ESTIMATE) as seen:
+            answer = found.answer()
+            seen.rows, seen.bytes_kept = len(answer.rows), answer.bytes_used
+            seen.half_width = _widest(answer)
         if stale:
             # The interval is one for the tables as they were.
             answer = uncertified_answer(answer)
@@ -173,6 +209,13 @@ class AdaptiveRun:
             seconds=seconds,
             notes=(*notes, *self._told(attempt), *answer.notes),
         ), found
+
+    def _exact(self) -> Answer:
+        """The exact run."""
+        with observed(EXACT_RUN) as seen:
+            answer = self.exact()
+            seen.rows, seen.half_width = len(answer.rows), 0.0
+        return answer
 
     def _told(self, attempt: Attempt) -> tuple[str, ...]:
         """What an attempt says of itself."""
@@ -266,12 +309,18 @@ class AdaptiveRun:
         self, attempt: Attempt, answer: Answer, estimated: Estimated | None, started: float
     ) -> Attempt | None:
         """What is run next, if anything."""
-        target, planner = self.planner.settings.error, self.planner
+        target = self.planner.settings.error
         wide = _widest(answer)
         state = "shown" if target is None else self._state(answer, estimated, target)
         self._keep(attempt, state, wide, answer.bytes_used, started)
         if state == MET or target is None or isinstance(attempt, (ExactRun, Nothing)):
             return None
+        with observed(PLANNING):
+            return self._following(attempt, estimated, target)
+
+    def _following(self, attempt: Attempt, estimated: Estimated | None, target: float) -> Attempt | None:
+        """What is run after an attempt that is not known to reach the asked error."""
+        planner = self.planner
         if isinstance(attempt, MaterializedJoin):
             if not planner.asks_more_than_materialized:
                 return None
@@ -393,6 +442,11 @@ class AdaptiveRun:
         settings, select = self.planner.settings, self.planner.select
         last = self.record[-1] if self.record else None
         method = last.attempt.method if last is not None else ""
+        left = self._recorder.taken()
+        if last is not None and any(o.kind != PLANNING for o in left):
+            # What ran behind the last attempt: groups that missed, run exactly.
+            more = tuple(o for o in left if o.kind != PLANNING)
+            last = self.record[-1] = replace(last, operators=(*last.operators, *more))
         answer = replace(answer, attempts=tuple(self.record), method=method)
         ran = last is not None and isinstance(last.attempt, ExactRun)
         if ran:
@@ -423,8 +477,9 @@ class AdaptiveRun:
             and not (settings.behavior == "partial_run_on_base_table" and self.planner.query.groups)
         ):
             note = "run exactly, since the asked error was missed"
-            found = self.exact()
-            self._keep(self.planner.exact(), "met", 0.0, 0, time.perf_counter())
+            started = time.perf_counter()
+            found = self._exact()
+            self._keep(self.planner.exact(), "met", 0.0, 0, started)
             return replace(
                 found,
                 notes=(*noted.notes, note),
@@ -437,9 +492,49 @@ class AdaptiveRun:
         return noted
 
     def _keep(
-        self, attempt: Attempt, outcome: str, wide: float, nbytes: int, started: float, note: str = ""
+        self,
+        attempt: Attempt,
+        outcome: str,
+        wide: float,
+        nbytes: int,
+        started: float,
+        note: str = "",
+        ran: tuple[Operator, ...] | None = None,
+        plan: PhysicalPlan | None = None,
     ) -> None:
-        self.record.append(Attempted(attempt, outcome, wide, nbytes, time.perf_counter() - started, note))
+        """Record an attempt, with what has run since the last one."""
+        seconds = time.perf_counter() - started
+        operators = self._operators(attempt, plan, self._recorder.taken() if ran is None else ran)
+        self.record.append(Attempted(attempt, outcome, wide, nbytes, seconds, note, operators))
+
+    def _operators(
+        self, attempt: Attempt, plan: PhysicalPlan | None, ran: tuple[Operator, ...]
+    ) -> tuple[Operator, ...]:
+        """What ran for an attempt beside what was predicted of it."""
+        plan = plan or self._plan
+        assert plan is not None, "an attempt is planned"
+        root = EXACT_RUN if isinstance(attempt, ExactRun) else ESTIMATE
+        planned = [o for o in ran if o.kind == PLANNING and (o.inputs or not self.record)]
+        others = [o for o in ran if o.kind not in (PLANNING, root)]
+        if root == ESTIMATE:
+            # Where the planner has listed the groups, the estimator reads them all the same.
+            others += [i for o in planned for i in o.inputs if i.kind == GROUPS]
+            planned = [replace(o, inputs=tuple(i for i in o.inputs if i.kind != GROUPS)) for o in planned]
+        top = next((o for o in ran if o.kind == root), Operator(root))
+        top = replace(top, inputs=(*top.inputs, *others))
+        counts = {} if self._groups is None else self._groups.counts
+        predicted = operators_of(plan, attempt, self._statistics(plan), counts)
+        listed = any(o.kind == GROUPS for o in others)
+        if not listed and self._groups is not None:
+            # An attempt before has listed them.
+            predicted = tuple(
+                replace(o, inputs=tuple(i for i in o.inputs if i.kind != GROUPS)) for o in predicted
+            )
+        return beside([*(Operator(PLANNING) for _ in planned[:1]), *predicted], [*planned, top])
+
+    def _statistics(self, plan: PhysicalPlan) -> tuple[RelationStatistics, ...]:
+        """On what an attempt was planned, or what was known without a job of a plan of sketches of a given size."""
+        return plan.statistics or self._known
 
 
 def _widest(answer: Answer) -> float:
