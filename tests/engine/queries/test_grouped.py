@@ -209,7 +209,7 @@ class GroupSeeds(ManySeeds):
         query = with_key_types(session._resolved(parse_statement(sql)), session.tables, True)
         groups = listed(session.spark, session.tables, query, 100)
         self.plans = per_group(chosen(query, session.settings, groups=groups.counts), groups.counts)
-        self.plan = self.plans[0]
+        self.plan = self.whole = self.plans[0]
         self.scans = []
         messages = Messages(session.spark, self.plan, groups)
         for scan in self.plan.scans:
