@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from support.exact import exact_answers
+from support.memory import InMemory
 from support.seeds import ManySeeds
-from support.tables import register, register_cases
+from support.tables import CASES, register, register_cases
 from support.theory import most_misses
 
 from skimql import AccuracyNotReached, UnsupportedQuery
@@ -27,23 +28,24 @@ pytestmark = pytest.mark.spark
 FAN = "FROM fan JOIN sale ON fan.pid = sale.pid"
 
 
+# The shared cases x, y and z; C34, C36, C32.
+TABLES = CASES | {
+    "t": ("k INT, v INT", [(1, None), (1, 4), (1, None)]),
+    "fan": ("pid INT, stock INT", [(1, 100), (2, 110)]),
+    "sale": ("pid BIGINT, qty INT", [(1, 3), (1, 4), (2, 8)]),
+    "e": ("k INT, v INT", []),
+}
+
+
 @pytest.fixture
 def cases(session):
-    """The shared cases: x, y and z; C34, C36, C32."""
-    register_cases(session)
-    register(
-        session,
-        t=("k INT, v INT", [(1, None), (1, 4), (1, None)]),
-        fan=("pid INT, stock INT", [(1, 100), (2, 110)]),
-        sale=("pid BIGINT, qty INT", [(1, 3), (1, 4), (2, 8)]),
-        e=("k INT, v INT", []),
-    )
+    register(session, **TABLES)
     return session
 
 
-def compared(session, select, among=()):
+def compared(session, select, among=(), asked=None):
     """Values of an approximate query, all of them exact, and Spark's."""
-    answer = session.sql(f"SELECT APPROXIMATE {select}")
+    answer = (asked or session).sql(f"SELECT APPROXIMATE {select}")
     assert all(getattr(c, "exact", True) for row in answer.rows for c in row), select
     values = [tuple(getattr(c, "value", c) for c in row) for row in answer.rows]
     return values, exact_answers(session, among or (select,))[select]
@@ -75,10 +77,12 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize("select", SMALL)
-def test_small_tables_come_out_exact(cases, select):
-    got, truth = compared(cases, select, SMALL)
-    assert sorted(got) == sorted(truth)
+def test_small_tables_come_out_exact(cases):
+    """All in memory; on Spark both sides of a join, groups, and a set expression."""
+    for asked, chosen in ((InMemory(TABLES), SMALL), (cases, (SMALL[2], SMALL[6], SMALL[9]))):
+        for select in chosen:
+            got, truth = compared(cases, select, SMALL, asked)
+            assert sorted(got) == sorted(truth), select
 
 
 def test_values_are_told_apart_as_spark_does(session):

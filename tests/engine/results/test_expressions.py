@@ -7,35 +7,42 @@ import math
 
 import pytest
 from support.exact import exact_answers
-from support.tables import register_cases
+from support.memory import InMemory
+from support.tables import CASES, register_cases
 
 from skimql import UnsupportedQuery
-
-pytestmark = pytest.mark.spark
 
 FROM = "FROM x JOIN y ON x.id = y.id"
 
 
+ITEMS = {
+    "SUM(m) / COUNT(*)": [100.5],
+    "SUM(m) + 10 * COUNT(*)": [221],
+    "-SUM(m)": [-201],
+    "(SUM(m) - SUM(n)) / SUM(n)": [9.05],
+    "SUM(m) * COUNT(*)": [402],
+    "AVG(m) * 2 + 1": [202],
+    "SUM(m + n), SUM(m * n), SUM(2 * m - n)": [221, 2010, 382],
+    "COUNT(*) AS n, lower_bound(n), upper_bound(n), relative_error(n)": [2, 2, 2, 0],
+}
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_expressions_over_aggregates_come_out_right(sparse):
+    memory = InMemory(CASES, sparse=sparse)
+    for items, right in ITEMS.items():
+        answer = memory.sql(f"SELECT APPROXIMATE {items} {FROM}")
+        assert [getattr(c, "value", c) for c in answer.rows[0]] == pytest.approx(right), items
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("sparse", ["true", "false"])
-@pytest.mark.parametrize(
-    ("items", "right"),
-    [
-        ("SUM(m) / COUNT(*)", [100.5]),
-        ("SUM(m) + 10 * COUNT(*)", [221]),
-        ("-SUM(m)", [-201]),
-        ("(SUM(m) - SUM(n)) / SUM(n)", [9.05]),
-        ("SUM(m) * COUNT(*)", [402]),
-        ("AVG(m) * 2 + 1", [202]),
-        ("SUM(m + n), SUM(m * n), SUM(2 * m - n)", [221, 2010, 382]),
-        ("COUNT(*) AS n, lower_bound(n), upper_bound(n), relative_error(n)", [2, 2, 2, 0]),
-    ],
-)
-def test_expressions_over_aggregates_come_out_right(session, sparse, items, right):
+def test_all_of_them_come_out_right_on_spark(session, sparse):
     register_cases(session)
     session.sql(f"SET skimql.sparse = {sparse}")
-    answer = session.sql(f"SELECT APPROXIMATE {items} {FROM}")
-    values = [getattr(c, "value", c) for c in answer.rows[0]]
-    assert values == pytest.approx(right)
+    answer = session.sql(f"SELECT APPROXIMATE {', '.join(ITEMS)} {FROM}")
+    right = [value for values in ITEMS.values() for value in values]
+    assert [getattr(c, "value", c) for c in answer.rows[0]] == pytest.approx(right)
 
 
 def test_the_interval_of_a_ratio_is_narrower_than_its_parts_allow(session):
