@@ -24,7 +24,7 @@ from skimql import UnsupportedQuery
 
 pytestmark = pytest.mark.spark
 
-QUERIES = int(os.environ.get("SKIMQL_RANDOM_QUERIES", "80"))
+QUERIES = int(os.environ.get("SKIMQL_RANDOM_QUERIES", "60"))
 TABLES_EVERY = 20
 # Spark rounds AVG of a DECIMAL(8,2) to six places; we do not.
 ROUNDED = 0.51e-6

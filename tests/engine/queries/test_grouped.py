@@ -118,8 +118,8 @@ def test_having_order_and_limit_are_sparks_where_all_is_exact(pair):
     """All in memory, where they are decided as in a session; there the first of each kind."""
     truths = exact_answers(pair, DECIDED)
     memory = InMemory({name: pair.tables.frame(name).toArrow() for name in "de"})
-    for asked, chosen in ((memory, DECIDED), (pair, DECIDED[:1] + DECIDED[3:4] + DECIDED[-1:])):
-        for select in chosen:
+    for asked, selects in ((memory, DECIDED), (pair, DECIDED[:1] + DECIDED[3:4] + DECIDED[-1:])):
+        for select in selects:
             exact = truths[select]
             answer = asked.sql(f"SELECT APPROXIMATE {select}")
             assert len(answer.rows) == len(exact), select
