@@ -23,8 +23,6 @@ from skimql.optimizer.distinct_count import JoinedPairs, KeySets, PairsByKey, Pa
 from skimql.sketches.distinct.join_distinct import HUBS
 from skimql.sketches.distinct.set_expression import Union
 
-pytestmark = pytest.mark.spark
-
 FAN = "FROM fan JOIN sale ON fan.pid = sale.pid"
 
 
@@ -109,20 +107,20 @@ def test_values_are_told_apart_as_spark_does(session):
 
 
 @functools.cache
-def edges(spark):
+def edges():
     rng = np.random.default_rng(5)
     tables = []
     for name, first in (("a", 0), ("c", 100)):
         left, right = np.nonzero(rng.random((400, 300)) < 0.02)
-        tables.append(spark.createDataFrame(pa.table({name: left, "b": right + first})))
+        tables.append(pa.table({name: left, "b": right + first}))
     return tables
 
 
 @pytest.fixture
 def graph(session):
     """r(a, b) and s(b, c): a random graph of 400 x 400 x 400 nodes, about 6 edges for each a; half of the b join."""
-    for name, frame in zip("rs", edges(session.spark), strict=True):
-        session.table(name, frame)
+    for name, table in zip("rs", edges(), strict=True):
+        session.table(name, session.spark.createDataFrame(table))
     session.settings = session.settings.with_text({"sparse": "false", "buckets": "1024"})
     return session
 
@@ -134,41 +132,52 @@ GRAPH = (
 CONFIDENCE = 0.95
 
 
-def misses_of(session, select, seeds):
-    """Of each item: how many of the intervals of `seeds` miss the exact value, from one scan of each table."""
-    many = ManySeeds(session, f"SELECT APPROXIMATE {select}")
-    truth = list(session.sql(f"SELECT {select}").collect()[0])
+def graph_in_memory(seed=1):
+    return InMemory(dict(zip("rs", edges(), strict=True)), sparse=False, buckets=1024, seed=seed)
+
+
+def misses_of(select, seeds):
+    """Of each item: how many of the intervals of `seeds` miss the exact value."""
+    sql = f"SELECT APPROXIMATE {select}"
+    truth = [getattr(c, "value", c) for c in graph_in_memory().run(sql).exact().rows[0]]
     misses = [0] * len(truth)
     for seed in range(seeds):
-        cells = many.answer(seed, CONFIDENCE).rows[0]
+        cells = graph_in_memory(seed).sql(sql).rows[0]
         for i, (cell, right) in enumerate(zip(cells, truth, strict=True)):
             misses[i] += not cell.low <= right <= cell.high
     return misses
 
 
-def test_intervals_cover_as_often_as_promised(graph):
+def test_intervals_cover_as_often_as_promised():
     """Each seed is one trial of p = 5 %; false failure below 1e-6 for each item."""
-    assert max(misses_of(graph, GRAPH, 40)) <= most_misses(40, 1 - CONFIDENCE)
+    assert max(misses_of(GRAPH, 40)) <= most_misses(40, 1 - CONFIDENCE)
 
 
-def test_the_sketches_do_estimate(graph):
+def test_the_sketches_do_estimate():
     """The trials above are no exact maps in disguise, and no interval is too wide to see anything."""
-    cells = graph.sql(f"SELECT APPROXIMATE {GRAPH}").rows[0]
+    cells = graph_in_memory().sql(f"SELECT APPROXIMATE {GRAPH}").rows[0]
     assert not any(c.exact for c in cells)
     assert all(c.half_width < 0.5 * c.value for c in cells)
     assert all(c.certified or c.notes == (HUBS,) for c in cells)
 
 
-def test_a_union_instead_of_an_intersection_is_seen(graph, monkeypatch):
+def test_spark_makes_the_values_of_these_trials(graph):
+    theirs = graph.sql(f"SELECT APPROXIMATE {GRAPH} SEED 1").rows[0]
+    own = graph_in_memory().sql(f"SELECT APPROXIMATE {GRAPH}").rows[0]
+    for one, other in zip(own, theirs, strict=True):
+        assert (one.low, one.value, one.high) == pytest.approx((other.low, other.value, other.high), rel=1e-9)
+
+
+def test_a_union_instead_of_an_intersection_is_seen(monkeypatch):
     monkeypatch.setitem(distinct._SETS, "intersect", Union)
-    (misses,) = misses_of(graph, "COUNT(DISTINCT r.b) FROM r JOIN s ON r.b = s.b", 15)
+    (misses,) = misses_of("COUNT(DISTINCT r.b) FROM r JOIN s ON r.b = s.b", 15)
     assert misses > most_misses(15, 1 - CONFIDENCE)
 
 
-def test_the_size_of_one_side_taken_for_both_is_seen(graph, monkeypatch):
+def test_the_size_of_one_side_taken_for_both_is_seen(monkeypatch):
     original = distinct.join_distinct
     monkeypatch.setattr(distinct, "join_distinct", lambda r, s, a, c, level: original(r, s, a, a, level))
-    (misses,) = misses_of(graph, "COUNT(DISTINCT a, c) FROM r JOIN s ON r.b = s.b WHERE a < 80", 15)
+    (misses,) = misses_of("COUNT(DISTINCT a, c) FROM r JOIN s ON r.b = s.b WHERE a < 80", 15)
     assert misses > most_misses(15, 1 - CONFIDENCE)
 
 
