@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from support.exact import exact_answers
 from support.memory import InMemory
@@ -99,11 +101,12 @@ def test_spark_counts_the_same_in_every_form_of_from(session):
         assert session.sql(f"SELECT APPROXIMATE {query}").value == FORMS[query]
 
 
-def test_or_inside_one_table_is_a_filter(session):
-    register(
-        session,
-        t1=("a INT, b INT, c INT", [(1, -1, 1), (2, -2, -2), (3, 3, 3)]),
-        t2=("a INT, b INT, c INT", [(1, 1, -1), (2, 2, 2), (3, -3, -3)]),
+def test_or_inside_one_table_is_a_filter():
+    session = InMemory(
+        {
+            "t1": ("a INT, b INT, c INT", [(1, -1, 1), (2, -2, -2), (3, 3, 3)]),
+            "t2": ("a INT, b INT, c INT", [(1, 1, -1), (2, 2, 2), (3, -3, -3)]),
+        }
     )
     inner = "t1 JOIN t2 ON t1.a=t2.a AND (t1.b>0 OR t1.c>0) AND (t2.b>0 OR t2.c>0)"
     assert session.sql(f"SELECT APPROXIMATE COUNT(*) FROM {inner}").value == 1
@@ -150,11 +153,11 @@ def test_not_a_number_among_the_weights_is_refused(session):
         session.sql("SELECT APPROXIMATE SUM(v) FROM t JOIN x ON t.k = x.id")
 
 
-def test_disjoint_tables_give_a_count_near_zero_and_no_average(session):
+def test_disjoint_tables_give_a_count_near_zero_and_no_average():
     """100,000 tuples on keys 1..1000 against as many on 2001..3000: the count's interval holds 0, from above."""
-    session.sql("SET skimql.sparse = false")
-    session.table("p", session.spark.sql("SELECT 1 + id % 1000 AS k, id AS v FROM range(100000)"))
-    session.table("q", session.spark.sql("SELECT 2001 + id % 1000 AS k FROM range(100000)"))
+    ids = np.arange(100_000)
+    tables = {"p": pa.table({"k": 1 + ids % 1000, "v": ids}), "q": pa.table({"k": 2001 + ids % 1000})}
+    session = InMemory(tables, sparse=False)
     answer = session.sql("SELECT APPROXIMATE COUNT(*) AS n, AVG(v) AS a FROM p JOIN q ON p.k = q.k")
     count, average = answer.rows[0]
     assert 0 == count.low <= count.value
@@ -198,8 +201,8 @@ def test_settings_reach_the_next_query_and_clauses_go_over_them(session):
         session.sql("SET skimql.rowss = 3")
 
 
-def test_a_forced_method_is_honoured_or_refused(session):
-    register_cases(session)
+def test_a_forced_method_is_honoured_or_refused():
+    session = InMemory(SHARED)
     one = "SELECT APPROXIMATE COUNT(*) FROM x JOIN y ON x.id = y.id"
     three = f"{one} JOIN z ON y.id = z.id"
     assert session.sql(f"{one} USING hash").value == 2
@@ -210,8 +213,8 @@ def test_a_forced_method_is_honoured_or_refused(session):
     assert caught.value.span is not None
 
 
-def test_a_size_bounds_all_sketches_of_the_query_together(session):
-    register_cases(session)
+def test_a_size_bounds_all_sketches_of_the_query_together():
+    session = InMemory(SHARED)
     sql = "SELECT APPROXIMATE COUNT(*), SUM(m) FROM x JOIN y ON x.id = y.id"
     synopses = session.plan(f"{sql} USING hash SIZE 64 KB").build.synopses
     bytes_used = sum(8 * s.rows * s.buckets for s in synopses)
@@ -230,9 +233,9 @@ def test_a_size_bounds_all_sketches_of_the_query_together(session):
     assert session.plan(f"{sql} USING hash SIZE {least}").build.synopses[0].buckets == 2
 
 
-def test_what_happens_when_the_asked_error_is_missed(session):
+def test_what_happens_when_the_asked_error_is_missed():
     """2,000 keys in 16 buckets: no such sketch is within 0.1 %."""
-    session.table("p", session.spark.sql("SELECT id AS k FROM range(2000)"))
+    session = InMemory({"p": pa.table({"k": np.arange(2000)})})
     sql = "SELECT APPROXIMATE COUNT(*) AS n FROM p a JOIN p b ON a.k = b.k"
     asked = "ERROR WITHIN 0.1% CONFIDENCE 95%"
     reported = session.sql(f"{sql} OPTIONS (buckets = 16) {asked}")

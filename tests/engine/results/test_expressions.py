@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from support.exact import exact_answers
 from support.memory import InMemory
@@ -45,34 +47,33 @@ def test_all_of_them_come_out_right_on_spark(session, sparse):
     assert [getattr(c, "value", c) for c in answer.rows[0]] == pytest.approx(right)
 
 
-def test_the_interval_of_a_ratio_is_narrower_than_its_parts_allow(session):
+def test_the_interval_of_a_ratio_is_narrower_than_its_parts_allow():
     """SUM(v)/COUNT(*) on the same hashes: nearly constant v, so nearly all of the error cancels."""
-    session.table("p", session.spark.sql("SELECT id % 3000 AS k, 100 + id % 2 AS v FROM range(20000)"))
-    session.sql("SET skimql.sparse = false")
-    session.sql("SET skimql.buckets = 256")
+    ids = np.arange(20_000)
+    session = InMemory({"p": pa.table({"k": ids % 3000, "v": 100 + ids % 2})}, sparse=False, buckets=256)
     join = "FROM p a JOIN p b ON a.k = b.k"
     ratio, count = session.sql(f"SELECT APPROXIMATE SUM(a.v) / COUNT(*) AS r, COUNT(*) AS n {join}").rows[0]
     assert ratio.half_width / ratio.value < 0.2 * count.half_width / count.value
     assert ratio.low <= 100.5 <= ratio.high
 
 
-@pytest.mark.parametrize("sparse", ["true", "false"])
-def test_totals_of_one_table_are_exact_with_and_without_maps(session, sparse):
-    register_cases(session)
-    session.sql(f"SET skimql.sparse = {sparse}")
-    answer = session.sql("SELECT APPROXIMATE COUNT(*), SUM(m), AVG(m) FROM y WHERE m > 100")
+@pytest.mark.parametrize("sparse", [True, False])
+def test_totals_of_one_table_are_exact_with_and_without_maps(sparse):
+    answer = InMemory(CASES, sparse=sparse).sql(
+        "SELECT APPROXIMATE COUNT(*), SUM(m), AVG(m) FROM y WHERE m > 100"
+    )
     assert [(c.value, c.exact) for c in answer.rows[0]] == [(2, True), (401, True), (200.5, True)]
     assert answer.notes == ()
 
 
-def test_an_expression_that_has_no_interval_is_refused(session):
-    register_cases(session)
+def test_an_expression_that_has_no_interval_is_refused():
+    session = InMemory(CASES)
     with pytest.raises(UnsupportedQuery):
         session.sql(f"SELECT APPROXIMATE SUM(m) % COUNT(*) {FROM}")
 
 
-def test_conditions_that_exclude_one_another_give_an_exact_nothing(session):
-    register_cases(session)
+def test_conditions_that_exclude_one_another_give_an_exact_nothing():
+    session = InMemory(CASES)
     answer = session.sql(f"SELECT APPROXIMATE COUNT(*) AS n, SUM(m) AS s {FROM} WHERE m > 1 AND 1 = 2")
     count, total = answer.rows[0]
     assert (count.value, count.low, count.high) == (0, 0, 0)
