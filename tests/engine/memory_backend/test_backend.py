@@ -278,21 +278,3 @@ def test_queries_resolve_to_the_same_vertices_keys_and_types(on_spark):
         statement = on_spark._read(sql)
         with on_spark.tables.statement(sql):
             assert own == on_spark.typed(on_spark._resolved(statement)), sql
-
-
-def test_no_jvm_and_no_pyspark_is_needed():
-    import subprocess
-    import sys
-
-    code = (
-        "import sys, pyarrow as pa\n"
-        "from skimql.engine.memory_backend.backend import MemoryBackend\n"
-        "from skimql.engine.memory_backend.run import MemoryRun\n"
-        "from skimql.engine.memory_backend.tables import MemoryTables\n"
-        "t = MemoryTables({'t': pa.table({'k': [1, 2, 2]}), 'u': pa.table({'k': [2, 2, 3]})})\n"
-        "for clause in ('', ' ERROR WITHIN 5%', ' USING key_sample'):\n"
-        "    run = MemoryRun.of('SELECT APPROXIMATE COUNT(*) FROM t JOIN u ON t.k = u.k' + clause, MemoryBackend(t))\n"
-        "    assert run.answer().value == run.exact().value == 4\n"
-        "assert not [m for m in sys.modules if m.split('.')[0] in ('pyspark', 'py4j')]\n"
-    )
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
