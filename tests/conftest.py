@@ -58,10 +58,11 @@ def spark(request):
 @pytest.fixture
 def session(spark):
     """A SkimQL session with nothing registered; what a test registers is gone after it."""
+    from support.tables import forget_views
+
     from skimql import Session
 
     # Sketches, whatever would be cheaper: what aims at an error is tested by itself.
     made = Session(spark, error=None)
     yield made
-    # All temporary views in one call: listing them first costs a query a test.
-    spark._jsparkSession.sessionState().catalog().clearTempTables()
+    forget_views(spark)
