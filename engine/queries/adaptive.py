@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 MOST_SAMPLES = 3
 
 # A method as a note tells it, where its name with blanks does not.
-FULL_TABLE = "more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'"
-EXACT_IN_DECIMAL = "the sum of CAST(... AS DECIMAL(38, 6)), whose digits no order of adding decides"
 METHOD_WORDS = {"exact": "exact messages"}
 
 # Below it a sample holds nothing but its dense keys.
@@ -370,7 +368,9 @@ class AdaptiveRun:
                 noted.notes[len(answer.notes)],
                 sql=select.sql,
                 span=span_of(select.clause_spans, "error"),
-                hint=EXACT_IN_DECIMAL if ran else FULL_TABLE,
+                hint="the sum of CAST(... AS DECIMAL(38, 6)), whose digits no order of adding decides"
+                if ran
+                else "more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'",
             )
         if (
             not ran
