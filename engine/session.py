@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 import time
@@ -478,7 +479,7 @@ class Session:
 
 def _as_ours(fault: Exception, sql: str) -> SkimqlError | None:
     """An error of Spark's that nothing has explained, or the end of its JVM, as one of ours; None of others."""
-    if isinstance(fault, MemoryError):
+    if _is_of_memory(fault):
         return EnvironmentFault(
             f"this process has no more memory: {fault}" if str(fault) else "this process has no more memory",
             "SKIMQL_OUT_OF_MEMORY",
@@ -490,6 +491,13 @@ def _as_ours(fault: Exception, sql: str) -> SkimqlError | None:
     from .spark.session import explained
 
     return explained(fault, sql)
+
+
+def _is_of_memory(fault: Exception) -> bool:
+    """Whether the system has refused this process memory, for an array, a thread, a module that is first needed now."""
+    refused = isinstance(fault, MemoryError) or (isinstance(fault, OSError) and fault.errno == errno.ENOMEM)
+    said = str(fault) if isinstance(fault, (ImportError, RuntimeError)) else ""
+    return refused or any(words in said for words in ("failed to map segment", "can't start new thread"))
 
 
 # Statements with expressions that the parser reads before Spark does.

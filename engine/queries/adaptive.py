@@ -61,8 +61,6 @@ SPENT = (0.8, 0.15, 0.05)
 # Where what unseen keys may add takes more than this part of the asked error, a larger sample is not enough.
 MOST_UNSEEN = 0.5
 
-FULL_TABLE = "more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'"
-EXACT_IN_DECIMAL = "the sum of CAST(... AS DECIMAL(38, 6)), whose digits no order of adding decides"
 # A method as a note tells it, where its name with blanks does not.
 METHOD_WORDS = {"exact": "exact messages"}
 
@@ -469,7 +467,9 @@ class AdaptiveRun:
                 ),
                 sql=select.sql,
                 span=span_of(select.clause_spans, "error"),
-                hint=EXACT_IN_DECIMAL if ran else FULL_TABLE,
+                hint="the sum of CAST(... AS DECIMAL(38, 6)), whose digits no order of adding decides"
+                if ran
+                else "more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'",
             )
         if (
             not ran

@@ -1,5 +1,7 @@
 """An answer: rows of cells, and what is made of them."""
 
+from dataclasses import replace
+
 import pytest
 
 from skimql import Estimate, Message
