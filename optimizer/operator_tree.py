@@ -72,9 +72,9 @@ def operators_of(
     counts = groups or {}
     rows = float(math.prod(counts.values())) if counts or not plan.query.groups else None
     predicted = attempt.predicted
-    whole = Figures(rows=rows, bytes_kept=_known(predicted.nbytes), half_width=_known(predicted.half_width))
+    whole = Figures(rows=rows, bytes_held=_known(predicted.nbytes), half_width=_known(predicted.half_width))
     if isinstance(attempt, MaterializedJoin) and not attempt.missing and attempt.expected:
-        whole = replace(whole, bytes_kept=float(sum(nbytes for _, nbytes in attempt.expected)))
+        whole = replace(whole, bytes_held=float(sum(nbytes for _, nbytes in attempt.expected)))
     if isinstance(attempt, ExactRun):
         return (Operator(EXACT_RUN, "", replace(whole, cpu_seconds=_known(predicted.seconds))),)
     if isinstance(attempt, Nothing):
@@ -148,7 +148,7 @@ class _Known:
     def _relation(self, synopses: Sequence[Synopsis]) -> Figures:
         own = self._of(synopses[0].table, synopses[0].filter)
         nbytes = None if self.query.groups else float(sum(map(most_bytes, synopses)))
-        return Figures(rows=None if own is None else own.tuples, bytes_kept=nbytes)
+        return Figures(rows=None if own is None else own.tuples, bytes_held=nbytes)
 
     def _scan_seconds(self, scan: Scan) -> float | None:
         synopses = [self.plan.synopses[i] for i in scan.synopses]

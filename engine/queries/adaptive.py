@@ -180,7 +180,7 @@ class AdaptiveRun:
         built = time.perf_counter()
         with observed(ESTIMATE) as seen:
             answer = found.answer()
-            seen.rows, seen.bytes_kept = len(answer.rows), answer.bytes_used
+            seen.rows, seen.bytes_held = len(answer.rows), answer.bytes_used
             seen.half_width = _widest(answer)
         if stale:
             # The interval is one for the tables as they were.
