@@ -57,8 +57,9 @@ def operator_lines(own: Attempted) -> list[str]:
 def in_all(own: Attempted) -> Operator:
     """All operators of an attempt as one: what was predicted of the attempt, and what it took and gave."""
     predicted, spent = own.attempt.predicted, total(own.operators)
+    roots = [o.predicted.bytes_held for o in own.operators if o.predicted.bytes_held is not None]
     figures = Figures(
-        bytes_held=_known(predicted.nbytes),
+        bytes_held=predicted.nbytes if math.isfinite(predicted.nbytes) else next(iter(roots), None),
         cpu_seconds=_predicted_cpu(own) if _known(predicted.seconds) is None else predicted.seconds,
         half_width=_known(predicted.half_width),
     )
