@@ -49,7 +49,7 @@ class Meter(Protocol):
 class Observation:
     """One operator that runs.
 
-    Whoever runs it says `rows`, `bytes_kept` and `half_width`; who reads files without Spark, `bytes_read`.
+    Whoever runs it says `rows`, `bytes_held` and `half_width`; who reads files without Spark, `bytes_read`.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Observation:
     kind: str
     of: str = ""
     rows: float | None = None
-    bytes_kept: float | None = None
+    bytes_held: float | None = None
     half_width: float | None = None
     bytes_read: float | None = None
     jobs: list[str] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Observation:
         actual = Figures(
             self.rows,
             self.bytes_read if self.bytes_read is not None else self.measured.bytes_read,
-            self.bytes_kept,
+            self.bytes_held,
             None if cpu is None else max(cpu - sum(inner), 0.0),
             self.half_width,
             None if self.seconds is None else max(self.seconds - sum(waited), 0.0),

@@ -16,11 +16,13 @@ from .operators import (
     GROUPS,
     LOAD,
     MESSAGE,
+    PLANNING,
     RELATION,
     SAMPLE,
     SCAN,
     Figures,
     Operator,
+    beside,
     relation_name,
 )
 from .physical import (
@@ -72,9 +74,9 @@ def operators_of(
     counts = groups or {}
     rows = float(math.prod(counts.values())) if counts or not plan.query.groups else None
     predicted = attempt.predicted
-    whole = Figures(rows=rows, bytes_kept=_known(predicted.nbytes), half_width=_known(predicted.half_width))
+    whole = Figures(rows=rows, bytes_held=_known(predicted.nbytes), half_width=_known(predicted.half_width))
     if isinstance(attempt, MaterializedJoin) and not attempt.missing and attempt.expected:
-        whole = replace(whole, bytes_kept=float(sum(nbytes for _, nbytes in attempt.expected)))
+        whole = replace(whole, bytes_held=float(sum(nbytes for _, nbytes in attempt.expected)))
     if isinstance(attempt, ExactRun):
         return (Operator(EXACT_RUN, "", replace(whole, cpu_seconds=_known(predicted.seconds))),)
     if isinstance(attempt, Nothing):
@@ -84,6 +86,36 @@ def operators_of(
     if not isinstance(attempt, MaterializedJoin):
         inputs = (*inputs, *known.groups())
     return (Operator(ESTIMATE, "", whole, inputs=inputs),)
+
+
+def of_attempt(
+    attempt: Attempt, ran: Sequence[Operator], predicted: Sequence[Operator] = (), *, first: bool = True
+) -> tuple[Operator, ...]:
+    """What ran for an attempt, as trees, beside what was predicted of it.
+
+    Parameters
+    ----------
+    attempt : Attempt
+    ran : sequence of Operator
+        Planning, what built or read synopses, and what gave the answer, in the order in which they ran.
+    predicted : sequence of Operator
+        As `operators_of` gives them.
+    first : bool
+        Whether nothing was tried before: planning is told then, later on where it has looked at a table.
+    """
+    root = EXACT_RUN if isinstance(attempt, ExactRun) else ESTIMATE
+    planned = [o for o in ran if o.kind == PLANNING and (o.inputs or first)]
+    others = [o for o in ran if o.kind not in (PLANNING, root)]
+    if root == ESTIMATE:
+        # Where the planner has listed the groups, the estimator reads them all the same.
+        others += [i for o in planned for i in o.inputs if i.kind == GROUPS]
+        planned = [replace(o, inputs=tuple(i for i in o.inputs if i.kind != GROUPS)) for o in planned]
+    top = next((o for o in ran if o.kind == root), Operator(root))
+    top = replace(top, inputs=(*top.inputs, *others))
+    if not first and not any(o.kind == GROUPS for o in others):
+        # An attempt before has listed them.
+        predicted = [replace(o, inputs=tuple(i for i in o.inputs if i.kind != GROUPS)) for o in predicted]
+    return beside([*(Operator(PLANNING) for _ in planned[:1]), *predicted], [*planned, top])
 
 
 class _Known:
@@ -148,7 +180,7 @@ class _Known:
     def _relation(self, synopses: Sequence[Synopsis]) -> Figures:
         own = self._of(synopses[0].table, synopses[0].filter)
         nbytes = None if self.query.groups else float(sum(map(most_bytes, synopses)))
-        return Figures(rows=None if own is None else own.tuples, bytes_kept=nbytes)
+        return Figures(rows=None if own is None else own.tuples, bytes_held=nbytes)
 
     def _scan_seconds(self, scan: Scan) -> float | None:
         synopses = [self.plan.synopses[i] for i in scan.synopses]

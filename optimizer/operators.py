@@ -32,7 +32,7 @@ class Figures:
         What it gives: tuples put into synopses, keys of a message, tuples of a sample, groups, rows of a result.
     bytes_read : float or None
         From files.
-    bytes_kept : float or None
+    bytes_held : float or None
         Of synopses, messages or samples, in memory.
     cpu_seconds : float or None
     half_width : float or None
@@ -43,7 +43,7 @@ class Figures:
 
     rows: float | None = None
     bytes_read: float | None = None
-    bytes_kept: float | None = None
+    bytes_held: float | None = None
     cpu_seconds: float | None = None
     half_width: float | None = None
     seconds: float | None = None

@@ -169,7 +169,7 @@ class Messages:
         rows = run_job(
             self._spark, f"message from {relation.table}", grouped.limit(most + 1).toArrow, self._listener
         )
-        seen.rows, seen.bytes_kept = rows.num_rows, rows.nbytes
+        seen.rows, seen.bytes_held = rows.num_rows, rows.nbytes
         if rows.num_rows > most:
             raise MessageTooLarge(relation, self._limit, self._sql)
         return Sent(rows, self._spark.createDataFrame(rows), weights)

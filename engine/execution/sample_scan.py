@@ -271,8 +271,8 @@ class SampleScans(SampleTree):
                 )
         rows = scan.rows(sent, own)
         seen.rows = sent.num_rows
-        seen.bytes_kept = rows.keys.nbytes + 8 * len(scan.weights) * rows.keys.shape[1]
-        self._sent_bytes += int(seen.bytes_kept)
+        seen.bytes_held = rows.keys.nbytes + 8 * len(scan.weights) * rows.keys.shape[1]
+        self._sent_bytes += int(seen.bytes_held)
         return rows
 
     def _each(self, table: str, scan: _Scan, most: int) -> pa.Table | None:

@@ -33,6 +33,6 @@ def tell(seen: Observation, plan: Plan, scan: Scan, made: Mapping[int, tuple[int
             tuples[what] = tuples.get(what, 0) + made[i][1].tuples
         rows = max(tuples.values(), default=0)
         if len(relations) == 1:
-            seen.rows, seen.bytes_kept = rows, nbytes
+            seen.rows, seen.bytes_held = rows, nbytes
         else:
             seen.inputs.append(Observation(RELATION, name, rows, nbytes))

@@ -135,7 +135,7 @@ class MaterializedLookup:
             # Measures that one synopsis keeps have it in common.
             synopses = {id(b.sketch): b.sketch.nbytes for b in sketch.built}
             seen.rows = sum(max(b.tally.tuples for b in own) for own in sketch.groups)
-            seen.bytes_kept, seen.bytes_read = sum(synopses.values()), seen.bytes_read or 0.0
+            seen.bytes_held, seen.bytes_read = sum(synopses.values()), seen.bytes_read or 0.0
         return sketch
 
     def usable(self, select: ApproximateSelect, query: Query, settings: Settings) -> Reuse | None:

@@ -124,7 +124,7 @@ class Relations:
         if relation not in self._sent:
             with observed(MESSAGE, relation_name(relation.table, relation.filter)) as seen:
                 sent = self._sent[relation] = self._send(relation, list(self._variants[relation]))
-                seen.rows, seen.bytes_kept = len(sent.keys), sent.nbytes
+                seen.rows, seen.bytes_held = len(sent.keys), sent.nbytes
         return self._sent[relation]
 
     def _send(self, message: Message, variants: Sequence[Message]) -> Sent:

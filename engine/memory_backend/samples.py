@@ -102,7 +102,7 @@ class MemoryScans(SampleTree):
         with explained(self._plan, own[0].table), observed(SAMPLE, self._named(vertex)) as seen:
             before, sampled = self._sent_bytes, passing if isinstance(passing, _Sampled) else None
             rows = self._read(vertex, positions, sampled, among, seen)
-            seen.bytes_kept = self._sent_bytes - before
+            seen.bytes_held = self._sent_bytes - before
             return rows
 
     def _column_range(self, table: str, column: str) -> Range:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from ...errors import AccuracyNotReached, DataError, EnvironmentFault, SkimqlError, UnsupportedQuery
 from ...optimizer.groups import per_group
-from ...optimizer.operator_tree import operators_of
-from ...optimizer.operators import ESTIMATE, EXACT_RUN, GROUPS, PLANNING, Operator, beside
+from ...optimizer.operator_tree import of_attempt, operators_of
+from ...optimizer.operators import ESTIMATE, EXACT_RUN, PLANNING, Operator
 from ...optimizer.physical import (
     Attempt,
     Attempted,
@@ -194,7 +194,7 @@ class AdaptiveRun:
         built = time.perf_counter()
         with observed(ESTIMATE) as seen:
             answer = found.answer()
-            seen.rows, seen.bytes_kept = len(answer.rows), answer.bytes_used
+            seen.rows, seen.bytes_held = len(answer.rows), answer.bytes_used
             seen.half_width = _widest(answer)
         if stale:
             # The interval is one for the tables as they were.
@@ -502,39 +502,16 @@ class AdaptiveRun:
         ran: tuple[Operator, ...] | None = None,
         plan: PhysicalPlan | None = None,
     ) -> None:
-        """Record an attempt, with what has run since the last one."""
-        seconds = time.perf_counter() - started
-        operators = self._operators(attempt, plan, self._recorder.taken() if ran is None else ran)
-        self.record.append(Attempted(attempt, outcome, wide, nbytes, seconds, note, operators))
-
-    def _operators(
-        self, attempt: Attempt, plan: PhysicalPlan | None, ran: tuple[Operator, ...]
-    ) -> tuple[Operator, ...]:
-        """What ran for an attempt beside what was predicted of it."""
-        plan = plan or self._plan
+        """Record an attempt, with what has run since the last one; predictions beside it where it is measured."""
+        seconds, plan = time.perf_counter() - started, plan or self._plan
         assert plan is not None, "an attempt is planned"
-        root = EXACT_RUN if isinstance(attempt, ExactRun) else ESTIMATE
-        planned = [o for o in ran if o.kind == PLANNING and (o.inputs or not self.record)]
-        others = [o for o in ran if o.kind not in (PLANNING, root)]
-        if root == ESTIMATE:
-            # Where the planner has listed the groups, the estimator reads them all the same.
-            others += [i for o in planned for i in o.inputs if i.kind == GROUPS]
-            planned = [replace(o, inputs=tuple(i for i in o.inputs if i.kind != GROUPS)) for o in planned]
-        top = next((o for o in ran if o.kind == root), Operator(root))
-        top = replace(top, inputs=(*top.inputs, *others))
-        counts = {} if self._groups is None else self._groups.counts
-        predicted = operators_of(plan, attempt, self._statistics(plan), counts)
-        listed = any(o.kind == GROUPS for o in others)
-        if not listed and self._groups is not None:
-            # An attempt before has listed them.
-            predicted = tuple(
-                replace(o, inputs=tuple(i for i in o.inputs if i.kind != GROUPS)) for o in predicted
-            )
-        return beside([*(Operator(PLANNING) for _ in planned[:1]), *predicted], [*planned, top])
-
-    def _statistics(self, plan: PhysicalPlan) -> tuple[RelationStatistics, ...]:
-        """On what an attempt was planned, or what was known without a job of a plan of sketches of a given size."""
-        return plan.statistics or self._known
+        predicted: tuple[Operator, ...] = ()
+        if self.meter is not None:
+            counts = {} if self._groups is None else self._groups.counts
+            predicted = operators_of(plan, attempt, plan.statistics or self._known, counts)
+        ran = self._recorder.taken() if ran is None else ran
+        operators = of_attempt(attempt, ran, predicted, first=not self.record)
+        self.record.append(Attempted(attempt, outcome, wide, nbytes, seconds, note, operators))
 
 
 def _widest(answer: Answer) -> float:

@@ -93,7 +93,10 @@ class SelectRun:
         names = {v.table for v in self.query.graph.vertices}
 
         def counts_bytes() -> bool:
-            return all(map(tables.is_measured, names))
+            try:
+                return all(map(tables.is_measured, names))
+            except (SkimqlError, KeyError):
+                return False
 
         with tables.measured(names, now=self.context.spark_runs):
             answer, plan = self._of_what_joins(SparkMeter(self.context.running, counts_bytes))

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 NANO = 1e-9
 
+# What Spark may answer where it does not tell, or is gone.
+_UNTOLD = (Py4JError, OSError, TypeError, AttributeError)
+
 # How long events of jobs that are over may take to be told, in milliseconds.
 MOST_WAIT_MS = 10_000
 
@@ -62,13 +65,16 @@ class SparkMeter:
             scheduler = spark.sparkContext._jsc.sc().dagScheduler()
             started, running = int(scheduler.nextJobId()), int(scheduler.activeJobs().size())
             return Mark(thread, thread_cpu(spark), _process_cpu(spark), started, running)
-        except (Py4JError, TypeError, AttributeError):
+        except _UNTOLD:
             return Mark(thread)
 
     def since(self, mark: object, own: Observation) -> Measured:
         """See `Meter.since`."""
         assert isinstance(mark, Mark), "a mark of this meter"
         spark, thread = self._spark(), time.thread_time() - mark.thread
+        if spark is None and self.running() is not None:
+            # Nothing tells what a server of Spark Connect has spent.
+            return Measured()
         groups = list(_groups(own))
         cpu = thread + sum(o.worker_seconds + o.thread_seconds for o in _all(own))
         if spark is None:
@@ -125,7 +131,7 @@ def tasks_of(spark: SparkSession, group: str) -> Tasks | None:
             cpu += NANO * (int(data.executorCpuTime()) + int(data.executorDeserializeCpuTime()))
             nbytes += int(data.inputBytes())
             rows += int(data.inputRecords())
-    except (Py4JError, TypeError, AttributeError):
+    except _UNTOLD:
         return None
     return Tasks(group, jobs, cpu, nbytes, rows)
 
@@ -136,7 +142,7 @@ def thread_cpu(spark: SparkSession) -> float | None:
         assert spark._jvm is not None, "a classic session has one"
         beans = spark._jvm.java.lang.management.ManagementFactory
         return NANO * int(beans.getThreadMXBean().getCurrentThreadCpuTime())
-    except (Py4JError, TypeError, AttributeError):
+    except _UNTOLD:
         return None
 
 

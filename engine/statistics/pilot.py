@@ -56,7 +56,7 @@ def run_pilot(
         rows = run_job(
             spark, f"pilot of {relations[0].table}", _grouped(frame, relations, rates).toArrow, listener
         )
-        seen.rows, seen.bytes_kept = rows.num_rows, rows.nbytes
+        seen.rows, seen.bytes_held = rows.num_rows, rows.nbytes
     slot, kind, keys, counts = (np.asarray(rows[name], np.int64) for name in ("slot", "kind", "key", "n"))
     order = np.lexsort((keys, kind, slot))
     slot, kind, keys, counts = slot[order], kind[order], keys[order], counts[order]

@@ -16,7 +16,7 @@ PARTIAL = "CPU marked + lacks what else the JVM did for it: other jobs used it m
 # Heading, figure, how it is written; the first four are predicted too.
 COLUMNS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("rows", "rows", lambda n: f"{n:,.0f}"),
-    ("kept", "bytes_kept", lambda n: bytes_text(n)),
+    ("held", "bytes_held", lambda n: bytes_text(n)),
     ("CPU s", "cpu_seconds", lambda n: f"{n:.3f}" if n < 0.1 else f"{n:.2f}"),
     ("interval", "half_width", lambda w: width_text(w)),
     ("read", "bytes_read", lambda n: bytes_text(n)),
@@ -57,13 +57,14 @@ def operator_lines(own: Attempted) -> list[str]:
 def in_all(own: Attempted) -> Operator:
     """All operators of an attempt as one: what was predicted of the attempt, and what it took and gave."""
     predicted, spent = own.attempt.predicted, total(own.operators)
+    roots = [o.predicted.bytes_held for o in own.operators if o.predicted.bytes_held is not None]
     figures = Figures(
-        bytes_kept=_known(predicted.nbytes),
+        bytes_held=predicted.nbytes if math.isfinite(predicted.nbytes) else next(iter(roots), None),
         cpu_seconds=_predicted_cpu(own) if _known(predicted.seconds) is None else predicted.seconds,
         half_width=_known(predicted.half_width),
     )
     width = None if math.isnan(own.half_width) else own.half_width
-    actual = replace(spent, bytes_kept=own.nbytes, half_width=width)
+    actual = replace(spent, bytes_held=own.nbytes, half_width=width)
     whole = all(o.whole_cpu for o in _all(own.operators))
     return Operator("in all", predicted=figures, actual=actual, runs=1, whole_cpu=whole)
 

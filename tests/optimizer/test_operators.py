@@ -8,8 +8,8 @@ def ran(kind, of="", inputs=(), **figures):
 
 
 def test_sums_of_unknown_figures_are_what_is_known_and_the_wider_interval_counts():
-    first, second = Figures(rows=1, half_width=0.5), Figures(rows=2, bytes_kept=8, half_width=0.0)
-    assert first.plus(second) == Figures(rows=3, bytes_kept=8, half_width=0.5)
+    first, second = Figures(rows=1, half_width=0.5), Figures(rows=2, bytes_held=8, half_width=0.0)
+    assert first.plus(second) == Figures(rows=3, bytes_held=8, half_width=0.5)
     assert Figures().plus(Figures()) == Figures()
 
 

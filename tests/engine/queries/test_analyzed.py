@@ -89,11 +89,11 @@ def test_bytes_of_synopses_and_messages_are_those_of_the_answer_and_within_what_
     answer = analyzed(f"{ASK} OPTIONS (sparse = false)", error=None)
     (attempt,) = answer.attempts
     scans = [o for o in flat(attempt.operators) if o.kind == "scan"]
-    assert sum(o.actual.bytes_kept for o in scans) == answer.bytes_used == attempt.nbytes
-    assert all(o.actual.bytes_kept == o.predicted.bytes_kept for o in scans)
+    assert sum(o.actual.bytes_held for o in scans) == answer.bytes_used == attempt.nbytes
+    assert all(o.actual.bytes_held == o.predicted.bytes_held for o in scans)
     exact = analyzed("SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k JOIN c ON b.j = c.j SIZE 100 KB")
     told = by_name(exact.attempts[0])
-    assert told["message c"].actual.bytes_kept == 16 * len(np.unique(C["j"]))
+    assert told["message c"].actual.bytes_held == 16 * len(np.unique(C["j"]))
     assert told["message b"] in told["scan a"].inputs
     assert told["message c"] in told["message b"].inputs
     assert abs(told["message b"].predicted.rows - told["message b"].actual.rows) <= 0.1 * KEYS

@@ -62,7 +62,7 @@ def test_scans_attempts_and_kept_sketches_are_told_with_what_they_took(session, 
             assert size <= figures["bytes_read"] <= 3 * size + 20_000
             assert figures["cpu_seconds"] > 0
             assert told[f"scan {name}"]["predicted"]["rows"] == figures["rows"]
-        assert run["in_all"]["actual"]["bytes_kept"] == run["bytes"]
+        assert run["in_all"]["actual"]["bytes_held"] == run["bytes"]
 
     first, second = analyzed(
         session, f"{ASK} ERROR WITHIN 0.1% BEHAVIOR 'run_on_full_table' OPTIONS (buckets = 64)"

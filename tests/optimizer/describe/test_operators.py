@@ -22,7 +22,7 @@ BUILD = choose(query("COUNT(*) FROM x JOIN y ON x.id = y.id", XYZ), 1, 11, 64)
 SCANNED = Operator(
     SCAN,
     "x",
-    Figures(rows=1e6, bytes_kept=5632, cpu_seconds=0.4),
+    Figures(rows=1e6, bytes_held=5632, cpu_seconds=0.4),
     Figures(999_000, 2_000_000, 5632, 0.41, seconds=1.2),
     runs=1,
     inputs=(Operator(MESSAGE, 'y where `n` = "1"', Figures(rows=3, cpu_seconds=0.3)),),
@@ -41,7 +41,7 @@ RUN = Attempted(SketchJoin("hash", BUILD, Predicted(0.02, 0.7, 5632)), "missed",
 
 
 TABLE = """\
-predicted | actual                                      rows             kept         CPU s          interval    read  wall s
+predicted | actual                                      rows             held         CPU s          interval    read  wall s
 planning                                         - |       -       - |      -     - | 0.010       - |       -       -   0.020
 estimate                                         1 |       1       - | 5.5 KB     - | 0.001  ±2.00% | ±30.00%       -   0.001
   scan x                                 1,000,000 | 999,000  5.5 KB | 5.5 KB  0.40 |  0.41       - |       -  1.9 MB    1.20
@@ -65,14 +65,14 @@ def test_json_has_the_same_figures_and_null_for_what_is_not_known():
     told = operator_dict(endless)
     assert told["actual"]["half_width"] is None
     tree = operator_dict(TREE[1])
-    assert tree["predicted"] == {"rows": 1, "bytes_kept": None, "cpu_seconds": None, "half_width": 0.02}
+    assert tree["predicted"] == {"rows": 1, "bytes_held": None, "cpu_seconds": None, "half_width": 0.02}
     assert tree["inputs"][0]["actual"]["rows"] == 999_000
     assert tree["inputs"][0]["inputs"][0]["actual"] is None
     assert json.loads(json.dumps([told, tree], allow_nan=False)) == [told, tree]
 
 
 def test_the_total_predicts_what_was_predicted_of_the_attempt_or_the_sum_of_all_operators():
-    assert in_all(RUN).predicted == Figures(bytes_kept=5632, cpu_seconds=0.7, half_width=0.02)
+    assert in_all(RUN).predicted == Figures(bytes_held=5632, cpu_seconds=0.7, half_width=0.02)
     unplanned = Attempted(SketchJoin("hash", BUILD), "shown", 0.3, 5632, 1.3, "", TREE)
     assert in_all(unplanned).predicted.cpu_seconds == 0.7
     unknown = Attempted(SketchJoin("hash", BUILD), "shown", 0.3, 5632, 1.3, "", (Operator(SCAN, "x"),))
