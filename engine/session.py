@@ -479,7 +479,7 @@ class Session:
 
 def _as_ours(fault: Exception, sql: str) -> SkimqlError | None:
     """An error of Spark's that nothing has explained, or the end of its JVM, as one of ours; None of others."""
-    if _is_of_memory(fault):
+    if _is_allocation(fault):
         return EnvironmentFault(
             f"this process has no more memory: {fault}" if str(fault) else "this process has no more memory",
             "SKIMQL_OUT_OF_MEMORY",
@@ -493,7 +493,7 @@ def _as_ours(fault: Exception, sql: str) -> SkimqlError | None:
     return explained(fault, sql)
 
 
-def _is_of_memory(fault: Exception) -> bool:
+def _is_allocation(fault: Exception) -> bool:
     """Whether the system has refused this process memory, for an array, a thread, a module that is first needed now."""
     refused = isinstance(fault, MemoryError) or (isinstance(fault, OSError) and fault.errno == errno.ENOMEM)
     said = str(fault) if isinstance(fault, (ImportError, RuntimeError)) else ""
