@@ -45,7 +45,10 @@ CASES = {
         f"CREATE SKETCH big ON t (k) {HUGE}",
     ),
     "counters in this process": ({**LOCAL, "limit": "200"}, f"CREATE SKETCH big ON t (k) {HUGE}"),
-    "counters of a query in this process": ({**LOCAL, "limit": "1"}, f"SELECT APPROXIMATE COUNT(*) {SMALL} {HUGE}"),
+    "counters of a query in this process": (
+        {**LOCAL, "limit": "1"},
+        f"SELECT APPROXIMATE COUNT(*) {SMALL} {HUGE}",
+    ),
     "a value in an executor": (CLUSTER, f"SELECT APPROXIMATE SUM(length(repeat(a.s, 2000000000))) {SMALL}"),
     "a list in an executor": (
         CLUSTER,
