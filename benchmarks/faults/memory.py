@@ -26,8 +26,8 @@ CLUSTER = {
     "spark.ui.enabled": "false",
 }
 SMALL = "FROM t a JOIN t b ON a.k = b.k"
-# 525 MB of counters.
-HUGE = "OPTIONS (rows = 1001, buckets = 65536, sparse = false)"
+# 263 MB of counters, just within skimql.max_bytes.
+HUGE = "OPTIONS (rows = 501, buckets = 65536, sparse = false)"
 # What takes more memory than there is: in a task, in the driver, in a broadcast, in an executor.
 CASES = {
     "a value in a task": (LOCAL, f"SELECT APPROXIMATE SUM(length(repeat(a.s, 2000000000))) {SMALL}"),

@@ -280,6 +280,8 @@ def out_of_room(fault: Exception, sql: str = "") -> EnvironmentFault | None:
             "ExecutorLostFailure",
             "a larger spark.executor.memory, or fewer tasks at once (spark.executor.cores)",
         ),
+        # A driver whose JVM has no memory left may end Spark before it tells why.
+        ("SparkContext was shut down", "a new Spark session, with a larger spark.driver.memory"),
         ("No space left on device", "room in Spark's temporary folder, spark.local.dir"),
     ):
         if words in str(fault):

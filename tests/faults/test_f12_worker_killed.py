@@ -91,6 +91,11 @@ def test_other_ends_of_spark_are_told_as_errors_of_ours():
             "SKIMQL_SPARK_FAILED",
             "spark.executor.memory",
         ),
+        (
+            PySparkException("Job 3 cancelled because SparkContext was shut down"),
+            "SKIMQL_SPARK_FAILED",
+            "spark.driver.memory",
+        ),
         (PySparkException("something else"), "SKIMQL_SPARK_FAILED", ""),
     ):
         told = explained(fault, "SELECT 1")
