@@ -295,7 +295,9 @@ def test_noticing_heavy_keys_leaves_the_estimate_unbiased(chain):
         one = replace(plan, seed=seed)
         terms = tuple(dict.fromkeys(t.synopses for a in one.aggregates for t in a.total))
         evaluation = Evaluation(one, terms, FakeScans(seed, left, right))
-        joined = EvaluatedSample(terms, evaluation.contributions(one.sample)[()], 0, OVERLOOKED)
+        joined = EvaluatedSample(
+            terms, evaluation.contributions(one.sample)[()], 0, (1.0,), (0.0,), OVERLOOKED
+        )
         found.append(joined.contributions.total())
         interval = joined.total(one.aggregates[0].total, 0.95)
         misses += not interval.low <= truth <= interval.high
