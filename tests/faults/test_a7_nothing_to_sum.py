@@ -21,10 +21,10 @@ def test_a_null_that_is_known_meets_every_target_and_one_that_is_not_misses_it()
     assert not is_null(UNKNOWN)
     assert not misses(exact(math.nan), 0.05)
     assert misses(UNKNOWN, 0.05)
-    met, answer = with_target(Answer(("r",), ((UNKNOWN,),)), 0.05)
-    assert not met
-    assert "no bound" in answer.notes[0]
-    assert with_target(Answer(("r",), ((exact(math.nan),),)), 0.05)[0]
+    told = with_target(Answer(("r",), ((UNKNOWN,),)), 0.05)
+    assert told.target == "missed"
+    assert "no bound" in told.notes[0]
+    assert with_target(Answer(("r",), ((exact(math.nan),),)), 0.05).target == "met"
 
 
 TABLES = {

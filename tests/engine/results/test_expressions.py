@@ -37,11 +37,8 @@ def test_expressions_over_aggregates_come_out_right(sparse):
         assert [getattr(c, "value", c) for c in answer.rows[0]] == pytest.approx(right), items
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize("sparse", ["true", "false"])
-def test_all_of_them_come_out_right_on_spark(session, sparse):
+def test_all_of_them_come_out_right_on_spark(session):
     register_cases(session)
-    session.sql(f"SET skimql.sparse = {sparse}")
     answer = session.sql(f"SELECT APPROXIMATE {', '.join(ITEMS)} {FROM}")
     right = [value for values in ITEMS.values() for value in values]
     assert [getattr(c, "value", c) for c in answer.rows[0]] == pytest.approx(right)
@@ -97,17 +94,17 @@ def test_explain_shows_graph_and_plan_and_builds_nothing(session):
     assert "graph" in session.sql(f"EXPLAIN FORMAT MERMAID SELECT APPROXIMATE COUNT(*) {FROM}").value
 
 
-@pytest.mark.parametrize("sparse", ["true", "false"])
-def test_expressions_in_groups_of_several_tables_are_what_spark_says(session, sparse):
+def test_expressions_in_groups_of_several_tables_are_what_spark_says(session):
+    """By exact maps on Spark, by counters in memory."""
     register_cases(session)
-    session.sql(f"SET skimql.sparse = {sparse}")
     select = f"n, m, COUNT(*) AS c, SUM(m) / COUNT(*) AS r, AVG(n) + 1 AS a {FROM} GROUP BY n, m"
-    answer = session.sql(f"SELECT APPROXIMATE {select}")
-    rows = sorted(tuple(getattr(cell, "value", cell) for cell in row) for row in answer.rows)
     truth = exact_answers(session, (select,))[select]
-    assert len(truth) == len(rows) == 2
-    for row, right in zip(rows, sorted(truth), strict=True):
-        assert row == pytest.approx(right)
+    for asked in (session, InMemory(CASES, sparse=False)):
+        answer = asked.sql(f"SELECT APPROXIMATE {select}")
+        rows = sorted(tuple(getattr(cell, "value", cell) for cell in row) for row in answer.rows)
+        assert len(truth) == len(rows) == 2
+        for row, right in zip(rows, sorted(truth), strict=True):
+            assert row == pytest.approx(right)
 
 
 def test_a_statement_that_the_engine_does_not_have_yet_is_refused_by_name(session):
