@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 # Of the chance that an interval fails, what the first sample of a query may take, the second and the third: one that is
 # enlarged until it looks narrow must not be asked at the full confidence each time.
-SPENT = (0.8, 0.15, 0.05)
+SPENT = (0.6, 0.3, 0.1)
 
 # Where what unseen keys may add takes more than this part of the asked error, a larger sample is not enough.
 MOST_UNSEEN = 0.5

@@ -38,8 +38,9 @@ HOPELESS = 4.0
 MOST = 4e6
 MOST_WANTED = 1 << 20
 
-# A sample that has to be enlarged is enlarged by so much more than its interval asks for.
-RESERVE = 1.4
+# A sample that has to be enlarged is enlarged by so much more than its interval asks for: also because the next one's is
+# asked at a higher confidence.
+RESERVE = 1.75
 
 # With a larger share of the keys the exact run is cheaper.
 MOST_RATE = 0.25

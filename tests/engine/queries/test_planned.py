@@ -10,6 +10,8 @@ from support.exact import exact_answers
 
 from skimql import BudgetExceeded, UnsupportedQuery
 from skimql.optimizer.candidates import first_sample
+from skimql.optimizer.candidates.tuple_draws import TupleDraws
+from skimql.sketches.samples.dual_frame import DualFrame
 
 pytestmark = pytest.mark.spark
 
@@ -130,6 +132,8 @@ def test_large_tables_are_sampled_at_once(tables, monkeypatch):
 def test_a_sample_that_misses_is_enlarged_until_the_error_is_met(tables, monkeypatch):
     monkeypatch.setattr(first_sample, "LARGE", 1000.0)
     monkeypatch.setattr(first_sample, "NEEDED", 5.0)
+    # Chance alone makes the interval too wide: of tables as small as these unseen keys may add much.
+    monkeypatch.setattr(DualFrame, "largest_product", lambda *_: 0.0)
     select = f"COUNT(*), SUM(big.v) {JOIN} WHERE other.u < 8"
     answer = tables.sql(f"SELECT APPROXIMATE {select} ERROR WITHIN 1.5%")
     assert holds(answer, exact(tables, select))
@@ -138,6 +142,17 @@ def test_a_sample_that_misses_is_enlarged_until_the_error_is_met(tables, monkeyp
     assert 2 * first < second < 1
     assert answer.attempts[1].half_width <= 0.015 < answer.attempts[0].half_width
     assert "not enough" in answer.notes[0]
+
+
+def test_a_sample_too_small_for_what_unseen_keys_may_add_is_followed_by_the_exact_run(tables, monkeypatch):
+    monkeypatch.setattr(first_sample, "LARGE", 1000.0)
+    monkeypatch.setattr(first_sample, "tuple_draws", lambda *_: TupleDraws((0.2, 0.2), 20, 0.0, (0.0, 0.0)))
+    answer = tables.sql(f"SELECT APPROXIMATE COUNT(*), SUM(big.v) {JOIN} ERROR WITHIN 10%")
+    assert [(a.attempt.method, a.outcome) for a in answer.attempts] == [
+        ("key_sample", "missed"),
+        ("exact_run", "met"),
+    ]
+    assert (answer.exact, answer.target) == (True, "met")
 
 
 def test_a_large_table_joined_with_an_empty_one_is_answered(session, tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from support.schemas import schema, table
 from skimql.optimizer.candidates.first_sample import (
     MOST_RATE,
     NEEDED,
+    RESERVE,
     UNSURE,
     UNSURE_BEYOND,
     UNSURE_FILTER,
@@ -97,6 +98,6 @@ def test_large(tuples, large):
 
 
 def test_enlarged():
-    assert enlarged(0.01, 2.0) == pytest.approx(0.01 * 4 * 1.4)
+    assert enlarged(0.01, 2.0) == pytest.approx(0.01 * 4 * RESERVE)
     assert enlarged(0.1, 2.0) is None
     assert enlarged(0.01, float("inf")) is None
