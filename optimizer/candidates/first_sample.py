@@ -38,7 +38,7 @@ HOPELESS = 4.0
 MOST = 4e6
 MOST_WANTED = 1 << 20
 
-# A sample that has to be enlarged is enlarged by so much more than its interval asks for: also because the next one's is
+# A sample that has to be enlarged is enlarged by so much more than its interval asks for, also because the next one is
 # asked at a higher confidence.
 RESERVE = 1.75
 

@@ -135,12 +135,12 @@ def test_a_sample_that_misses_is_enlarged_until_the_error_is_met(tables, monkeyp
     # Chance alone makes the interval too wide: of tables as small as these unseen keys may add much.
     monkeypatch.setattr(DualFrame, "largest_product", lambda *_: 0.0)
     select = f"COUNT(*), SUM(big.v) {JOIN} WHERE other.u < 8"
-    answer = tables.sql(f"SELECT APPROXIMATE {select} ERROR WITHIN 1.5%")
+    answer = tables.sql(f"SELECT APPROXIMATE {select} ERROR WITHIN 2.5%")
     assert holds(answer, exact(tables, select))
     assert [a.outcome for a in answer.attempts] == ["missed", "met"]
     first, second = (a.attempt.plan.sample.rate for a in answer.attempts)
     assert 2 * first < second < 1
-    assert answer.attempts[1].half_width <= 0.015 < answer.attempts[0].half_width
+    assert answer.attempts[1].half_width <= 0.025 < answer.attempts[0].half_width
     assert "not enough" in answer.notes[0]
 
 
