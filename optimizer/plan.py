@@ -215,7 +215,7 @@ class Plan:
         keyed = [s for s in self.synopses if s.attributes]
         if not keyed:
             return "exact" if self.messages else "total"
-        for name in ("agms", "skimmed", "key_sample", "two_level"):
+        for name in ("sample_sketch", "agms", "skimmed", "key_sample", "two_level"):
             if any(s.method == name for s in keyed):
                 return name
         if self.query.method is not None and not counts_distinct(self.query.method):

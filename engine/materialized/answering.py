@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
 from ...errors import IncompatibleSketches, UnsupportedQuery
 from ...optimizer.choose import choose
 from ...optimizer.distinct_count import JoinedPairs, KeySets, PairsByKey, parts_of
-from ...optimizer.messages import tree_of
+from ...optimizer.messages import JoinClass, tree_of
 from ...optimizer.plan import Plan, Synopsis, Weight
 from ...parser.join_graph import Query
+from ...sketches.hashing.family import Family
 from ...sketches.joins.sparse import SparseFirstSketch
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head
@@ -25,7 +26,7 @@ from ..catalog.texts import from_text
 from ..results.estimator import Joined, SketchJoin
 from ..sources.environment import Circumstances
 from ..synopses import Built
-from .matching import INTEGERS, Asked, has_groups, in_order, of_size, reuse, weights_at
+from .matching import INTEGERS, Asked, has_groups, in_order, is_of, of_size, reuse, weights_at
 
 Load = Callable[[str], StoredSketch]
 GroupKey = tuple[Any, ...]
@@ -33,6 +34,7 @@ GroupKey = tuple[Any, ...]
 # Kinds that are joined with one another, and by which rules.
 LINEAR = ("hash", "convolution", "total")
 SAMPLES = ("key_sample", "two_level")
+SAMPLED_TABLES = ("sample_sketch", *SAMPLES)
 VALUES = {"level": "distinct", "pairs": "join_distinct"}
 
 
@@ -61,15 +63,15 @@ class MaterializedAnswer:
         How the aggregates are read from the synopses.
     kept : mapping of int to Kept
         The sketch of each synopsis of the plan, by its number.
-    grouped : Head or None
-        The sketch that has a synopsis for each group of the query.
+    grouped : mapping of int to Head
+        The sketch of each grouped vertex, which has a synopsis for each of its groups.
     """
 
     query: Query
     method: str
     plan: Plan
     materialized: Mapping[int, Materialized]
-    grouped: Head | None = None
+    grouped: Mapping[int, Head] = field(default_factory=dict)
 
     @property
     def heads(self) -> tuple[Head, ...]:
@@ -81,23 +83,42 @@ class MaterializedAnswer:
         """In-memory bytes of the sketches."""
         return sum(h.nbytes for h in self.heads)
 
-    def groups(self) -> tuple[GroupKey, ...]:
-        """The values of each group that the sketches have; one group without values where nothing is grouped."""
-        if self.grouped is None or self.grouped.groups is None:
-            return ((),)
-        zone, known = self.grouped.time_zone, self.grouped.groups
-        places = [known.expressions.index(g.expression) for g in self.query.groups]
-        return tuple(tuple(from_text(row[p], known.types[p], zone) for p in places) for row in known.values)
+    def groups(self) -> dict[tuple[int, ...], GroupKey]:
+        """The values of each group that the sketches have, by the numbers of the groups of the grouped vertices.
+
+        One group without values where nothing is grouped.
+        """
+        known = {v: h.groups for v, h in self.grouped.items() if h.groups is not None}
+        order = sorted(known)
+        found = {}
+        for numbers in product(*(range(len(known[v].values)) for v in order)):
+            values = []
+            for group in self.query.groups:
+                own = known[group.vertex]
+                at, place = numbers[order.index(group.vertex)], own.expressions.index(group.expression)
+                zone = self.grouped[group.vertex].time_zone
+                values.append(from_text(own.values[at][place], own.types[place], zone))
+            found[numbers] = tuple(values)
+        return found
+
+    @property
+    def number_of_groups(self) -> int:
+        """How many groups `groups` has."""
+        return math.prod(len(h.groups.values) for h in self.grouped.values() if h.groups is not None)
 
     def joined(self, load: Load) -> dict[GroupKey, Joined]:
         """What answers each group, by its values; raises as `load`."""
         stored = {h.name: load(h.name) for h in self.heads}
-        return {
-            group: self._joined(
-                {i: self._part(k, stored[k.head.name], number) for i, k in self.materialized.items()}
-            )
-            for number, group in enumerate(self.groups())
-        }
+        order, vertices = sorted(self.grouped), _vertices(self.plan)
+        found = {}
+        for numbers, group in self.groups().items():
+            at = dict(zip(order, numbers, strict=True))
+            parts = {}
+            for i, k in self.materialized.items():
+                number = next((at[v] for v in vertices[i] if v in at), 0)
+                parts[i] = self._part(k, stored[k.head.name], number)
+            found[group] = self._joined(parts)
+        return found
 
     def half_width(self, joined: Mapping[GroupKey, Joined], confidence: float) -> float:
         """The largest half-width of an interval relative to its value, over all groups and aggregates."""
@@ -118,12 +139,12 @@ class MaterializedAnswer:
 
     def _part(self, materialized: Materialized, stored: StoredSketch, number: int) -> tuple[Built, int]:
         """The synopsis of a group, and the number of its weight there."""
-        own = stored.groups[number if materialized.head.groups is not None else 0]
+        own = stored.groups[number]
         at = stored.head.weights.index(materialized.weight)
         return own[at], at
 
     def _joined(self, parts: Mapping[int, tuple[Built, int]]) -> Joined:
-        if self.method in SAMPLES:
+        if self.method in SAMPLED_TABLES:
             from ..results.materialized_samples import MaterializedSampleJoin, SampledWeight
 
             columns = {
@@ -132,7 +153,12 @@ class MaterializedAnswer:
                 )
                 for i, (b, at) in parts.items()
             }
-            return MaterializedSampleJoin(columns)
+            if self.method != "sample_sketch":
+                return MaterializedSampleJoin(columns)
+            from ..results.materialized_sample_sketch import MaterializedSampleSketchJoin
+
+            orders = {i: k.order for i, k in self.materialized.items()}
+            return MaterializedSampleSketchJoin(columns, self.plan.edges, orders)
         built = [parts[i][0] for i in range(len(self.plan.synopses))]
         if self.method == "skimmed":
             return _skimmed(self.plan, built)
@@ -152,7 +178,7 @@ def materialized_answers(
     Parameters
     ----------
     query : Query
-        Every `key_types` known; GROUP BY of one table at most.
+        Every `key_types` known.
     heads : sequence of Head
         Of tables that are as the query means them.
     asked : Asked
@@ -170,9 +196,12 @@ def materialized_answers(
     if query.counts_distinct:
         found = [_of_values(query, usable)]
     else:
+        tables = _of_sampled_tables(query, usable)
+        if asked.method == "sample_sketch":
+            return tables
         found = [_of_samples(query, usable, kind) for kind in SAMPLES]
         found += [_of_sketches(query, usable, asked, now, kinds) for kinds in (("agms",), ("skimmed",))]
-        answers = [f for f in found if f is not None]
+        answers = [f for f in found if f is not None] + tables
         try:
             linear = _of_sketches(query, usable, asked, now, LINEAR, files)
         except IncompatibleSketches:
@@ -193,11 +222,10 @@ def best(
     return min(found, key=lambda pair: pair[0].half_width(pair[1], confidence))
 
 
-def grouping_of(query: Query) -> tuple[int, frozenset[str]] | None:
-    """The vertex that a query groups by with its expressions; None without GROUP BY."""
-    if not query.groups:
-        return None
-    return query.groups[0].vertex, frozenset(g.expression for g in query.groups)
+def grouping_of(query: Query) -> dict[int, frozenset[str]]:
+    """The expressions that each grouped vertex of a query is grouped by."""
+    vertices = {g.vertex for g in query.groups}
+    return {v: frozenset(g.expression for g in query.groups if g.vertex == v) for v in vertices}
 
 
 def _of_sketches(
@@ -244,10 +272,8 @@ def _of_samples(query: Query, heads: Sequence[Head], kind: str) -> MaterializedA
             [
                 h
                 for h in own
-                if h.table.lower() == vertex.table.lower()
-                and h.filter == vertex.filter
-                and weights <= set(h.weights)
-                and has_groups(h, v, grouping)
+                if weights <= set(h.weights)
+                and is_of(h, vertex, v, grouping)
                 and h.attributes[0].keys == edge.keys_of(v)
                 and _same_types(h.attributes[0].key_types, edge.key_types)
             ]
@@ -257,23 +283,109 @@ def _of_samples(query: Query, heads: Sequence[Head], kind: str) -> MaterializedA
             next((h for h in own_choices if h.families == first.families), None) for own_choices in choices
         ]
         if all(h is not None for h in taken):
-            plan = choose(replace(query, method=None), first.seed, 1, first.buckets)
-            materialized: dict[int, Materialized] = {}
-            for aggregate in plan.aggregates:
-                for term, (v, head) in product((*aggregate.total, *aggregate.presence), enumerate(taken)):
-                    assert head is not None, "all are there"
-                    number = term.synopses[v]
-                    if number in materialized and materialized[number].head is not head:
-                        return None
-                    materialized[number] = Materialized(head, plan.synopses[number].weight)
-            return _whole(query, kind, _shown(plan, materialized), materialized)
+            return _of_heads(query, kind, [Materialized(h) for h in taken if h is not None])
     return None
+
+
+def _of_heads(query: Query, method: str, taken: Sequence[Materialized]) -> MaterializedAnswer | None:
+    """An answer from a sketch of each vertex, if no two vertices with one synopsis have others."""
+    first = taken[0].head
+    plan = choose(replace(query, method=None), first.seed, 1, first.buckets)
+    materialized: dict[int, Materialized] = {}
+    for aggregate in plan.aggregates:
+        for term, (v, own) in product((*aggregate.total, *aggregate.presence), enumerate(taken)):
+            number = term.synopses[v]
+            wanted = replace(own, weight=plan.synopses[number].weight)
+            if materialized.setdefault(number, wanted) != wanted:
+                return None
+    return _whole(query, method, _shown(plan, materialized), materialized)
+
+
+def _of_sampled_tables(query: Query, heads: Sequence[Head]) -> list[MaterializedAnswer]:
+    """By a sample of one class in its tables, and hash sketches of the tables beyond: for each class one at most.
+
+    A table that leads on to other classes is sampled with the keys of all of them. Sketches that lose something have
+    hash families of their own, each another one.
+    """
+    graph, tree = query.graph, tree_of(query.graph)
+    own = sorted(heads, key=lambda h: h.updated, reverse=True)
+    if not graph.edges or not any(h.method == "sample_sketch" for h in own):
+        return []
+    grouping = grouping_of(query)
+    choices: list[list[Materialized]] = []
+    for v in range(len(graph.vertices)):
+        weights = weights_at(query, v)
+        fits = [h for h in own if h.method in ("hash", *SAMPLED_TABLES)]
+        fits = [h for h in fits if weights <= set(h.weights) and is_of(h, graph.vertices[v], v, grouping)]
+        orders = ((h, _keys_of(h, query, v)) for h in fits)
+        choices.append([Materialized(h, order=order) for h, order in orders if order is not None])
+    found = []
+    for joined in tree.classes:
+        for first in choices[joined.vertices[0]] + choices[joined.vertices[-1]]:
+            family = first.head.families[sampled_attribute(first.head)]
+            taken = _sampled_beside(query, choices, joined, family)
+            if taken is not None and any(k.head.method == "sample_sketch" for k in taken):
+                answer = _of_heads(query, "sample_sketch", taken)
+                if answer is not None:
+                    found.append(answer)
+                    break
+    return found
+
+
+def _sampled_beside(
+    query: Query,
+    choices: Sequence[Sequence[Materialized]],
+    joined: JoinClass,
+    family: Family,
+) -> list[Materialized] | None:
+    """A sketch for each vertex: samples by one hash family in the tables of a class where they are, hash sketches else."""
+    taken: list[Materialized] = []
+    used: set[Family] = set()
+    for v, own in enumerate(choices):
+        edges = query.graph.edges_at(v)
+        found = None
+        for kept in own:
+            head, at = kept.head, sampled_attribute(kept.head)
+            by_class = [
+                i == at for e, i in zip(edges, kept.order, strict=True) if e in joined.edges
+            ]
+            if head.method == "hash":
+                fits = head.exact or head.families[0] not in used
+            else:
+                fits = v in joined.vertices and all(by_class) and head.families[at] == family
+            if fits and (found is None or (found.head.method == "hash" and head.method != "hash")):
+                found = kept
+        if found is None:
+            return None
+        if found.head.method == "hash" and not found.head.exact:
+            used.add(found.head.families[0])
+        taken.append(found)
+    return taken
+
+
+def sampled_attribute(head: Head) -> int:
+    """Which attribute of a sampled table decides by its hash."""
+    return dict(head.parameters).get("sampled", 0)
+
+
+def _keys_of(head: Head, query: Query, vertex: int) -> tuple[int, ...] | None:
+    """The attribute of a sketch for each edge of a vertex; None where it lacks one."""
+    order = []
+    for number in query.graph.edges_at(vertex):
+        edge = query.graph.edges[number]
+        found = [
+            i
+            for i, a in enumerate(head.attributes)
+            if a.keys == edge.keys_of(vertex) and _same_types(a.key_types, edge.key_types)
+        ]
+        if not found:
+            return None
+        order.append(found[0])
+    return tuple(order)
 
 
 def _of_values(query: Query, heads: Sequence[Head]) -> MaterializedAnswer | None:
     """Distinct values by level sketches and pair samples: of one table, sets, keys of a join, both sides of one."""
-    if query.groups and len({g.vertex for g in query.groups}) > 1:
-        return None
     if any(a.function != "count_distinct" for a in query.aggregates):
         return None
     try:
@@ -281,22 +393,16 @@ def _of_values(query: Query, heads: Sequence[Head]) -> MaterializedAnswer | None
     except UnsupportedQuery:
         return None
     grouping = grouping_of(query)
-    vertices: dict[int, set[int]] = {}
-    for aggregate in plan.aggregates:
-        if aggregate.distinct is not None:
-            for part in parts_of(aggregate.distinct):
-                vertices.setdefault(part.synopsis, set()).add(part.vertex)
+    vertices = _vertices(plan)
     numbers = sorted(vertices)
     if numbers != list(range(len(plan.synopses))) or any(s.messages for s in plan.synopses):
         return None
-    grouped = None if grouping is None else grouping[0]
     choices = []
     for number in numbers:
         (vertex, *others) = sorted(vertices[number])
-        if others and grouped in vertices[number]:
+        if others and vertices[number] & set(grouping):
             return None
-        same = grouping if vertex == grouped else None
-        choices.append([h for h in heads if _has_values(h, plan.synopses[number], vertex, same)])
+        choices.append([h for h in heads if _has_values(h, plan.synopses[number], vertex, grouping)])
     for taken in _few(product(*choices)):
         if all(_fits_together(a.distinct, taken) for a in plan.aggregates if a.distinct is not None):
             own = dict(enumerate(Materialized(h) for h in taken))
@@ -305,7 +411,7 @@ def _of_values(query: Query, heads: Sequence[Head]) -> MaterializedAnswer | None
 
 
 def _has_values(
-    head: Head, synopsis: Synopsis, vertex: int, grouping: tuple[int, frozenset[str]] | None
+    head: Head, synopsis: Synopsis, vertex: int, grouping: Mapping[int, frozenset[str]]
 ) -> bool:
     return (
         head.method == VALUES.get(synopsis.method)
@@ -342,17 +448,30 @@ def _fits_together(count: Any, taken: Sequence[Head]) -> bool:
 def _whole(
     query: Query, method: str, plan: Plan, materialized: Mapping[int, Materialized]
 ) -> MaterializedAnswer | None:
-    """An answer, if no synopsis stands for the grouped table and another one at once."""
-    grouped = [k.head for k in materialized.values() if k.head.groups is not None]
-    if not query.groups:
-        return MaterializedAnswer(query, method, plan, materialized)
-    vertex = query.groups[0].vertex
+    """An answer, if no synopsis stands for a grouped table and another one at once."""
+    vertices, grouping = _vertices(plan), grouping_of(query)
+    grouped: dict[int, Head] = {}
+    for number, kept in materialized.items():
+        own = vertices[number] & set(grouping)
+        if len(own) > 1 or (own and vertices[number] - own):
+            return None
+        grouped |= dict.fromkeys(own, kept.head)
+    if set(grouped) != set(grouping):
+        return None
+    return MaterializedAnswer(query, method, plan, materialized, grouped)
+
+
+def _vertices(plan: Plan) -> dict[int, set[int]]:
+    """The vertices that each synopsis of a plan stands for."""
+    found: dict[int, set[int]] = {}
     for aggregate in plan.aggregates:
         for term in (*aggregate.total, *aggregate.presence):
-            others = {s for v, s in enumerate(term.synopses) if v != vertex}
-            if any(materialized[s].head.groups is not None for s in others):
-                return None
-    return MaterializedAnswer(query, method, plan, materialized, grouped[0]) if grouped else None
+            for vertex, number in enumerate(term.synopses):
+                found.setdefault(number, set()).add(vertex)
+        if aggregate.distinct is not None:
+            for part in parts_of(aggregate.distinct):
+                found.setdefault(part.synopsis, set()).add(part.vertex)
+    return found
 
 
 def _same_types(mine: Sequence[str], theirs: Sequence[str | None]) -> bool:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery, printable
-from ...optimizer.methods import CACHED
 from ...optimizer.physical import MaterializedJoin
 from ...optimizer.plan import Plan, Synopsis, Weight
 from ...parser.join_graph import Query
@@ -142,11 +141,15 @@ class MaterializedLookup:
         Each answers without a scan: of the candidates of a planner they are the ones that cost nothing.
         """
         heads = self._usable(query)
-        if not heads or len({g.vertex for g in query.groups}) > 1:
+        if not heads:
             return []
         now = self.context.environment.circumstances()
         found = materialized_answers(_without_count(query), heads, asked_of(select), now, self._files())
-        return [f for f in found if not _too_large(f.heads, settings)]
+        return [
+            f
+            for f in found
+            if not _too_large(f.heads, settings) and f.number_of_groups <= settings.max_groups
+        ]
 
     def answer(
         self, select: ApproximateSelect, query: Query, settings: Settings
@@ -374,7 +377,7 @@ def _relations(plan: Plan, functions: Callable[[], Collection[str]]) -> list[lis
     """The synopses that can be kept, those of one virtual relation, size and order of attributes together."""
     groups: dict[Synopsis, list[int]] = {}
     for number, synopsis in enumerate(plan.synopses):
-        simple = synopsis.method in CACHED and synopsis.group is None and not synopsis.messages
+        simple = synopsis.method in LINEAR and synopsis.group is None and not synopsis.messages
         expressions = (
             synopsis.filter,
             synopsis.weight.expression,

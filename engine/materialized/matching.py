@@ -15,7 +15,7 @@ from itertools import combinations, permutations, product
 from ...errors import IncompatibleSketches
 from ...optimizer.choose import choose
 from ...optimizer.plan import Plan, Scan, Weight
-from ...parser.join_graph import Edge, Query
+from ...parser.join_graph import Edge, Query, Vertex
 from ...sketches.hashing.xi import Family, derive_seed, make_family
 from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.sparse import SparseFirstSketch
@@ -29,6 +29,8 @@ INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint"))
 MOST_ATTRIBUTES = 6
 # Hash sketches are convolution sketches of one attribute.
 JOINED = frozenset(("hash", "convolution", "total"))
+# What is joined with the sampled tables of sample x sketch.
+BESIDE = frozenset(("key_sample", "two_level", "hash"))
 _MOST_STEPS = 20_000  # of the search; a query of that many equal choices is not worth more
 
 
@@ -49,7 +51,11 @@ class Asked:
             and self.rows in (None, head.rows)
             and self.buckets in (None, head.buckets)
             and self.sparse in (None, head.limit_bytes > 0)
-            and (self.method in (None, head.method) or {self.method, head.method} <= JOINED)
+            and (
+                self.method in (None, head.method)
+                or {self.method, head.method} <= JOINED
+                or (self.method == "sample_sketch" and head.method in BESIDE)
+            )
         )
 
 
@@ -114,7 +120,7 @@ def reuse(
     asked: Asked,
     now: Circumstances,
     files: Mapping[str, str],
-    grouping: tuple[int, frozenset[str]] | None = None,
+    grouping: Mapping[int, frozenset[str]] | None = None,
 ) -> Reuse | None:
     """How kept sketches serve a query, or None where none does.
 
@@ -129,8 +135,8 @@ def reuse(
         Of the Spark session that would run the query.
     files : mapping of str to str
         Where each sketch lies, by its name, for messages.
-    grouping : (int, frozenset of str), optional
-        The vertex that is grouped, and by which expressions: its sketch has a synopsis for each group.
+    grouping : mapping of int to frozenset of str, optional
+        The vertices that are grouped, and by which expressions: their sketches have a synopsis for each group.
 
     Raises
     ------
@@ -142,7 +148,7 @@ def reuse(
     weights = [weights_at(query, v) for v in vertices]
     newest = sorted(heads, key=lambda h: h.updated, reverse=True)
     choices = [
-        [c for h in newest for c in _candidates(query, v, weights[v], h, asked, now, grouping)]
+        [c for h in newest for c in _candidates(query, v, weights[v], h, asked, now, grouping or {})]
         for v in vertices
     ]
     if not any(choices):
@@ -183,11 +189,15 @@ def of_size(
     return SparseFirstSketch(replace(sketch.spec, rows=rows, buckets=buckets), sketch.limit_bytes)
 
 
-def has_groups(head: Head, vertex: int, grouping: tuple[int, frozenset[str]] | None) -> bool:
+def has_groups(head: Head, vertex: int, grouping: Mapping[int, frozenset[str]]) -> bool:
     """Whether a sketch tells just the groups apart that a query asks of its vertex: none, or those of GROUP BY."""
-    if grouping is None or grouping[0] != vertex:
-        return head.groups is None
-    return head.groups is not None and frozenset(head.groups.expressions) == grouping[1]
+    return (None if head.groups is None else frozenset(head.groups.expressions)) == grouping.get(vertex)
+
+
+def is_of(head: Head, relation: Vertex, vertex: int, grouping: Mapping[int, frozenset[str]]) -> bool:
+    """Whether a sketch is of the tuples of a vertex, with its groups."""
+    same = head.table.lower() == relation.table.lower() and head.filter == relation.filter
+    return same and has_groups(head, vertex, grouping)
 
 
 def weights_at(query: Query, vertex: int) -> frozenset[Weight]:
@@ -204,20 +214,18 @@ def _candidates(
     head: Head,
     asked: Asked,
     now: Circumstances,
-    grouping: tuple[int, frozenset[str]] | None,
+    grouping: Mapping[int, frozenset[str]],
 ) -> Iterator[Candidate]:
     relation = query.graph.vertices[vertex]
     edges = [query.graph.edges[e] for e in query.graph.edges_at(vertex)]
     if (
-        head.table.lower() != relation.table.lower()
-        or head.filter != relation.filter
+        not is_of(head, relation, vertex, grouping)
         or len(head.attributes) != len(edges)
         or len(edges) > MOST_ATTRIBUTES
         or not now.fit(head)
         or not weights <= set(head.weights)
         or not asked.allows(head)
         or head.cell
-        or not has_groups(head, vertex, grouping)
     ):
         return
     for order in permutations(range(len(edges))):

@@ -176,3 +176,93 @@ def test_distinct_pairs_are_counted_from_pair_samples(asked):
         {(x, y) for left_values, right_values in sides.values() for x in left_values for y in right_values}
     )
     assert cell.low <= truth <= cell.high
+
+
+HUB = RNG.integers(0, 3_000, 8_000), RNG.integers(0, 400, 8_000)
+FAR = RNG.integers(0, 400, 3_000)
+OF_FAR = np.bincount(FAR, minlength=400)
+CHAIN = "FROM t JOIN h ON t.k = h.k JOIN w ON h.l = w.l"
+EACH = "COUNT(*) AS n, SUM(t.v) AS s, AVG(t.v) AS a, SUM(h.v) AS hv, SUM(t.v + h.v) AS total"
+HUB_VALUES = RNG.integers(0, 9, 8_000)
+
+
+def sampled(name, table, columns, summed, *by, capacity=900, sample=0, **changes):
+    sizes = {"rows": 1, "buckets": capacity, "parameters": (("dense", 0), ("sampled", sample))}
+    return of_table(name, "sample_sketch", table, columns, summed, *by, **sizes, **changes)
+
+
+def over_classes(capacity=1_500, buckets=64, by=()):
+    """Three tables over two classes: t and h sampled by k, w a sketch of l."""
+    far = of_table("w", "hash", "w", {"l": FAR}, None, rows=11, buckets=buckets, limit_bytes=0)
+    if not buckets:
+        far = of_table("w", "hash", "w", {"l": FAR}, None, rows=11, buckets=4096)
+    return (
+        sampled("t", "t", {"k": LEFT}, VALUES, *by, capacity=capacity),
+        sampled("h", "h", {"l": HUB[1], "k": HUB[0]}, HUB_VALUES, capacity=2 * capacity, sample=1),
+        far,
+    )
+
+
+def truth_over_classes(of=None):
+    of = np.ones(len(LEFT), bool) if of is None else of
+    counts, sums = np.bincount(LEFT[of], minlength=3_000), np.bincount(LEFT[of], VALUES[of], 3_000)
+    n, s = counts[HUB[0]] @ OF_FAR[HUB[1]], sums[HUB[0]] @ OF_FAR[HUB[1]]
+    hub = (counts[HUB[0]] * HUB_VALUES) @ OF_FAR[HUB[1]]
+    return int(n), s, s / n, int(hub), s + hub
+
+
+def test_sampled_tables_and_sketches_beyond_answer_over_several_classes(asked):
+    answer = asked(*over_classes()).sql(f"SELECT APPROXIMATE {EACH} {CHAIN}")
+    assert answer.method == "sample_sketch"
+    for cell, truth in zip(answer.rows[0], truth_over_classes(), strict=True):
+        assert cell.low <= truth <= cell.high
+        assert abs(cell.value - truth) < 0.35 * truth
+    assert answer.rows == asked(*over_classes()).sql(f"SELECT APPROXIMATE {EACH} {CHAIN} USING sample_sketch").rows
+    whole = asked(*over_classes(capacity=9_000, buckets=0)).sql(f"SELECT APPROXIMATE {EACH} {CHAIN}")
+    assert [c.exact for c in whole.rows[0]] == [True] * 5
+    assert [float(c.value) for c in whole.rows[0]] == pytest.approx(truth_over_classes())
+
+
+def test_sampled_tables_answer_groups_fewer_tables_and_beside_key_samples(asked):
+    by_group = f"SELECT APPROXIMATE t.g, COUNT(*) AS n, SUM(t.v) AS s {CHAIN} GROUP BY t.g"
+    for group, n, s in asked(*over_classes(by=(GROUP, GROUPS))).sql(by_group).rows:
+        truth = truth_over_classes(group == GROUP)
+        assert n.low <= truth[0] <= n.high
+        assert s.low <= truth[1] <= s.high
+    hub = over_classes()[1]
+    one_class = "SELECT APPROXIMATE COUNT(*) FROM t JOIN h ON t.k = h.k"
+    truth = int(COUNTS[HUB[0]].sum())
+    for beside in (over_classes()[0], left("key_sample", name="t"), left("two_level", name="t")):
+        answer = asked(hub, beside).sql(one_class)
+        assert answer.method == "sample_sketch"
+        assert answer.rows[0][0].low <= truth <= answer.rows[0][0].high
+
+
+@pytest.mark.parametrize(
+    ("tables", "question"),
+    [
+        ((0, 1), f"SELECT APPROXIMATE COUNT(*) {CHAIN}"),
+        ((0, 2), f"SELECT APPROXIMATE COUNT(*) {CHAIN}"),
+        ((0, 1, 2), "SELECT APPROXIMATE COUNT(*) FROM t JOIN h ON t.k = h.k JOIN w ON h.l = w.l JOIN w x ON h.l = x.l"),
+        ((0, 1, 2), f"SELECT APPROXIMATE COUNT(*) {CHAIN} USING convolution"),
+        ((0, 1, 2), f"SELECT APPROXIMATE COUNT(*) {CHAIN} WHERE t.v > 3"),
+    ],
+    ids=["a table lacks", "the hub lacks", "two sketches of one family", "another method", "another filter"],
+)  # fmt: skip
+def test_sampled_tables_that_do_not_fit_are_not_used(asked, tables, question):
+    with pytest.raises(pytest.fail.Exception, match="Spark was asked for"):
+        asked(*(over_classes()[i] for i in tables)).sql(question)
+
+
+def test_groups_of_several_tables_are_answered_by_sketches_with_groups_of_each(asked):
+    other = np.arange(len(RIGHT)) % 2
+    by = Groups(("`g`",), ("bigint",), (("0",), ("1",)), ())
+    session = asked(
+        left("key_sample", grouped=True),
+        of_table("b", "key_sample", "u", {"k": RIGHT}, None, other, by, **SIZES["key_sample"]),
+    )
+    rows = session.sql("SELECT APPROXIMATE u.g AS o, t.g, COUNT(*) AS n FROM t JOIN u ON t.k = u.k GROUP BY u.g, t.g").rows
+    assert [row[:2] for row in rows] == [(o, g) for g in range(3) for o in range(2)]
+    for o, g, n in rows:
+        truth = int(np.bincount(LEFT[g == GROUP], minlength=3_000) @ np.bincount(RIGHT[o == other], minlength=3_000))
+        assert n.low <= truth <= n.high
