@@ -15,8 +15,9 @@ from typing import Any
 from ...errors import IncompatibleSketches, UnsupportedQuery
 from ...optimizer.choose import choose
 from ...optimizer.distinct_count import JoinedPairs, KeySets, PairsByKey, parts_of
-from ...optimizer.messages import JoinClass, tree_of
-from ...optimizer.plan import Plan, Synopsis, Weight
+from ...optimizer.fold import class_attribute
+from ...optimizer.messages import JoinClass, JoinTree, tree_of
+from ...optimizer.plan import Attribute, Plan, Synopsis, Weight
 from ...parser.join_graph import Query
 from ...sketches.hashing.family import Family
 from ...sketches.joins.sparse import SparseFirstSketch
@@ -266,16 +267,14 @@ def _of_samples(query: Query, heads: Sequence[Head], kind: str) -> MaterializedA
     grouping = grouping_of(query)
     choices = []
     for v, vertex in enumerate(graph.vertices):
-        edge = graph.edges[graph.edges_at(v)[0]]
-        weights = weights_at(query, v)
+        key, weights = class_attribute(graph, tree.classes[0], v), weights_at(query, v)
         choices.append(
             [
                 h
                 for h in own
                 if weights <= set(h.weights)
                 and is_of(h, vertex, v, grouping)
-                and h.attributes[0].keys == edge.keys_of(v)
-                and _same_types(h.attributes[0].key_types, edge.key_types)
+                and _same_key(h.attributes[0], key)
             ]
         )
     for first in choices[0]:
@@ -317,7 +316,7 @@ def _of_sampled_tables(query: Query, heads: Sequence[Head]) -> list[Materialized
         weights = weights_at(query, v)
         fits = [h for h in own if h.method in ("hash", *SAMPLED_TABLES)]
         fits = [h for h in fits if weights <= set(h.weights) and is_of(h, graph.vertices[v], v, grouping)]
-        orders = ((h, _keys_of(h, query, v)) for h in fits)
+        orders = ((h, _keys_of(h, query, tree, v)) for h in fits)
         choices.append([Materialized(h, order=order) for h, order in orders if order is not None])
     found = []
     for joined in tree.classes:
@@ -368,16 +367,13 @@ def sampled_attribute(head: Head) -> int:
     return dict(head.parameters).get("sampled", 0)
 
 
-def _keys_of(head: Head, query: Query, vertex: int) -> tuple[int, ...] | None:
+def _keys_of(head: Head, query: Query, tree: JoinTree, vertex: int) -> tuple[int, ...] | None:
     """The attribute of a sketch for each edge of a vertex; None where it lacks one."""
     order = []
-    for number in query.graph.edges_at(vertex):
-        edge = query.graph.edges[number]
-        found = [
-            i
-            for i, a in enumerate(head.attributes)
-            if a.keys == edge.keys_of(vertex) and _same_types(a.key_types, edge.key_types)
-        ]
+    for edge in query.graph.edges_at(vertex):
+        joined = next(c for c in tree.classes if edge in c.edges)
+        key = class_attribute(query.graph, joined, vertex)
+        found = [i for i, a in enumerate(head.attributes) if _same_key(a, key)]
         if not found:
             return None
         order.append(found[0])
@@ -419,10 +415,7 @@ def _has_values(
         and head.filter == synopsis.filter
         and has_groups(head, vertex, grouping)
         and len(head.attributes) == len(synopsis.attributes)
-        and all(
-            a.keys == b.keys and _same_types(a.key_types, b.key_types)
-            for a, b in zip(head.attributes, synopsis.attributes, strict=True)
-        )
+        and all(_same_key(a, b) for a, b in zip(head.attributes, synopsis.attributes, strict=True))
     )
 
 
@@ -474,10 +467,10 @@ def _vertices(plan: Plan) -> dict[int, set[int]]:
     return found
 
 
-def _same_types(mine: Sequence[str], theirs: Sequence[str | None]) -> bool:
-    return len(mine) == len(theirs) and all(
-        a == b or (len(mine) == 1 and {a, b} <= INTEGERS) for a, b in zip(mine, theirs, strict=True)
-    )
+def _same_key(mine: Attribute, theirs: Attribute) -> bool:
+    pairs = zip(mine.key_types, theirs.key_types, strict=False)
+    one = len(mine.keys) == 1
+    return mine.keys == theirs.keys and all(a == b or (one and {a, b} <= INTEGERS) for a, b in pairs)
 
 
 def _shown(plan: Plan, materialized: Mapping[int, Materialized]) -> Plan:

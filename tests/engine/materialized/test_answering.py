@@ -191,11 +191,9 @@ def sampled(name, table, columns, summed, *by, capacity=900, sample=0, **changes
     return of_table(name, "sample_sketch", table, columns, summed, *by, **sizes, **changes)
 
 
-def over_classes(capacity=1_500, buckets=64, by=()):
+def over_classes(capacity=2_400, buckets=350, by=()):
     """Three tables over two classes: t and h sampled by k, w a sketch of l."""
-    far = of_table("w", "hash", "w", {"l": FAR}, None, rows=11, buckets=buckets, limit_bytes=0)
-    if not buckets:
-        far = of_table("w", "hash", "w", {"l": FAR}, None, rows=11, buckets=4096)
+    far = of_table("w", "hash", "w", {"l": FAR}, None, rows=11, buckets=buckets, limit_bytes=1 if buckets < 1_000 else 1 << 20)
     return (
         sampled("t", "t", {"k": LEFT}, VALUES, *by, capacity=capacity),
         sampled("h", "h", {"l": HUB[1], "k": HUB[0]}, HUB_VALUES, capacity=2 * capacity, sample=1),
@@ -218,7 +216,7 @@ def test_sampled_tables_and_sketches_beyond_answer_over_several_classes(asked):
         assert cell.low <= truth <= cell.high
         assert abs(cell.value - truth) < 0.35 * truth
     assert answer.rows == asked(*over_classes()).sql(f"SELECT APPROXIMATE {EACH} {CHAIN} USING sample_sketch").rows
-    whole = asked(*over_classes(capacity=9_000, buckets=0)).sql(f"SELECT APPROXIMATE {EACH} {CHAIN}")
+    whole = asked(*over_classes(capacity=9_000, buckets=4_096)).sql(f"SELECT APPROXIMATE {EACH} {CHAIN}")
     assert [c.exact for c in whole.rows[0]] == [True] * 5
     assert [float(c.value) for c in whole.rows[0]] == pytest.approx(truth_over_classes())
 
