@@ -10,7 +10,7 @@ from ..parser.join_graph import Query
 from ..sketches.distinct.level import LevelSpec
 from ..sketches.distinct.pair_sample import PairSampleSpec
 from ..sketches.hashing.xi import Family, make_family
-from .distinct_count import LEVELS, DistinctCount
+from .distinct_count import LEVELS, DistinctCount, parts_of
 from .domain_partition import DomainPartition
 from .methods import LEVEL, PAIRS, counts_distinct
 
@@ -236,6 +236,19 @@ class Plan:
             for message in synopsis.messages:
                 visit(message)
         return tuple(found)
+
+
+def vertices_of(plan: Plan) -> dict[int, set[int]]:
+    """The vertices of the query that each synopsis of a plan stands for."""
+    found: dict[int, set[int]] = {}
+    for aggregate in plan.aggregates:
+        for term in (*aggregate.total, *aggregate.presence):
+            for vertex, number in zip(plan.vertices, term.synopses, strict=True):
+                found.setdefault(number, set()).add(vertex)
+        if aggregate.distinct is not None:
+            for part in parts_of(aggregate.distinct):
+                found.setdefault(part.synopsis, set()).add(part.vertex)
+    return found
 
 
 def most_bytes(synopsis: Synopsis) -> int:

@@ -17,7 +17,7 @@ from ...optimizer.choose import choose
 from ...optimizer.distinct_count import JoinedPairs, KeySets, PairsByKey, parts_of
 from ...optimizer.fold import class_attribute
 from ...optimizer.messages import JoinClass, JoinTree, tree_of
-from ...optimizer.plan import Attribute, Plan, Synopsis, Weight
+from ...optimizer.plan import Attribute, Plan, Synopsis, Weight, vertices_of
 from ...parser.join_graph import Query
 from ...sketches.hashing.family import Family
 from ...sketches.joins.sparse import SparseFirstSketch
@@ -110,7 +110,7 @@ class MaterializedAnswer:
     def joined(self, load: Load) -> dict[GroupKey, Joined]:
         """What answers each group, by its values; raises as `load`."""
         stored = {h.name: load(h.name) for h in self.heads}
-        order, vertices = sorted(self.grouped), _vertices(self.plan)
+        order, vertices = sorted(self.grouped), vertices_of(self.plan)
         found = {}
         for numbers, group in self.groups().items():
             at = dict(zip(order, numbers, strict=True))
@@ -389,7 +389,7 @@ def _of_values(query: Query, heads: Sequence[Head]) -> MaterializedAnswer | None
     except UnsupportedQuery:
         return None
     grouping = grouping_of(query)
-    vertices = _vertices(plan)
+    vertices = vertices_of(plan)
     numbers = sorted(vertices)
     if numbers != list(range(len(plan.synopses))) or any(s.messages for s in plan.synopses):
         return None
@@ -442,29 +442,25 @@ def _whole(
     query: Query, method: str, plan: Plan, materialized: Mapping[int, Materialized]
 ) -> MaterializedAnswer | None:
     """An answer, if no synopsis stands for a grouped table and another one at once."""
-    vertices, grouping = _vertices(plan), grouping_of(query)
+    vertices, grouping = vertices_of(plan), grouping_of(query)
     grouped: dict[int, Head] = {}
     for number, kept in materialized.items():
         own = vertices[number] & set(grouping)
         if len(own) > 1 or (own and vertices[number] - own):
             return None
-        grouped |= dict.fromkeys(own, kept.head)
+        for vertex in own:
+            first = grouped.setdefault(vertex, kept.head)
+            if _groups_of(first) != _groups_of(kept.head):
+                return None
     if set(grouped) != set(grouping):
         return None
     return MaterializedAnswer(query, method, plan, materialized, grouped)
 
 
-def _vertices(plan: Plan) -> dict[int, set[int]]:
-    """The vertices that each synopsis of a plan stands for."""
-    found: dict[int, set[int]] = {}
-    for aggregate in plan.aggregates:
-        for term in (*aggregate.total, *aggregate.presence):
-            for vertex, number in enumerate(term.synopses):
-                found.setdefault(number, set()).add(vertex)
-        if aggregate.distinct is not None:
-            for part in parts_of(aggregate.distinct):
-                found.setdefault(part.synopsis, set()).add(part.vertex)
-    return found
+def _groups_of(head: Head) -> tuple[Any, ...]:
+    """The groups of a sketch in the order in which it has them."""
+    groups = head.groups
+    return () if groups is None else (groups.expressions, groups.types, groups.values)
 
 
 def _same_key(mine: Attribute, theirs: Attribute) -> bool:

@@ -14,13 +14,12 @@ from ...optimizer.plan import Attribute
 from ...parser.join_graph import Edge, JoinGraph, Query, Span, Vertex
 from ...parser.sketch import SketchDefinition, resolve_sketch
 from ...parser.syntax import CreateSketch
-from ..catalog.form import Groups, Head, Measure
+from ..catalog.form import Groups, Head
 from ..catalog.kinds.kind import Size
 from ..catalog.kinds.registry import KINDS
 from ..settings import BadSetting, Settings
-from ..synopses import Tally
 from .building import Source, families_of, weights_of
-from .definition import now, refuse_unstable, typed, weights_for
+from .definition import blank, refuse_unstable, typed, weights_for
 
 if TYPE_CHECKING:
     from ...optimizer.candidates.candidate import Candidate
@@ -71,34 +70,20 @@ class Creation:
         refuse_unstable(sql, expressions, context.environment.own_functions)
         settings = self._settings()
         self._check_method(definition)
-        made = now()
-        blank = Head(
-            name=self.statement.name.text,
-            table=definition.table,
-            filter=definition.filter,
-            attributes=tuple(
-                Attribute((k,), (), c) for k, c in zip(definition.keys, definition.classes, strict=True)
-            ),
-            key_types=(),
-            families=(),
+        empty = blank(
+            self.statement.name.text,
+            definition.table,
+            definition.filter,
+            tuple(Attribute((k,), (), c) for k, c in zip(definition.keys, definition.classes, strict=True)),
+            weights_for(definition.weight),
             method="hash",
             seed=settings.seed,
             rows=1,
             buckets=2,
-            limit_bytes=int(settings.sparse),
-            measures=tuple(
-                Measure(w, "int64", 1.0, Tally(), True, 0) for w in weights_for(definition.weight)
-            ),
-            columns=(),
-            ansi=True,
-            time_zone="",
-            zoned=False,
-            lineage=(),
-            created=made,
-            updated=made,
+            sparse=settings.sparse,
             groups=Groups(definition.groups, (), (), ()) if definition.groups else None,
         )
-        draft = typed(blank, context.tables, context.environment.circumstances(), sql)
+        draft = typed(empty, context.tables, context.environment.circumstances(), sql)
         form = self._form(draft, settings)
         head = replace(
             draft,

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery, printable
 from ...optimizer.physical import MaterializedJoin
-from ...optimizer.plan import Plan, Synopsis, Weight
+from ...optimizer.plan import Attribute, Plan, Synopsis, Weight
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
 from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch
-from ..catalog.form import Head, Measure
+from ..catalog.form import Head
 from ..catalog.manifest import StoredWorkload
 from ..results.estimator import Joined, SketchJoin
 from ..settings import Settings
-from ..synopses import Built, Tally
+from ..synopses import Built
 from .answering import GroupKey, MaterializedAnswer, best, materialized_answers
-from .definition import now, stored, typed, unstable
+from .definition import blank, stored, typed, unstable
 from .lineage import table_lineage
 from .matching import Asked, Reuse, reuse
 from .staleness import other_source, stale_note
@@ -144,7 +144,7 @@ class MaterializedLookup:
         if not heads:
             return []
         now = self.context.environment.circumstances()
-        found = materialized_answers(_without_count(query), heads, asked_of(select), now, self._files())
+        found = materialized_answers(without_count(query), heads, asked_of(select), now, self._files())
         return [
             f
             for f in found
@@ -155,8 +155,6 @@ class MaterializedLookup:
         self, select: ApproximateSelect, query: Query, settings: Settings
     ) -> tuple[MaterializedAnswer, dict[GroupKey, Joined]] | None:
         """The narrowest of `answers`, loaded."""
-        if query.groups:
-            query = replace(query, order=(), limit=None)
         found = self.answers(select, query, settings)
         return self._best(found, settings) if found else None
 
@@ -188,8 +186,7 @@ class MaterializedLookup:
         if declared is not None:
             _, plan, heads = declared
             return MaterializedJoin(plan, tuple(h.name for h in heads), method=plan.method)
-        bare = replace(query, order=(), limit=None) if query.groups else query
-        found_whole = self.answers(select, bare, settings)
+        found_whole = self.answers(select, query, settings)
         if found_whole:
             # Which of several is the narrowest, and so answers, they tell when they are asked.
             taken = found_whole[0] if len(found_whole) == 1 else self._best(found_whole, settings)[0]
@@ -232,49 +229,49 @@ class MaterializedLookup:
                 if sketch is not None:
                     sketches.append(sketch)
         if sketches:
-            for sketch in sketches:
-                self.context.environment.remember(sketch.head.table)
-            self.catalog.put(*sketches)
+            self.put(sketches)
 
     def _cached(
         self, plan: Plan, numbers: Sequence[int], built: Sequence[Built], others: Sequence[StoredSketch]
     ) -> StoredSketch | None:
         synopses = [plan.synopses[i] for i in numbers]
-        one, tables = synopses[0], self.context.tables
-        made = now()
-        draft = Head(
-            name=self._free_name(one, [s.head.name for s in others]),
-            table=one.table,
-            filter=one.filter,
-            attributes=one.attributes,
-            key_types=(),
-            families=(),
+        one = synopses[0]
+        draft = blank(
+            self.free_name(one.table, one.attributes, [s.head.name for s in others]),
+            one.table,
+            one.filter,
+            one.attributes,
+            [s.weight for s in synopses],
             method=one.method,
             seed=plan.seed,
             rows=one.rows,
             buckets=one.buckets,
-            limit_bytes=int(one.sparse),
-            measures=tuple(Measure(s.weight, "int64", 1.0, Tally(), True, 0) for s in synopses),
-            columns=(),
-            ansi=True,
-            time_zone="",
-            zoned=False,
-            lineage=(),
-            created=made,
-            updated=made,
+            sparse=one.sparse,
             made_by="cache",
         )
+        head = self.of_table(draft, plan.query.sql)
+        return None if head is None else stored(head, built)
+
+    def of_table(self, draft: Head, sql: str) -> Head | None:
+        """The head of a sketch of what its table has now; None where it cannot be kept."""
+        tables = self.context.tables
         try:
-            head = typed(
-                draft, tables, self.context.environment.circumstances(), plan.query.sql, compared=True
-            )
+            head = typed(draft, tables, self.context.environment.circumstances(), sql, compared=True)
         except UnsupportedQuery:
             return None
-        reading = table_lineage(tables, one.table, tables.frame(one.table))
-        return stored(replace(head, lineage=(reading,)), built)
+        return replace(
+            head, lineage=(table_lineage(tables, draft.table, tables.frame(draft.table)),)
+        )
 
-    def _free_name(self, synopsis: Synopsis, others: Sequence[str]) -> str:
-        words = ["cached", synopsis.table, *(a.class_name for a in synopsis.attributes)]
+    def put(self, sketches: Sequence[StoredSketch]) -> None:
+        """Keep sketches of tables as they are now."""
+        for sketch in sketches:
+            self.context.environment.remember(sketch.head.table)
+        self.catalog.put(*sketches)
+
+    def free_name(self, table: str, attributes: Sequence[Attribute], others: Sequence[str]) -> str:
+        """A name that no kept sketch has, nor one of `others`."""
+        words = ["cached", table, *(a.class_name for a in attributes)]
         base = "_".join("".join(c if c.isalnum() else "_" for c in w) for w in words)
         taken = {n.lower() for n in others}
         name, number = base, 2
@@ -326,8 +323,13 @@ class MaterializedLookup:
         return tuple(printable(n) for n in notes if n)
 
 
-def _without_count(query: Query) -> Query:
-    """A query that counts distinct values of one table in groups, without the COUNT(*) that tells what joins."""
+def without_count(query: Query) -> Query:
+    """A grouped query without ORDER BY and LIMIT, which are of its rows.
+
+    One that counts distinct values of one table also without the COUNT(*) that tells what joins.
+    """
+    if query.groups:
+        query = replace(query, order=(), limit=None)
     if not query.groups or query.graph.edges or not query.counts_distinct:
         return query
     *others, last = query.aggregates

@@ -62,7 +62,7 @@ def build_from(plan: Plan, relations: Relations) -> tuple[Built, ...]:
     """`build` from the virtual relations of the plan, which know then what the messages took."""
     parts: dict[int, tuple[Partial, float]] = {}
     for scan in plan.scans:
-        with explained(plan, scan.table):
+        with explained(plan.query.sql, scan.table):
             parts |= _scanned(plan, scan, relations)
     found = [parts[i] for i in range(len(plan.synopses))]
     sketches = [part.sketch for part, _ in found]
@@ -72,7 +72,7 @@ def build_from(plan: Plan, relations: Relations) -> tuple[Built, ...]:
 
 
 @contextmanager
-def explained(plan: Plan, table: str) -> Iterator[None]:
+def explained(sql: str, table: str) -> Iterator[None]:
     """Faults of values as DataError, with the table they are in."""
     try:
         yield
@@ -80,11 +80,11 @@ def explained(plan: Plan, table: str) -> Iterator[None]:
         raise DataError(
             f"a sum over {table} leaves 64 bits",
             "SKIMQL_OVERFLOW",
-            plan.query.sql,
+            sql,
             hint="SUM(CAST(... AS DOUBLE))",
         ) from fault
     except ValueError as fault:
-        raise DataError(f"scan of {table} failed: {fault}", "SKIMQL_SCAN_FAILED", plan.query.sql) from fault
+        raise DataError(f"scan of {table} failed: {fault}", "SKIMQL_SCAN_FAILED", sql) from fault
 
 
 def _scanned(plan: Plan, scan: Scan, relations: Relations) -> dict[int, tuple[Partial, float]]:

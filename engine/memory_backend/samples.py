@@ -97,7 +97,7 @@ class MemoryScans(SampleTree):
         self, vertex: int, positions: Sequence[int], passing: object, among: Ints | None, tuples: float
     ) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
-        with explained(self._plan, own[0].table):
+        with explained(self._plan.query.sql, own[0].table):
             return self._read(vertex, positions, passing if isinstance(passing, _Sampled) else None, among)
 
     def _pays(self, tuples: float, among: Ints) -> bool:

@@ -32,6 +32,11 @@ class Weights:
     dtype: str = "int64"
     scale: float = 1.0
 
+    @property
+    def counts(self) -> bool:
+        """Whether every tuple weighs 1."""
+        return self.values is None
+
     def taken(self, rows: npt.NDArray[np.int64]) -> Weights:
         """Those of some tuples, 0 for the number -1."""
         if self.values is None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ...errors import AccuracyNotReached, DataError, EnvironmentFault, UnsupportedQuery
 from ...optimizer.groups import per_group
 from ...optimizer.physical import (
+    ApartJoin,
     Attempt,
     Attempted,
     ExactRun,
@@ -37,8 +38,12 @@ from .planner import Planner
 from .settings_of import span_of
 
 if TYPE_CHECKING:
+    from ..catalog.form import Groups as CatalogGroups
+    from ..catalog.form import Head
     from ..execution.groups import Groups
-    from .backend import Backend
+    from ..materialized.answering import GroupKey
+    from ..synopses import Built
+    from .backend import Backend, Ints
 
 # Samples of one query, the first among them.
 MOST_SAMPLES = 3
@@ -141,6 +146,9 @@ class AdaptiveRun:
                 found = self._sketched(attempt)
             case SampleJoin():
                 found = self._sampled(attempt)
+            case ApartJoin():
+                found, told = self._apart(attempt)
+                notes += told
             case MaterializedJoin():
                 found, told, stale = self._materialized()
                 notes += told
@@ -163,7 +171,7 @@ class AdaptiveRun:
             sample = attempt.plan.sample
             assert sample is not None, "a sample join has a sample"
             return (f"one in {1 / sample.rate:,.0f} keys of {sample.class_name} sampled",)
-        if isinstance(attempt, (SketchJoin, SampleJoin)) and not math.isnan(attempt.predicted.half_width):
+        if isinstance(attempt, (SketchJoin, SampleJoin, ApartJoin)) and not math.isnan(attempt.predicted.half_width):
             note = f"by {METHOD_WORDS.get(attempt.method, attempt.method.replace('_', ' '))}"
             if attempt.predicted.half_width > 0:
                 note += f"; ±{attempt.predicted.half_width:.2g} of the value was predicted"
@@ -226,16 +234,37 @@ class AdaptiveRun:
         if planner.query.groups:
             found = lookup.grouped(planner.select, planner.query, planner.settings)
             assert found is not None, "the catalog has it"
-            evaluators: dict[GroupNumbers, Evaluator] = {
-                (n,): Evaluator(found.plan, joined, confidence, values)
-                for n, (values, joined) in enumerate(found.joined.items())
-            }
-            return Estimated(planner.query, evaluators), found.notes, found.stale
+            return self._of_groups(found.plan, found.joined), found.notes, found.stale
         supply = lookup.supply(planner.select, planner.query, planner.settings)
         assert supply is not None, "the catalog has it"
         joined = supply.joined or planner.joined(SketchJoin("", supply.plan), supply.plan, supply.built)
         evaluator = Evaluator(supply.plan, joined, confidence)
         return Estimated(planner.query, {(): evaluator}), supply.notes, supply.stale
+
+    def _apart(self, attempt: ApartJoin) -> tuple[Estimated, tuple[str, ...]]:
+        from ..materialized.apart import Apart
+
+        planner, settings, backend = self.planner, self.planner.settings, self.backend()
+        made = Apart(planner.query, attempt, settings, planner.context)
+
+        def build(head: Head, dense: Ints | None) -> tuple[CatalogGroups | None, tuple[Built, ...]]:
+            return backend.apart(head, dense, settings.max_groups, planner.query.sql)
+
+        answer, joined, notes = made.answer(build)
+        if answer.number_of_groups > settings.max_groups:
+            raise planner.too_many_groups()
+        plan = replace(answer.plan, query=planner.query)
+        return self._of_groups(plan, joined), notes
+
+    def _of_groups(self, plan: Plan, joined: Mapping[GroupKey, Joined]) -> Estimated:
+        """What estimates each group, by its values; without GROUP BY the one of no values."""
+        query, confidence = self.planner.query, self.planner.settings.confidence
+        grouped = {g.vertex for g in query.groups}
+        evaluators: dict[GroupNumbers, Evaluator] = {
+            (n,) if grouped else (): Evaluator(plan, one, confidence, values)
+            for n, (values, one) in enumerate(joined.items())
+        }
+        return Estimated(query, evaluators, listed=len(grouped) < 2)
 
     def _evaluator(self, plan: Plan, joined: Joined, numbers: GroupNumbers) -> Evaluator:
         values = self._groups.values(numbers) if self._groups is not None and numbers else ()

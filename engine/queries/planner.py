@@ -7,15 +7,16 @@ is decided how a query is answered.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...errors import AccuracyNotReached, BudgetExceeded, UnsupportedQuery
 from ...optimizer.choose import choose, grouped_vertices, plan_of
-from ...optimizer.methods import CHOSEN, METHODS, is_linear
+from ...optimizer.methods import CHOSEN, METHODS, STORED, is_linear
 from ...optimizer.physical import (
+    ApartJoin,
     Attempt,
     ExactRun,
     GroupValues,
@@ -31,12 +32,14 @@ from ...optimizer.route import routed
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
 from ...sketches.intervals.interval import rows_for
-from ..materialized.lookup import MaterializedLookup
+from ..materialized.lookup import LINEAR, MaterializedLookup
 from ..results.estimator import SketchJoin as JoinedSketches
 from ..settings import Settings
+from .settings_of import places_of
 from .sizing import chosen, with_route, within
 
 if TYPE_CHECKING:
+    from ...optimizer.apart import TableSynopsis
     from ...optimizer.candidates.candidate import Candidate, Choice, NoMethod
     from ...optimizer.candidates.first_sample import ClassSample
     from ...optimizer.objective import Objective
@@ -110,7 +113,7 @@ class Planner:
     def anew(self, groups: Callable[[], Groups] | None) -> PhysicalPlan:
         """As `plan`, by nothing that is kept."""
         if self.sized_by_hand:
-            return self._of(self.by_hand(groups))
+            return self._of(self._kept(self.by_hand(groups), self._counts(groups)))
         if self.query.counts_distinct:
             return self.by_distinct(jobs=groups is not None)
         if not self.query.graph.edges:
@@ -135,8 +138,8 @@ class Planner:
         except BudgetExceeded as fault:
             return self._of_many_groups(fault, statistics, fold_bytes)
         choice = self._choice(statistics, fold_bytes, counts)
-        attempt = self._attempt(choice, statistics, fold_bytes)
-        if jobs and isinstance(attempt, SketchJoin) and math.prod(counts.values()) > self.settings.max_groups:
+        attempt = self._attempt(choice, statistics, fold_bytes, counts)
+        if jobs and isinstance(attempt, (SketchJoin, ApartJoin)) and math.prod(counts.values()) > self.settings.max_groups:
             # A sample tells apart the groups that it meets only.
             return self._of_many_groups(self.too_many_groups(), statistics, fold_bytes)
         notes: tuple[str, ...] = ()
@@ -180,7 +183,7 @@ class Planner:
             attempt: Attempt = replace(self.exact(), predicted=predicted)
         else:
             plan = chosen(self.query, self._routed, too_large, planned=taken.buckets)
-            attempt = self.sketches(plan, predicted)
+            attempt = self._kept(self.sketches(plan, predicted), {})
         return replace(self._of(attempt), choice=choice, statistics=statistics)
 
     @property
@@ -222,7 +225,7 @@ class Planner:
         cheapest = min(ways, key=lambda c: c.cost.seconds)
         if choice.taken.cost.seconds + cheapest.cost.seconds > most_runs * run.cost.seconds:
             return None
-        return self._attempt(replace(choice, taken=cheapest), (), self.settings.fold_bytes)
+        return self._attempt(replace(choice, taken=cheapest), (), self.settings.fold_bytes, {})
 
     def joined(self, attempt: SketchJoin, plan: Plan, built: Sequence[Built]) -> JoinedSketches:
         """The finished synopses of an attempt, ready to be asked."""
@@ -363,19 +366,79 @@ class Planner:
         return choose(self.query, self.settings.seed, 0, 0, sample=sampled)
 
     def _attempt(
-        self, choice: Choice, statistics: tuple[RelationStatistics, ...], fold_bytes: int
+        self,
+        choice: Choice,
+        statistics: tuple[RelationStatistics, ...],
+        fold_bytes: int,
+        groups: dict[int, int],
     ) -> Attempt:
         taken = choice.taken
         predicted = Predicted(taken.half_width(choice.objective.confidence), taken.cost.seconds, taken.nbytes)
         if taken.method == "exact_run":
             return replace(self.exact(), predicted=predicted)
+        if taken.method == "sample_sketch" or (self.settings.cache and taken.sample is not None):
+            from ...optimizer.apart import of_choice
+
+            settings = self.settings
+            made = of_choice(self.query, taken, settings.seed, settings.sparse)
+            plan = choose(self.query, settings.seed, taken.rows or 1, max(taken.buckets, 2), settings.sparse)
+            return self._apart(SketchJoin(taken.method, plan, predicted), made, groups)
         plan = plan_of(self.query, choice, self.settings.seed, self.settings.sparse)
         if plan.sample is not None:
             expected = tuple(math.inf if s.tuples is None else s.tuples for s in statistics)
             return SampleJoin(taken.method, plan, predicted, expected)
         route = "arrow" if self.settings.route == "auto" else self.settings.route
         attempt = self.sketches(routed(within(plan, self.settings), route), predicted)
-        return replace(attempt, method=self.select.method or taken.method, message_bytes=fold_bytes or None)
+        attempt = replace(
+            attempt, method=self.select.method or taken.method, message_bytes=fold_bytes or None
+        )
+        return self._kept(attempt, groups)
+
+    def _kept(self, attempt: SketchJoin, groups: Mapping[int, int]) -> SketchJoin | ApartJoin:
+        """An attempt in the form in which `cache` keeps what it builds.
+
+        Linear sketches without groups are built together, and kept as they are.
+
+        Raises
+        ------
+        UnsupportedQuery
+            ``SKIMQL_CLAUSE`` if what is built is of this query alone.
+        """
+        plan = attempt.plan
+        linear = all(s.method in LINEAR for s in plan.synopses) and not attempt.skim
+        if not self.settings.cache or (linear and not self.query.groups):
+            return attempt
+        from ...optimizer.apart import of_plan
+
+        if plan.messages:
+            raise UnsupportedQuery(
+                "skimql.cache = true keeps what a query builds, and distinct values behind an exact message of"
+                f" {plan.messages[0].table} are of this query alone",
+                "SKIMQL_CLAUSE",
+                self.query.sql,
+                places_of(self.select).get("options"),
+                "OPTIONS (cache = false), or SET skimql.cache = false",
+            )
+        return self._apart(attempt, of_plan(plan, "skimmed" if attempt.skim else None), groups)
+
+    def _apart(
+        self, attempt: SketchJoin, synopses: Sequence[TableSynopsis], groups: Mapping[int, int]
+    ) -> ApartJoin:
+        """The attempt that builds synopses of each table by itself; raises as `fitted`."""
+        from ...optimizer.apart import as_planned, groups_at
+        from ..materialized.apart import fitted
+
+        query = self.query
+
+        def number(synopsis: TableSynopsis) -> int:
+            of = (synopsis.table, synopsis.filter, synopsis.groups)
+            vertices = enumerate(query.graph.vertices)
+            same = (v for v, r in vertices if (r.table, r.filter, groups_at(query, v)) == of)
+            return groups.get(next(same), 1) if synopsis.groups else 1
+
+        made = fitted(synopses, self.settings, number, query.sql)
+        plan = as_planned(attempt.plan, made)
+        return ApartJoin(attempt.method, plan, made, attempt.predicted, self.settings.cache)
 
     def _choice(
         self, statistics: tuple[RelationStatistics, ...], fold_bytes: int, groups: dict[int, int]
@@ -454,12 +517,14 @@ class Planner:
             # Nothing is asked: as many bytes as sketches of the session's size take.
             size = 8 * rows * self.settings.buckets * len(self.query.graph.vertices)
         aggregates = {a.function for a in self.query.aggregates}
+        apart = self.settings.cache or self.select.method == "sample_sketch"
         methods = CHOSEN if self.select.method is None else (*CHOSEN, self.select.method)
         if not self.may_run:
             methods = tuple(m for m in methods if m != "exact_run")
         if self.settings.cache:
             # Only what the catalog keeps, of each table by itself.
-            methods = tuple(m for m in methods if m in ("hash", "convolution"))
+            known = LINEAR if self.settings.route == "jvm" else STORED
+            methods = tuple(m for m in (*methods, "sample_sketch") if m in known)
         return Objective(
             # The tuples of a group are a part of all: what is known of it is known so much worse.
             relative_error=None if error is None else error / math.sqrt(math.prod(groups.values())),
@@ -473,9 +538,10 @@ class Planner:
             rows=rows,
             columns=1 if aggregates <= {"count"} else 2,
             groups=tuple(groups.items()),
-            ordered=not self.settings.cache,
-            # The scans of a sample look at its keys alone.
-            regressed=False,
+            ordered=not apart,
+            # The scans of a sample look at its keys alone; one that is made of a table by itself has its totals.
+            regressed=apart,
+            tracked=not apart,
         )
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..physical import (
+    ApartJoin,
     Attempt,
     Attempted,
     ExactRun,
@@ -33,6 +34,10 @@ def describe_physical(plan: PhysicalPlan, now: float) -> str:
             pass
         case SampleJoin(enlarges=True):
             lines += _first_sample(plan, plan.attempt)
+        case ApartJoin(keeps=keeps):
+            lines.append(describe(plan.attempt.plan))
+            where = ", and kept in the catalog" if keeps else ""
+            lines.append(f"  of each table by itself, one scan each{where}")
         case _ if plan.choice is None or plan.attempt.plan.sample is None:
             lines.append(describe(plan.attempt.plan))
     if plan.groups and not isinstance(plan.attempt, (ExactRun, Nothing, SampleJoin)):

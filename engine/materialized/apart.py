@@ -1,0 +1,204 @@
+"""Synopses of each table by itself for one query: drafted as the catalog keeps them, built, joined, and kept if asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import BudgetExceeded, printable
+from ...optimizer.apart import TableSynopsis
+from ...optimizer.physical import ApartJoin
+from ...parser.join_graph import Query
+from ..catalog.file import StoredSketch
+from ..catalog.form import Groups, Head
+from ..catalog.kinds.kind import Size
+from ..catalog.kinds.registry import KINDS
+from ..results.estimator import Joined
+from ..settings import Settings
+from ..sources.environment import Circumstances
+from .answering import GroupKey, MaterializedAnswer, best, materialized_answers
+from .building import families_of
+from .definition import blank, stored, unstable
+from .lookup import MaterializedLookup, without_count
+from .matching import JOINED, Asked
+
+if TYPE_CHECKING:
+    from ..context import Context
+    from ..synopses import Built
+
+# How a backend builds the synopses of a head: the groups, and for each of them one for each weight.
+Builder = Callable[[Head, "np.typing.NDArray[np.int64] | None"], "tuple[Groups | None, tuple[Built, ...]]"]
+
+# Least buckets, keys or entries of a synopsis that is made smaller.
+LEAST = 2
+SHRINK = 0.97
+
+
+@dataclass(frozen=True)
+class Apart:
+    """What one query builds of each of its tables.
+
+    Attributes
+    ----------
+    query : Query
+    attempt : ApartJoin
+    settings : Settings
+    context : Context or None
+        None in memory, where there is no catalog.
+    """
+
+    query: Query
+    attempt: ApartJoin
+    settings: Settings
+    context: Context | None
+
+    def answer(
+        self, build: Builder
+    ) -> tuple[MaterializedAnswer, Mapping[GroupKey, Joined], tuple[str, ...]]:
+        """How the query is answered by what is built, what answers each group, and notes."""
+        made: list[StoredSketch] = []
+        kept: list[StoredSketch] = []
+        notes: list[str] = []
+        for synopsis in self.attempt.synopses:
+            head, why = self._head(synopsis, [s.head.name for s in made])
+            dense = np.array(synopsis.dense, np.int64) if synopsis.dense else None
+            groups, built = build(head, dense)
+            zoned = head.zoned or (groups is not None and "timestamp" in groups.types)
+            sketch = stored(replace(head, groups=groups, zoned=zoned), built)
+            made.append(sketch)
+            if why:
+                notes.append(f"the sketch of {synopsis.table} is not kept: {why}")
+            elif self.attempt.keeps:
+                kept.append(sketch)
+        if kept and self.context is not None:
+            MaterializedLookup(self.context).put(kept)
+        answer, joined = self._joined(made)
+        return answer, joined, tuple(map(printable, notes))
+
+    def _joined(self, made: Sequence[StoredSketch]) -> tuple[MaterializedAnswer, dict[GroupKey, Joined]]:
+        sketches = {s.head.name: s for s in made}
+        heads = [s.head for s in made]
+        now = Circumstances(heads[0].ansi, heads[0].time_zone, heads[0].settings)
+        asked = Asked(method="sample_sketch" if self.attempt.method == "sample_sketch" else None)
+        query = without_count(self.query)
+        found = materialized_answers(query, heads, asked, now, {n: n for n in sketches})
+        method = "hash" if self.attempt.method in JOINED else self.attempt.method
+        own = [f for f in found if f.method == method or self.query.counts_distinct]
+        taken = best(own, sketches.__getitem__, self.settings.confidence)
+        assert taken is not None, f"what was built for {self.attempt.method} answers"
+        return taken
+
+    def _head(self, synopsis: TableSynopsis, others: Sequence[str]) -> tuple[Head, str]:
+        """The head of what is built, and why it is not kept."""
+        seed = self.attempt.plan.seed
+        lookup = MaterializedLookup(self.context) if self.attempt.keeps and self.context is not None else None
+        name = f"{len(others)}"
+        if lookup is not None:
+            name = lookup.free_name(synopsis.table, synopsis.attributes, others)
+        head = blank(
+            name,
+            synopsis.table,
+            synopsis.filter,
+            synopsis.attributes,
+            synopsis.weights,
+            method=synopsis.method,
+            seed=seed,
+            rows=synopsis.rows,
+            buckets=synopsis.buckets,
+            sparse=synopsis.sparse,
+            families=families_of(seed, (a.class_name for a in synopsis.attributes)),
+            parameters=synopsis.parameters,
+            groups=Groups(synopsis.groups, (), (), ()) if synopsis.groups else None,
+            made_by="cache",
+        )
+        if lookup is None or self.context is None:
+            return head, ""
+        expressions = (
+            synopsis.filter,
+            *(w.expression for w in synopsis.weights),
+            *(k for a in synopsis.attributes for k in a.keys),
+            *synopsis.groups,
+        )
+        changing = unstable(expressions, self.context.environment.own_functions)
+        if changing is not None:
+            return head, f"{changing} has another value tomorrow"
+        found = lookup.of_table(head, self.query.sql)
+        return (head, "its keys are of types that cannot be kept") if found is None else (found, "")
+
+
+def fitted(
+    synopses: Sequence[TableSynopsis],
+    settings: Settings,
+    groups: Callable[[TableSynopsis], int],
+    sql: str,
+) -> tuple[TableSynopsis, ...]:
+    """The synopses with all sizes of their kinds, within the asked bytes together.
+
+    Parameters
+    ----------
+    synopses : sequence of TableSynopsis
+    settings : Settings
+    groups : callable
+        How many groups each of them has.
+    sql : str
+
+    Raises
+    ------
+    BudgetExceeded
+        If they may take more than `max_bytes`, or fit in no way.
+    """
+    sized = [replace(s, parameters=s.parameters or _defaults(s)) for s in synopses]
+    size = settings.size_bytes
+    while size is not None and (needed := bytes_of(sized, groups)) > size:
+        share = min(SHRINK, size / needed)
+        smaller = [_smaller(s, share) for s in sized]
+        if smaller == sized:
+            raise BudgetExceeded(
+                f"{size:,} bytes are too few: the synopses of this query take {needed:,} at the least",
+                sql=sql,
+                hint=f"SIZE {needed} or more",
+            )
+        sized = smaller
+    needed = bytes_of(sized, groups)
+    if needed > settings.max_bytes:
+        raise BudgetExceeded(
+            f"the synopses of this query may take {needed / (1 << 20):,.0f} MB, more than skimql.max_bytes = "
+            f"{settings.max_bytes / (1 << 20):,.0f} MB",
+            "SKIMQL_MAX_BYTES",
+            sql,
+            hint="fewer buckets or groups, SIZE, or a larger skimql.max_bytes",
+        )
+    return tuple(sized)
+
+
+def bytes_of(synopses: Sequence[TableSynopsis], groups: Callable[[TableSynopsis], int]) -> int:
+    """The most bytes that synopses take together, but for the entries of dense keys."""
+    found = 0
+    for synopsis in synopses:
+        kind, weights = KINDS[synopsis.method], len(synopsis.weights)
+        families = families_of(0, (a.class_name for a in synopsis.attributes))
+        columns, each = (weights, 1) if kind.joint else (1, weights)
+        size = Size(
+            families, synopsis.rows, synopsis.buckets, "int64", columns, 0, synopsis.parameters
+        )
+        found += groups(synopsis) * each * kind.most_bytes(size)
+    return found
+
+
+def _defaults(synopsis: TableSynopsis) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(KINDS[synopsis.method].defaults().items()))
+
+
+def _smaller(synopsis: TableSynopsis, share: float) -> TableSynopsis:
+    """One of fewer buckets, and where it finds its dense keys itself of smaller levels."""
+    if not synopsis.attributes:
+        return synopsis
+    sizes = dict(synopsis.parameters)
+    if "level_buckets" in sizes:
+        sizes["level_buckets"] = max(math.floor(sizes["level_buckets"] * share), LEAST)
+    buckets = max(math.floor(synopsis.buckets * share), LEAST)
+    return replace(synopsis, buckets=buckets, parameters=tuple(sorted(sizes.items())))
