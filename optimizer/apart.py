@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,7 +13,7 @@ from .candidates.candidate import Candidate
 from .choose import choose
 from .fold import class_attribute
 from .methods import LEVEL, PAIRS
-from .plan import Attribute, Plan, Weight, vertices_of
+from .plan import BYTES_PER_COUNTER, Attribute, Plan, Weight, vertices_of
 from .prediction.samples import SamplePlan
 
 # Synopses of a plan that the catalog keeps under the name of the method that makes its answer of them.
@@ -138,8 +139,10 @@ def _sampled(query: Query, taken: Candidate, sample: SamplePlan, sparse: bool) -
         copies[beyond.joined] = copy = copies.get(beyond.joined, 0) + 1
         name = joined.name if copy == 1 else f"{joined.name}#{copy}"
         attribute = class_attribute(graph, joined, beyond.vertex, name)
+        # An exact map has as many bytes as the counters would take.
+        buckets = math.ceil(beyond.nbytes / (BYTES_PER_COUNTER * taken.rows))
         found[beyond.vertex] = TableSynopsis(
-            vertex.table, vertex.filter, (attribute,), (), "hash", taken.rows, beyond.buckets, sparse
+            vertex.table, vertex.filter, (attribute,), (), "hash", taken.rows, buckets, sparse
         )
     return found
 

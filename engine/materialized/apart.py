@@ -14,12 +14,13 @@ from ...optimizer.apart import TableSynopsis
 from ...optimizer.physical import ApartJoin
 from ...parser.join_graph import Query
 from ..catalog.file import StoredSketch
-from ..catalog.form import Groups, Head
+from ..catalog.form import Groups, Head, Lineage
 from ..catalog.kinds.kind import Size
 from ..catalog.kinds.registry import KINDS
 from ..results.estimator import Joined
 from ..settings import Settings
 from ..sources.environment import Circumstances
+from .appending import differences
 from .answering import GroupKey, MaterializedAnswer, best, materialized_answers
 from .building import families_of
 from .definition import blank, stored, unstable
@@ -66,6 +67,10 @@ class Apart:
         for synopsis in self.attempt.synopses:
             head, why = self._head(synopsis, [s.head.name for s in made])
             dense = np.array(synopsis.dense, np.int64) if synopsis.dense else None
+            again = None if why or not head.lineage else self._again(head, dense)
+            if again is not None:
+                made.append(again)
+                continue
             groups, built = build(head, dense)
             zoned = head.zoned or (groups is not None and "timestamp" in groups.types)
             sketch = stored(replace(head, groups=groups, zoned=zoned), built)
@@ -78,6 +83,19 @@ class Apart:
             MaterializedLookup(self.context).put(kept)
         answer, joined = self._joined(made)
         return answer, joined, tuple(map(printable, notes))
+
+    def _again(self, head: Head, dense: np.typing.NDArray[np.int64] | None) -> StoredSketch | None:
+        """A kept sketch that is just what would be built, of the same state of its table."""
+        assert self.context is not None, "what is kept is in a catalog"
+        for other in self.context.catalog.heads():
+            same = other.table.lower() == head.table.lower() and not other.group and not other.imported_from
+            same = same and bool(other.limit_bytes) == bool(head.limit_bytes)
+            if same and _read(other) == _read(head) and not differences(head, other):
+                sketch = self.context.catalog.load(other.name, self.settings.max_bytes)
+                known = getattr(sketch.built[0].sketch, "dense_keys", None) if sketch.built else None
+                if known is None or np.array_equal(known, np.empty(0, np.int64) if dense is None else dense):
+                    return sketch
+        return None
 
     def _joined(self, made: Sequence[StoredSketch]) -> tuple[MaterializedAnswer, dict[GroupKey, Joined]]:
         sketches = {s.head.name: s for s in made}
@@ -153,9 +171,11 @@ def fitted(
     """
     sized = [replace(s, parameters=s.parameters or _defaults(s)) for s in synopses]
     size = settings.size_bytes
+    # Beside samples a sketch may be an exact map that just fits.
+    samples = any(KINDS[s.method].joint for s in sized)
     while size is not None and (needed := bytes_of(sized, groups)) > size:
         share = min(SHRINK, size / needed)
-        smaller = [_smaller(s, share) for s in sized]
+        smaller = [_smaller(s, share) if KINDS[s.method].joint or not samples else s for s in sized]
         if smaller == sized:
             raise BudgetExceeded(
                 f"{size:,} bytes are too few: the synopses of this query take {needed:,} at the least",
@@ -187,6 +207,11 @@ def bytes_of(synopses: Sequence[TableSynopsis], groups: Callable[[TableSynopsis]
         )
         found += groups(synopsis) * each * kind.most_bytes(size)
     return found
+
+
+def _read(head: Head) -> list[Lineage]:
+    """What a sketch has read, whenever that was."""
+    return [replace(e, at="") for e in head.lineage]
 
 
 def _defaults(synopsis: TableSynopsis) -> tuple[tuple[str, int], ...]:

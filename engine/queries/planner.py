@@ -112,13 +112,23 @@ class Planner:
 
     def anew(self, groups: Callable[[], Groups] | None) -> PhysicalPlan:
         """As `plan`, by nothing that is kept."""
+        if self._keeps_keys and {"rows", "buckets"} & set(self.select.options):
+            raise UnsupportedQuery(
+                f"{self.select.method} keeps keys, and has no rows and buckets",
+                "SKIMQL_CLAUSE",
+                self.query.sql,
+                places_of(self.select).get("options"),
+                "SIZE ... in the place of OPTIONS (...)",
+            )
         if self.sized_by_hand:
-            return self._of(self._kept(self.by_hand(groups), self._counts(groups)))
+            return self._of(self._as_materialized(self.by_hand(groups), self._counts(groups)))
         if self.query.counts_distinct:
             return self.by_distinct(jobs=groups is not None)
         if not self.query.graph.edges:
             # One table: nothing is saved by not running it, but for what is to be kept.
-            return self._of(self.exact() if self.may_run else self.by_hand(groups))
+            if self.may_run:
+                return self._of(self.exact())
+            return self._of(self._as_materialized(self.by_hand(groups), self._counts(groups)))
         if self._is_target_alone:
             if self._exact_is_cheap:
                 return self._of(self.exact())
@@ -183,7 +193,7 @@ class Planner:
             attempt: Attempt = replace(self.exact(), predicted=predicted)
         else:
             plan = chosen(self.query, self._routed, too_large, planned=taken.buckets)
-            attempt = self._kept(self.sketches(plan, predicted), {})
+            attempt = self._as_materialized(self.sketches(plan, predicted), {})
         return replace(self._of(attempt), choice=choice, statistics=statistics)
 
     @property
@@ -279,6 +289,8 @@ class Planner:
     def sized_by_hand(self) -> bool:
         """Whether sketches of the session's size are wanted, whatever is predicted of them."""
         settings, method = self.settings, self.select.method
+        if self._keeps_keys:
+            return False
         if settings.by_hand or (self.query.counts_distinct and bool(self.query.groups)):
             return True
         if method is not None and not METHODS[method].statistics:
@@ -288,6 +300,12 @@ class Planner:
         if method == "skimmed":
             return self.select.accuracy.relative_error is None
         return method is None and settings.error is None and settings.size_bytes is None
+
+    @property
+    def _keeps_keys(self) -> bool:
+        """Whether a method is asked for that keeps keys, and has no rows and buckets to be set."""
+        method = self.select.method
+        return method is not None and METHODS[method].statistics and not METHODS[method].linear
 
     @property
     def aims_freely(self) -> bool:
@@ -392,9 +410,9 @@ class Planner:
         attempt = replace(
             attempt, method=self.select.method or taken.method, message_bytes=fold_bytes or None
         )
-        return self._kept(attempt, groups)
+        return self._as_materialized(attempt, groups)
 
-    def _kept(self, attempt: SketchJoin, groups: Mapping[int, int]) -> SketchJoin | ApartJoin:
+    def _as_materialized(self, attempt: SketchJoin, groups: Mapping[int, int]) -> SketchJoin | ApartJoin:
         """An attempt in the form in which `cache` keeps what it builds.
 
         Linear sketches without groups are built together, and kept as they are.
@@ -410,10 +428,14 @@ class Planner:
             return attempt
         from ...optimizer.apart import of_plan
 
+        why = ""
         if plan.messages:
+            why = f"distinct values behind an exact message of {plan.messages[0].table} are of this query alone"
+        elif attempt.skim and len(self.query.graph.vertices) > 2:
+            why = "skimmed sketches that are kept join two tables on one key"
+        if why:
             raise UnsupportedQuery(
-                "skimql.cache = true keeps what a query builds, and distinct values behind an exact message of"
-                f" {plan.messages[0].table} are of this query alone",
+                f"skimql.cache = true keeps what a query builds, and {why}",
                 "SKIMQL_CLAUSE",
                 self.query.sql,
                 places_of(self.select).get("options"),

@@ -17,7 +17,7 @@ from ..physical import (
     Predicted,
     SampleJoin,
 )
-from .plan import describe
+from .plan import describe, describe_apart
 
 
 def describe_physical(plan: PhysicalPlan, now: float) -> str:
@@ -34,13 +34,11 @@ def describe_physical(plan: PhysicalPlan, now: float) -> str:
             pass
         case SampleJoin(enlarges=True):
             lines += _first_sample(plan, plan.attempt)
-        case ApartJoin(keeps=keeps):
-            lines.append(describe(plan.attempt.plan))
-            where = ", and kept in the catalog" if keeps else ""
-            lines.append(f"  of each table by itself, one scan each{where}")
+        case ApartJoin():
+            lines.append(describe_apart(plan.attempt))
         case _ if plan.choice is None or plan.attempt.plan.sample is None:
             lines.append(describe(plan.attempt.plan))
-    if plan.groups and not isinstance(plan.attempt, (ExactRun, Nothing, SampleJoin)):
+    if plan.groups and not isinstance(plan.attempt, (ExactRun, Nothing, SampleJoin, ApartJoin)):
         names = " and ".join(g.table for g in plan.groups)
         lines.append(f"  the synopses of {names} once for every group")
     if plan.choice is not None:
