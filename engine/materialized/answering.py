@@ -368,7 +368,7 @@ def sampled_attribute(head: Head) -> int:
 
 
 def _keys_of(head: Head, query: Query, tree: JoinTree, vertex: int) -> tuple[int, ...] | None:
-    """The attribute of a sketch for each edge of a vertex; None where it lacks one."""
+    """The attribute of a sketch for each edge of a vertex; None where it lacks one, or has one too many."""
     order = []
     for edge in query.graph.edges_at(vertex):
         joined = next(c for c in tree.classes if edge in c.edges)
@@ -377,7 +377,8 @@ def _keys_of(head: Head, query: Query, tree: JoinTree, vertex: int) -> tuple[int
         if not found:
             return None
         order.append(found[0])
-    return tuple(order)
+    # A tuple without a key is left out, which a question that does not ask for the key would have.
+    return tuple(order) if len({*order}) == len(head.attributes) else None
 
 
 def _of_values(query: Query, heads: Sequence[Head]) -> MaterializedAnswer | None:

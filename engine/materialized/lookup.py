@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 # What is multiplied vertex by vertex, and so may be built beside what is kept.
 LINEAR = ("hash", "convolution", "total")
 
+# Between the names of the sketches of a workload that are read as one.
+JOINT = "\0"
+
 
 @dataclass(frozen=True, slots=True)
 class Supply:
@@ -120,7 +123,7 @@ class MaterializedLookup:
             if settings.cache:
                 self.keep(found.plan, dict(zip(found.missing, new, strict=True)))
         seconds = time.perf_counter() - started if found.missing else 0.0
-        built = found.all_built(lambda name: self.catalog.load(name, settings.max_bytes), new)
+        built = found.all_built(lambda name: self._load(name, settings), new)
         stale = self._stale(found.heads)
         notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)
         return Supply(found.plan, built, notes, seconds, bool(stale))
@@ -162,7 +165,7 @@ class MaterializedLookup:
         self, answers: Sequence[MaterializedAnswer], settings: Settings
     ) -> tuple[MaterializedAnswer, dict[GroupKey, Joined]]:
         """The narrowest of one or more, loaded."""
-        found = best(answers, lambda name: self.catalog.load(name, settings.max_bytes), settings.confidence)
+        found = best(answers, lambda name: self._load(name, settings), settings.confidence)
         assert found is not None, "there are some"
         return found
 
@@ -185,17 +188,17 @@ class MaterializedLookup:
         declared = self.declared(select, query, settings)
         if declared is not None:
             _, plan, heads = declared
-            return MaterializedJoin(plan, tuple(h.name for h in heads), method=plan.method)
+            return MaterializedJoin(plan, tuple(map(named, heads)), method=plan.method)
         found_whole = self.answers(select, query, settings)
         if found_whole:
             # Which of several is the narrowest, and so answers, they tell when they are asked.
             taken = found_whole[0] if len(found_whole) == 1 else self._best(found_whole, settings)[0]
-            plan, names = replace(taken.plan, query=query), tuple(h.name for h in taken.heads)
+            plan, names = replace(taken.plan, query=query), tuple(map(named, taken.heads))
             return MaterializedJoin(plan, names, method=plan.method)
         found = None if query.groups else self.usable(select, query, settings)
         if found is None:
             return None
-        names = tuple(h.name for h in found.heads)
+        names = tuple(map(named, found.heads))
         return MaterializedJoin(found.plan, names, found.missing, method=found.plan.method)
 
     def plan(self, select: ApproximateSelect, query: Query) -> Reuse | None:
@@ -211,11 +214,17 @@ class MaterializedLookup:
     def _usable(self, query: Query) -> list[Head]:
         """The sketches of tables of a query, those of another table of the same name left out."""
         tables = {v.table.lower() for v in query.graph.vertices}
-        return [
-            h
-            for h in self.catalog.heads()
-            if h.table.lower() in tables and not other_source(h, self.context.tables)
-        ]
+        heads = (h for h in self.catalog.heads() if h.table.lower() in tables)
+        return together([h for h in heads if not other_source(h, self.context.tables)])
+
+    def _load(self, name: str, settings: Settings) -> StoredSketch:
+        """A sketch, or those of `together` under their joint name."""
+        parts = [self.catalog.load(n, settings.max_bytes) for n in name.split(JOINT)]
+        if len(parts) == 1:
+            return parts[0]
+        (head,) = together([p.head for p in parts])
+        by_weight = {p.head.weights[0]: p.built[0] for p in parts}
+        return StoredSketch(head, tuple(by_weight[w] for w in head.weights))
 
     def _files(self) -> dict[str, str]:
         return {e.name: f"{self.catalog.where}/{e.file}" for e in self.catalog.manifest.sketches.values()}
@@ -323,6 +332,35 @@ class MaterializedLookup:
         return tuple(printable(n) for n in notes if n)
 
 
+def together(heads: Sequence[Head]) -> list[Head]:
+    """Heads, those of a workload that differ in their weight alone as one, under all their names.
+
+    A part of a domain stands for its relation with the other parts only, for the queries of its workload.
+    """
+    found: dict[object, list[Head]] = {}
+    for head in heads:
+        same: object = head.name
+        if head.group and not head.cell:
+            same = (head.group, head.table, head.filter, head.attributes, head.families, head.buckets)
+        found.setdefault(same, []).append(head)
+    joined = []
+    for own in found.values():
+        by_weight = {h.weights[0]: h for h in own} if own[0].group else {}
+        if len(by_weight) < 2:
+            joined.append(own[0])
+            continue
+        members = list(by_weight.values())
+        joined.append(
+            replace(
+                own[0],
+                name=JOINT.join(h.name for h in members),
+                measures=tuple(h.measures[0] for h in members),
+                rows=min(h.rows for h in members),
+            )
+        )
+    return joined
+
+
 def without_count(query: Query) -> Query:
     """A grouped query without ORDER BY and LIMIT, which are of its rows.
 
@@ -339,12 +377,18 @@ def without_count(query: Query) -> Query:
 
 
 def _notes(heads: Sequence[Head], missing: Sequence[Synopsis]) -> tuple[str, ...]:
-    told = ", ".join(f"{h.name} (as of {h.updated})" for h in heads)
+    told = ", ".join(f"{named(h)} (as of {h.updated})" for h in heads)
     notes = [f"from the kept sketch{'es' if len(heads) > 1 else ''} {told}"]
     new = dict.fromkeys(f"{s.table} by {', '.join(a.class_name for a in s.attributes)}" for s in missing)
     if new:
         notes.append(f"built for this query: {'; '.join(new)}")
     return tuple(map(printable, notes))
+
+
+def named(head: Head) -> str:
+    """A kept sketch as people are told of it: those of a workload with its name."""
+    name = head.name.replace(JOINT, ", ")
+    return f"{name} of the sketches {head.group}" if head.group else name
 
 
 def _too_large(heads: Sequence[Head], settings: Settings) -> bool:

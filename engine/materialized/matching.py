@@ -289,8 +289,13 @@ class _Search:
 
 
 def conflict(query: Query, u: int, a: Candidate, v: int, b: Candidate) -> str | None:
-    """Why the candidates of two vertices cannot serve one query; None if they can."""
-    sizes = {(c.head.rows, c.head.buckets) for c in (a, b) if not c.head.empty}
+    """Why the candidates of two vertices cannot serve one query; None if they can.
+
+    Row r of hash and convolution sketches is of the same functions however many there are: workloads allot them as
+    queries need them, and those that all have count.
+    """
+    rows = not ({a.head.method, b.head.method} <= JOINED and (a.head.group or b.head.group))
+    sizes = {(c.head.rows if rows else 0, c.head.buckets) for c in (a, b) if not c.head.empty}
     if len(sizes) > 1:
         return "size"
     if a.head.seed != b.head.seed:
@@ -350,9 +355,10 @@ def _planned(query: Query, taken: Mapping[int, Candidate]) -> Reuse:
 def _refuse_unlike(query: Query, choices: Sequence[Sequence[Candidate]], files: Mapping[str, str]) -> None:
     """Raise where two vertices have sketches that no choice makes fit, for another reason than their classes.
 
-    Only what somebody has made by a statement counts: what `cache` kept goes unused in silence.
+    Only what somebody has made by a statement of its own counts: what `cache` kept goes unused in silence, and so do
+    the sketches of a workload, whose sizes are for its queries.
     """
-    made = [[c for c in own if c.head.made_by == "statement"] for own in choices]
+    made = [[c for c in own if c.head.made_by == "statement" and not c.head.group] for own in choices]
     if not all(made):
         return
     for u, v in combinations(range(len(choices)), 2):

@@ -36,7 +36,7 @@ from ..joins.join_tree import Edges
 from ..joins.sparse import SparseFirstSketch
 from .key_sample import KeySample
 from .known_keys import Floats, Ints, JoinTerms, join_terms
-from .sample_join import LINEARISED, UNBOUNDED, check_hashing, estimate_terms, is_complete
+from .sample_join import LINEARISED, UNBOUNDED, check_hashing, estimate_ratio, estimate_terms
 from .sample_sketch import SampleSketch
 from .two_level import TwoLevel
 
@@ -128,9 +128,12 @@ def sample_sketch_average(
     count, total = centre(_row_totals(bottom)), centre(_row_totals(top))
     if count == 0.0:
         raise ValueError("no sampled key joins, so there is no average to estimate; take a larger sample")
+    if rows == 1:
+        # Nothing but the sample errs.
+        both = [np.concatenate([getattr(top, name), getattr(bottom, name)]) for name in ("terms", "unseen")]
+        found = estimate_ratio(replace(top, terms=both[0], unseen=both[1]), confidence)
+        return uncertified(found, *shape.doubts)
     average = total / count
-    if rows == 1 and is_complete(top) and is_complete(bottom):
-        return Estimate(average, average, average, 1.0, True, "exact")
     residuals = np.broadcast_to(top.terms, (rows, top.keys.size)) - average * bottom.terms
     rest = replace(top, terms=residuals, unseen=np.tile([[-math.inf, math.inf]], (rows, 1)))
     around = _noisy_total(rest, shape, confidence, never_negative=False)
