@@ -1,4 +1,4 @@
-"""What is built of each table by itself, in the forms in which a catalog keeps it: from a plan of sketches or a choice."""
+"""What is built of each table by itself, in the forms in which a catalog keeps it."""
 
 from __future__ import annotations
 

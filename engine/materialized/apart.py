@@ -1,4 +1,4 @@
-"""Synopses of each table by itself for one query: drafted as the catalog keeps them, built, joined, and kept if asked."""
+"""Synopses of each table by itself for one query: drafted as the catalog keeps them, built, joined, perhaps kept."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from ..catalog.kinds.registry import KINDS
 from ..results.estimator import Joined
 from ..settings import Settings
 from ..sources.environment import Circumstances
+from .answer import GroupKey, MaterializedAnswer
+from .answering import best, materialized_answers
 from .appending import differences
-from .answering import GroupKey, MaterializedAnswer, best, materialized_answers
 from .building import families_of
 from .definition import blank, stored, unstable
 from .lookup import MaterializedLookup, without_count
@@ -57,9 +58,7 @@ class Apart:
     settings: Settings
     context: Context | None
 
-    def answer(
-        self, build: Builder
-    ) -> tuple[MaterializedAnswer, Mapping[GroupKey, Joined], tuple[str, ...]]:
+    def answer(self, build: Builder) -> tuple[MaterializedAnswer, Mapping[GroupKey, Joined], tuple[str, ...]]:
         """How the query is answered by what is built, what answers each group, and notes."""
         made: list[StoredSketch] = []
         kept: list[StoredSketch] = []
@@ -202,9 +201,7 @@ def bytes_of(synopses: Sequence[TableSynopsis], groups: Callable[[TableSynopsis]
         kind, weights = KINDS[synopsis.method], len(synopsis.weights)
         families = families_of(0, (a.class_name for a in synopsis.attributes))
         columns, each = (weights, 1) if kind.joint else (1, weights)
-        size = Size(
-            families, synopsis.rows, synopsis.buckets, "int64", columns, 0, synopsis.parameters
-        )
+        size = Size(families, synopsis.rows, synopsis.buckets, "int64", columns, 0, synopsis.parameters)
         found += groups(synopsis) * each * kind.most_bytes(size)
     return found
 

@@ -18,9 +18,10 @@ from ..catalog.form import Groups, Head
 from ..catalog.kinds.kind import Size
 from ..catalog.kinds.registry import KINDS
 from ..settings import BadSetting, Settings
-from .answering import SAMPLED_TABLES, sampled_attribute
+from .answer import SAMPLED_TABLES
 from .building import Source, families_of, weights_of
 from .definition import blank, refuse_unstable, typed, weights_for
+from .sampled_answers import sampled_attribute
 
 if TYPE_CHECKING:
     from ...optimizer.candidates.candidate import Candidate
@@ -260,7 +261,9 @@ class Creation:
         sampled = [
             h.attributes[sampled_attribute(h)].class_name
             for h in sorted(self.context.catalog.heads(), key=lambda h: (h.created, h.name))
-            if h.method in SAMPLED_TABLES and h.made_by == "statement" and h.name.lower() != draft.name.lower()
+            if h.method in SAMPLED_TABLES
+            and h.made_by == "statement"
+            and h.name.lower() != draft.name.lower()
         ]
         at = next((classes.index(c) for c in sampled if c in classes), 0)
         return (("dense", 0), ("sampled", at))

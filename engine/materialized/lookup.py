@@ -19,7 +19,8 @@ from ..catalog.manifest import StoredWorkload
 from ..results.estimator import Joined, SketchJoin
 from ..settings import Settings
 from ..synopses import Built
-from .answering import GroupKey, MaterializedAnswer, best, materialized_answers
+from .answer import LINEAR, GroupKey, MaterializedAnswer
+from .answering import best, materialized_answers
 from .definition import blank, stored, typed, unstable
 from .lineage import table_lineage
 from .matching import Asked, Reuse, reuse
@@ -28,9 +29,6 @@ from .staleness import other_source, stale_note
 if TYPE_CHECKING:
     from ..context import Context
 
-
-# What is multiplied vertex by vertex, and so may be built beside what is kept.
-LINEAR = ("hash", "convolution", "total")
 
 # Between the names of the sketches of a workload that are read as one.
 JOINT = "\0"
@@ -268,9 +266,7 @@ class MaterializedLookup:
             head = typed(draft, tables, self.context.environment.circumstances(), sql, compared=True)
         except UnsupportedQuery:
             return None
-        return replace(
-            head, lineage=(table_lineage(tables, draft.table, tables.frame(draft.table)),)
-        )
+        return replace(head, lineage=(table_lineage(tables, draft.table, tables.frame(draft.table)),))
 
     def put(self, sketches: Sequence[StoredSketch]) -> None:
         """Keep sketches of tables as they are now."""

@@ -43,9 +43,7 @@ def built_on(
         return groups, finished(work, groups, added(work, sent), [w.scale for w in weights])
 
 
-def _grouped(
-    tuples: pa.Table, asked: Groups, zone: str, most: int, sql: str
-) -> tuple[Groups, pa.Array]:
+def _grouped(tuples: pa.Table, asked: Groups, zone: str, most: int, sql: str) -> tuple[Groups, pa.Array]:
     """The groups of some tuples, and the number of each tuple's."""
     found = [evaluate(e, tuples, zone) for e in asked.expressions]
     numbers, first = numbered([ranks(v) for v in found], tuples.num_rows)

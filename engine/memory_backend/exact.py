@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...optimizer.plan import Plan
 from ...parser.join_graph import Edge, Factor, Query, SetLeaf, SetOperation, Term
 from ...parser.result_types import digits
 from ...sketches.intervals.interval import Estimate, exact

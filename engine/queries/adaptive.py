@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ..catalog.form import Groups as CatalogGroups
     from ..catalog.form import Head
     from ..execution.groups import Groups
-    from ..materialized.answering import GroupKey
+    from ..materialized.answer import GroupKey
     from ..synopses import Built
     from .backend import Backend, Ints
 
@@ -171,7 +171,9 @@ class AdaptiveRun:
             sample = attempt.plan.sample
             assert sample is not None, "a sample join has a sample"
             return (f"one in {1 / sample.rate:,.0f} keys of {sample.class_name} sampled",)
-        if isinstance(attempt, (SketchJoin, SampleJoin, ApartJoin)) and not math.isnan(attempt.predicted.half_width):
+        if isinstance(attempt, (SketchJoin, SampleJoin, ApartJoin)) and not math.isnan(
+            attempt.predicted.half_width
+        ):
             note = f"by {METHOD_WORDS.get(attempt.method, attempt.method.replace('_', ' '))}"
             if attempt.predicted.half_width > 0:
                 note += f"; ±{attempt.predicted.half_width:.2g} of the value was predicted"

@@ -7,7 +7,7 @@ is decided how a query is answered.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -35,11 +35,10 @@ from ...sketches.intervals.interval import rows_for
 from ..materialized.lookup import LINEAR, MaterializedLookup
 from ..results.estimator import SketchJoin as JoinedSketches
 from ..settings import Settings
-from .settings_of import places_of
+from .apart_plan import as_materialized, of_tables, refuse_sizes
 from .sizing import chosen, with_route, within
 
 if TYPE_CHECKING:
-    from ...optimizer.apart import TableSynopsis
     from ...optimizer.candidates.candidate import Candidate, Choice, NoMethod
     from ...optimizer.candidates.first_sample import ClassSample
     from ...optimizer.objective import Objective
@@ -112,23 +111,17 @@ class Planner:
 
     def anew(self, groups: Callable[[], Groups] | None) -> PhysicalPlan:
         """As `plan`, by nothing that is kept."""
-        if self._keeps_keys and {"rows", "buckets"} & set(self.select.options):
-            raise UnsupportedQuery(
-                f"{self.select.method} keeps keys, and has no rows and buckets",
-                "SKIMQL_CLAUSE",
-                self.query.sql,
-                places_of(self.select).get("options"),
-                "SIZE ... in the place of OPTIONS (...)",
-            )
+        if self._keeps_keys:
+            refuse_sizes(self.query, self.select)
         if self.sized_by_hand:
-            return self._of(self._as_materialized(self.by_hand(groups), self._counts(groups)))
+            return self._of(self._by_hand(groups))
         if self.query.counts_distinct:
             return self.by_distinct(jobs=groups is not None)
         if not self.query.graph.edges:
             # One table: nothing is saved by not running it, but for what is to be kept.
             if self.may_run:
                 return self._of(self.exact())
-            return self._of(self._as_materialized(self.by_hand(groups), self._counts(groups)))
+            return self._of(self._by_hand(groups))
         if self._is_target_alone:
             if self._exact_is_cheap:
                 return self._of(self.exact())
@@ -149,7 +142,11 @@ class Planner:
             return self._of_many_groups(fault, statistics, fold_bytes)
         choice = self._choice(statistics, fold_bytes, counts)
         attempt = self._attempt(choice, statistics, fold_bytes, counts)
-        if jobs and isinstance(attempt, (SketchJoin, ApartJoin)) and math.prod(counts.values()) > self.settings.max_groups:
+        if (
+            jobs
+            and isinstance(attempt, (SketchJoin, ApartJoin))
+            and math.prod(counts.values()) > self.settings.max_groups
+        ):
             # A sample tells apart the groups that it meets only.
             return self._of_many_groups(self.too_many_groups(), statistics, fold_bytes)
         notes: tuple[str, ...] = ()
@@ -193,7 +190,9 @@ class Planner:
             attempt: Attempt = replace(self.exact(), predicted=predicted)
         else:
             plan = chosen(self.query, self._routed, too_large, planned=taken.buckets)
-            attempt = self._as_materialized(self.sketches(plan, predicted), {})
+            attempt = as_materialized(
+                self.query, self.select, self.settings, self.sketches(plan, predicted), {}
+            )
         return replace(self._of(attempt), choice=choice, statistics=statistics)
 
     @property
@@ -347,6 +346,12 @@ class Planner:
             self.query, groups, attempt, settings.error, settings.confidence, settings.behavior
         )
 
+    def _by_hand(self, groups: Callable[[], Groups] | None) -> SketchJoin | ApartJoin:
+        """`by_hand`, in the form in which what is built is kept."""
+        return as_materialized(
+            self.query, self.select, self.settings, self.by_hand(groups), self._counts(groups)
+        )
+
     def by_hand(self, groups: Callable[[], Groups] | None, too_large: Collection[int] = ()) -> SketchJoin:
         """Sketches of the session's size; `too_large` are vertices whose exact messages are, see `choose`."""
         counts = self._counts(groups)
@@ -395,12 +400,7 @@ class Planner:
         if taken.method == "exact_run":
             return replace(self.exact(), predicted=predicted)
         if taken.method == "sample_sketch" or (self.settings.cache and taken.sample is not None):
-            from ...optimizer.apart import of_choice
-
-            settings = self.settings
-            made = of_choice(self.query, taken, settings.seed, settings.sparse)
-            plan = choose(self.query, settings.seed, taken.rows or 1, max(taken.buckets, 2), settings.sparse)
-            return self._apart(SketchJoin(taken.method, plan, predicted), made, groups)
+            return of_tables(self.query, self.settings, taken, predicted, groups)
         plan = plan_of(self.query, choice, self.settings.seed, self.settings.sparse)
         if plan.sample is not None:
             expected = tuple(math.inf if s.tuples is None else s.tuples for s in statistics)
@@ -410,57 +410,7 @@ class Planner:
         attempt = replace(
             attempt, method=self.select.method or taken.method, message_bytes=fold_bytes or None
         )
-        return self._as_materialized(attempt, groups)
-
-    def _as_materialized(self, attempt: SketchJoin, groups: Mapping[int, int]) -> SketchJoin | ApartJoin:
-        """An attempt in the form in which `cache` keeps what it builds.
-
-        Linear sketches without groups are built together, and kept as they are.
-
-        Raises
-        ------
-        UnsupportedQuery
-            ``SKIMQL_CLAUSE`` if what is built is of this query alone.
-        """
-        plan = attempt.plan
-        linear = all(s.method in LINEAR for s in plan.synopses) and not attempt.skim
-        if not self.settings.cache or (linear and not self.query.groups):
-            return attempt
-        from ...optimizer.apart import of_plan
-
-        why = ""
-        if plan.messages:
-            why = f"distinct values behind an exact message of {plan.messages[0].table} are of this query alone"
-        elif attempt.skim and len(self.query.graph.vertices) > 2:
-            why = "skimmed sketches that are kept join two tables on one key"
-        if why:
-            raise UnsupportedQuery(
-                f"skimql.cache = true keeps what a query builds, and {why}",
-                "SKIMQL_CLAUSE",
-                self.query.sql,
-                places_of(self.select).get("options"),
-                "OPTIONS (cache = false), or SET skimql.cache = false",
-            )
-        return self._apart(attempt, of_plan(plan, "skimmed" if attempt.skim else None), groups)
-
-    def _apart(
-        self, attempt: SketchJoin, synopses: Sequence[TableSynopsis], groups: Mapping[int, int]
-    ) -> ApartJoin:
-        """The attempt that builds synopses of each table by itself; raises as `fitted`."""
-        from ...optimizer.apart import as_planned, groups_at
-        from ..materialized.apart import fitted
-
-        query = self.query
-
-        def number(synopsis: TableSynopsis) -> int:
-            of = (synopsis.table, synopsis.filter, synopsis.groups)
-            vertices = enumerate(query.graph.vertices)
-            same = (v for v, r in vertices if (r.table, r.filter, groups_at(query, v)) == of)
-            return groups.get(next(same), 1) if synopsis.groups else 1
-
-        made = fitted(synopses, self.settings, number, query.sql)
-        plan = as_planned(attempt.plan, made)
-        return ApartJoin(attempt.method, plan, made, attempt.predicted, self.settings.cache)
+        return as_materialized(self.query, self.select, self.settings, attempt, groups)
 
     def _choice(
         self, statistics: tuple[RelationStatistics, ...], fold_bytes: int, groups: dict[int, int]

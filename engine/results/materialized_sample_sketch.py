@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -120,7 +120,8 @@ class MaterializedSampleSketchJoin:
     def _edges(self, term: PlannedTerm) -> list[tuple[int, int, int, int]]:
         own = [self.orders[i] for i in term.synopses]
         return [
-            (e.left, e.right, own[e.left][e.left_position], own[e.right][e.right_position]) for e in self.edges
+            (e.left, e.right, own[e.left][e.left_position], own[e.right][e.right_position])
+            for e in self.edges
         ]
 
 

@@ -28,7 +28,9 @@ def describe(plan: Plan, kept: Sequence[str] = ()) -> str:
 
 def describe_apart(attempt: ApartJoin) -> str:
     """One line per scan and synopsis of what is built of each table by itself."""
-    lines = [f"plan: {count(len(attempt.synopses), 'scan')} of each table by itself, seed {attempt.plan.seed}"]
+    lines = [
+        f"plan: {count(len(attempt.synopses), 'scan')} of each table by itself, seed {attempt.plan.seed}"
+    ]
     for own in attempt.synopses:
         sizes = dict(own.parameters)
         if own.method in ("key_sample", "two_level", "sample_sketch"):
@@ -37,7 +39,9 @@ def describe_apart(attempt: ApartJoin) -> str:
         else:
             size = f"{own.rows} x {own.buckets:,}"
         classes = ", ".join(a.class_name for a in own.attributes) or "no key"
-        text = f"  scan {own.table}: {own.method} {size} by {classes}; {', '.join(map(_measured, own.weights))}"
+        text = (
+            f"  scan {own.table}: {own.method} {size} by {classes}; {', '.join(map(_measured, own.weights))}"
+        )
         text += f" where {own.filter}" if own.filter else ""
         lines.append(text + (f", for each group by {', '.join(own.groups)}" if own.groups else ""))
     return "\n".join([*lines, *(["  kept in the catalog"] if attempt.keeps else [])])

@@ -83,7 +83,9 @@ def sample_sketch(
     for number in range(min(len(single), MOST_SKETCHED) + 1):
         for sketched in combinations(single, number):
             for share in DENSE_SHARES:
-                model = _Model(figures, joined, classes, moments, sketched, share, budget_bytes, rows, tracked)
+                model = _Model(
+                    figures, joined, classes, moments, sketched, share, budget_bytes, rows, tracked
+                )
                 if share and not model.has_dense:
                     continue
                 plan = model.best()
@@ -226,7 +228,9 @@ class _Model:
         whole = math.ceil(room * ENTRY_BYTES * max(own.distinct, 1.0))
         least = COUNTER_BYTES * self.rows * LEAST_BUCKETS
         sizes = sorted({max(share * self.budget, least) for share in SHARES})
-        found = [_sized(own, size, self.rows, self.tracked) for size in sizes if size < min(whole, self.budget)]
+        found = [
+            _sized(own, size, self.rows, self.tracked) for size in sizes if size < min(whole, self.budget)
+        ]
         if whole < self.budget:
             buckets = max(LEAST_BUCKETS, whole // (COUNTER_BYTES * self.rows))
             found.append(_Sketch(0.0, whole, buckets, 0))

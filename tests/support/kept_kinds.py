@@ -42,7 +42,9 @@ FORMS = {
 
 def of_kind(name, method, *, groups=0, seed=1, **changes):
     """A stored sketch of 60 tuples of table t; with `groups`, one of each remainder of their numbers."""
-    attributes = 2 if method in ("convolution", "join_distinct", "sample_sketch") else KINDS[method].attributes[0]
+    attributes = (
+        2 if method in ("convolution", "join_distinct", "sample_sketch") else KINDS[method].attributes[0]
+    )
     columns = dict(zip(["k", "l"][:attributes], (KEYS, PARTNERS), strict=False))
     numbers = np.arange(60) % groups if groups else None
     values = tuple((None if n == 0 else f"g{n}", str(n)) for n in range(groups))
@@ -108,6 +110,16 @@ def all_kinds():
             of_kind(f"{name} by group", method, groups=3, **sizes)
             for name, (method, sizes) in FORMS.items()
             if name
-            in ("hash map", "hash", "agms", "skimmed", "key sample", "two levels", "sampled table", "level", "pairs")
+            in (
+                "hash map",
+                "hash",
+                "agms",
+                "skimmed",
+                "key sample",
+                "two levels",
+                "sampled table",
+                "level",
+                "pairs",
+            )
         ),
     ]

@@ -1,4 +1,4 @@
-"""Samples of the keys of a join class, alone, beside dense keys that are counted exactly, or with a table's other keys."""
+"""Samples of the keys of a join class: alone, beside dense keys that are exact, or with a table's other keys."""
 
 from __future__ import annotations
 

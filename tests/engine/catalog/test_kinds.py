@@ -28,7 +28,9 @@ GOLDEN = Path(__file__).parents[2] / "fixtures" / "catalog_v2"
 @pytest.mark.parametrize("sketch", ALL.values(), ids=ALL)
 def test_what_is_written_is_read_of_every_kind(sketch):
     assert same(decode(encode(sketch), "file"), sketch)
-    assert sketch.head.exact == (sketch.head.name.split(" by ")[0].endswith((" map", "all keys", "all entries")))
+    assert sketch.head.exact == (
+        sketch.head.name.split(" by ")[0].endswith((" map", "all keys", "all entries"))
+    )
 
 
 def test_there_is_a_form_of_every_kind():

@@ -38,9 +38,15 @@ def test_a_statement_fixes_what_it_names():
 def _workload(*, classes=("id", "id"), **changes):
     """Three sketches of a workload: counts and sums of x apart, of other rows than y has, and a part of a domain."""
     values = [4, 5, 6]
-    both = kept("w", "x", {"id": [1, 2, 2]}, summed=("v", values), classes=classes[:1], rows=9, group="w", **changes)
+    both = kept(
+        "w", "x", {"id": [1, 2, 2]}, summed=("v", values), classes=classes[:1], rows=9, group="w", **changes
+    )
     one, two = (
-        replace(both, head=replace(both.head, name=f"w.{n}", measures=(both.head.measures[m],)), built=(both.built[m],))
+        replace(
+            both,
+            head=replace(both.head, name=f"w.{n}", measures=(both.head.measures[m],)),
+            built=(both.built[m],),
+        )
         for n, m in ((0, 0), (2, 1))
     )
     presence = replace(
