@@ -262,8 +262,11 @@ class AdaptiveRun:
         """What estimates each group, by its values; without GROUP BY the one of no values."""
         query, confidence = self.planner.query, self.planner.settings.confidence
         grouped = {g.vertex for g in query.groups}
+        # Groups that miss the asked error are run exactly by the numbers under which they were listed.
+        listed = self._groups
+        numbers = {} if listed is None else {repr(listed.values(n)): n for n in listed.combinations()}
         evaluators: dict[GroupNumbers, Evaluator] = {
-            (n,) if grouped else (): Evaluator(plan, one, confidence, values)
+            numbers.get(repr(values), (n,)) if grouped else (): Evaluator(plan, one, confidence, values)
             for n, (values, one) in enumerate(joined.items())
         }
         return Estimated(query, evaluators, listed=len(grouped) < 2)

@@ -123,3 +123,13 @@ def test_what_a_query_has_kept_answers_the_next_one(session):
     told = session.sql(f"SELECT APPROXIMATE COUNT(*) {TWO} WHERE o.paid < length(current_date()) USING agms")
     assert "the sketch of orders is not kept: CURRENT_DATE has another value tomorrow" in told.notes
     assert session.catalog.heads() == heads
+
+
+def test_groups_that_miss_the_error_are_run_exactly_where_that_is_asked():
+    asked = "ERROR WITHIN 1% BEHAVIOR 'partial_run_on_base_table' USING sample_sketch SIZE 60 KB"
+    sql = f"SELECT APPROXIMATE c.day, o.shop, COUNT(*) AS n {CHAIN} GROUP BY o.shop, c.day {asked}"
+    run = MemoryRun.of(sql, BACKEND, Settings())
+    answer = run.answer()
+    assert any("run exactly" in n for n in answer.notes)
+    truths = {row[:2]: row[2].value for row in run.exact().rows}
+    assert {row[:2] for row in answer.rows if row[2].exact and row[2].value == truths[row[:2]]}
