@@ -86,6 +86,8 @@ class Apart:
     def _again(self, head: Head, dense: np.typing.NDArray[np.int64] | None) -> StoredSketch | None:
         """A kept sketch that is just what would be built, of the same state of its table."""
         assert self.context is not None, "what is kept is in a catalog"
+        if not all((e.files or e.snapshot) and (e.state is None or e.state.complete) for e in head.lineage):
+            return None  # nobody can tell whether its table has changed
         for other in self.context.catalog.heads():
             same = other.table.lower() == head.table.lower() and not other.group and not other.imported_from
             same = same and bool(other.limit_bytes) == bool(head.limit_bytes)
