@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -36,28 +35,15 @@ JOINT = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """The synopses of a query: their plan, where they come from, and how long building took.
+    """How a query is answered, what answers each of its groups by their values, and what is to be told.
 
-    `stale` says that a table has changed since some were made. `joined` is what answers, where that is not linear
-    sketches that are multiplied.
+    `stale` says that a table has changed since some synopses were made.
     """
 
     plan: Plan
-    built: tuple[Built, ...]
-    notes: tuple[str, ...] = ()
-    build_seconds: float = 0.0
-    stale: bool = False
-    joined: Joined | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GroupedSupply:
-    """What kept sketches know of each group of a query: how it is answered, by the values of the group."""
-
-    plan: Plan
     joined: Mapping[GroupKey, Joined]
-    notes: tuple[str, ...]
-    stale: bool
+    notes: tuple[str, ...] = ()
+    stale: bool = False
 
 
 @dataclass
@@ -105,13 +91,10 @@ class MaterializedLookup:
             answer, joined = whole
             stale = self._stale(answer.heads)
             notes = (*_notes(answer.heads, ()), *stale)
-            one = joined[()]
-            built = tuple(one.built) if isinstance(one, SketchJoin) else ()
-            return Supply(answer.plan, built, notes, stale=bool(stale), joined=one)
+            return Supply(replace(answer.plan, query=query), joined, notes, bool(stale))
         found = self.usable(select, query, settings)
         if found is None:
             return None
-        started = time.perf_counter()
         new: tuple[Built, ...] = ()
         if found.missing:
             from ..execution.build import build
@@ -120,11 +103,10 @@ class MaterializedLookup:
             new = build(self.context.spark, missing, self.context.tables, self.context.listener)
             if settings.cache:
                 self.keep(found.plan, dict(zip(found.missing, new, strict=True)))
-        seconds = time.perf_counter() - started if found.missing else 0.0
         built = found.all_built(lambda name: self._load(name, settings), new)
         stale = self._stale(found.heads)
         notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)
-        return Supply(found.plan, built, notes, seconds, bool(stale))
+        return Supply(found.plan, {(): SketchJoin(found.plan, built)}, notes, bool(stale))
 
     def usable(self, select: ApproximateSelect, query: Query, settings: Settings) -> Reuse | None:
         """How kept sketches serve a query, within what its settings allow; raises as `supply`."""
@@ -167,18 +149,6 @@ class MaterializedLookup:
         assert found is not None, "there are some"
         return found
 
-    def grouped(self, select: ApproximateSelect, query: Query, settings: Settings) -> GroupedSupply | None:
-        """What kept sketches know of the groups of a query; None where they do not answer it."""
-        if not self.catalog.manifest.sketches or not query.groups:
-            return None
-        whole = self.answer(select, query, settings)
-        if whole is None:
-            return None
-        answer, joined = whole
-        stale = self._stale(answer.heads)
-        notes = (*_notes(answer.heads, ()), *stale)
-        return GroupedSupply(replace(answer.plan, query=query), joined, notes, bool(stale))
-
     def attempt(self, select: ApproximateSelect, query: Query, settings: Settings) -> MaterializedJoin | None:
         """How the catalog would answer a query, nothing loaded; None where it cannot; raises as `supply`."""
         if not self.catalog.manifest.sketches:
@@ -193,7 +163,7 @@ class MaterializedLookup:
             taken = found_whole[0] if len(found_whole) == 1 else self._best(found_whole, settings)[0]
             plan, names = replace(taken.plan, query=query), tuple(map(named, taken.heads))
             return MaterializedJoin(plan, names, method=plan.method)
-        found = None if query.groups else self.usable(select, query, settings)
+        found = self.usable(select, query, settings)
         if found is None:
             return None
         names = tuple(map(named, found.heads))
@@ -293,7 +263,7 @@ class MaterializedLookup:
         built = tuple(self.catalog.load(h.name, settings.max_bytes).built[0] for h in heads)
         told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
         stale = self._stale(heads)
-        return Supply(plan, built, (told, *stale), stale=bool(stale))
+        return Supply(plan, {(): SketchJoin(plan, built)}, (told, *stale), bool(stale))
 
     def declared(
         self, select: ApproximateSelect, query: Query, settings: Settings

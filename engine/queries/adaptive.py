@@ -230,18 +230,12 @@ class AdaptiveRun:
         return Estimated(query, evaluators, listed=False, unmet=unmet)
 
     def _materialized(self) -> tuple[Estimated, tuple[str, ...], bool]:
-        planner, confidence = self.planner, self.planner.settings.confidence
+        planner = self.planner
         assert planner.context is not None, "there is a catalog"
         lookup = MaterializedLookup(planner.context)
-        if planner.query.groups:
-            found = lookup.grouped(planner.select, planner.query, planner.settings)
-            assert found is not None, "the catalog has it"
-            return self._of_groups(found.plan, found.joined), found.notes, found.stale
         supply = lookup.supply(planner.select, planner.query, planner.settings)
         assert supply is not None, "the catalog has it"
-        joined = supply.joined or planner.joined(SketchJoin("", supply.plan), supply.plan, supply.built)
-        evaluator = Evaluator(supply.plan, joined, confidence)
-        return Estimated(planner.query, {(): evaluator}), supply.notes, supply.stale
+        return self._of_groups(supply.plan, supply.joined), supply.notes, supply.stale
 
     def _apart(self, attempt: ApartJoin) -> tuple[Estimated, tuple[str, ...]]:
         from ..materialized.apart import Apart
