@@ -32,7 +32,8 @@ from ...optimizer.route import routed
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
 from ...sketches.intervals.interval import rows_for
-from ..materialized.lookup import LINEAR, MaterializedLookup
+from ..materialized.answer import LINEAR
+from ..materialized.lookup import MaterializedLookup
 from ..results.estimator import SketchJoin as JoinedSketches
 from ..settings import Settings
 from .apart_plan import as_materialized, of_tables, refuse_sizes
