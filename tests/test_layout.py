@@ -10,7 +10,6 @@ TINY = {
     "engine.execution.jvm_count_min": "test_jvm_scan: bit for bit",
     "engine.catalog.kinds.registry": "test_kinds",
     "engine.memory_backend.apart": "test_backend: bit for bit",
-    "engine.execution.known_groups": "test_grouped",
 }
 MOST_LINES_OF_TINY = 60
 
@@ -46,7 +45,6 @@ NOT_YET = {
     "engine.memory_backend.groups",
     "engine.memory_backend.keys",
     "engine.memory_backend.relations",
-    "engine.memory_backend.run",
     "engine.memory_backend.samples",
     "engine.memory_backend.statistics",
     "engine.memory_backend.tables",

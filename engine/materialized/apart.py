@@ -11,12 +11,14 @@ import numpy as np
 
 from ...errors import BudgetExceeded, printable
 from ...optimizer.apart import TableSynopsis
+from ...optimizer.operators import SCAN
 from ...optimizer.physical import ApartJoin
 from ...parser.join_graph import Query
 from ..catalog.file import StoredSketch
 from ..catalog.form import Groups, Head, Lineage
 from ..catalog.kinds.kind import Size
 from ..catalog.kinds.registry import KINDS
+from ..observed import observed
 from ..results.estimator import Joined
 from ..settings import Settings
 from ..sources.environment import Circumstances
@@ -70,9 +72,11 @@ class Apart:
             if again is not None:
                 made.append(again)
                 continue
-            groups, built = build(head, dense)
-            zoned = head.zoned or (groups is not None and "timestamp" in groups.types)
-            sketch = stored(replace(head, groups=groups, zoned=zoned), built)
+            with observed(SCAN, synopsis.table) as seen:
+                groups, built = build(head, dense)
+                zoned = head.zoned or (groups is not None and "timestamp" in groups.types)
+                sketch = stored(replace(head, groups=groups, zoned=zoned), built)
+                seen.rows, seen.bytes_held = float(sketch.head.tuples), float(sketch.head.nbytes)
             made.append(sketch)
             if why:
                 notes.append(f"the sketch of {synopsis.table} is not kept: {why}")

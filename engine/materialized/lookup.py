@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery, printable
+from ...optimizer.operators import LOAD
 from ...optimizer.physical import MaterializedJoin
 from ...optimizer.plan import Attribute, Plan, Synopsis, Weight
 from ...parser.join_graph import Query
@@ -15,6 +16,7 @@ from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head
 from ..catalog.manifest import StoredWorkload
+from ..observed import observed
 from ..results.estimator import Joined, SketchJoin
 from ..settings import Settings
 from ..synopses import Built
@@ -108,6 +110,21 @@ class MaterializedLookup:
         notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)
         return Supply(found.plan, {(): SketchJoin(found.plan, built)}, notes, bool(stale))
 
+    def _load(self, name: str, settings: Settings) -> StoredSketch:
+        """A sketch of the catalog, or those of `together` under their joint name."""
+        with observed(LOAD, name.replace(JOINT, ", ")) as seen:
+            parts = [self.catalog.load(n, settings.max_bytes) for n in name.split(JOINT)]
+            sketch = parts[0]
+            if len(parts) > 1:
+                (head,) = together([p.head for p in parts])
+                by_weight = {p.head.weights[0]: p.built[0] for p in parts}
+                sketch = StoredSketch(head, tuple(by_weight[w] for w in head.weights))
+            # Measures that one synopsis keeps have it in common.
+            synopses = {id(b.sketch): b.sketch.nbytes for b in sketch.built}
+            seen.rows = sum(max(b.tally.tuples for b in own) for own in sketch.groups)
+            seen.bytes_held, seen.bytes_read = sum(synopses.values()), seen.bytes_read or 0.0
+        return sketch
+
     def usable(self, select: ApproximateSelect, query: Query, settings: Settings) -> Reuse | None:
         """How kept sketches serve a query, within what its settings allow; raises as `supply`."""
         found = self.plan(select, query)
@@ -156,18 +173,16 @@ class MaterializedLookup:
         declared = self.declared(select, query, settings)
         if declared is not None:
             _, plan, heads = declared
-            return MaterializedJoin(plan, tuple(map(named, heads)), method=plan.method)
+            return _join(plan, heads)
         found_whole = self.answers(select, query, settings)
         if found_whole:
             # Which of several is the narrowest, and so answers, they tell when they are asked.
             taken = found_whole[0] if len(found_whole) == 1 else self._best(found_whole, settings)[0]
-            plan, names = replace(taken.plan, query=query), tuple(map(named, taken.heads))
-            return MaterializedJoin(plan, names, method=plan.method)
+            return _join(replace(taken.plan, query=query), taken.heads)
         found = self.usable(select, query, settings)
         if found is None:
             return None
-        names = tuple(map(named, found.heads))
-        return MaterializedJoin(found.plan, names, found.missing, method=found.plan.method)
+        return _join(found.plan, found.heads, found.missing)
 
     def plan(self, select: ApproximateSelect, query: Query) -> Reuse | None:
         """How kept hash sketches would serve a query, with others built beside, nothing loaded; raises as `supply`."""
@@ -184,15 +199,6 @@ class MaterializedLookup:
         tables = {v.table.lower() for v in query.graph.vertices}
         heads = (h for h in self.catalog.heads() if h.table.lower() in tables)
         return together([h for h in heads if not other_source(h, self.context.tables)])
-
-    def _load(self, name: str, settings: Settings) -> StoredSketch:
-        """A sketch, or those of `together` under their joint name."""
-        parts = [self.catalog.load(n, settings.max_bytes) for n in name.split(JOINT)]
-        if len(parts) == 1:
-            return parts[0]
-        (head,) = together([p.head for p in parts])
-        by_weight = {p.head.weights[0]: p.built[0] for p in parts}
-        return StoredSketch(head, tuple(by_weight[w] for w in head.weights))
 
     def _files(self) -> dict[str, str]:
         return {e.name: f"{self.catalog.where}/{e.file}" for e in self.catalog.manifest.sketches.values()}
@@ -260,7 +266,7 @@ class MaterializedLookup:
         if found is None:
             return None
         workload, plan, heads = found
-        built = tuple(self.catalog.load(h.name, settings.max_bytes).built[0] for h in heads)
+        built = tuple(self._load(h.name, settings).built[0] for h in heads)
         told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
         stale = self._stale(heads)
         return Supply(plan, {(): SketchJoin(plan, built)}, (told, *stale), bool(stale))
@@ -296,6 +302,14 @@ class MaterializedLookup:
         runs = self.context.spark_runs
         notes = (stale_note(head, self.context.tables, runs) for head in heads)
         return tuple(printable(n) for n in notes if n)
+
+
+def _join(plan: Plan, heads: Sequence[Head], missing: tuple[int, ...] = ()) -> MaterializedJoin:
+    """The attempt that reads sketches of the catalog."""
+    expected = tuple(
+        (max(m.tally.tuples for m in h.measures), sum(m.nbytes for m in h.measures)) for h in heads
+    )
+    return MaterializedJoin(plan, tuple(map(named, heads)), missing, method=plan.method, expected=expected)
 
 
 def together(heads: Sequence[Head]) -> list[Head]:

@@ -30,13 +30,22 @@ from ..intervals.interval import (
     note_useless,
     uncertified,
 )
+from ..intervals.rounding import shown
 from ..joins.convolution import ConvolutionSketch
 from ..joins.hash_sketch import frequency_rows
 from ..joins.join_tree import Edges
 from ..joins.sparse import SparseFirstSketch
 from .key_sample import KeySample
 from .known_keys import Floats, Ints, JoinTerms, join_terms
-from .sample_join import LINEARISED, UNBOUNDED, check_hashing, estimate_ratio, estimate_terms
+from .sample_join import (
+    LINEARISED,
+    UNBOUNDED,
+    check_hashing,
+    complete_ratio,
+    estimate_ratio,
+    estimate_terms,
+    is_complete,
+)
 from .sample_sketch import SampleSketch
 from .two_level import TwoLevel
 
@@ -128,6 +137,8 @@ def sample_sketch_average(
     count, total = centre(_row_totals(bottom)), centre(_row_totals(top))
     if count == 0.0:
         raise ValueError("no sampled key joins, so there is no average to estimate; take a larger sample")
+    if rows == 1 and is_complete(top) and is_complete(bottom):
+        return shown(complete_ratio(replace(top, terms=np.concatenate([top.terms, bottom.terms]))))
     if rows == 1:
         # Nothing but the sample errs.
         both = [np.concatenate([getattr(top, name), getattr(bottom, name)]) for name in ("terms", "unseen")]
