@@ -188,6 +188,8 @@ class MaterializedLookup:
         """How kept hash sketches would serve a query, with others built beside, nothing loaded; raises as `supply`."""
         if query.counts_distinct or query.groups or select.size_bytes is not None:
             return None
+        if select.method == "sample_sketch":
+            return None  # hash sketches beside samples, not alone
         heads = [h for h in self._usable(query) if h.method in LINEAR]
         if not heads:
             return None
