@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from skimql import Answer, Session, Settings, SkimqlError
+from skimql.engine.materialized.apart import bytes_of
 from skimql.engine.materialized.declared import selects_of
 from skimql.engine.materialized.lookup import keepable
 from skimql.engine.materialized.workloads import Workloads
 from skimql.engine.queries.features import DISTINCT, RUNS
 from skimql.engine.results.compare import beside
 from skimql.optimizer.methods import GROUPING, METHODS, NAMED
-from skimql.optimizer.physical import MaterializedJoin, PhysicalPlan, SampleJoin, SketchJoin
+from skimql.optimizer.physical import ApartJoin, MaterializedJoin, PhysicalPlan, SampleJoin, SketchJoin
 from skimql.optimizer.plan import most_bytes
 from skimql.optimizer.route import TABULATION
 from skimql.parser.resolve import resolve_rows
@@ -118,6 +119,10 @@ def way_of(physical: PhysicalPlan, session: Session) -> Way:
         case SketchJoin():
             source, plan, method = "built", attempt.plan, attempt.method
             route = "arrow" if plan.family == TABULATION else "jvm"
+        case ApartJoin():
+            nbytes = float(bytes_of(attempt.synopses, lambda s: 10 if s.groups else 1))
+            error = physical.error if planned else None
+            return Way(attempt.method, "built", "arrow", error, nbytes, attempt.keeps)
         case SampleJoin():
             return Way(attempt.method, "none", "jvm", physical.error, attempt.predicted.nbytes)
         case _:

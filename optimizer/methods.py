@@ -47,9 +47,7 @@ class Method:
         What ``ERROR WITHIN`` does: ``planned`` is sized for it by what is predicted, ``reported`` says whether it is
         met; empty where the answer is exact in any case, or no size is planned.
     stored : bool
-        Whether CREATE SKETCH keeps its synopses: a kind of `engine/catalog/kinds/registry.py`.
-    cached : bool
-        Whether `skimql.cache` keeps what a query builds by it.
+        Whether CREATE SKETCH and `skimql.cache` keep its synopses: a kind of `engine/catalog/kinds/registry.py`.
     synopsis : bool
         Whether a synopsis of a plan is of this method; the others make their answer of several, or of none.
     candidate : bool
@@ -76,7 +74,6 @@ class Method:
     sized: bool = False
     error: str = ""
     stored: bool = False
-    cached: bool = False
     synopsis: bool = False
     candidate: bool = False
     chosen: bool = False
@@ -98,7 +95,6 @@ METHODS: Mapping[str, Method] = {
             sized=True,
             error="planned",
             stored=True,
-            cached=True,
             synopsis=True,
             candidate=True,
             chosen=True,
@@ -115,7 +111,6 @@ METHODS: Mapping[str, Method] = {
             sized=True,
             error="planned",
             stored=True,
-            cached=True,
             synopsis=True,
             candidate=True,
             chosen=True,
@@ -206,7 +201,6 @@ METHODS: Mapping[str, Method] = {
             "one table without a join, read as a whole: exact",
             groups=True,
             stored=True,
-            cached=True,
             synopsis=True,
             attributes="none",
             routes=_WORKERS | _JVM,
@@ -256,11 +250,15 @@ METHODS: Mapping[str, Method] = {
         Method(
             "sample_sketch",
             "a sample of the keys of one join class, sketches of the tables beyond it, each table by itself",
+            named=True,
+            groups=True,
             sized=True,
             error="planned",
             candidate=True,
             statistics=True,
             streams=True,
+            stored=True,
+            routes=_WORKERS,
         ),
         Method(
             "constant",
@@ -275,7 +273,6 @@ NAMED = tuple(m.name for m in METHODS.values() if m.named)
 CANDIDATES = tuple(m.name for m in METHODS.values() if m.candidate)
 CHOSEN = tuple(m.name for m in METHODS.values() if m.chosen)
 STORED = tuple(m.name for m in METHODS.values() if m.stored)
-CACHED = tuple(m.name for m in METHODS.values() if m.cached)
 
 
 def counts_distinct(name: str) -> bool:
@@ -329,8 +326,6 @@ def check(query: Query, asked: Asked) -> None:
     if query.method is not None:
         check_aggregates(query)
         _check_method(query, METHODS[query.method], asked)
-    if asked.cache:
-        _check_cache(query, asked)
     if asked.route == "jvm":
         _check_jvm(query, asked)
 
@@ -396,25 +391,6 @@ def _check_method(query: Query, method: Method, asked: Asked) -> None:
         raise refusal(why, f"USING {others}, or EXACT SELECT ...")
 
 
-def _check_cache(query: Query, asked: Asked) -> None:
-    """Refuse to build for `cache` what the catalog cannot keep."""
-    if query.sets is not None or query.counts_distinct:
-        what = "synopses of distinct values"
-    elif is_grouped(query):
-        what = "the sketches of a query with GROUP BY, HAVING, ORDER BY or LIMIT"
-    elif query.method is not None and not METHODS[query.method].cached:
-        what = f"what {query.method} builds"
-    else:
-        return
-    raise UnsupportedQuery(
-        f"skimql.cache = true keeps what a query builds, and the catalog of this version cannot keep {what}",
-        "SKIMQL_CLAUSE",
-        query.sql,
-        asked.clauses.get("options") or asked.clauses.get("method"),
-        "OPTIONS (cache = false), or SET skimql.cache = false",
-    )
-
-
 def _check_jvm(query: Query, asked: Asked) -> None:
     """Refuse the route without Python workers where sketches need them; `route.obstacle` sees the rest in the plan."""
     if query.method is not None and "jvm" not in METHODS[query.method].routes:
@@ -423,6 +399,8 @@ def _check_jvm(query: Query, asked: Asked) -> None:
         reason = "each group has sketches of its own"
     elif query.sets is not None or query.counts_distinct:
         reason = "distinct values are counted"
+    elif asked.cache and query.method is not None and query.method not in ("hash", "convolution"):
+        reason = f"what {query.method} builds is kept, and Python workers make it"
     else:
         return
     raise route_fault(query.sql, reason, asked.clauses.get("method"))

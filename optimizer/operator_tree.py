@@ -26,6 +26,7 @@ from .operators import (
     relation_name,
 )
 from .physical import (
+    ApartJoin,
     Attempt,
     ExactRun,
     MaterializedJoin,
@@ -124,7 +125,7 @@ class _Known:
     def __init__(
         self,
         plan: PhysicalPlan,
-        attempt: SketchJoin | SampleJoin | MaterializedJoin,
+        attempt: SketchJoin | SampleJoin | ApartJoin | MaterializedJoin,
         statistics: Sequence[RelationStatistics],
     ) -> None:
         self.query, self.choice = plan.query, plan.choice

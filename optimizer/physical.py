@@ -14,6 +14,7 @@ from .operators import Operator
 from .plan import Plan
 
 if TYPE_CHECKING:
+    from .apart import TableSynopsis
     from .candidates.candidate import Choice
     from .prediction.relation import RelationStatistics
 
@@ -92,6 +93,28 @@ class SampleJoin:
 
 
 @dataclass(frozen=True, slots=True)
+class ApartJoin:
+    """Synopses of each table by itself, built in the forms in which a catalog keeps them, and joined.
+
+    Attributes
+    ----------
+    method : str
+    plan : Plan
+        How they answer; its synopses have their methods and sizes.
+    synopses : tuple of TableSynopsis
+        What is built, in one scan each.
+    keeps : bool
+        Whether the catalog keeps them.
+    """
+
+    method: str
+    plan: Plan
+    synopses: tuple[TableSynopsis, ...]
+    predicted: Predicted = Predicted()
+    keeps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class MaterializedJoin:
     """Synopses from the catalog, and what has to be built beside them, joined.
 
@@ -132,7 +155,7 @@ class Nothing:
     method: str = "nothing"
 
 
-Attempt = SketchJoin | SampleJoin | MaterializedJoin | ExactRun | Nothing
+Attempt = SketchJoin | SampleJoin | ApartJoin | MaterializedJoin | ExactRun | Nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +197,7 @@ class PhysicalPlan:
         With the types of all keys known; of a grouped query with a COUNT(*) that tells which groups are there.
     groups : tuple of GroupValues
         Of every vertex whose tuples are grouped.
-    attempt : SketchJoin, SampleJoin, MaterializedJoin, ExactRun or Nothing
+    attempt : SketchJoin, SampleJoin, ApartJoin, MaterializedJoin, ExactRun or Nothing
         What is run first; what follows where it is not enough is decided by what it gave.
     error : float or None
         The relative error that is aimed at.

@@ -8,7 +8,7 @@ from functools import cache
 
 from ..parser.join_graph import Query
 from ..sketches.hashing.xi import Family, make_family
-from .distinct_count import LEVELS, DistinctCount
+from .distinct_count import LEVELS, DistinctCount, parts_of
 from .domain_partition import DomainPartition
 from .methods import LEVEL, PAIRS, counts_distinct
 
@@ -216,7 +216,7 @@ class Plan:
         keyed = [s for s in self.synopses if s.attributes]
         if not keyed:
             return "exact" if self.messages else "total"
-        for name in ("agms", "skimmed", "key_sample", "two_level"):
+        for name in ("sample_sketch", "agms", "skimmed", "key_sample", "two_level"):
             if any(s.method == name for s in keyed):
                 return name
         if self.query.method is not None and not counts_distinct(self.query.method):
@@ -237,6 +237,19 @@ class Plan:
             for message in synopsis.messages:
                 visit(message)
         return tuple(found)
+
+
+def vertices_of(plan: Plan) -> dict[int, set[int]]:
+    """The vertices of the query that each synopsis of a plan stands for."""
+    found: dict[int, set[int]] = {}
+    for aggregate in plan.aggregates:
+        for term in (*aggregate.total, *aggregate.presence):
+            for vertex, number in zip(plan.vertices, term.synopses, strict=True):
+                found.setdefault(number, set()).add(vertex)
+        if aggregate.distinct is not None:
+            for part in parts_of(aggregate.distinct):
+                found.setdefault(part.synopsis, set()).add(part.vertex)
+    return found
 
 
 def most_bytes(synopsis: Synopsis) -> int:

@@ -18,6 +18,7 @@ METHODS = (
     "convolution",
     "key_sample",
     "two_level",
+    "sample_sketch",
     "distinct",
     "join_distinct",
 )

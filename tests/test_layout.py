@@ -9,6 +9,7 @@ TINY = {
     "engine.execution.message_limit": "test_messages",
     "engine.execution.jvm_count_min": "test_jvm_scan: bit for bit",
     "engine.catalog.kinds.registry": "test_kinds",
+    "engine.memory_backend.apart": "test_backend: bit for bit",
 }
 MOST_LINES_OF_TINY = 60
 

@@ -177,7 +177,7 @@ class Appending:
         fresh = typed(head, self.context.tables, self.context.environment.circumstances(), sql)
         readings = [table_lineage(self.context.tables, head.table, frame)]
         dense: Any = None
-        if head.method == "two_level":
+        if dict(head.parameters).get("dense"):
             old = self._loaded(head.name)
             dense = getattr(old.built[0].sketch, "dense_keys", None) if old.built else None
         whole = Source(head.table, frame, fresh.filter)

@@ -7,9 +7,9 @@ counters are the same bits whatever the partitions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -33,8 +33,24 @@ if TYPE_CHECKING:
     from ..spark.jobs import ProgressListener
 
 # The number of a tuple's group, as it travels.
-_GROUP = "group"
+GROUP = "group"
 GROUP_WAY_OUT = "GROUP BY an expression of another type: CAST(... AS STRING)"
+
+
+# The synopses of one group, and a tally for each weight.
+Parts = tuple[list[Any], list[Tally]]
+
+
+class Weighing(Protocol):
+    """A weight as a backend computes it."""
+
+    @property
+    def dtype(self) -> str:
+        """int64 or float64."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether every tuple weighs 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +74,7 @@ class Work:
     grouped: bool
     dense: NDArray[np.int64] | None = None
 
-    def empty(self) -> tuple[list[Any], list[Tally]]:
+    def empty(self) -> Parts:
         """The synopses of a group without tuples, and a tally for each weight."""
         kind = KINDS[self.method]
         return [kind.empty(size, self.dense) for size in self.sizes], [Tally() for _ in self.weights]
@@ -111,16 +127,10 @@ def built_on(
     from ..spark.shipping import ship
 
     weights = weights_of(source, head.weights, sql)
-    _refuse_doubles(head, weights, sql)
+    refuse_doubles(head, weights, sql)
     groups, frame = _grouped(spark, sql, head, source, most_groups, listener)
-    sizes = tuple(
-        replace(head.size(replace(m, dtype=w.dtype)), limit_bytes=None if head.limit_bytes else 0)
-        for m, w in zip(head.measures[: head.synopses], weights, strict=False)
-    )
-    keys = tuple(f"key{n}" for n in range(len(head.attributes)))
-    names = tuple(None if w.text is None else f"weight{n}" for n, w in enumerate(weights))
-    work = Work(head.method, sizes, keys, names, groups is not None, dense)
-    state = sum(head.kind.most_bytes(s) for s in sizes) * (1 if groups is None else len(groups.values))
+    work = work_of(head, weights, dense)
+    state = sum(head.kind.most_bytes(s) for s in work.sizes) * (1 if groups is None else len(groups.values))
     sent = partitions(source.frame)
     ship(spark)
     try:
@@ -129,17 +139,35 @@ def built_on(
             rows = rows.repartition(math.isqrt(sent)).mapInArrow(merging(work), PARTIAL_SCHEMA)
         with large_batches(spark):
             table = run_job(spark, f"scan {source.name}", rows.toArrow, listener)
-        wholes = _added(work, table.to_pylist())
+        wholes = added(work, table.to_pylist())
     except (*SPARK_FAULTS, OverflowError, ValueError) as fault:
         from ..execution.build import explanation
 
         raise explanation(fault, sql, source.name, head.attributes) from fault
-    built: list[Built] = []
+    return groups, finished(work, groups, wholes, [w.scale for w in weights])
+
+
+def work_of(head: Head, weights: Sequence[Weighing], dense: NDArray[np.int64] | None) -> Work:
+    """What a worker does for a head, with columns of these weights."""
+    sizes = tuple(
+        replace(head.size(replace(m, dtype=w.dtype)), limit_bytes=None if head.limit_bytes else 0)
+        for m, w in zip(head.measures[: head.synopses], weights, strict=False)
+    )
+    keys = tuple(f"key{n}" for n in range(len(head.attributes)))
+    names = tuple(None if w.counts else f"weight{n}" for n, w in enumerate(weights))
+    return Work(head.method, sizes, keys, names, head.groups is not None, dense)
+
+
+def finished(
+    work: Work, groups: Groups | None, wholes: Mapping[int, Parts], scales: Sequence[float]
+) -> tuple[Built, ...]:
+    """The synopses of each group, one for each weight, from what tasks sent."""
+    kind, built = KINDS[work.method], []
     for group in range(1 if groups is None else len(groups.values)):
         synopses, tallies = wholes.get(group) or work.empty()
-        for number, (tally, weight) in enumerate(zip(tallies, weights, strict=True)):
-            built.append(Built(synopses[0 if head.kind.joint else number], tally, weight.scale))
-    return groups, tuple(built)
+        for number, (tally, scale) in enumerate(zip(tallies, scales, strict=True)):
+            built.append(Built(synopses[0 if kind.joint else number], tally, scale))
+    return tuple(built)
 
 
 def weights_of(source: Source, weights: Sequence[Weight], sql: str) -> list[WeightColumn]:
@@ -154,10 +182,10 @@ def task(work: Work) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordB
     """The function for `mapInArrow`: the synopses of every batch, sent as rows of `PARTIAL_SCHEMA`."""
 
     def partials(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        found: dict[int, tuple[list[Any], list[Tally]]] = {}
+        found: dict[int, Parts] = {}
         for batch in batches:
             tuples = _joining(batch, work)
-            parts = cut(tuples, tuples.column(_GROUP).to_numpy()) if work.grouped else [(0, tuples)]
+            parts = cut(tuples, tuples.column(GROUP).to_numpy()) if work.grouped else [(0, tuples)]
             for group, own in parts:
                 if own.num_rows:
                     if group not in found:
@@ -172,7 +200,7 @@ def merging(work: Work) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Reco
     """The function for `mapInArrow` over what tasks sent: their synopses added up."""
 
     def merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from _rows(work, _added(work, (row for batch in batches for row in batch.to_pylist())))
+        yield from _rows(work, added(work, (row for batch in batches for row in batch.to_pylist())))
 
     return merged
 
@@ -181,16 +209,18 @@ def _joining(batch: pa.RecordBatch, work: Work) -> pa.RecordBatch:
     """The tuples that count: those with a key, and with a group where there are groups."""
     import pyarrow.compute as pc
 
-    for name in (*work.keys, *([_GROUP] if work.grouped else [])):
+    for name in (*work.keys, *([GROUP] if work.grouped else [])):
         if batch.column(name).null_count:
             batch = batch.filter(pc.is_valid(batch.column(name)))
     return batch
 
 
-def _update(work: Work, found: tuple[list[Any], list[Tally]], tuples: pa.RecordBatch) -> None:
+def _update(work: Work, found: Parts, tuples: pa.RecordBatch) -> None:
     synopses, tallies = found
     keys = [tuples.column(name).to_numpy() for name in work.keys]
-    weights = [None if name is None else tuples.column(name).to_numpy() for name in work.weights]
+    # A total has no keys that would tell how many tuples there are.
+    ones = None if keys else np.ones(tuples.num_rows, np.int64)
+    weights = [ones if name is None else tuples.column(name).to_numpy() for name in work.weights]
     KINDS[work.method].update(synopses, keys, weights)
     times = weights[0]
     counted = tuples.num_rows if times is None else int(times.sum())
@@ -202,7 +232,7 @@ def _update(work: Work, found: tuple[list[Any], list[Tally]], tuples: pa.RecordB
             tally.add(Tally(counted, mass, int((weight < 0).sum())))
 
 
-def _rows(work: Work, found: dict[int, tuple[list[Any], list[Tally]]]) -> Iterator[pa.RecordBatch]:
+def _rows(work: Work, found: dict[int, Parts]) -> Iterator[pa.RecordBatch]:
     kind = KINDS[work.method]
     for group, (synopses, tallies) in found.items():
         for number, tally in enumerate(tallies):
@@ -210,9 +240,10 @@ def _rows(work: Work, found: dict[int, tuple[list[Any], list[Tally]]]) -> Iterat
             yield sent_row(group * len(tallies) + number, tally, arrays)
 
 
-def _added(work: Work, rows: Iterable[dict[str, Any]]) -> dict[int, tuple[list[Any], list[Tally]]]:
+def added(work: Work, rows: Iterable[dict[str, Any]]) -> dict[int, Parts]:
+    """The synopses of each group from the rows that tasks sent."""
     kind = KINDS[work.method]
-    found: dict[int, tuple[list[Any], list[Tally]]] = {}
+    found: dict[int, Parts] = {}
     for row in rows:
         group, number = divmod(row["synopsis"], len(work.weights))
         if group not in found:
@@ -236,8 +267,9 @@ def _columns(frame: DataFrame, head: Head, source: Source, weights: Sequence[Wei
     columns = [key_column(a).alias(f"key{n}") for n, a in enumerate(head.attributes)]
     columns += [w.column.alias(f"weight{n}") for n, w in enumerate(weights) if w.column is not None]
     if head.groups is not None:
-        columns.append(F.col(f"`{group_column(0)}`").alias(_GROUP))
-    return materialized.select(*columns)
+        columns.append(F.col(f"`{group_column(0)}`").alias(GROUP))
+    # Where only tuples are counted no column is needed, but rows must travel.
+    return materialized.select(*(columns or [F.lit(1).alias("one")]))
 
 
 def _grouped(
@@ -267,7 +299,20 @@ def _grouped(
         statement,
         listener,
     )
-    for name, kind in zip(expressions, listed.types, strict=True):
+    return as_groups(expressions, listed.types, listed.values, sql), listed.joined(source.frame)
+
+
+def as_groups(
+    expressions: tuple[str, ...], types: tuple[str, ...], values: Sequence[tuple[Any, ...]], sql: str
+) -> Groups:
+    """Groups as the catalog keeps them.
+
+    Raises
+    ------
+    UnsupportedQuery
+        ``SKIMQL_GROUP_TYPE`` for values that it does not keep.
+    """
+    for name, kind in zip(expressions, types, strict=True):
         if not has_texts(kind):
             raise UnsupportedQuery(
                 f"values of {name}, of type {kind}, are not kept",
@@ -276,12 +321,10 @@ def _grouped(
                 hint=GROUP_WAY_OUT,
             )
     try:
-        values = tuple(
-            tuple(as_text(v, k) for v, k in zip(row, listed.types, strict=True)) for row in listed.values
-        )
+        texts = tuple(tuple(as_text(v, k) for v, k in zip(row, types, strict=True)) for row in values)
     except ValueError as fault:
         raise UnsupportedQuery(str(fault), "SKIMQL_GROUP_TYPE", sql, hint=GROUP_WAY_OUT) from fault
-    return Groups(expressions, listed.types, values, ()), listed.joined(source.frame)
+    return Groups(expressions, types, texts, ())
 
 
 def _times(source: Source, sql: str) -> str:
@@ -304,7 +347,11 @@ def _times(source: Source, sql: str) -> str:
     return f"coalesce(CAST(({source.times}) AS BIGINT), 0L)"
 
 
-def _refuse_doubles(head: Head, weights: Sequence[WeightColumn], sql: str) -> None:
+def refuse_doubles(head: Head, weights: Sequence[Weighing], sql: str) -> None:
+    """Refuse weights of a type that the kind does not keep."""
+    way_out = "FOR SUM(CAST(... AS DECIMAL(18,2))), or USING hash"
+    if head.made_by == "cache":
+        way_out = "SUM(CAST(... AS DECIMAL(18,2))), or another method"
     for weight, column in zip(head.weights, weights, strict=True):
         if column.dtype != "int64" and not head.kind.doubles:
             raise UnsupportedQuery(
@@ -312,7 +359,7 @@ def _refuse_doubles(head: Head, weights: Sequence[WeightColumn], sql: str) -> No
                 f" {weight.expression} is neither",
                 "SKIMQL_WEIGHT_TYPE",
                 sql,
-                hint="FOR SUM(CAST(... AS DECIMAL(18,2))), or USING hash",
+                hint=way_out,
             )
 
 

@@ -14,13 +14,14 @@ from ...optimizer.plan import Attribute
 from ...parser.join_graph import Edge, JoinGraph, Query, Span, Vertex
 from ...parser.sketch import SketchDefinition, resolve_sketch
 from ...parser.syntax import CreateSketch
-from ..catalog.form import Groups, Head, Measure
+from ..catalog.form import Groups, Head
 from ..catalog.kinds.kind import Size
 from ..catalog.kinds.registry import KINDS
 from ..settings import BadSetting, Settings
-from ..synopses import Tally
+from .answer import SAMPLED_TABLES
 from .building import Source, families_of, weights_of
-from .definition import now, refuse_unstable, typed, weights_for
+from .definition import blank, refuse_unstable, typed, weights_for
+from .sampled_answers import sampled_attribute
 
 if TYPE_CHECKING:
     from ...optimizer.candidates.candidate import Candidate
@@ -71,34 +72,20 @@ class Creation:
         refuse_unstable(sql, expressions, context.environment.own_functions)
         settings = self._settings()
         self._check_method(definition)
-        made = now()
-        blank = Head(
-            name=self.statement.name.text,
-            table=definition.table,
-            filter=definition.filter,
-            attributes=tuple(
-                Attribute((k,), (), c) for k, c in zip(definition.keys, definition.classes, strict=True)
-            ),
-            key_types=(),
-            families=(),
+        empty = blank(
+            self.statement.name.text,
+            definition.table,
+            definition.filter,
+            tuple(Attribute((k,), (), c) for k, c in zip(definition.keys, definition.classes, strict=True)),
+            weights_for(definition.weight),
             method="hash",
             seed=settings.seed,
             rows=1,
             buckets=2,
-            limit_bytes=int(settings.sparse),
-            measures=tuple(
-                Measure(w, "int64", 1.0, Tally(), True, 0) for w in weights_for(definition.weight)
-            ),
-            columns=(),
-            ansi=True,
-            time_zone="",
-            zoned=False,
-            lineage=(),
-            created=made,
-            updated=made,
+            sparse=settings.sparse,
             groups=Groups(definition.groups, (), (), ()) if definition.groups else None,
         )
-        draft = typed(blank, context.tables, context.environment.circumstances(), sql)
+        draft = typed(empty, context.tables, context.environment.circumstances(), sql)
         form = self._form(draft, settings)
         head = replace(
             draft,
@@ -155,10 +142,10 @@ class Creation:
         if first is not None:
             if "seed" not in statement.options:
                 settings = replace(settings, seed=first.seed)
-            like = _method_like(first, draft)
+            like = self._method_like(first, draft)
             if like is not None and statement.method in (None, like):
                 if not sized:
-                    return self._like(first, like, settings)
+                    return self._like(draft, first, like, settings)
                 notes = (f"of the method and seed of sketch {first.name}, the first of its class",)
                 form = self._sized(draft, settings, like)
                 return replace(form, notes=(*notes, *form.notes))
@@ -183,9 +170,13 @@ class Creation:
         ]
         return min(made, key=lambda h: (h.created, h.name), default=None)
 
-    def _like(self, first: Head, method: str, settings: Settings) -> Form:
+    def _like(self, draft: Head, first: Head, method: str, settings: Settings) -> Form:
         """The method, seed, size and dense keys of another sketch."""
         dense = None
+        if method != first.method and (method == "sample_sketch" or first.method == "sample_sketch"):
+            # A sketch of a table beyond: only the hashes are to be others' of its class.
+            form = self._sized(draft, settings, method)
+            return replace(form, notes=(f"of the seed of sketch {first.name}, the first of its class",))
         if first.method == "two_level":
             loaded = self.context.catalog.load(first.name, self.context.settings.max_bytes)
             dense = loaded.built[0].sketch.dense_keys if loaded.built else None  # type: ignore[union-attr]
@@ -193,13 +184,14 @@ class Creation:
         usual = usual and (first.rows, first.buckets) == _usual(settings)
         note = f"as sketch {first.name}, the first of its class: {method}, seed {first.seed}"
         sparse = first.limit_bytes > 0 if "sparse" not in self.statement.options else settings.sparse
+        parameters = self._sampled_key(draft) if method == "sample_sketch" else first.parameters
         return Form(
             method,
             settings.seed,
             first.rows,
             first.buckets,
             sparse,
-            first.parameters,
+            parameters,
             dense,
             () if usual else (note,),
         )
@@ -219,13 +211,22 @@ class Creation:
             confidence = self.statement.accuracy.confidence or settings.confidence
             size = predicted_size(variance, 1.0, error, confidence)
             return replace(form, rows=size.rows, buckets=max(2, size.columns))
+        if method == "sample_sketch":
+            form = replace(form, rows=1, parameters=self._sampled_key(draft))
+            if error is not None:
+                raise UnsupportedQuery(
+                    "what a sampled table errs by depends on the tables that it is joined with",
+                    "SKIMQL_CLAUSE",
+                    self.statement.sql,
+                    hint="SIZE ... in the place of ERROR",
+                )
         if error is not None and not kind.weighted:
             return self._sized_for_values(form, error, settings)
         if method == "two_level" or (error is not None and kind.joint):
             return self._predicted(draft, settings, method)
         asked = self.statement.size_bytes if self.statement.size_bytes is not None else settings.size_bytes
         weights = len(draft.measures)
-        if method == "key_sample":
+        if method in ("key_sample", "sample_sketch"):
             size_bytes = asked if asked is not None else 8 * rows * buckets * weights
             return replace(form, rows=1, buckets=self._within(form, draft, size_bytes, 1, 1))
         if method == "distinct":
@@ -253,6 +254,31 @@ class Creation:
         if method == "skimmed":
             form = replace(form, parameters=_levels_within(dict(form.parameters), asked // 2 // weights))
         return replace(form, buckets=self._within(form, draft, asked, rows, 2))
+
+    def _sampled_key(self, draft: Head) -> tuple[tuple[str, int], ...]:
+        """The sizes of a sampled table: which key is sampled, that of a class which others sample or else the first."""
+        classes = [a.class_name for a in draft.attributes]
+        sampled = [
+            h.attributes[sampled_attribute(h)].class_name
+            for h in sorted(self.context.catalog.heads(), key=lambda h: (h.created, h.name))
+            if h.method in SAMPLED_TABLES
+            and h.made_by == "statement"
+            and h.name.lower() != draft.name.lower()
+        ]
+        at = next((classes.index(c) for c in sampled if c in classes), 0)
+        return (("dense", 0), ("sampled", at))
+
+    def _method_like(self, first: Head, draft: Head) -> str | None:
+        """The method by which a sketch can be joined with another, or None if it cannot be by that method."""
+        several, classes = len(draft.attributes) > 1, {a.class_name for a in draft.attributes}
+        if first.method == "sample_sketch":
+            if first.attributes[sampled_attribute(first)].class_name in classes:
+                return "sample_sketch"
+            return None if several else "hash"
+        if first.method in ("hash", "convolution"):
+            return "convolution" if several else "hash"
+        least, most = first.kind.attributes
+        return first.method if least <= len(draft.attributes) <= most else None
 
     def _sized_for_values(self, form: Form, error: float, settings: Settings) -> Form:
         confidence = self.statement.accuracy.confidence or settings.confidence
@@ -382,14 +408,6 @@ def _usual(settings: Settings) -> tuple[int, int]:
     from ...sketches.intervals.interval import rows_for
 
     return settings.rows or rows_for(settings.confidence), settings.buckets
-
-
-def _method_like(first: Head, draft: Head) -> str | None:
-    """The method by which a sketch can be joined with another, or None if it cannot be by that method."""
-    if first.method in ("hash", "convolution"):
-        return "hash" if len(draft.attributes) == 1 else "convolution"
-    least, most = first.kind.attributes
-    return first.method if least <= len(draft.attributes) <= most else None
 
 
 def _levels_within(parameters: dict[str, int], size_bytes: int) -> tuple[tuple[str, int], ...]:

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...errors import UnsupportedQuery
-from ...optimizer.plan import Weight
+from ...optimizer.plan import Attribute, Weight
 from ...parser.join_graph import Column
 from ...parser.types import common_type
+from ...sketches.hashing.family import Family
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure, Part, together
 from ..catalog.kinds.kind import stored_in
@@ -109,6 +110,47 @@ def is_zoned(expressions: Iterable[str | None], types: Iterable[str], columns: S
 def weights_for(summed: str | None) -> tuple[Weight, ...]:
     """What a kept sketch has: the tuples, and for SUM the values and where they are not NULL."""
     return (Weight(),) if summed is None else (Weight(), Weight(summed), Weight(summed, presence=True))
+
+
+def blank(
+    name: str,
+    table: str,
+    condition: str | None,
+    attributes: tuple[Attribute, ...],
+    weights: Iterable[Weight],
+    *,
+    method: str,
+    seed: int,
+    rows: int,
+    buckets: int,
+    sparse: bool,
+    families: tuple[Family, ...] = (),
+    **others: Any,
+) -> Head:
+    """A head with nothing in it yet: what is of its table is for `typed` to say, `others` are further fields."""
+    made = now()
+    return Head(
+        name=name,
+        table=table,
+        filter=condition,
+        attributes=attributes,
+        key_types=(),
+        families=families,
+        method=method,
+        seed=seed,
+        rows=rows,
+        buckets=buckets,
+        limit_bytes=int(sparse),
+        measures=tuple(Measure(w, "int64", 1.0, Tally(), True, 0) for w in weights),
+        columns=(),
+        ansi=True,
+        time_zone="",
+        zoned=False,
+        lineage=(),
+        created=made,
+        updated=made,
+        **others,
+    )
 
 
 def stored(head: Head, built: Sequence[Built]) -> StoredSketch:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery, printable
-from ...optimizer.methods import CACHED
 from ...optimizer.operators import LOAD
 from ...optimizer.physical import MaterializedJoin
-from ...optimizer.plan import Plan, Synopsis, Weight
+from ...optimizer.plan import Attribute, Plan, Synopsis, Weight
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
 from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch
-from ..catalog.form import Head, Measure
+from ..catalog.form import Head
 from ..catalog.manifest import StoredWorkload
 from ..observed import observed
 from ..results.estimator import Joined, SketchJoin
 from ..settings import Settings
-from ..synopses import Built, Tally
-from .answering import GroupKey, MaterializedAnswer, best, materialized_answers
-from .definition import now, stored, typed, unstable
+from ..synopses import Built
+from .answer import LINEAR, GroupKey, MaterializedAnswer
+from .answering import best, materialized_answers
+from .definition import blank, stored, typed, unstable
 from .lineage import table_lineage
 from .matching import Asked, Reuse, reuse
 from .staleness import other_source, stale_note
@@ -32,34 +31,21 @@ if TYPE_CHECKING:
     from ..context import Context
 
 
-# What is multiplied vertex by vertex, and so may be built beside what is kept.
-LINEAR = ("hash", "convolution", "total")
+# Between the names of the sketches of a workload that are read as one.
+JOINT = "\0"
 
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """The synopses of a query: their plan, where they come from, and how long building took.
+    """How a query is answered, what answers each of its groups by their values, and what is to be told.
 
-    `stale` says that a table has changed since some were made. `joined` is what answers, where that is not linear
-    sketches that are multiplied.
+    `stale` says that a table has changed since some synopses were made.
     """
 
     plan: Plan
-    built: tuple[Built, ...]
-    notes: tuple[str, ...] = ()
-    build_seconds: float = 0.0
-    stale: bool = False
-    joined: Joined | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GroupedSupply:
-    """What kept sketches know of each group of a query: how it is answered, by the values of the group."""
-
-    plan: Plan
     joined: Mapping[GroupKey, Joined]
-    notes: tuple[str, ...]
-    stale: bool
+    notes: tuple[str, ...] = ()
+    stale: bool = False
 
 
 @dataclass
@@ -107,13 +93,10 @@ class MaterializedLookup:
             answer, joined = whole
             stale = self._stale(answer.heads)
             notes = (*_notes(answer.heads, ()), *stale)
-            one = joined[()]
-            built = tuple(one.built) if isinstance(one, SketchJoin) else ()
-            return Supply(answer.plan, built, notes, stale=bool(stale), joined=one)
+            return Supply(replace(answer.plan, query=query), joined, notes, bool(stale))
         found = self.usable(select, query, settings)
         if found is None:
             return None
-        started = time.perf_counter()
         new: tuple[Built, ...] = ()
         if found.missing:
             from ..execution.build import build
@@ -122,16 +105,20 @@ class MaterializedLookup:
             new = build(self.context.spark, missing, self.context.tables, self.context.listener)
             if settings.cache:
                 self.keep(found.plan, dict(zip(found.missing, new, strict=True)))
-        seconds = time.perf_counter() - started if found.missing else 0.0
         built = found.all_built(lambda name: self._load(name, settings), new)
         stale = self._stale(found.heads)
         notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)
-        return Supply(found.plan, built, notes, seconds, bool(stale))
+        return Supply(found.plan, {(): SketchJoin(found.plan, built)}, notes, bool(stale))
 
     def _load(self, name: str, settings: Settings) -> StoredSketch:
-        """A sketch of the catalog."""
-        with observed(LOAD, name) as seen:
-            sketch = self.catalog.load(name, settings.max_bytes)
+        """A sketch of the catalog, or those of `together` under their joint name."""
+        with observed(LOAD, name.replace(JOINT, ", ")) as seen:
+            parts = [self.catalog.load(n, settings.max_bytes) for n in name.split(JOINT)]
+            sketch = parts[0]
+            if len(parts) > 1:
+                (head,) = together([p.head for p in parts])
+                by_weight = {p.head.weights[0]: p.built[0] for p in parts}
+                sketch = StoredSketch(head, tuple(by_weight[w] for w in head.weights))
             # Measures that one synopsis keeps have it in common.
             synopses = {id(b.sketch): b.sketch.nbytes for b in sketch.built}
             seen.rows = sum(max(b.tally.tuples for b in own) for own in sketch.groups)
@@ -154,18 +141,20 @@ class MaterializedLookup:
         Each answers without a scan: of the candidates of a planner they are the ones that cost nothing.
         """
         heads = self._usable(query)
-        if not heads or len({g.vertex for g in query.groups}) > 1:
+        if not heads:
             return []
         now = self.context.environment.circumstances()
-        found = materialized_answers(_without_count(query), heads, asked_of(select), now, self._files())
-        return [f for f in found if not _too_large(f.heads, settings)]
+        found = materialized_answers(without_count(query), heads, asked_of(select), now, self._files())
+        return [
+            f
+            for f in found
+            if not _too_large(f.heads, settings) and f.number_of_groups <= settings.max_groups
+        ]
 
     def answer(
         self, select: ApproximateSelect, query: Query, settings: Settings
     ) -> tuple[MaterializedAnswer, dict[GroupKey, Joined]] | None:
         """The narrowest of `answers`, loaded."""
-        if query.groups:
-            query = replace(query, order=(), limit=None)
         found = self.answers(select, query, settings)
         return self._best(found, settings) if found else None
 
@@ -177,18 +166,6 @@ class MaterializedLookup:
         assert found is not None, "there are some"
         return found
 
-    def grouped(self, select: ApproximateSelect, query: Query, settings: Settings) -> GroupedSupply | None:
-        """What kept sketches know of the groups of a query; None where they do not answer it."""
-        if not self.catalog.manifest.sketches or not query.groups:
-            return None
-        whole = self.answer(select, query, settings)
-        if whole is None:
-            return None
-        answer, joined = whole
-        stale = self._stale(answer.heads)
-        notes = (*_notes(answer.heads, ()), *stale)
-        return GroupedSupply(replace(answer.plan, query=query), joined, notes, bool(stale))
-
     def attempt(self, select: ApproximateSelect, query: Query, settings: Settings) -> MaterializedJoin | None:
         """How the catalog would answer a query, nothing loaded; None where it cannot; raises as `supply`."""
         if not self.catalog.manifest.sketches:
@@ -197,13 +174,12 @@ class MaterializedLookup:
         if declared is not None:
             _, plan, heads = declared
             return _join(plan, heads)
-        bare = replace(query, order=(), limit=None) if query.groups else query
-        found_whole = self.answers(select, bare, settings)
+        found_whole = self.answers(select, query, settings)
         if found_whole:
             # Which of several is the narrowest, and so answers, they tell when they are asked.
             taken = found_whole[0] if len(found_whole) == 1 else self._best(found_whole, settings)[0]
             return _join(replace(taken.plan, query=query), taken.heads)
-        found = None if query.groups else self.usable(select, query, settings)
+        found = self.usable(select, query, settings)
         if found is None:
             return None
         return _join(found.plan, found.heads, found.missing)
@@ -212,6 +188,8 @@ class MaterializedLookup:
         """How kept hash sketches would serve a query, with others built beside, nothing loaded; raises as `supply`."""
         if query.counts_distinct or query.groups or select.size_bytes is not None:
             return None
+        if select.method == "sample_sketch":
+            return None  # hash sketches beside samples, not alone
         heads = [h for h in self._usable(query) if h.method in LINEAR]
         if not heads:
             return None
@@ -221,11 +199,8 @@ class MaterializedLookup:
     def _usable(self, query: Query) -> list[Head]:
         """The sketches of tables of a query, those of another table of the same name left out."""
         tables = {v.table.lower() for v in query.graph.vertices}
-        return [
-            h
-            for h in self.catalog.heads()
-            if h.table.lower() in tables and not other_source(h, self.context.tables)
-        ]
+        heads = (h for h in self.catalog.heads() if h.table.lower() in tables)
+        return together([h for h in heads if not other_source(h, self.context.tables)])
 
     def _files(self) -> dict[str, str]:
         return {e.name: f"{self.catalog.where}/{e.file}" for e in self.catalog.manifest.sketches.values()}
@@ -239,49 +214,47 @@ class MaterializedLookup:
                 if sketch is not None:
                     sketches.append(sketch)
         if sketches:
-            for sketch in sketches:
-                self.context.environment.remember(sketch.head.table)
-            self.catalog.put(*sketches)
+            self.put(sketches)
 
     def _cached(
         self, plan: Plan, numbers: Sequence[int], built: Sequence[Built], others: Sequence[StoredSketch]
     ) -> StoredSketch | None:
         synopses = [plan.synopses[i] for i in numbers]
-        one, tables = synopses[0], self.context.tables
-        made = now()
-        draft = Head(
-            name=self._free_name(one, [s.head.name for s in others]),
-            table=one.table,
-            filter=one.filter,
-            attributes=one.attributes,
-            key_types=(),
-            families=(),
+        one = synopses[0]
+        draft = blank(
+            self.free_name(one.table, one.attributes, [s.head.name for s in others]),
+            one.table,
+            one.filter,
+            one.attributes,
+            [s.weight for s in synopses],
             method=one.method,
             seed=plan.seed,
             rows=one.rows,
             buckets=one.buckets,
-            limit_bytes=int(one.sparse),
-            measures=tuple(Measure(s.weight, "int64", 1.0, Tally(), True, 0) for s in synopses),
-            columns=(),
-            ansi=True,
-            time_zone="",
-            zoned=False,
-            lineage=(),
-            created=made,
-            updated=made,
+            sparse=one.sparse,
             made_by="cache",
         )
+        head = self.of_table(draft, plan.query.sql)
+        return None if head is None else stored(head, built)
+
+    def of_table(self, draft: Head, sql: str) -> Head | None:
+        """The head of a sketch of what its table has now; None where it cannot be kept."""
+        tables = self.context.tables
         try:
-            head = typed(
-                draft, tables, self.context.environment.circumstances(), plan.query.sql, compared=True
-            )
+            head = typed(draft, tables, self.context.environment.circumstances(), sql, compared=True)
         except UnsupportedQuery:
             return None
-        reading = table_lineage(tables, one.table, tables.frame(one.table))
-        return stored(replace(head, lineage=(reading,)), built)
+        return replace(head, lineage=(table_lineage(tables, draft.table, tables.frame(draft.table)),))
 
-    def _free_name(self, synopsis: Synopsis, others: Sequence[str]) -> str:
-        words = ["cached", synopsis.table, *(a.class_name for a in synopsis.attributes)]
+    def put(self, sketches: Sequence[StoredSketch]) -> None:
+        """Keep sketches of tables as they are now."""
+        for sketch in sketches:
+            self.context.environment.remember(sketch.head.table)
+        self.catalog.put(*sketches)
+
+    def free_name(self, table: str, attributes: Sequence[Attribute], others: Sequence[str]) -> str:
+        """A name that no kept sketch has, nor one of `others`."""
+        words = ["cached", table, *(a.class_name for a in attributes)]
         base = "_".join("".join(c if c.isalnum() else "_" for c in w) for w in words)
         taken = {n.lower() for n in others}
         name, number = base, 2
@@ -298,7 +271,7 @@ class MaterializedLookup:
         built = tuple(self._load(h.name, settings).built[0] for h in heads)
         told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
         stale = self._stale(heads)
-        return Supply(plan, built, (told, *stale), stale=bool(stale))
+        return Supply(plan, {(): SketchJoin(plan, built)}, (told, *stale), bool(stale))
 
     def declared(
         self, select: ApproximateSelect, query: Query, settings: Settings
@@ -338,13 +311,45 @@ def _join(plan: Plan, heads: Sequence[Head], missing: tuple[int, ...] = ()) -> M
     expected = tuple(
         (max(m.tally.tuples for m in h.measures), sum(m.nbytes for m in h.measures)) for h in heads
     )
-    return MaterializedJoin(
-        plan, tuple(h.name for h in heads), missing, method=plan.method, expected=expected
-    )
+    return MaterializedJoin(plan, tuple(map(named, heads)), missing, method=plan.method, expected=expected)
 
 
-def _without_count(query: Query) -> Query:
-    """A query that counts distinct values of one table in groups, without the COUNT(*) that tells what joins."""
+def together(heads: Sequence[Head]) -> list[Head]:
+    """Heads, those of a workload that differ in their weight alone as one, under all their names.
+
+    A part of a domain stands for its relation with the other parts only, for the queries of its workload.
+    """
+    found: dict[object, list[Head]] = {}
+    for head in heads:
+        same: object = head.name
+        if head.group and not head.cell:
+            same = (head.group, head.table, head.filter, head.attributes, head.families, head.buckets)
+        found.setdefault(same, []).append(head)
+    joined = []
+    for own in found.values():
+        by_weight = {h.weights[0]: h for h in own} if own[0].group else {}
+        if len(by_weight) < 2:
+            joined.append(own[0])
+            continue
+        members = list(by_weight.values())
+        joined.append(
+            replace(
+                own[0],
+                name=JOINT.join(h.name for h in members),
+                measures=tuple(h.measures[0] for h in members),
+                rows=min(h.rows for h in members),
+            )
+        )
+    return joined
+
+
+def without_count(query: Query) -> Query:
+    """A grouped query without ORDER BY and LIMIT, which are of its rows.
+
+    One that counts distinct values of one table also without the COUNT(*) that tells what joins.
+    """
+    if query.groups:
+        query = replace(query, order=(), limit=None)
     if not query.groups or query.graph.edges or not query.counts_distinct:
         return query
     *others, last = query.aggregates
@@ -354,12 +359,18 @@ def _without_count(query: Query) -> Query:
 
 
 def _notes(heads: Sequence[Head], missing: Sequence[Synopsis]) -> tuple[str, ...]:
-    told = ", ".join(f"{h.name} (as of {h.updated})" for h in heads)
+    told = ", ".join(f"{named(h)} (as of {h.updated})" for h in heads)
     notes = [f"from the kept sketch{'es' if len(heads) > 1 else ''} {told}"]
     new = dict.fromkeys(f"{s.table} by {', '.join(a.class_name for a in s.attributes)}" for s in missing)
     if new:
         notes.append(f"built for this query: {'; '.join(new)}")
     return tuple(map(printable, notes))
+
+
+def named(head: Head) -> str:
+    """A kept sketch as people are told of it: those of a workload with its name."""
+    name = head.name.replace(JOINT, ", ")
+    return f"{name} of the sketches {head.group}" if head.group else name
 
 
 def _too_large(heads: Sequence[Head], settings: Settings) -> bool:
@@ -394,7 +405,7 @@ def _relations(plan: Plan, functions: Callable[[], Collection[str]]) -> list[lis
     """The synopses that can be kept, those of one virtual relation, size and order of attributes together."""
     groups: dict[Synopsis, list[int]] = {}
     for number, synopsis in enumerate(plan.synopses):
-        simple = synopsis.method in CACHED and synopsis.group is None and not synopsis.messages
+        simple = synopsis.method in LINEAR and synopsis.group is None and not synopsis.messages
         expressions = (
             synopsis.filter,
             synopsis.weight.expression,

@@ -16,7 +16,7 @@ from ...errors import IncompatibleSketches
 from ...optimizer.choose import choose
 from ...optimizer.plan import Plan, Scan, Weight
 from ...optimizer.route import TABULATION
-from ...parser.join_graph import Edge, Query
+from ...parser.join_graph import Edge, Query, Vertex
 from ...sketches.hashing.xi import Family, derive_seed, make_family
 from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.sparse import SparseFirstSketch
@@ -29,6 +29,8 @@ INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint"))
 MOST_ATTRIBUTES = 6
 # Hash sketches are convolution sketches of one attribute.
 JOINED = frozenset(("hash", "convolution", "total"))
+# What is joined with the sampled tables of sample x sketch.
+BESIDE = frozenset(("key_sample", "two_level", "hash"))
 _MOST_STEPS = 20_000  # of the search; a query of that many equal choices is not worth more
 
 
@@ -49,7 +51,11 @@ class Asked:
             and self.rows in (None, head.rows)
             and self.buckets in (None, head.buckets)
             and self.sparse in (None, head.limit_bytes > 0)
-            and (self.method in (None, head.method) or {self.method, head.method} <= JOINED)
+            and (
+                self.method in (None, head.method)
+                or {self.method, head.method} <= JOINED
+                or (self.method == "sample_sketch" and head.method in BESIDE)
+            )
         )
 
 
@@ -116,7 +122,7 @@ def reuse(
     asked: Asked,
     now: Circumstances,
     files: Mapping[str, str],
-    grouping: tuple[int, frozenset[str]] | None = None,
+    grouping: Mapping[int, frozenset[str]] | None = None,
 ) -> Reuse | None:
     """How kept sketches serve a query, or None where none does.
 
@@ -131,8 +137,8 @@ def reuse(
         Of the Spark session that would run the query.
     files : mapping of str to str
         Where each sketch lies, by its name, for messages.
-    grouping : (int, frozenset of str), optional
-        The vertex that is grouped, and by which expressions: its sketch has a synopsis for each group.
+    grouping : mapping of int to frozenset of str, optional
+        The vertices that are grouped, and by which expressions: their sketches have a synopsis for each group.
 
     Raises
     ------
@@ -144,7 +150,7 @@ def reuse(
     weights = [weights_at(query, v) for v in vertices]
     newest = sorted(heads, key=lambda h: h.updated, reverse=True)
     choices = [
-        [c for h in newest for c in _candidates(query, v, weights[v], h, asked, now, grouping)]
+        [c for h in newest for c in _candidates(query, v, weights[v], h, asked, now, grouping or {})]
         for v in vertices
     ]
     if not any(choices):
@@ -185,11 +191,15 @@ def of_size(
     return SparseFirstSketch(replace(sketch.spec, rows=rows, buckets=buckets), sketch.limit_bytes)
 
 
-def has_groups(head: Head, vertex: int, grouping: tuple[int, frozenset[str]] | None) -> bool:
+def has_groups(head: Head, vertex: int, grouping: Mapping[int, frozenset[str]]) -> bool:
     """Whether a sketch tells just the groups apart that a query asks of its vertex: none, or those of GROUP BY."""
-    if grouping is None or grouping[0] != vertex:
-        return head.groups is None
-    return head.groups is not None and frozenset(head.groups.expressions) == grouping[1]
+    return (None if head.groups is None else frozenset(head.groups.expressions)) == grouping.get(vertex)
+
+
+def is_of(head: Head, relation: Vertex, vertex: int, grouping: Mapping[int, frozenset[str]]) -> bool:
+    """Whether a sketch is of the tuples of a vertex, with its groups."""
+    same = head.table.lower() == relation.table.lower() and head.filter == relation.filter
+    return same and has_groups(head, vertex, grouping)
 
 
 def weights_at(query: Query, vertex: int) -> frozenset[Weight]:
@@ -206,20 +216,18 @@ def _candidates(
     head: Head,
     asked: Asked,
     now: Circumstances,
-    grouping: tuple[int, frozenset[str]] | None,
+    grouping: Mapping[int, frozenset[str]],
 ) -> Iterator[Candidate]:
     relation = query.graph.vertices[vertex]
     edges = [query.graph.edges[e] for e in query.graph.edges_at(vertex)]
     if (
-        head.table.lower() != relation.table.lower()
-        or head.filter != relation.filter
+        not is_of(head, relation, vertex, grouping)
         or len(head.attributes) != len(edges)
         or len(edges) > MOST_ATTRIBUTES
         or not now.fit(head)
         or not weights <= set(head.weights)
         or not asked.allows(head)
         or head.cell
-        or not has_groups(head, vertex, grouping)
     ):
         return
     for order in permutations(range(len(edges))):
@@ -283,8 +291,13 @@ class _Search:
 
 
 def conflict(query: Query, u: int, a: Candidate, v: int, b: Candidate) -> str | None:
-    """Why the candidates of two vertices cannot serve one query; None if they can."""
-    sizes = {(c.head.rows, c.head.buckets) for c in (a, b) if not c.head.empty}
+    """Why the candidates of two vertices cannot serve one query; None if they can.
+
+    Row r of hash and convolution sketches is of the same functions however many there are: workloads allot them as
+    queries need them, and those that all have count.
+    """
+    rows = not ({a.head.method, b.head.method} <= JOINED and (a.head.group or b.head.group))
+    sizes = {(c.head.rows if rows else 0, c.head.buckets) for c in (a, b) if not c.head.empty}
     if len(sizes) > 1:
         return "size"
     if a.head.seed != b.head.seed:
@@ -344,9 +357,10 @@ def _planned(query: Query, taken: Mapping[int, Candidate]) -> Reuse:
 def _refuse_unlike(query: Query, choices: Sequence[Sequence[Candidate]], files: Mapping[str, str]) -> None:
     """Raise where two vertices have sketches that no choice makes fit, for another reason than their classes.
 
-    Only what somebody has made by a statement counts: what `cache` kept goes unused in silence.
+    Only what somebody has made by a statement of its own counts: what `cache` kept goes unused in silence, and so do
+    the sketches of a workload, whose sizes are for its queries.
     """
-    made = [[c for c in own if c.head.made_by == "statement"] for own in choices]
+    made = [[c for c in own if c.head.made_by == "statement" and not c.head.group] for own in choices]
     if not all(made):
         return
     for u, v in combinations(range(len(choices)), 2):

@@ -52,6 +52,8 @@ def stale_note(head: Head, tables: Tables, runs: bool) -> str:
         path = added[0].replace("'", "''")
         what = f"'{path}'" if new == 1 else f"{head.table} WHERE ... (what is new)"
         way_out = f"APPEND SKETCH {head.name} FROM {what}, or {way_out}"
+    if head.group:
+        way_out = f"CREATE OR REPLACE SKETCHES {head.group} ..."
     return (
         f"sketch {head.name} is of {head.table} as of {head.updated}; since then {', '.join(parts)} {files}:"
         f" {way_out}"

@@ -13,12 +13,11 @@ from ...optimizer.plan import Synopsis
 from ...parser.join_graph import Query
 from ...parser.syntax import CreateSketches, ExplainSketches
 from ..catalog.file import StoredSketch
-from ..catalog.form import Head, Measure
 from ..catalog.manifest import StoredWorkload
 from ..results.answer import Answer
-from ..synopses import Built, Tally
+from ..synopses import Built
 from .declared import check_joins, histograms_of, plan_workload_of, workload_json
-from .definition import now, refuse_unstable, stored, typed
+from .definition import blank, refuse_unstable, stored, typed
 from .lineage import table_lineage
 from .names import is_taken, taken_name
 
@@ -130,27 +129,18 @@ class Workloads:
     def _stored(
         self, statement: CreateSketches, number: int, synopsis: Synopsis, seed: int, built: Built
     ) -> StoredSketch:
-        made, tables = now(), self.context.tables
-        draft = Head(
-            name=f"{statement.name.text}.{number}",
-            table=synopsis.table,
-            filter=synopsis.filter,
-            attributes=synopsis.attributes,
-            key_types=(),
-            families=(),
+        tables = self.context.tables
+        draft = blank(
+            f"{statement.name.text}.{number}",
+            synopsis.table,
+            synopsis.filter,
+            synopsis.attributes,
+            [synopsis.weight],
             method=synopsis.method,
             seed=seed,
             rows=synopsis.rows,
             buckets=synopsis.buckets,
-            limit_bytes=int(synopsis.sparse),
-            measures=(Measure(synopsis.weight, "int64", 1.0, Tally(), True, 0),),
-            columns=(),
-            ansi=True,
-            time_zone="",
-            zoned=False,
-            lineage=(),
-            created=made,
-            updated=made,
+            sparse=synopsis.sparse,
             group=statement.name.text,
             cell=synopsis.cell,
         )

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from ...optimizer.operators import EXACT_GROUPS
 from ...optimizer.plan import Plan
 from ...optimizer.prediction.relation import RelationStatistics
 from ...parser.join_graph import Query
 from ...sketches.intervals.interval import Estimate
+from ..catalog.form import Groups as CatalogGroups
+from ..catalog.form import Head
 from ..execution.groups import Groups
 from ..execution.known_groups import known_of
 from ..execution.message_limit import DEFAULT_LIMIT_BYTES
@@ -17,6 +22,7 @@ from ..execution.sample_join import SampleJoin
 from ..observed import observed
 from ..statistics.pilot_counts import VirtualRelation
 from ..synopses import Built
+from .apart import built_on
 from .build import build
 from .exact import ExactGroup, exact_groups
 from .groups import MemoryGroups, listed
@@ -55,6 +61,12 @@ class MemoryBackend:
         """A plan with a sample, evaluated; see `samples.run_sample`. `expected` saves nothing here."""
         tables = groups.tables if isinstance(groups, MemoryGroups) else self.tables
         return run_sample(plan, tables, most_bytes, () if groups is None else groups.counts)
+
+    def apart(
+        self, head: Head, dense: npt.NDArray[np.int64] | None, most_groups: int, sql: str
+    ) -> tuple[CatalogGroups | None, tuple[Built, ...]]:
+        """The synopses of a head over its table; see `apart.built_on`."""
+        return built_on(self.tables, sql, head, most_groups, dense)
 
     def statistics(self, query: Query, *, jobs: bool = True) -> tuple[RelationStatistics, ...]:
         """What is known of each vertex; see `statistics.gather`."""

@@ -65,7 +65,7 @@ def build_from(plan: Plan, relations: Relations) -> tuple[Built, ...]:
     """`build` from the virtual relations of the plan, which know then what the messages took."""
     parts: dict[int, tuple[Partial, float]] = {}
     for scan in plan.scans:
-        with explained(plan, scan.table), observed(SCAN, scan.table) as seen:
+        with explained(plan.query.sql, scan.table), observed(SCAN, scan.table) as seen:
             own = _scanned(plan, scan, relations)
             tell(seen, plan, scan, {i: (part.sketch.nbytes, part.tally) for i, (part, _) in own.items()})
             parts |= own
@@ -77,7 +77,7 @@ def build_from(plan: Plan, relations: Relations) -> tuple[Built, ...]:
 
 
 @contextmanager
-def explained(plan: Plan, table: str) -> Iterator[None]:
+def explained(sql: str, table: str) -> Iterator[None]:
     """Faults of values as DataError, with the table they are in."""
     try:
         yield
@@ -85,11 +85,11 @@ def explained(plan: Plan, table: str) -> Iterator[None]:
         raise DataError(
             f"a sum over {table} leaves 64 bits",
             "SKIMQL_OVERFLOW",
-            plan.query.sql,
+            sql,
             hint="SUM(CAST(... AS DOUBLE))",
         ) from fault
     except ValueError as fault:
-        raise DataError(f"scan of {table} failed: {fault}", "SKIMQL_SCAN_FAILED", plan.query.sql) from fault
+        raise DataError(f"scan of {table} failed: {fault}", "SKIMQL_SCAN_FAILED", sql) from fault
 
 
 def _scanned(plan: Plan, scan: Scan, relations: Relations) -> dict[int, tuple[Partial, float]]:

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...optimizer.plan import Plan
 from ...parser.join_graph import Edge, Factor, Query, SetLeaf, SetOperation, Term
 from ...parser.result_types import digits
 from ...sketches.intervals.interval import Estimate, exact
@@ -56,12 +55,12 @@ def exact_groups(query: Query, tables: MemoryTables) -> tuple[ExactGroup, ...]:
         If a value cannot be computed.
     """
     if query.sets is not None:
-        with explained(Plan(query, 0, (), (), (), (), ()), "a set"):
+        with explained(query.sql, "a set"):
             return (ExactGroup((), (exact(_Sets(query, tables).count()),)),)
     if len(query.graph.edges) != len(query.graph.vertices) - 1:
         raise not_known("a query that joins no tree")
     names = " and ".join(dict.fromkeys(v.table for v in query.graph.vertices))
-    with explained(Plan(query, 0, (), (), (), (), ()), names):
+    with explained(query.sql, names):
         groups = () if query.empty else _Run(query, tables).groups()
     if not groups and not query.groups:
         return (ExactGroup((), known_of(query, None)),)

@@ -99,7 +99,7 @@ class MemoryScans(SampleTree):
         self, vertex: int, positions: Sequence[int], passing: object, among: Ints | None, tuples: float
     ) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
-        with explained(self._plan, own[0].table), observed(SAMPLE, self._named(vertex)) as seen:
+        with explained(self._plan.query.sql, own[0].table), observed(SAMPLE, self._named(vertex)) as seen:
             before, sampled = self._sent_bytes, passing if isinstance(passing, _Sampled) else None
             rows = self._read(vertex, positions, sampled, among, seen)
             seen.bytes_held = self._sent_bytes - before

@@ -37,6 +37,11 @@ class Weights:
     scale: float = 1.0
     slack: npt.NDArray[np.float64] | None = None
 
+    @property
+    def counts(self) -> bool:
+        """Whether every tuple weighs 1."""
+        return self.values is None
+
     def taken(self, rows: npt.NDArray[np.int64]) -> Weights:
         """Those of some tuples, 0 for the number -1."""
         if self.values is None:

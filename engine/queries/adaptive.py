@@ -17,6 +17,7 @@ from ...optimizer.groups import per_group
 from ...optimizer.operator_tree import of_attempt, operators_of
 from ...optimizer.operators import ESTIMATE, EXACT_RUN, PLANNING, Operator
 from ...optimizer.physical import (
+    ApartJoin,
     Attempt,
     Attempted,
     ExactRun,
@@ -51,8 +52,12 @@ from .settings_of import span_of
 
 if TYPE_CHECKING:
     from ...optimizer.prediction.relation import RelationStatistics
+    from ..catalog.form import Groups as CatalogGroups
+    from ..catalog.form import Head
     from ..execution.groups import Groups
-    from .backend import Backend
+    from ..materialized.answer import GroupKey
+    from ..synopses import Built
+    from .backend import Backend, Ints
 
 # Of the chance that an interval fails, what the first sample of a query may take, the second and the third: one that is
 # enlarged until it looks narrow must not be asked at the full confidence each time.
@@ -188,6 +193,9 @@ class AdaptiveRun:
                 found = self._sketched(attempt)
             case SampleJoin():
                 found = self._sampled(attempt)
+            case ApartJoin():
+                found, told = self._apart(attempt)
+                notes += told
             case MaterializedJoin():
                 found, told, stale = self._materialized()
                 notes += told
@@ -221,7 +229,9 @@ class AdaptiveRun:
             sample = attempt.plan.sample
             assert sample is not None, "a sample join has a sample"
             return (f"one in {1 / sample.rate:,.0f} keys of {sample.class_name} sampled",)
-        if isinstance(attempt, (SketchJoin, SampleJoin)) and not math.isnan(attempt.predicted.half_width):
+        if isinstance(attempt, (SketchJoin, SampleJoin, ApartJoin)) and not math.isnan(
+            attempt.predicted.half_width
+        ):
             note = f"by {METHOD_WORDS.get(attempt.method, attempt.method.replace('_', ' '))}"
             if attempt.predicted.half_width > 0:
                 note += f"; ±{attempt.predicted.half_width:.2g} of the value was predicted"
@@ -282,22 +292,40 @@ class AdaptiveRun:
         return Estimated(query, evaluators, listed=False, unmet=unmet)
 
     def _materialized(self) -> tuple[Estimated, tuple[str, ...], bool]:
-        planner, confidence = self.planner, self.planner.settings.confidence
+        planner = self.planner
         assert planner.context is not None, "there is a catalog"
         lookup = MaterializedLookup(planner.context)
-        if planner.query.groups:
-            found = lookup.grouped(planner.select, planner.query, planner.settings)
-            assert found is not None, "the catalog has it"
-            evaluators: dict[GroupNumbers, Evaluator] = {
-                (n,): Evaluator(found.plan, joined, confidence, values)
-                for n, (values, joined) in enumerate(found.joined.items())
-            }
-            return Estimated(planner.query, evaluators), found.notes, found.stale
         supply = lookup.supply(planner.select, planner.query, planner.settings)
         assert supply is not None, "the catalog has it"
-        joined = supply.joined or planner.joined(SketchJoin("", supply.plan), supply.plan, supply.built)
-        evaluator = Evaluator(supply.plan, joined, confidence)
-        return Estimated(planner.query, {(): evaluator}), supply.notes, supply.stale
+        return self._of_groups(supply.plan, supply.joined), supply.notes, supply.stale
+
+    def _apart(self, attempt: ApartJoin) -> tuple[Estimated, tuple[str, ...]]:
+        from ..materialized.apart import Apart
+
+        planner, settings, backend = self.planner, self.planner.settings, self.backend()
+        made = Apart(planner.query, attempt, settings, planner.context)
+
+        def build(head: Head, dense: Ints | None) -> tuple[CatalogGroups | None, tuple[Built, ...]]:
+            return backend.apart(head, dense, settings.max_groups, planner.query.sql)
+
+        answer, joined, notes = made.answer(build)
+        if answer.number_of_groups > settings.max_groups:
+            raise planner.too_many_groups()
+        plan = replace(answer.plan, query=planner.query)
+        return self._of_groups(plan, joined), notes
+
+    def _of_groups(self, plan: Plan, joined: Mapping[GroupKey, Joined]) -> Estimated:
+        """What estimates each group, by its values; without GROUP BY the one of no values."""
+        query, confidence = self.planner.query, self.planner.settings.confidence
+        grouped = {g.vertex for g in query.groups}
+        # Groups that miss the asked error are run exactly by the numbers under which they were listed.
+        listed = self._groups
+        numbers = {} if listed is None else {repr(listed.values(n)): n for n in listed.combinations()}
+        evaluators: dict[GroupNumbers, Evaluator] = {
+            numbers.get(repr(values), (n,)) if grouped else (): Evaluator(plan, one, confidence, values)
+            for n, (values, one) in enumerate(joined.items())
+        }
+        return Estimated(query, evaluators, listed=len(grouped) < 2)
 
     def _evaluator(self, plan: Plan, joined: Joined, numbers: GroupNumbers) -> Evaluator:
         values = self._groups.values(numbers) if self._groups is not None and numbers else ()

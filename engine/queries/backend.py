@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
 from pyspark.sql import SparkSession
 
 from ...errors import DataError
@@ -14,12 +16,15 @@ from ...optimizer.plan import Plan
 from ...optimizer.prediction.relation import RelationStatistics
 from ...parser.join_graph import Query
 from ...sketches.intervals.interval import Estimate
+from ..catalog.form import Groups as CatalogGroups
+from ..catalog.form import Head
 from ..execution import build as building
 from ..execution.exact_groups import exact_frame
 from ..execution.grouping import SparkGroups, listed
 from ..execution.groups import Groups
 from ..execution.known_groups import known_of
 from ..execution.sample_join import SampleJoin, run_sample
+from ..materialized.building import Source, built_on
 from ..observed import observed
 from ..sources.tables import Frames, Tables
 from ..spark.jobs import ProgressListener, run_job
@@ -27,6 +32,8 @@ from ..spark.session import SPARK_FAULTS, first_line
 from ..statistics.gather import KnownStatistics, gather, gather_relations
 from ..statistics.pilot_counts import VirtualRelation
 from ..synopses import Built
+
+Ints = npt.NDArray[np.int64]
 
 
 class Backend(Protocol):
@@ -45,6 +52,11 @@ class Backend(Protocol):
 
     def build(self, plan: Plan, message_bytes: int | None, groups: Groups | None) -> tuple[Built, ...]:
         """Every synopsis of a plan, one scan a table; raises as `build.build`."""
+
+    def apart(
+        self, head: Head, dense: Ints | None, most_groups: int, sql: str
+    ) -> tuple[CatalogGroups | None, tuple[Built, ...]]:
+        """The synopses of a head over its table; raises as `building.built_on`."""
 
     def sample(
         self, plan: Plan, most_bytes: int, expected: Mapping[int, float], groups: Groups | None
@@ -86,6 +98,13 @@ class SparkBackend:
         """See `Backend.build`."""
         frames = groups if isinstance(groups, SparkGroups) else self.tables
         return building.build(self.spark, plan, frames, self.listener, message_bytes)
+
+    def apart(
+        self, head: Head, dense: Ints | None, most_groups: int, sql: str
+    ) -> tuple[CatalogGroups | None, tuple[Built, ...]]:
+        """See `Backend.apart`."""
+        source = Source(head.table, self.tables.frame(head.table), head.filter)
+        return built_on(self.spark, sql, head, source, most_groups, self.listener, dense)
 
     def sample(
         self, plan: Plan, most_bytes: int, expected: Mapping[int, float], groups: Groups | None

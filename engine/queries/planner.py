@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from ...errors import AccuracyNotReached, BudgetExceeded, UnsupportedQuery
 from ...optimizer.choose import choose, grouped_vertices, plan_of
-from ...optimizer.methods import CHOSEN, METHODS, is_linear
+from ...optimizer.methods import CHOSEN, METHODS, STORED, is_linear
 from ...optimizer.physical import (
+    ApartJoin,
     Attempt,
     ExactRun,
     GroupValues,
@@ -31,9 +32,11 @@ from ...optimizer.route import routed
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
 from ...sketches.intervals.interval import rows_for
+from ..materialized.answer import LINEAR
 from ..materialized.lookup import MaterializedLookup
 from ..results.estimator import SketchJoin as JoinedSketches
 from ..settings import Settings
+from .apart_plan import as_materialized, of_tables, refuse_sizes
 from .sizing import chosen, with_route, within
 
 if TYPE_CHECKING:
@@ -112,13 +115,17 @@ class Planner:
 
     def anew(self, groups: Callable[[], Groups] | None) -> PhysicalPlan:
         """As `plan`, by nothing that is kept."""
+        if self._keeps_keys:
+            refuse_sizes(self.query, self.select)
         if self.sized_by_hand:
-            return self._of(self.by_hand(groups))
+            return self._of(self._by_hand(groups))
         if self.query.counts_distinct:
             return self.by_distinct(jobs=groups is not None)
         if not self.query.graph.edges:
             # One table: nothing is saved by not running it, but for what is to be kept.
-            return self._of(self.exact() if self.may_run else self.by_hand(groups))
+            if self.may_run:
+                return self._of(self.exact())
+            return self._of(self._by_hand(groups))
         if self._is_target_alone:
             if self._exact_is_cheap:
                 return self._of(self.exact())
@@ -138,8 +145,12 @@ class Planner:
         except BudgetExceeded as fault:
             return self._of_many_groups(fault, statistics, fold_bytes)
         choice = self._choice(statistics, fold_bytes, counts)
-        attempt = self._attempt(choice, statistics, fold_bytes)
-        if jobs and isinstance(attempt, SketchJoin) and math.prod(counts.values()) > self.settings.max_groups:
+        attempt = self._attempt(choice, statistics, fold_bytes, counts)
+        if (
+            jobs
+            and isinstance(attempt, (SketchJoin, ApartJoin))
+            and math.prod(counts.values()) > self.settings.max_groups
+        ):
             # A sample tells apart the groups that it meets only.
             return self._of_many_groups(self.too_many_groups(), statistics, fold_bytes)
         notes: tuple[str, ...] = ()
@@ -183,7 +194,9 @@ class Planner:
             attempt: Attempt = replace(self.exact(), predicted=predicted)
         else:
             plan = chosen(self.query, self._routed, too_large, planned=taken.buckets)
-            attempt = self.sketches(plan, predicted)
+            attempt = as_materialized(
+                self.query, self.select, self.settings, self.sketches(plan, predicted), {}
+            )
         return replace(self._of(attempt), choice=choice, statistics=statistics)
 
     @property
@@ -225,7 +238,7 @@ class Planner:
         cheapest = min(ways, key=lambda c: c.cost.seconds)
         if choice.taken.cost.seconds + cheapest.cost.seconds > most_runs * run.cost.seconds:
             return None
-        return self._attempt(replace(choice, taken=cheapest), (), self.settings.fold_bytes)
+        return self._attempt(replace(choice, taken=cheapest), (), self.settings.fold_bytes, {})
 
     def joined(self, attempt: SketchJoin, plan: Plan, built: Sequence[Built]) -> JoinedSketches:
         """The finished synopses of an attempt, ready to be asked."""
@@ -279,6 +292,8 @@ class Planner:
     def sized_by_hand(self) -> bool:
         """Whether sketches of the session's size are wanted, whatever is predicted of them."""
         settings, method = self.settings, self.select.method
+        if self._keeps_keys:
+            return False
         if settings.by_hand or (self.query.counts_distinct and bool(self.query.groups)):
             return True
         if method is not None and not METHODS[method].statistics:
@@ -288,6 +303,12 @@ class Planner:
         if method == "skimmed":
             return self.select.accuracy.relative_error is None
         return method is None and settings.error is None and settings.size_bytes is None
+
+    @property
+    def _keeps_keys(self) -> bool:
+        """Whether a method is asked for that keeps keys, and has no rows and buckets to be set."""
+        method = self.select.method
+        return method is not None and METHODS[method].statistics and not METHODS[method].linear
 
     @property
     def aims_freely(self) -> bool:
@@ -327,6 +348,12 @@ class Planner:
         settings = self.settings
         return PhysicalPlan(
             self.query, groups, attempt, settings.error, settings.confidence, settings.behavior
+        )
+
+    def _by_hand(self, groups: Callable[[], Groups] | None) -> SketchJoin | ApartJoin:
+        """`by_hand`, in the form in which what is built is kept."""
+        return as_materialized(
+            self.query, self.select, self.settings, self.by_hand(groups), self._counts(groups)
         )
 
     def by_hand(self, groups: Callable[[], Groups] | None, too_large: Collection[int] = ()) -> SketchJoin:
@@ -371,19 +398,28 @@ class Planner:
         return choose(self.query, self.settings.seed, 0, 0, sample=sampled)
 
     def _attempt(
-        self, choice: Choice, statistics: tuple[RelationStatistics, ...], fold_bytes: int
+        self,
+        choice: Choice,
+        statistics: tuple[RelationStatistics, ...],
+        fold_bytes: int,
+        groups: dict[int, int],
     ) -> Attempt:
         taken = choice.taken
         predicted = Predicted(taken.half_width(choice.objective.confidence), taken.cost.seconds, taken.nbytes)
         if taken.method == "exact_run":
             return replace(self.exact(), predicted=predicted)
+        if taken.method == "sample_sketch" or (self.settings.cache and taken.sample is not None):
+            return of_tables(self.query, self.settings, taken, predicted, groups)
         plan = plan_of(self.query, choice, self.settings.seed, self.settings.sparse)
         if plan.sample is not None:
             expected = tuple(math.inf if s.tuples is None else s.tuples for s in statistics)
             return SampleJoin(taken.method, self._with_draws(plan, taken, expected), predicted, expected)
         route = "arrow" if self.settings.route == "auto" else self.settings.route
         attempt = self.sketches(routed(within(plan, self.settings), route), predicted)
-        return replace(attempt, method=self.select.method or taken.method, message_bytes=fold_bytes or None)
+        attempt = replace(
+            attempt, method=self.select.method or taken.method, message_bytes=fold_bytes or None
+        )
+        return as_materialized(self.query, self.select, self.settings, attempt, groups)
 
     def _with_draws(self, plan: Plan, taken: Candidate, expected: Sequence[float]) -> Plan:
         """The plan with tuples drawn beside the sampled keys, where an error is asked for that unseen keys may miss."""
@@ -475,12 +511,14 @@ class Planner:
             # Nothing is asked: as many bytes as sketches of the session's size take.
             size = 8 * rows * self.settings.buckets * len(self.query.graph.vertices)
         aggregates = {a.function for a in self.query.aggregates}
+        apart = self.settings.cache or self.select.method == "sample_sketch"
         methods = CHOSEN if self.select.method is None else (*CHOSEN, self.select.method)
         if not self.may_run:
             methods = tuple(m for m in methods if m != "exact_run")
         if self.settings.cache:
             # Only what the catalog keeps, of each table by itself.
-            methods = tuple(m for m in methods if m in ("hash", "convolution"))
+            known = LINEAR if self.settings.route == "jvm" else STORED
+            methods = tuple(m for m in (*methods, "sample_sketch") if m in known)
         return Objective(
             # The tuples of a group are a part of all: what is known of it is known so much worse.
             relative_error=None if error is None else error / math.sqrt(math.prod(groups.values())),
@@ -494,9 +532,10 @@ class Planner:
             rows=rows,
             columns=1 if aggregates <= {"count"} else 2,
             groups=tuple(groups.items()),
-            ordered=not self.settings.cache,
-            # The scans of a sample look at its keys alone.
-            regressed=False,
+            ordered=not apart,
+            # The scans of a sample look at its keys alone; one that is made of a table by itself has its totals.
+            regressed=apart,
+            tracked=not apart,
         )
 
     @property

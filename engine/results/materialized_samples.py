@@ -78,7 +78,7 @@ class MaterializedSampleJoin:
             return estimate_total(combined(self._joined(terms), [factors]), confidence)
         own = self._of(terms[0])
         tables = [_Table((w,)) for w in own]
-        return _times(estimate_join(tables, [w.column for w in own], confidence), self._factor(terms[0]))
+        return times(estimate_join(tables, [w.column for w in own], confidence), self._factor(terms[0]))
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """See `Joined.ratio`."""
@@ -96,7 +96,7 @@ class MaterializedSampleJoin:
                 except ValueError:
                     pass  # no sampled key joins: told below
                 else:
-                    return _times(found, self._factor(top[0]) / self._factor(bottom[0]))
+                    return times(found, self._factor(top[0]) / self._factor(bottom[0]))
         factors, first = np.array([self._factor(t) for t in both]), np.arange(len(both)) < len(top)
         parts = [np.where(first, factors, 0.0), np.where(first, 0.0, factors)]
         return estimate_ratio(combined(self._joined(both), parts), confidence)
@@ -134,6 +134,7 @@ class MaterializedSampleJoin:
         return join_terms(tables)
 
 
-def _times(estimate: Estimate, factor: float) -> Estimate:
+def times(estimate: Estimate, factor: float) -> Estimate:
+    """An estimate multiplied by a constant."""
     ends = sorted((estimate.low * factor, estimate.high * factor))
     return replace(estimate, value=estimate.value * factor, low=ends[0], high=ends[1])

@@ -38,6 +38,11 @@ class WeightColumn:
     slack: str | None = None
 
     @property
+    def counts(self) -> bool:
+        """Whether every tuple weighs 1."""
+        return self.text is None
+
+    @property
     def column(self) -> Column | None:
         """The weight as a Spark column."""
         return None if self.text is None else F.expr(self.text)

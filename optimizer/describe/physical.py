@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..physical import (
+    ApartJoin,
     Attempt,
     Attempted,
     ExactRun,
@@ -17,7 +18,7 @@ from ..physical import (
     SampleJoin,
 )
 from .operators import in_all, operator_dict, operator_lines, operator_nodes
-from .plan import describe
+from .plan import describe, describe_apart
 
 
 def describe_physical(plan: PhysicalPlan, now: float) -> str:
@@ -34,9 +35,11 @@ def describe_physical(plan: PhysicalPlan, now: float) -> str:
             pass
         case SampleJoin(enlarges=True):
             lines += _first_sample(plan, plan.attempt)
+        case ApartJoin():
+            lines.append(describe_apart(plan.attempt))
         case _ if plan.choice is None or plan.attempt.plan.sample is None:
             lines.append(describe(plan.attempt.plan))
-    if plan.groups and not isinstance(plan.attempt, (ExactRun, Nothing, SampleJoin)):
+    if plan.groups and not isinstance(plan.attempt, (ExactRun, Nothing, SampleJoin, ApartJoin)):
         names = " and ".join(g.table for g in plan.groups)
         lines.append(f"  the synopses of {names} once for every group")
     if plan.choice is not None:

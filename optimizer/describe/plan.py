@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..methods import LEVEL, PAIRS
-from ..plan import Attribute, Message, Plan, Synopsis, most_bytes
+from ..physical import ApartJoin
+from ..plan import Attribute, Message, Plan, Synopsis, Weight, most_bytes
 from ..route import sentence
 
 
@@ -25,16 +26,34 @@ def describe(plan: Plan, kept: Sequence[str] = ()) -> str:
     return "\n".join(lines)
 
 
+def describe_apart(attempt: ApartJoin) -> str:
+    """One line per scan and synopsis of what is built of each table by itself."""
+    lines = [
+        f"plan: {count(len(attempt.synopses), 'scan')} of each table by itself, seed {attempt.plan.seed}"
+    ]
+    for own in attempt.synopses:
+        sizes = dict(own.parameters)
+        if own.method in ("key_sample", "two_level", "sample_sketch"):
+            size = f"of {own.buckets:,} {'entries' if own.method == 'sample_sketch' else 'keys'}"
+            size += f" and {count(sizes['dense'], 'dense key')}" if sizes.get("dense") else ""
+        else:
+            size = f"{own.rows} x {own.buckets:,}"
+        classes = ", ".join(a.class_name for a in own.attributes) or "no key"
+        text = (
+            f"  scan {own.table}: {own.method} {size} by {classes}; {', '.join(map(_measured, own.weights))}"
+        )
+        text += f" where {own.filter}" if own.filter else ""
+        lines.append(text + (f", for each group by {', '.join(own.groups)}" if own.groups else ""))
+    return "\n".join([*lines, *(["  kept in the catalog"] if attempt.keeps else [])])
+
+
 def count(number: int, one: str, several: str = "") -> str:
     """``1 scan``, ``2 scans``."""
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def _synopsis(synopsis: Synopsis) -> str:
-    weight = synopsis.weight
-    measured = "tuples" if weight.expression is None else weight.expression
-    if weight.presence:
-        measured = f"tuples where {measured} is not NULL"
+    measured = _measured(synopsis.weight)
     classes = ", ".join(a.class_name for a in synopsis.attributes)
     if synopsis.method == LEVEL:
         text = f"level sketch {synopsis.rows} x {synopsis.buckets:,} of distinct {_columns(synopsis.attributes[0])}"
@@ -49,6 +68,12 @@ def _synopsis(synopsis: Synopsis) -> str:
         text += ", exact map first"
     text += f" where {synopsis.filter}" if synopsis.filter else ""
     return text + "".join(f", {_message(m)}" for m in synopsis.messages)
+
+
+def _measured(weight: Weight) -> str:
+    if weight.expression is None:
+        return "tuples"
+    return f"tuples where {weight.expression} is not NULL" if weight.presence else weight.expression
 
 
 def _columns(attribute: Attribute) -> str:

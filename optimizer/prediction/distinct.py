@@ -377,7 +377,7 @@ def joined_error(
             for side, o, rest in ((figures.rows, a, left[0]), (figures.columns, c, left[1])):
                 spread, mean = side.typical(o.values) if rest > 0.0 else (0.0, 1.0)
                 plain += side.variance / o.values * rest
-                own += spread / mean**2 / o.values * rest
+                own += (spread / mean**2 if mean else side.variance) / o.values * rest
                 seen *= mean
             # A sample usually holds none of what is rarer than it is large: it errs by what that adds.
             variance += chance * min(plain, own * seen**2 + (1.0 - seen) ** 2)

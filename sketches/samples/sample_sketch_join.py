@@ -42,6 +42,7 @@ from .sample_join import (
     UNBOUNDED,
     check_hashing,
     complete_ratio,
+    estimate_ratio,
     estimate_terms,
     is_complete,
 )
@@ -136,9 +137,14 @@ def sample_sketch_average(
     count, total = centre(_row_totals(bottom)), centre(_row_totals(top))
     if count == 0.0:
         raise ValueError("no sampled key joins, so there is no average to estimate; take a larger sample")
-    average = total / count
     if rows == 1 and is_complete(top) and is_complete(bottom):
         return shown(complete_ratio(replace(top, terms=np.concatenate([top.terms, bottom.terms]))))
+    if rows == 1:
+        # Nothing but the sample errs.
+        both = [np.concatenate([getattr(top, name), getattr(bottom, name)]) for name in ("terms", "unseen")]
+        found = estimate_ratio(replace(top, terms=both[0], unseen=both[1]), confidence)
+        return uncertified(found, *shape.doubts)
+    average = total / count
     residuals = np.broadcast_to(top.terms, (rows, top.keys.size)) - average * bottom.terms
     rest = replace(top, terms=residuals, unseen=np.tile([[-math.inf, math.inf]], (rows, 1)))
     around = _noisy_total(rest, shape, confidence, never_negative=False)

@@ -31,6 +31,8 @@ FORMS = {
     "all keys": ("key_sample", {}),
     "key sample": ("key_sample", {"buckets": 4}),
     "two levels": ("two_level", {"buckets": 4, "parameters": (("dense", 2),)}),
+    "all entries": ("sample_sketch", {"parameters": (("dense", 0), ("sampled", 1))}),
+    "sampled table": ("sample_sketch", {"buckets": 8, "parameters": (("dense", 2), ("sampled", 0))}),
     "level map": ("distinct", {"rows": 4, "buckets": 16}),
     "level": ("distinct", {"rows": 4, "buckets": 16, "limit_bytes": 0}),
     "pair map": ("join_distinct", {"rows": 4, "buckets": 8}),
@@ -40,7 +42,9 @@ FORMS = {
 
 def of_kind(name, method, *, groups=0, seed=1, **changes):
     """A stored sketch of 60 tuples of table t; with `groups`, one of each remainder of their numbers."""
-    attributes = 2 if method in ("convolution", "join_distinct") else KINDS[method].attributes[0]
+    attributes = (
+        2 if method in ("convolution", "join_distinct", "sample_sketch") else KINDS[method].attributes[0]
+    )
     columns = dict(zip(["k", "l"][:attributes], (KEYS, PARTNERS), strict=False))
     numbers = np.arange(60) % groups if groups else None
     values = tuple((None if n == 0 else f"g{n}", str(n)) for n in range(groups))
@@ -105,6 +109,17 @@ def all_kinds():
         *(
             of_kind(f"{name} by group", method, groups=3, **sizes)
             for name, (method, sizes) in FORMS.items()
-            if name in ("hash map", "hash", "agms", "skimmed", "key sample", "two levels", "level", "pairs")
+            if name
+            in (
+                "hash map",
+                "hash",
+                "agms",
+                "skimmed",
+                "key sample",
+                "two levels",
+                "sampled table",
+                "level",
+                "pairs",
+            )
         ),
     ]

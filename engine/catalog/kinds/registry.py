@@ -9,7 +9,7 @@ from __future__ import annotations
 from .counters import Linear, Skimmed
 from .distinct import Level, Pairs
 from .kind import Kind
-from .samples import KeySample, TwoLevel
+from .samples import KeySample, SampledTable, TwoLevel
 
 KINDS: dict[str, Kind] = {
     kind.method: kind
@@ -21,6 +21,7 @@ KINDS: dict[str, Kind] = {
         Skimmed(),
         KeySample(),
         TwoLevel(),
+        SampledTable(),
         Level(),
         Pairs(),
     )

@@ -28,7 +28,9 @@ GOLDEN = Path(__file__).parents[2] / "fixtures" / "catalog_v2"
 @pytest.mark.parametrize("sketch", ALL.values(), ids=ALL)
 def test_what_is_written_is_read_of_every_kind(sketch):
     assert same(decode(encode(sketch), "file"), sketch)
-    assert sketch.head.exact == (sketch.head.name.split(" by ")[0].endswith((" map", "all keys")))
+    assert sketch.head.exact == (
+        sketch.head.name.split(" by ")[0].endswith((" map", "all keys", "all entries"))
+    )
 
 
 def test_there_is_a_form_of_every_kind():
@@ -66,6 +68,12 @@ def test_parts_of_the_data_add_up_to_all_of_it(name):
         ("key sample", {"parameters": {"dense": 1}}),
         ("two levels", {"parameters": {"dense": 3}}),
         ("two levels", {"parameters": {"dense": -1}}),
+        ("sampled table", {"buckets": 0}),
+        ("sampled table", {"parameters": {"dense": 3, "sampled": 0}}),
+        ("sampled table", {"parameters": {"dense": 0, "sampled": 0}}),
+        ("sampled table", {"parameters": {"dense": 2, "sampled": 2}}),
+        ("sampled table", {"method": "key_sample"}),
+        ("all entries", {"buckets": 5}),
         ("skimmed", {"parameters": {"domain_bits": 21, "level_rows": 3, "level_buckets": 8}}),
         ("skimmed", {"parameters": {"domain_bits": 65, "level_rows": 3, "level_buckets": 8}}),
         ("level", {"rows": 5}),

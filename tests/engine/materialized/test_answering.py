@@ -72,6 +72,11 @@ def test_every_kind_answers_counts_sums_and_averages(asked, method):
     assert answer.method == method
 
 
+def test_hash_sketches_alone_are_no_sample_sketch(asked):
+    with pytest.raises(pytest.fail.Exception, match="Spark was asked for"):
+        asked(left("hash"), right("hash")).sql(f"{QUERY} USING sample_sketch")
+
+
 @pytest.mark.parametrize("method", SIZES)
 def test_every_kind_answers_group_by(asked, method):
     answer = asked(left(method, grouped=True), right(method)).sql(BY_GROUP)

@@ -10,7 +10,7 @@ import pytest
 from support.kept_kinds import FORMS, KEYS, PARTNERS, VALUES, of_kind
 
 from skimql.engine.catalog.kinds.registry import KINDS
-from skimql.engine.materialized.building import Work, _added, aligned, merged, merging, task
+from skimql.engine.materialized.building import Work, added, aligned, merged, merging, task
 from skimql.engine.synopses import Tally
 
 GROUPS = np.arange(60) % 3
@@ -45,7 +45,7 @@ def arrays_of(work, batches):
     kind = KINDS[work.method]
     rows = [row for b in batches for row in b.to_pylist()]
     return {
-        g: ([kind.arrays(s) for s in parts], tallies) for g, (parts, tallies) in _added(work, rows).items()
+        g: ([kind.arrays(s) for s in parts], tallies) for g, (parts, tallies) in added(work, rows).items()
     }
 
 

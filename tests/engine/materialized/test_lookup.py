@@ -1,5 +1,7 @@
 """Queries and the catalog, without Spark."""
 
+from dataclasses import replace
+
 import pytest
 from support.kept import kept, remember
 
@@ -24,10 +26,91 @@ def test_a_query_is_supplied_without_building(found):
     select = parse_statement("SELECT APPROXIMATE COUNT(*) FROM x JOIN y ON x.id = y.id")
     query = found.typed(found._resolved(select))
     supply = MaterializedLookup(found.context).supply(select, query, found.settings)
-    assert (len(supply.built), supply.build_seconds, supply.stale) == (2, 0.0, False)
+    assert (list(supply.joined), len(supply.joined[()].built), supply.stale) == ([()], 2, False)
     assert MaterializedLookup(found.context).plan(select, query).missing == ()
 
 
 def test_a_statement_fixes_what_it_names():
     asked = asked_of(parse_statement("SELECT APPROXIMATE COUNT(*) FROM x USING hash SEED 9"))
     assert asked != asked_of(parse_statement("SELECT APPROXIMATE COUNT(*) FROM x"))
+
+
+def _workload(*, classes=("id", "id"), **changes):
+    """Three sketches of a workload: counts and sums of x apart, of other rows than y has, and a part of a domain."""
+    values = [4, 5, 6]
+    both = kept(
+        "w", "x", {"id": [1, 2, 2]}, summed=("v", values), classes=classes[:1], rows=9, group="w", **changes
+    )
+    one, two = (
+        replace(
+            both,
+            head=replace(both.head, name=f"w.{n}", measures=(both.head.measures[m],)),
+            built=(both.built[m],),
+        )
+        for n, m in ((0, 0), (2, 1))
+    )
+    presence = replace(
+        both,
+        head=replace(both.head, name="w.4", measures=(both.head.measures[2],)),
+        built=(both.built[2],),
+    )
+    other = kept("w.1", "y", {"id": [2, 2, 3]}, classes=classes[1:], rows=5, group="w", **changes)
+    cell = kept("w.3", "x", {"id": [7]}, classes=classes[:1], group="w", cell=(1,))
+    return one, two, presence, other, cell
+
+
+@pytest.fixture
+def workload(monkeypatch):
+    """A session on sketches of a workload for which asking for Spark fails the test."""
+
+    def make(**changes):
+        monkeypatch.setattr(Session, "_running", lambda self: None)
+        monkeypatch.setattr(Session, "spark", property(lambda self: pytest.fail("Spark was asked for")))
+        return Session(catalog=remember(Catalog(), *_workload(**changes)), error=None)
+
+    return make
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize(
+    ("question", "truth"),
+    [
+        ("COUNT(*) FROM x JOIN y ON x.id = y.id", 4),
+        ("SUM(x.v) FROM x JOIN y ON x.id = y.id", 22),
+        ("AVG(x.v) FROM x JOIN y ON x.id = y.id", 5.5),
+        ("COUNT(*) FROM x a JOIN x b ON a.id = b.id", 5),
+        ("COUNT(x.v) FROM x JOIN y ON x.id = y.id HAVING COUNT(*) > 0", 4),
+    ],
+)
+def test_sketches_of_a_workload_answer_other_questions_than_its_own(workload, question, truth, sparse):
+    session = workload(sparse=sparse)
+    answer = session.sql(f"SELECT APPROXIMATE {question}")
+    assert float(answer.value) == pytest.approx(truth)
+    assert "of the sketches w" in answer.notes[0]
+    assert "of the sketches w" in session.sql(f"EXPLAIN SELECT APPROXIMATE {question}").value
+
+
+@pytest.mark.parametrize(
+    ("question", "changes"),
+    [
+        ("COUNT(*) FROM x JOIN y ON x.id = y.id WHERE x.v > 4", {}),
+        ("COUNT(*) FROM x JOIN y ON x.id = y.id", {"classes": ("id", "other")}),
+        ("SUM(x.v * x.v) FROM x JOIN y ON x.id = y.id", {}),
+        ("COUNT(*) FROM x JOIN y ON x.id = y.id SIZE 100", {}),
+    ],
+    ids=["another filter", "other classes", "a weight that is not kept", "a smaller size"],
+)
+def test_sketches_of_a_workload_that_do_not_fit_are_not_used(workload, question, changes):
+    with pytest.raises(pytest.fail.Exception, match="Spark was asked for"):
+        workload(**changes).sql(f"SELECT APPROXIMATE {question}")
+
+
+def test_sketches_of_a_workload_of_other_sizes_are_no_fault_of_a_question(monkeypatch):
+    """They are sized for the questions of their own: nobody has asked that they be joined with others."""
+    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(Session, "spark", property(lambda self: pytest.fail("Spark was asked for")))
+    *_, other, _ = _workload()
+    own = kept("a", "x", {"id": [1, 2]}, buckets=32)
+    session = Session(catalog=remember(Catalog(), own, other), error=None)
+    with pytest.raises(pytest.fail.Exception, match="Spark was asked for"):
+        session.sql("SELECT APPROXIMATE COUNT(*) FROM x JOIN y ON x.id = y.id")

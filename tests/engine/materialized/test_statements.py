@@ -11,6 +11,7 @@ from support.tables import forget_views
 
 from skimql import DataError, Session, SkimqlError, UnknownName, UnsupportedQuery
 from skimql.engine.execution import build as maintain
+from skimql.engine.queries import backend
 
 pytestmark = pytest.mark.spark
 
@@ -63,7 +64,14 @@ def scans(monkeypatch):
         seen.append(scan.table)
         return original(plan, scan, *rest)
 
+    apart = backend.built_on
+
+    def built_on(spark, sql, head, *rest):
+        seen.append(head.table)
+        return apart(spark, sql, head, *rest)
+
     monkeypatch.setattr(maintain, "prepare", prepare)
+    monkeypatch.setattr(backend, "built_on", built_on)
     return seen
 
 

@@ -56,3 +56,15 @@ def test_a_filter_changes_the_weight_of_its_query(tables):
     (error,) = declared.workload.stages[-1].after.relative_errors
     words = declared.workload.buckets * declared.workload.vertices[0].rows[0]
     assert np.isclose(error, np.sqrt(np.pi / 2 * relative_variance(f, g) / words), rtol=0.02)
+
+
+def test_its_sketches_answer_other_questions_and_say_so(tables):
+    sums = "SELECT SUM(p.v) FROM p JOIN q ON p.b = q.b"
+    tables.sql(CREATE.format(f"{EASY}; {sums}; SELECT COUNT(*) FROM p JOIN q ON p.b = q.b WHERE p.v = 1"))
+    both = "SELECT {} COUNT(*), AVG(p.v) FROM p JOIN q ON p.b = q.b"
+    answer = tables.sql(both.format("APPROXIMATE"))
+    for cell, truth in zip(answer.rows[0], tables.sql(f"EXACT {both.format('')}").rows[0], strict=True):
+        assert float(cell.value) == pytest.approx(float(getattr(truth, "value", truth)))
+    itself = tables.sql("SELECT APPROXIMATE COUNT(*) FROM p x JOIN p y ON x.b = y.b")
+    assert itself.value == 4 * 500**2
+    assert all("of the sketches w" in a.notes[0] for a in (answer, itself))

@@ -12,12 +12,17 @@ import pyarrow as pa
 import pytest
 from support.plans import together
 
+from skimql.engine.catalog.form import Groups
+from skimql.engine.catalog.kinds.registry import KINDS
 from skimql.engine.execution.build import build
 from skimql.engine.execution.grouping import listed
 from skimql.engine.execution.sample_join import run_sample
+from skimql.engine.materialized.building import families_of
+from skimql.engine.materialized.definition import blank
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
+from skimql.engine.queries.backend import SparkBackend
 from skimql.engine.queries.sizing import chosen
 from skimql.engine.results.columns import typed
 from skimql.engine.settings import Settings
@@ -25,6 +30,7 @@ from skimql.engine.statistics.gather import gather
 from skimql.optimizer.choose import ClassSample, choose
 from skimql.optimizer.domain_partition import DomainPartition
 from skimql.optimizer.groups import per_group
+from skimql.optimizer.plan import Attribute, Weight
 from skimql.optimizer.route import routed
 
 SEED = 5
@@ -260,6 +266,7 @@ def test_exact_aggregates_are_those_of_spark(spark, on_spark):
         "SELECT APPROXIMATE s, COUNT(*), SUM(n) FROM a JOIN c ON a.v = c.l GROUP BY s SEED 4",
         "SELECT APPROXIMATE COUNT(*), SUM(n) FROM a JOIN b ON a.k = b.k JOIN c ON b.l = c.l SIZE 2 KB SEED 3",
         "SELECT APPROXIMATE AVG(v) FROM a JOIN b ON a.k = b.k OPTIONS (buckets = 8) SEED 6",
+        "SELECT APPROXIMATE COUNT(*), AVG(v), SUM(n) FROM a JOIN b ON a.k = b.k JOIN c ON b.l = c.l USING sample_sketch SIZE 5 KB",
     ],
 )
 def test_answers_are_the_same(on_spark, sql):
@@ -277,6 +284,46 @@ def test_answers_are_the_same(on_spark, sql):
             {k: v if not isinstance(v, float) else pytest.approx(v, rel=1e-9) for k, v in r.items()}
             for r in spark_has
         ]
+
+
+KEYS = {1: ("k",), 2: ("k", "l")}
+FORMS = {
+    "hash": (1, {}),
+    "convolution": (2, {}),
+    "total": (0, {}),
+    "agms": (1, {}),
+    "skimmed": (1, {"parameters": (("domain_bits", 20), ("level_buckets", 8), ("level_rows", 3))}),
+    "key_sample": (1, {}),
+    "two_level": (1, {"parameters": (("dense", 2),)}),
+    "sample_sketch": (2, {"parameters": (("dense", 2), ("sampled", 0))}),
+    "distinct": (1, {}),
+    "join_distinct": (2, {}),
+}
+
+
+def test_synopses_as_the_catalog_keeps_them_are_the_same(on_spark):
+    """Every kind, b by itself; hash sketches for each group, too."""
+    spark = SparkBackend(on_spark.spark, on_spark.tables, on_spark.statistics)
+    sums = (Weight(), Weight("`y`"), Weight("`y`", presence=True))
+    for method, (number, changes) in [
+        *FORMS.items(),
+        ("hash", (1, {"groups": Groups(("`l`",), (), (), ())})),
+    ]:
+        classes = KEYS.get(number, ())
+        attributes = tuple(Attribute((f"`{c}`",), ("bigint",), c) for c in classes)
+        weights = sums if KINDS[method].weighted else sums[:1]
+        head = blank(
+            "s", "b", "`y` > 3", attributes, weights,
+            method=method, seed=SEED, rows=3, buckets=20, sparse=False, families=families_of(SEED, classes), **changes,
+        )  # fmt: skip
+        dense = np.array([5, 7], np.int64) if dict(head.parameters).get("dense") else None
+        (mine, own), (theirs, others) = (b.apart(head, dense, 100, "") for b in (BACKEND, spark))
+        assert (mine, len(own)) == (theirs, len(others)), method
+        for one, other in zip(own, others, strict=True):
+            state, wanted = (KINDS[method].arrays(b.sketch) for b in (one, other))
+            assert state.keys() == wanted.keys(), method
+            assert all(np.array_equal(state[n], wanted[n]) for n in state), method
+            assert (one.tally, one.scale) == (other.tally, other.scale), method
 
 
 def test_queries_resolve_to_the_same_vertices_keys_and_types(on_spark):
