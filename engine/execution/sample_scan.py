@@ -27,6 +27,7 @@ from ..sources.weights import WeightColumn, product, total, weight_column
 from ..spark.isolation import moved
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS
+from .explanation import explained
 from .messages import Messages
 from .sample_tree import (
     BOTH,
@@ -210,6 +211,13 @@ class SampleScans(SampleTree):
         self, vertex: int, positions: Sequence[int], kept: object, among: Ints | None, tuples: float
     ) -> Rows:
         """What one scan sends: of about `tuples` tuples, or of fewer where only some keys are wanted."""
+        own = self._plan.synopses[self._terms[0][vertex]]
+        with explained(self._plan.query.sql, own.table, [own.attributes[p] for p in positions]):
+            return self._read(vertex, positions, kept, among, tuples)
+
+    def _read(
+        self, vertex: int, positions: Sequence[int], kept: object, among: Ints | None, tuples: float
+    ) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         table = own[0].table
         kept = kept if isinstance(kept, _Sampled) else _Sampled()

@@ -130,7 +130,7 @@ def built_on(
             table = run_job(spark, f"scan {source.name}", rows.toArrow, listener)
         wholes = _added(work, table.to_pylist())
     except (*SPARK_FAULTS, OverflowError, ValueError) as fault:
-        from ..execution.build import explanation
+        from ..execution.explanation import explanation
 
         raise explanation(fault, sql, source.name, head.attributes) from fault
     built: list[Built] = []
