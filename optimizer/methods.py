@@ -416,16 +416,18 @@ def _check_cache(query: Query, asked: Asked) -> None:
 
 
 def _check_jvm(query: Query, asked: Asked) -> None:
-    """Refuse the route without Python workers where sketches need them; `route.obstacle` sees the rest in the plan."""
-    if query.method is not None and "jvm" not in METHODS[query.method].routes:
-        reason = f"{query.method} is asked for"
-    elif query.groups:
-        reason = "each group has sketches of its own"
-    elif query.sets is not None or query.counts_distinct:
-        reason = "distinct values are counted"
-    else:
-        return
-    raise route_fault(query.sql, reason, asked.clauses.get("method"))
+    """Refuse the route without Python workers where the asked method needs them; the planner sees to the rest."""
+    reason = worker_reason(query.method, grouped=bool(query.groups)) if query.method is not None else ""
+    if reason:
+        raise route_fault(query.sql, reason, asked.clauses.get("method"))
+
+
+def worker_reason(method: str, *, grouped: bool) -> str:
+    """Why a method needs Python workers, whatever its plan; empty if it does not."""
+    routes = METHODS[method].routes
+    if "jvm" not in routes:
+        return "distinct values are counted" if counts_distinct(method) else f"{method} is asked for"
+    return "each group has sketches of its own" if grouped and "arrow" in routes else ""
 
 
 def check_materialized(route: str, sql: str) -> None:

@@ -9,7 +9,7 @@ from typing import Protocol
 from ...errors import BudgetExceeded
 from ...optimizer.candidates.candidate import Choice, NoMethod
 from ...optimizer.candidates.distinct import choose_distinct, counting_synopses, seen_key
-from ...optimizer.methods import CANDIDATES
+from ...optimizer.methods import CANDIDATES, route_fault, worker_reason
 from ...optimizer.objective import Objective
 from ...optimizer.plan import Synopsis
 from ...optimizer.prediction.relation import RelationStatistics
@@ -81,6 +81,8 @@ class DistinctPlan:
                 raise BudgetExceeded(
                     f"{objective.size_bytes:,} bytes are too few", sql=self.query.sql, hint="a larger SIZE"
                 ) from fault
+            if objective.route == "jvm":
+                raise route_fault(self.query.sql, worker_reason("distinct", grouped=False)) from fault
             size = min(self.settings.max_bytes, BEST_EFFORT_BYTES)
             best = chosen_for(replace(objective, relative_error=None, size_bytes=size))
             return replace(best, candidates=(*best.candidates, *fault.candidates[1:])), known
@@ -105,6 +107,7 @@ class DistinctPlan:
             methods=methods,
             rows=settings.rows or rows_for(settings.confidence),
             columns=1 if functions <= {"count", "count_distinct"} else 2,
+            route=settings.route,
         )
 
 

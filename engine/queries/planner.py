@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import AccuracyNotReached, BudgetExceeded, UnsupportedQuery
 from ...optimizer.choose import choose, grouped_vertices, plan_of
-from ...optimizer.methods import CHOSEN, METHODS, is_linear
+from ...optimizer.methods import CHOSEN, METHODS, is_linear, route_fault, worker_reason
 from ...optimizer.physical import (
     Attempt,
     ExactRun,
@@ -27,7 +27,7 @@ from ...optimizer.physical import (
     SketchJoin,
 )
 from ...optimizer.plan import Plan
-from ...optimizer.route import routed
+from ...optimizer.route import obstacle, routed
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
 from ...sketches.intervals.interval import rows_for
@@ -328,6 +328,8 @@ class Planner:
 
     def by_hand(self, groups: Callable[[], Groups] | None, too_large: Collection[int] = ()) -> SketchJoin:
         """Sketches of the session's size; `too_large` are vertices whose exact messages are, see `choose`."""
+        if self.settings.route == "jvm" and self.query.groups:
+            raise route_fault(self.query.sql, worker_reason("hash", grouped=True))
         counts = self._counts(groups)
         if math.prod(counts.values()) > self.settings.max_groups:
             raise self.too_many_groups()
@@ -384,10 +386,20 @@ class Planner:
         from ...optimizer.candidates.enumerate import choose_method
         from ...optimizer.messages import tree_of
 
-        objective = self._objective(fold_bytes, groups)
+        objective, unmade = self._objective(fold_bytes, groups), ""
         try:
-            return choose_method(tree_of(self.query.graph), statistics, objective)
+            while True:
+                choice = choose_method(tree_of(self.query.graph), statistics, objective)
+                reason = self._unmade(choice)
+                if not reason:
+                    return choice
+                # What no JVM makes is none of the candidates any more.
+                unmade = unmade or reason
+                others = tuple(m for m in objective.methods if m != choice.taken.method)
+                objective = replace(objective, methods=others)
         except NoMethod as fault:
+            if unmade:
+                raise route_fault(self.query.sql, unmade) from fault
             best = self._best_effort(fault, statistics, objective)
             if best is not None:
                 return best
@@ -412,6 +424,13 @@ class Planner:
                 if self.settings.cache
                 else "a larger skimql.max_bytes or skimql.max_exact_seconds, or EXACT SELECT ...",
             ) from fault
+
+    def _unmade(self, choice: Choice) -> str:
+        """Why the JVM cannot make the sketches of a choice, where it is to; empty otherwise."""
+        taken = choice.taken
+        if self.settings.route != "jvm" or taken.method == "exact_run" or taken.sample is not None:
+            return ""
+        return obstacle(plan_of(self.query, choice, self.settings.seed, self.settings.sparse)) or ""
 
     def _best_effort(
         self, fault: NoMethod, statistics: tuple[RelationStatistics, ...], objective: Objective
@@ -473,6 +492,7 @@ class Planner:
             rows=rows,
             columns=1 if aggregates <= {"count"} else 2,
             groups=tuple(groups.items()),
+            route=self.settings.route,
             ordered=not self.settings.cache,
             # The scans of a sample look at its keys alone.
             regressed=False,

@@ -81,3 +81,40 @@ def test_a_method_that_cannot_answer_says_what_it_is_and_one_that_is_too_small_i
     with pytest.raises(BudgetExceeded, match="10 bytes are too few: key sample") as told:
         plan_of(f"{COUNT} USING key_sample SIZE 10")
     assert told.value.hint == "a larger SIZE"
+
+
+GROUPED = f"SELECT APPROXIMATE a.g, COUNT(*) {JOIN} GROUP BY a.g"
+DISTINCT = f"SELECT APPROXIMATE COUNT(DISTINCT a.v) {JOIN}"
+
+
+@pytest.mark.parametrize(
+    ("sql", "method"),
+    [
+        (GROUPED, "exact_run"),
+        (f"{GROUPED} SIZE 64 KB", "sampled_messages"),
+        (f"{GROUPED} USING two_level", "two_level"),
+        (f"{GROUPED} USING key_sample ERROR WITHIN 20%", "key_sample"),
+        (DISTINCT, "exact_run"),
+        (f"{COUNT} SIZE 8 MB", "key_sample"),
+    ],
+)
+def test_without_workers_what_needs_none_is_taken(sql, method):
+    assert MemoryRun.of(sql, BACKEND, Settings(route="jvm")).answer().method == method
+
+
+@pytest.mark.parametrize(
+    ("sql", "error", "reason"),
+    [
+        (GROUPED, None, "each group has sketches"),
+        (f"{GROUPED} USING hash", 0.05, "each group has sketches"),
+        (DISTINCT, None, "distinct values are counted"),
+        (f"{DISTINCT} SIZE 64 KB", 0.05, "distinct values are counted"),
+        (f"{DISTINCT} USING distinct", 0.05, "distinct values are counted"),
+        (f"{COUNT} USING agms", 0.05, "agms is asked for"),
+        (f"{COUNT} USING hash ERROR WITHIN 0.1%", 0.05, "buckets in a row are more than"),
+    ],
+)
+def test_without_workers_what_needs_them_is_refused(sql, error, reason):
+    with pytest.raises(UnsupportedQuery, match=reason) as refused:
+        MemoryRun.of(sql, BACKEND, Settings(route="jvm", error=error)).answer()
+    assert refused.value.code == "SKIMQL_ROUTE"
