@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ...errors import BudgetExceeded, DataError, UnsupportedQuery
-from ...optimizer.choose import grouped_vertices
+from ...optimizer.groups import grouped_vertices
 from ...parser.join_graph import Query
 from ..sources.filters import filtered
 from ..sources.python_values import in_zone, python_values, with_loose_structs

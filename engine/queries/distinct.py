@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from ...errors import BudgetExceeded
@@ -33,7 +33,7 @@ class Gather(Protocol):
 
 @dataclass(frozen=True)
 class DistinctPlan:
-    """Plans one query with COUNT(DISTINCT)s and no groups, of which an error or a size is asked.
+    """Plans one query with COUNT(DISTINCT)s, of which an error or a size is asked.
 
     Attributes
     ----------
@@ -45,12 +45,15 @@ class DistinctPlan:
         Of the backend.
     may_run : bool
         Whether the exact run is a candidate.
+    groups : mapping of int to int
+        How many groups each grouped vertex has.
     """
 
     query: Query
     settings: Settings
     gather: Gather
     may_run: bool
+    groups: Mapping[int, int] = field(default_factory=dict)
 
     def choice(
         self, too_large: Collection[int] = (), *, jobs: bool = True
@@ -77,7 +80,7 @@ class DistinctPlan:
         except NoMethod as fault:
             if objective.size_bytes is not None:
                 # Raises, and says which size would do.
-                chosen(self.query, self.settings, too_large, planned=fault.candidates[0].buckets)
+                chosen(self.query, self.settings, too_large, self.groups, fault.candidates[0].buckets)
                 raise BudgetExceeded(
                     f"{objective.size_bytes:,} bytes are too few", sql=self.query.sql, hint="a larger SIZE"
                 ) from fault
@@ -107,6 +110,7 @@ class DistinctPlan:
             methods=methods,
             rows=settings.rows or rows_for(settings.confidence),
             columns=1 if functions <= {"count", "count_distinct"} else 2,
+            groups=tuple(self.groups.items()),
             route=settings.route,
         )
 

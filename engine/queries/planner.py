@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...errors import AccuracyNotReached, BudgetExceeded, UnsupportedQuery
-from ...optimizer.choose import choose, grouped_vertices, plan_of
+from ...optimizer.choose import choose, plan_of
+from ...optimizer.groups import grouped_vertices
 from ...optimizer.methods import CHOSEN, METHODS, is_linear, route_fault, worker_reason
 from ...optimizer.physical import (
     Attempt,
@@ -112,7 +113,7 @@ class Planner:
         if self.sized_by_hand:
             return self._of(self.by_hand(groups))
         if self.query.counts_distinct:
-            return self.by_distinct(jobs=groups is not None)
+            return self.by_distinct(groups)
         if not self.query.graph.edges:
             # One table: nothing is saved by not running it, but for what is to be kept.
             return self._of(self.exact() if self.may_run else self.by_hand(groups))
@@ -158,6 +159,10 @@ class Planner:
         if not self.aims_freely:
             raise fault
         choice = self._choice(statistics, fold_bytes, dict.fromkeys(grouped_vertices(self.query), 1))
+        return self._many_exactly(fault, choice)
+
+    def _many_exactly(self, fault: BudgetExceeded, choice: Choice) -> PhysicalPlan:
+        """The exact run among the candidates of a choice; `fault` where it may not be run."""
         exact = next(c for c in choice.candidates if c.method == "exact_run")
         if exact.refused:
             raise fault
@@ -167,19 +172,31 @@ class Planner:
             notes=(f"run exactly: {fault.message}",),
         )
 
-    def by_distinct(self, too_large: Collection[int] = (), *, jobs: bool = True) -> PhysicalPlan:
+    def by_distinct(
+        self, groups: Callable[[], Groups] | None, too_large: Collection[int] = ()
+    ) -> PhysicalPlan:
         """The synopses of distinct values of the least size that is predicted to be enough, or the exact run."""
         from .distinct import DistinctPlan
 
-        backend = self.backend()
-        found = DistinctPlan(self.query, self._routed, backend.relations, self.may_run)
-        choice, statistics = found.choice(too_large, jobs=jobs)
+        counts, many = dict.fromkeys(grouped_vertices(self.query), ASSUMED_GROUPS), None
+        try:
+            counts.update(self._counts(groups))
+            if groups is not None and math.prod(counts.values()) > self.settings.max_groups:
+                raise self.too_many_groups()
+        except BudgetExceeded as fault:
+            if not self.aims_freely:
+                raise
+            counts, many = dict.fromkeys(counts, 1), fault
+        found = DistinctPlan(self.query, self._routed, self.backend().relations, self.may_run, counts)
+        choice, statistics = found.choice(too_large, jobs=groups is not None)
+        if many is not None:
+            return self._many_exactly(many, choice)
         taken = choice.taken
         predicted = Predicted(taken.half_width(self.settings.confidence), taken.cost.seconds, taken.nbytes)
         if taken.method == "exact_run":
             attempt: Attempt = replace(self.exact(), predicted=predicted)
         else:
-            plan = chosen(self.query, self._routed, too_large, planned=taken.buckets)
+            plan = chosen(self.query, self._routed, too_large, counts, taken.buckets)
             attempt = self.sketches(plan, predicted)
         return replace(self._of(attempt), choice=choice, statistics=statistics)
 
@@ -276,7 +293,7 @@ class Planner:
     def sized_by_hand(self) -> bool:
         """Whether sketches of the session's size are wanted, whatever is predicted of them."""
         settings, method = self.settings, self.select.method
-        if settings.by_hand or (self.query.counts_distinct and bool(self.query.groups)):
+        if settings.by_hand:
             return True
         if method is not None and not METHODS[method].statistics:
             # Sketches that were named are planned for an error or a size that the statement asks for.

@@ -95,6 +95,7 @@ DISTINCT = f"SELECT APPROXIMATE COUNT(DISTINCT a.v) {JOIN}"
         (f"{GROUPED} USING two_level", "two_level"),
         (f"{GROUPED} USING key_sample ERROR WITHIN 20%", "key_sample"),
         (DISTINCT, "exact_run"),
+        (f"SELECT APPROXIMATE a.g, COUNT(DISTINCT a.v) {JOIN} GROUP BY a.g", "exact_run"),
         (f"{COUNT} SIZE 8 MB", "key_sample"),
     ],
 )
@@ -118,3 +119,31 @@ def test_without_workers_what_needs_them_is_refused(sql, error, reason):
     with pytest.raises(UnsupportedQuery, match=reason) as refused:
         MemoryRun.of(sql, BACKEND, Settings(route="jvm", error=error)).answer()
     assert refused.value.code == "SKIMQL_ROUTE"
+
+
+def test_distinct_counts_in_groups_are_planned_for_the_error_of_each_group():
+    values = {"g": RNG.integers(0, 3, 30_000), "v": RNG.integers(0, 40_000, 30_000)}
+    backend = MemoryBackend(MemoryTables({"t": pa.table(values)}))
+    sql = "SELECT APPROXIMATE g, COUNT(DISTINCT v) AS d FROM t GROUP BY g"
+    run = MemoryRun.of(f"{sql} USING distinct ERROR WITHIN 20%", backend, Settings(seed=5))
+    predicted, answer = run.plan().attempt.predicted, run.answer()
+    assert 0.1 < predicted.half_width <= 0.2
+    assert answer.bytes_used == pytest.approx(predicted.nbytes, rel=0.1)
+    exact = {row[0]: row[1].value for row in run.exact().rows}
+    for group, cell in answer.rows:
+        assert max(cell.high / cell.value, cell.value / cell.low) - 1 == pytest.approx(
+            predicted.half_width, rel=0.2
+        )
+        assert cell.low <= exact[group] <= cell.high
+    assert MemoryRun.of(sql, backend, Settings()).plan().method == "exact_run"
+
+
+def test_groups_that_count_distinct_values_take_the_method_that_counts_nothing_else():
+    """Whether a group is there is asked beside it, and is no aggregate of the user's."""
+    grouped = f"SELECT APPROXIMATE a.g, COUNT(DISTINCT a.v) AS d {JOIN} GROUP BY a.g"
+    found = MemoryRun.of(f"{grouped} USING distinct", BACKEND).answer()
+    exact = MemoryRun.of(grouped, BACKEND).exact()
+    assert found.method == "distinct"
+    assert [(g, c.value) for g, c in found.rows] == [(g, c.value) for g, c in exact.rows]
+    with pytest.raises(UnsupportedQuery, match=r"does not estimate count\(1\)"):
+        MemoryRun.of(f"{grouped.replace(' AS d', ', COUNT(*)')} USING distinct", BACKEND).answer()
