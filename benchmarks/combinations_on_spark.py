@@ -86,7 +86,7 @@ class Runner:
 
     def __init__(self, spark: Any) -> None:
         self.spark = spark
-        self._block = -1
+        self._block, self._kept = -1, False
         self._sessions: dict[str, Session] = {}
         self._truths: dict[str, Answer | SkimqlError] = {}
 
@@ -99,6 +99,8 @@ class Runner:
         route = ROUTES[int(rng.integers(len(ROUTES)))] if rng.random() < 0.5 else "auto"
         error = None if rng.random() < 0.5 else 0.05
         session = self._sessions[kind]
+        if kind == "kept" and not self._kept:
+            self._keep(session)
         kept_seed = 1 if kind != "nothing" else seed
         session.settings = Settings(seed=kept_seed, error=error, route=route, cache=kind == "cache")
         settings = dict(around) | ({CASE: "true"} if place == BLOCK - 1 else {})
@@ -125,8 +127,14 @@ class Runner:
             session = self._sessions[kind] = Session(self.spark)
             for name, frame in frames.items():
                 session.table(name, frame)
-        for statement in KEPT:
-            self._sessions["kept"].sql(statement)
+        self._kept = False
+
+    def _keep(self, session: Session) -> None:
+        """Make what is kept of the block, under the first circumstances."""
+        session.settings, self._kept = Settings(), True
+        with _set(self.spark, CIRCUMSTANCES[0]):
+            for statement in KEPT:
+                session.sql(statement)
 
     def _outcome(self, session: Session, asked: Question, *, explain: bool, check: bool) -> dict[str, Any]:
         try:
