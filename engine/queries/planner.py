@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ...errors import AccuracyNotReached, BudgetExceeded, UnsupportedQuery
+from ...errors import AccuracyNotReached, BudgetExceeded, SkimqlError, UnsupportedQuery
 from ...optimizer.choose import choose, plan_of
+from ...optimizer.distinct import CODE as DISTINCT_JOIN
 from ...optimizer.groups import grouped_vertices
 from ...optimizer.methods import CHOSEN, METHODS, is_linear, route_fault, worker_reason
 from ...optimizer.physical import (
@@ -134,12 +135,12 @@ class Planner:
         try:
             counts.update(self._counts(groups))
         except BudgetExceeded as fault:
-            return self._of_many_groups(fault, statistics, fold_bytes)
+            return self._without_synopses(fault, statistics, fold_bytes)
         choice = self._choice(statistics, fold_bytes, counts)
         attempt = self._attempt(choice, statistics, fold_bytes)
         if jobs and isinstance(attempt, SketchJoin) and math.prod(counts.values()) > self.settings.max_groups:
             # A sample tells apart the groups that it meets only.
-            return self._of_many_groups(self.too_many_groups(), statistics, fold_bytes)
+            return self._without_synopses(self.too_many_groups(), statistics, fold_bytes)
         notes: tuple[str, ...] = ()
         if (
             choice.objective.relative_error is None
@@ -152,16 +153,16 @@ class Planner:
         plan = self._of(attempt)
         return replace(plan, choice=choice, statistics=statistics, notes=notes)
 
-    def _of_many_groups(
-        self, fault: BudgetExceeded, statistics: tuple[RelationStatistics, ...], fold_bytes: int
+    def _without_synopses(
+        self, fault: SkimqlError, statistics: tuple[RelationStatistics, ...], fold_bytes: int
     ) -> PhysicalPlan:
-        """The exact run of a query with more groups than can have synopses; `fault` where it may not be run."""
+        """The exact run of a query that cannot have synopses, for `fault`; that where it may not be run."""
         if not self.aims_freely:
             raise fault
         choice = self._choice(statistics, fold_bytes, dict.fromkeys(grouped_vertices(self.query), 1))
-        return self._many_exactly(fault, choice)
+        return self._exactly_for(fault, choice)
 
-    def _many_exactly(self, fault: BudgetExceeded, choice: Choice) -> PhysicalPlan:
+    def _exactly_for(self, fault: SkimqlError, choice: Choice) -> PhysicalPlan:
         """The exact run among the candidates of a choice; `fault` where it may not be run."""
         exact = next(c for c in choice.candidates if c.method == "exact_run")
         if exact.refused:
@@ -188,9 +189,16 @@ class Planner:
                 raise
             counts, many = dict.fromkeys(counts, 1), fault
         found = DistinctPlan(self.query, self._routed, self.backend().relations, self.may_run, counts)
-        choice, statistics = found.choice(too_large, jobs=groups is not None)
+        try:
+            choice, statistics = found.choice(too_large, jobs=groups is not None)
+        except UnsupportedQuery as fault:
+            if fault.code != DISTINCT_JOIN or not self.aims_freely:
+                raise
+            # No synopsis counts these values; Spark does.
+            known = self.backend().statistics(self.query, jobs=groups is not None)
+            return self._without_synopses(fault, known, self.settings.fold_bytes)
         if many is not None:
-            return self._many_exactly(many, choice)
+            return self._exactly_for(many, choice)
         taken = choice.taken
         predicted = Predicted(taken.half_width(self.settings.confidence), taken.cost.seconds, taken.nbytes)
         if taken.method == "exact_run":

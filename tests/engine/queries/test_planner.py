@@ -147,3 +147,13 @@ def test_groups_that_count_distinct_values_take_the_method_that_counts_nothing_e
     assert [(g, c.value) for g, c in found.rows] == [(g, c.value) for g, c in exact.rows]
     with pytest.raises(UnsupportedQuery, match=r"does not estimate count\(1\)"):
         MemoryRun.of(f"{grouped.replace(' AS d', ', COUNT(*)')} USING distinct", BACKEND).answer()
+
+
+def test_values_that_no_synopsis_counts_are_run_exactly_where_an_error_alone_is_asked():
+    three = "SELECT APPROXIMATE COUNT(DISTINCT a.v, c.v) FROM a JOIN b ON a.k = b.k JOIN a c ON b.g = c.g WHERE c.v < 40"
+    plan = plan_of(three)
+    assert plan.method == "exact_run"
+    assert "with b between or beside them" in plan.notes[0]
+    for clause, settings in (("SIZE 64 KB", {}), ("USING join_distinct", {}), ("", {"error": None})):
+        with pytest.raises(UnsupportedQuery, match="with b between or beside them"):
+            plan_of(f"{three} {clause}", **settings)
