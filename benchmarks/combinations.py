@@ -151,7 +151,9 @@ def main() -> int:
     for seed in range(int(first), int(last)):
         if seed in known:
             continue
+        begun = time.perf_counter()
         found.append({k: _plain(v) for k, v in ask(seed).items()})
+        found[-1]["seconds"] = round(time.perf_counter() - begun, 2)
         if found[-1]["fault"]:
             print(found[-1]["seed"], found[-1]["sql"], found[-1]["fault"], sep="\n  ", file=sys.stderr)
         if seed % 50 == 0:

@@ -108,7 +108,7 @@ class DistinctPredictor:
 
     def _part(self, part: Part, synopses: Sequence[Synopsis], but: int | None = None) -> DistinctError:
         synopsis = synopses[part.synopsis]
-        values = self._values(part, synopsis, 0).thinned(self.presence.kept(part.vertex, but))
+        values = self._values(part, synopsis, 0).thinned(self.presence.of_group(part.vertex, but))
         return level_error(values.distinct, _level(synopsis), synopsis.sparse, self.confidence)
 
     def _sets(self, count: KeySets, synopses: Sequence[Synopsis]) -> DistinctError:
@@ -117,7 +117,9 @@ class DistinctPredictor:
         known = [self._known(p.synopsis, synopses[p.synopsis]) for p in leaves]
         cells = shared_cells([(r, r.attributes[0]) for r in known])
         there = [
-            np.minimum(chance_of_any(w, 1.0 if joined is None else self.presence.kept(p.vertex, joined)), 1.0)
+            np.minimum(
+                chance_of_any(w, 1.0 if joined is None else self.presence.of_group(p.vertex, joined)), 1.0
+            )
             * np.minimum(w, 1.0)
             for p, w in zip(leaves, cells.weights, strict=True)
         ]
@@ -166,7 +168,7 @@ class DistinctPredictor:
         found = []
         for part, own in zip((left, right), keys, strict=True):
             synopsis = synopses[part.synopsis]
-            share = self.presence.kept(part.vertex, joined)
+            share = self.presence.of_group(part.vertex, joined)
             pairs = self._known(part.synopsis, synopsis).joint_distinct
             if pairs is not None:
                 pairs = pairs * share

@@ -115,7 +115,7 @@ class Presence:
             self._shares[vertex, but] = min(found, 1.0)
         return self._shares[vertex, but]
 
-    def kept(self, vertex: int, but: int | None = None) -> float:
+    def of_group(self, vertex: int, but: int | None = None) -> float:
         """`share` of those of one group."""
         return self.share(vertex, but) / self.groups.get(vertex, 1)
 
@@ -123,7 +123,7 @@ class Presence:
         """Probability that each cell's keys of a class occur in a vertex, with partners over its other classes."""
         cells = self.figures.cells(joined)
         weights = cells.weights[self.figures.tree.classes[joined].vertices.index(vertex)]
-        share = self.kept(vertex, joined)
+        share = self.of_group(vertex, joined)
         return np.minimum(weights, 1.0) if share >= 1.0 else np.minimum(chance_of_any(weights, share), 1.0)
 
     def of_all(self, joined: int, vertices: Collection[int]) -> Floats:
@@ -136,7 +136,7 @@ class Presence:
     def pairs(self, joined: int, one: int, other: int) -> tuple[Floats, Floats, Floats]:
         """The keys of a class for two of its vertices: tuples in each, and how many keys; the rest are filters."""
         members, cells = self.figures.tree.classes[joined].vertices, self.figures.cells(joined)
-        left, right = (cells.weights[members.index(v)] * self.kept(v, joined) for v in (one, other))
+        left, right = (cells.weights[members.index(v)] * self.of_group(v, joined) for v in (one, other))
         beside = self.of_all(joined, [v for v in members if v not in (one, other)])
         # A filter of the class takes a key away from the side into which it is folded; both are as good.
         left, right = np.concatenate([left, left * 0.0]), np.concatenate([right, right])
