@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -304,8 +305,8 @@ class Held:
             return None
         if " i0 " in asked.having:
             return asked.groups
-        items = asked.bare.removeprefix("SELECT APPROXIMATE ").partition(" FROM ")[0]
-        return next((n for n, item in enumerate(items.split(", ")) if item.startswith("COUNT(*) AS")), None)
+        found = re.search(r"(?:APPROXIMATE |, )COUNT\(\*\) AS i(\d+)", asked.bare)
+        return None if found is None else asked.groups + int(found[1])
 
 
 def is_exact(answer: Answer) -> bool:
