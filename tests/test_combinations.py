@@ -120,3 +120,15 @@ def test_an_interval_that_misses_is_counted_and_a_group_that_is_left_out_is_seen
     found = on_spark.Held(asked, shown, truth, truth).record()
     assert (found["estimated"], found["missed"]) == (2, 1)
     assert "left out" in found["fault"]
+
+
+def test_what_having_looks_at_is_found_among_the_items(on_spark):
+    select = "SELECT APPROXIMATE h, COUNT(DISTINCT k, h) AS i0, SUM(v) / COUNT(*) AS i1{} FROM a GROUP BY h"
+    for more, having, place in (
+        (", COUNT(*) AS i2", "HAVING COUNT(*) > 0", 3),
+        ("", "HAVING COUNT(*) > 0", None),
+        ("", "HAVING i0 > 5", 1),
+        ("", "", None),
+    ):
+        asked = on_spark.Question(select.format(more), having, "", "", "", 1)
+        assert on_spark.Held(asked, Answer((), ()), Answer((), ()), Answer((), ()))._having_item() == place
