@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 import time
@@ -428,8 +429,12 @@ class Session:
                 query.refuse_beyond(RUNS)
             return explain(query, statement.format)
         run = self._run_of(select, query, counts_rows=isinstance(statement.statement, EstimateRows))
-        attempts = run.answer().attempts if statement.analyze else ()
-        plan, now = run.plan(), time.time()
+        if statement.analyze:
+            plan, answer = run.analyzed()
+            attempts = answer.attempts
+        else:
+            plan, attempts = run.plan(), ()
+        now = time.time()
         match statement.format:
             case "json":
                 told = {**as_dict(query), "plan": physical_dict(plan, attempts)}
@@ -438,11 +443,14 @@ class Session:
                 return explain(query, "mermaid") + "\n" + physical_mermaid(plan, attempts)
         return "\n".join([explain(query), describe_physical(plan, now), *describe_attempts(attempts)])
 
-    def exact(self, sql: str, select_sql: str) -> Answer:
-        """The result of `select_sql` as Spark runs it; `sql` is the statement, for errors."""
+    def exact(self, sql: str, select_sql: str, query: Query | None = None) -> Answer:
+        """The result of `select_sql` as Spark runs it; `sql` is the statement, for errors; see `run_exact`."""
         from .queries.exact import run_exact
 
-        return run_exact(self.spark, sql, lambda: self._spark_sql(sql, select_sql), self.listener)
+        def select(text: str) -> DataFrame:
+            return self._spark_sql(sql, text)
+
+        return run_exact(self.spark, sql, select_sql, select, self.listener, query)
 
     def _pass_through(self, sql: str) -> DataFrame:
         return self._spark_sql(sql, sql)
@@ -471,11 +479,25 @@ class Session:
 
 def _as_ours(fault: Exception, sql: str) -> SkimqlError | None:
     """An error of Spark's that nothing has explained, or the end of its JVM, as one of ours; None of others."""
+    if _is_allocation(fault):
+        return EnvironmentFault(
+            f"this process has no more memory: {fault}" if str(fault) else "this process has no more memory",
+            "SKIMQL_OUT_OF_MEMORY",
+            sql,
+            hint="a smaller SIZE, or fewer rows and buckets: OPTIONS (...); a larger limit of the process (ulimit -v)",
+        )
     if isinstance(fault, SkimqlError) or "pyspark" not in sys.modules:
         return None
     from .spark.session import explained
 
     return explained(fault, sql)
+
+
+def _is_allocation(fault: Exception) -> bool:
+    """Whether the system has refused this process memory, for an array, a thread, a module that is first needed now."""
+    refused = isinstance(fault, MemoryError) or (isinstance(fault, OSError) and fault.errno == errno.ENOMEM)
+    said = str(fault) if isinstance(fault, (ImportError, RuntimeError)) else ""
+    return refused or any(words in said for words in ("failed to map segment", "can't start new thread"))
 
 
 # Statements with expressions that the parser reads before Spark does.

@@ -2,42 +2,66 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..sketches.distinct.sparse_level import SparseLevelSketch
-from ..sketches.distinct.sparse_pairs import SparsePairSample
 from ..sketches.joins.sparse import SparseFirstSketch
 
+if TYPE_CHECKING:
+    from ..sketches.distinct.sparse_level import SparseLevelSketch
+    from ..sketches.distinct.sparse_pairs import SparsePairSample
+
 # A sketch of join keys; one of distinct values; one of pairs of values.
-Sketch = SparseFirstSketch[Any] | SparseLevelSketch | SparsePairSample
+Sketch: TypeAlias = "SparseFirstSketch[Any] | SparseLevelSketch | SparsePairSample"
 
 
 @dataclass(slots=True)
 class Tally:
     """What is known exactly of the tuples that a sketch has seen.
 
-    `tuples` counts them, `mass` is the sum of their absolute weights, `negative` how many weigh less than 0.
+    `tuples` counts them, `mass` is the sum of their absolute weights, `negative` how many weigh less than 0, and
+    `slack` how far rounding may have moved the sum of the weights themselves, where sums of doubles are in them.
     """
 
     tuples: int = 0
     mass: float = 0.0
     negative: int = 0
+    slack: float = 0.0
 
     def add(self, other: Tally) -> None:
-        """Add the tuples of another part of the data."""
+        """Add the tuples of another part of the data; ValueError if their mass leaves the range of DOUBLE."""
         self.tuples += other.tuples
         self.mass += other.mass
         self.negative += other.negative
+        self.slack += other.slack
+        check_mass(self.mass)
+
+
+def check_mass(mass: float) -> None:
+    """Raise ValueError unless absolute weights add up within the range of DOUBLE: else sums depend on their order."""
+    if mass != mass or mass == math.inf:
+        raise ValueError(
+            "weights that are not finite, or whose absolute values add up to more than a DOUBLE holds"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A finished sketch, its tally, and the factor that made its weights integers (1 but for DECIMAL)."""
+    """A finished sketch, its tally, and the factor that made its weights integers (1 but for DECIMAL).
+
+    `updates` are the tuples that were added or taken out, where that is more than the tally's tuples.
+    """
 
     sketch: Sketch
     tally: Tally
     scale: float
+    updates: float = 0.0
+
+    @property
+    def additions(self) -> float:
+        """How many numbers were added up."""
+        return max(float(self.tally.tuples), self.updates)
 
     @property
     def linear(self) -> SparseFirstSketch[Any]:

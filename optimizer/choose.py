@@ -142,6 +142,7 @@ def _sample(tree: ResidualTree, sample: ClassSample) -> Sample:
         sample.largest_other,
         sample.row_rates,
         sample.largest_product,
+        sample.hits,
     )
 
 

@@ -18,7 +18,6 @@ from itertools import combinations
 
 from ..errors import UnsupportedQuery
 from ..parser.join_graph import Aggregate, Query, SetLeaf, SetOperation, Term
-from ..sketches.distinct.level import LevelSpec
 from .counted import Counted, attribute_of, counted_columns, key_classes
 from .distinct_count import (
     LEVELS,
@@ -276,6 +275,8 @@ def level_buckets(buckets: int) -> int:
 
 def buckets_for(relative_error: float, confidence: float) -> int:
     """The `buckets` for which a level sketch of many values stays below an error with the given confidence."""
+    from ..sketches.distinct.level import LevelSpec  # late: a plan without distinct values needs it not
+
     return 4 * LevelSpec.for_error(min(relative_error, 0.99), confidence).buckets
 
 

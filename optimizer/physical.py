@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..parser.join_graph import Query
+from .operators import Operator
 from .plan import Plan
 
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ class MaterializedJoin:
         Of the materialized synopses.
     missing : tuple of int
         The synopses of the plan that are built now.
+    expected : tuple of (int, int)
+        Tuples and bytes of each, as the catalog tells.
     """
 
     plan: Plan
@@ -108,6 +111,7 @@ class MaterializedJoin:
     missing: tuple[int, ...] = ()
     predicted: Predicted = Predicted()
     method: str = "materialized"
+    expected: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +150,9 @@ class Attempted:
     seconds : float
         Wall time.
     note : str
+    operators : tuple of Operator
+        What ran, with what was predicted of it: the planning before it, where there was some, and what gives the
+        answer, with its inputs.
     """
 
     attempt: Attempt
@@ -154,6 +161,7 @@ class Attempted:
     nbytes: int
     seconds: float
     note: str = ""
+    operators: tuple[Operator, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

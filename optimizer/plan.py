@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ..parser.join_graph import Query
-from ..sketches.distinct.level import LevelSpec
-from ..sketches.distinct.pair_sample import PairSampleSpec
 from ..sketches.hashing.xi import Family, make_family
 from .distinct_count import LEVELS, DistinctCount
 from .domain_partition import DomainPartition
@@ -159,8 +157,10 @@ class Sample:
     largest_product : float
         Bound on what any key that is not dense adds to a COUNT; infinite where none is known.
     row_rates : tuple of float
-        For each member the share of its tuples that the same scan looks at one by one, so that a heavy key which the
-        hash leaves out is noticed; empty where the dense keys are known already.
+        For each member the share of its tuples that the same scan draws one by one, so that a heavy key which the hash
+        leaves out is met; empty where none are drawn. See `sketches.samples.dual_frame`.
+    hits : int
+        A key of which so many drawn tuples are, in all tables together, is evaluated like one that is sampled.
     """
 
     class_name: str
@@ -171,6 +171,7 @@ class Sample:
     largest_other: tuple[float, ...] = ()
     row_rates: tuple[float, ...] = ()
     largest_product: float = math.inf
+    hits: int = 4
 
     def smaller(self, rate: float) -> Sample:
         """The sample of fewer keys.
@@ -243,8 +244,13 @@ def most_bytes(synopsis: Synopsis) -> int:
     if not synopsis.attributes:
         return BYTES_PER_COUNTER
     if synopsis.method == LEVEL:
+        # Late, as in the kinds of a catalog: an answer from hash sketches loads no others.
+        from ..sketches.distinct.level import LevelSpec
+
         return BYTES_PER_COUNTER * LevelSpec(any_family(), synopsis.buckets, synopsis.rows).words
     if synopsis.method == PAIRS:
+        from ..sketches.distinct.pair_sample import PairSampleSpec
+
         return PairSampleSpec(any_family(), synopsis.rows, synopsis.buckets, LEVELS).most_bytes
     return BYTES_PER_COUNTER * synopsis.rows * synopsis.buckets
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import settings
 
 # The same examples in every run: a failure is one that can be looked at again.
 settings.register_profile("suite", derandomize=True, deadline=None)
 settings.load_profile("suite")
+
+# Thousands of small jobs run once each, and processes live for seconds: the JVM's second compiler and its threads for
+# garbage cost more than they give back. `spark-submit` hands this to every JVM that a test starts.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData")
 
 
 def pytest_configure(config):
@@ -40,8 +46,9 @@ def spark(request):
             "spark.sql.shuffle.partitions": "2",
             "spark.driver.memory": "2g",
             "spark.sql.session.timeZone": "UTC",
-            # A suite runs thousands of small jobs once each: the JVM's second compiler costs more than it gives back.
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            # Without its second compiler the JVM reserves 48 MB for code, which the suite's queries fill: it then throws
+            # code away and compiles it again.
+            "spark.driver.extraJavaOptions": "-XX:ReservedCodeCacheSize=256m -XX:MetaspaceSize=256m -Xms512m",
         }
     )
     yield session
@@ -51,10 +58,11 @@ def spark(request):
 @pytest.fixture
 def session(spark):
     """A SkimQL session with nothing registered; what a test registers is gone after it."""
+    from support.tables import forget_views
+
     from skimql import Session
 
     # Sketches, whatever would be cheaper: what aims at an error is tested by itself.
     made = Session(spark, error=None)
     yield made
-    # All temporary views in one call: listing them first costs a query a test.
-    spark._jsparkSession.sessionState().catalog().clearTempTables()
+    forget_views(spark)

@@ -9,7 +9,6 @@ TINY = {
     "engine.execution.message_limit": "test_messages",
     "engine.execution.jvm_count_min": "test_jvm_scan: bit for bit",
     "engine.catalog.kinds.registry": "test_kinds",
-    "engine.execution.known_groups": "test_grouped",
 }
 MOST_LINES_OF_TINY = 60
 
@@ -45,7 +44,6 @@ NOT_YET = {
     "engine.memory_backend.groups",
     "engine.memory_backend.keys",
     "engine.memory_backend.relations",
-    "engine.memory_backend.run",
     "engine.memory_backend.samples",
     "engine.memory_backend.statistics",
     "engine.memory_backend.tables",

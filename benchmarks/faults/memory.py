@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .record import Tally
 
-TRIES = 6
+TRIES = 9
 MOST_SECONDS = 180.0
 
 LOCAL = {"spark.master": "local[2]", "spark.driver.memory": "512m"}
@@ -26,6 +26,8 @@ CLUSTER = {
     "spark.ui.enabled": "false",
 }
 SMALL = "FROM t a JOIN t b ON a.k = b.k"
+# 525 MB of counters.
+HUGE = "OPTIONS (rows = 1001, buckets = 65536, sparse = false)"
 # What takes more memory than there is: in a task, in the driver, in a broadcast, in an executor.
 CASES = {
     "a value in a task": (LOCAL, f"SELECT APPROXIMATE SUM(length(repeat(a.s, 2000000000))) {SMALL}"),
@@ -38,6 +40,15 @@ CASES = {
         "EXACT SELECT size(collect_list(repeat(s, 3000000 + id % 7))) FROM t, range(1000)",
     ),
     "a kept sketch": (LOCAL, "CREATE SKETCH big ON t (repeat(s, 2000000000) CLASS x)"),
+    "counters in a Python worker": (
+        {**LOCAL, "spark.executor.pyspark.memory": "1g"},
+        f"CREATE SKETCH big ON t (k) {HUGE}",
+    ),
+    "counters in this process": ({**LOCAL, "limit": "200"}, f"CREATE SKETCH big ON t (k) {HUGE}"),
+    "counters of a query in this process": (
+        {**LOCAL, "limit": "1"},
+        f"SELECT APPROXIMATE COUNT(*) {SMALL} {HUGE}",
+    ),
     "a value in an executor": (CLUSTER, f"SELECT APPROXIMATE SUM(length(repeat(a.s, 2000000000))) {SMALL}"),
     "a list in an executor": (
         CLUSTER,
@@ -46,16 +57,22 @@ CASES = {
 }
 
 CHILD = """
-import json, os, sys
+import json, os, resource, sys
 from skimql import Session, SkimqlError
 from skimql.engine.spark.session import start_spark
 folder, settings, text = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
+limit = int(settings.pop("limit", 0))
 spark = start_spark({**settings, "spark.sql.shuffle.partitions": "1"})
 session = Session(spark, catalog=folder)
 session.table("t", f"{os.path.dirname(folder)}/t.csv")
 session.sql("CREATE SKETCH ta ON t (k)")
 KEPT = "SELECT APPROXIMATE COUNT(*) FROM t a JOIN t b ON a.k = b.k"
 told = {}
+if limit:
+    # What is mapped already, and so many MB more.
+    pages = int(open("/proc/self/statm").read().split()[0])
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (limit << 20), before[1]))
 try:
     found = session.sql(text)
     told["answered"] = str(found)[:200]
@@ -63,6 +80,9 @@ except SkimqlError as error:
     told.update(code=error.code, message=error.message, hint=error.hint, shown=str(error))
 except BaseException as fault:
     told["crash"] = f"{type(fault).__name__}: {fault}"[:300]
+if limit:
+    resource.setrlimit(resource.RLIMIT_AS, before)
+told["sketches"] = [row["sketch"] for row in Session(catalog=folder).sql("SHOW SKETCHES").records()]
 again = Session(catalog=folder)
 try:
     told["kept"] = again.sql(KEPT).value
@@ -103,6 +123,8 @@ def _tried(home: Path, settings: str, text: str) -> tuple[str, str]:
         return f"exit code {done.returncode}: {(done.stderr or done.stdout)[-300:]}", ""
     told = json.loads(lines[-1])
     kept = "" if told["kept"] == 6 else f"the kept sketch gives {told['kept']}"
+    if told["sketches"] != ["ta"]:
+        kept = f"{kept} the catalog has {told['sketches']}".strip()
     if "code" not in told:
         return str(told), kept
     if not told["hint"]:

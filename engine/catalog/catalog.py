@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import CorruptSketch, DataError, IncompatibleSketches, UnknownName, UnsupportedQuery
+from ..observed import reads
 from .changes import Change, begin, refuse_foreign
 from .file import MOST_BYTES, StoredSketch, decode, digest, encode, metadata_digest
 from .folder import Folder, MemoryFolder, RemoteFolder, open_folder
@@ -156,6 +157,7 @@ class Catalog:
                 if self.entry(name) == found:
                     raise CorruptSketch(f"{where}, the file of sketch {found.name}, is gone") from fault
                 continue
+            reads(len(data))
             self._loaded[key] = _verified(found, data, where, most_bytes)
             return self._loaded[key]
         raise CorruptSketch(f"sketch {name} changes faster than it can be read")

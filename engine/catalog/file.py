@@ -145,6 +145,8 @@ def decode(data: bytes, where: str, most_bytes: int = MOST_BYTES) -> StoredSketc
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         check_schema(file.schema_arrow)
         table = file.read(use_threads=False)
+    except MemoryError:
+        raise  # Arrow's is one of its other errors too, and says nothing of the file
     except (pa.ArrowException, OSError, KeyError, ValueError) as fault:
         raise CorruptSketch(
             f"{where} is damaged: a page of it is not as it was written ({_said(fault)})"

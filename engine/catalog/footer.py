@@ -10,6 +10,8 @@ References
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +22,12 @@ _MOST_NESTED = 100  # structs, lists and maps within one another, in a schema
 # Bytes of the physical types INT32 and INT64, and the converted types of signed integers (none is one too).
 _INTEGERS = {1: 4, 2: 8}
 _SIGNED = (None, 15, 16, 17, 18)
+# The physical types FLOAT and DOUBLE, BYTE_ARRAY and FIXED_LEN_BYTE_ARRAY, and the converted type of decimals.
+_REALS = {4: ("<f", 4), 5: ("<d", 8)}
+_BYTES = (6, 7)
+_DECIMAL = 5
+_MOST_DECIMAL_BYTES = 17
+_MOST_SCALE = 38
 _END_BYTES = 8  # length of the footer and the magic bytes
 
 
@@ -82,8 +90,84 @@ def integers_between(footer: bytes, column: str) -> tuple[int, int] | None:
     ValueError
         If it is not the footer of a Parquet file.
     """
+    told = _statistics(footer, column)
+    if told is None or not told.is_integer or told.physical not in _INTEGERS:
+        return None
+    width = _INTEGERS[told.physical]
+    if any(len(low) != width or len(high) != width for low, high in told.ends):
+        return None
+    ends = [(_integer(low), _integer(high)) for low, high in told.ends]
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def numbers_between(footer: bytes, column: str) -> tuple[float, float] | None:
+    """As `integers_between` of any column of numbers, of decimals and doubles too.
+
+    Statistics leave NaN out.
+    """
+    told = _statistics(footer, column)
+    if told is None:
+        return None
+    ends = [(told.number(low), told.number(high)) for low, high in told.ends]
+    lows, highs = [low for low, _ in ends], [high for _, high in ends]
+    known = [n for n in (*lows, *highs) if n is not None and not math.isnan(n)]
+    if len(known) < 2 * len(ends):
+        return None
+    return min(n for n in lows if n is not None), max(n for n in highs if n is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Statistics:
+    """The least and the greatest value of a column in each row group, as bytes, and what it is of.
+
+    `ordered` says whether they stand in the fields that are ordered as the values are.
+    """
+
+    physical: int
+    element: dict[int, Any]
+    ends: list[tuple[bytes, bytes]]
+    ordered: bool
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is of signed integers, not of dates, times or decimals stored as such."""
+        element = self.element
+        return (element.get(6) in _SIGNED and 10 not in element) or _is_signed(element.get(10))
+
+    @property
+    def scale(self) -> int | None:
+        """The scale of decimals; None where it is none of them."""
+        logical = _as_struct(self.element.get(10) or {}).get(5)
+        scale = _as_struct(logical).get(1, 0) if logical is not None else self.element.get(7, 0)
+        is_decimal = logical is not None or self.element.get(6) == _DECIMAL
+        return int(scale) if is_decimal and type(scale) is int and 0 <= scale <= _MOST_SCALE else None
+
+    def number(self, value: bytes) -> float | None:
+        """One end as a number, None where it is none."""
+        if self.physical in _REALS:
+            form, width = _REALS[self.physical]
+            return float(struct.unpack(form, value)[0]) if len(value) == width else None
+        if self.physical in _INTEGERS and len(value) != _INTEGERS[self.physical]:
+            return None
+        if self.is_integer and self.physical in _INTEGERS:
+            return float(_integer(value))
+        if self.scale is None or not value:
+            return None
+        if self.physical in _INTEGERS:
+            return float(_integer(value) / 10**self.scale)
+        if self.physical in _BYTES and self.ordered and len(value) <= _MOST_DECIMAL_BYTES:
+            return float(int.from_bytes(value, "big", signed=True) / 10**self.scale)
+        return None
+
+
+def _integer(value: bytes) -> int:
+    return int.from_bytes(value, "little", signed=True)
+
+
+def _statistics(footer: bytes, column: str) -> _Statistics | None:
+    """What the statistics of a column tell; None where a row group or the schema does not have it."""
     whole = _Reader(footer, 0, len(footer)).struct()
-    lows, highs = [], []
+    ends, kinds, ordered = [], set(), True
     for group in _list(whole, 4):
         for chunk in _list(_as_struct(group), 1):
             about = _as_struct(_as_struct(chunk).get(3, {}))
@@ -95,23 +179,23 @@ def integers_between(footer: bytes, column: str) -> tuple[int, int] | None:
             low, high = (told.get(new, told.get(old)) for new, old in ((6, 2), (5, 1)))
             if type(kind) is not int or type(low) is not bytes or type(high) is not bytes:
                 return None
-            if not len(low) == len(high) == _INTEGERS.get(kind):
-                return None
-            lows.append(int.from_bytes(low, "little", signed=True))
-            highs.append(int.from_bytes(high, "little", signed=True))
+            ordered = ordered and 5 in told and 6 in told
+            kinds.add(kind)
+            ends.append((low, high))
             break
         else:
             return None
-    if not lows or not _are_integers(_list(whole, 2), column):
+    element = _element(_list(whole, 2), column)
+    if not ends or len(kinds) != 1 or element is None:
         return None
-    return min(lows), max(highs)
+    return _Statistics(kinds.pop(), element, ends, ordered)
 
 
-def _are_integers(schema: list[Any], column: str) -> bool:
-    """Whether the element at a path is one of signed integers, not of dates, times or decimals stored as such."""
+def _element(schema: list[Any], column: str) -> dict[int, Any] | None:
+    """The element of a schema at a path."""
     elements = iter(schema)
 
-    def walk(path: str, children: int, depth: int) -> bool | None:
+    def walk(path: str, children: int, depth: int) -> dict[int, Any] | None:
         if depth > _MOST_NESTED:
             raise ValueError("its columns are nested too deeply")
         for _ in range(children):
@@ -121,11 +205,11 @@ def _are_integers(schema: list[Any], column: str) -> bool:
             if found is not None:
                 return found
             if own == column.lower():
-                return (element.get(6) in _SIGNED and 10 not in element) or _is_signed(element.get(10))
+                return element
         return None
 
     root = _as_struct(next(elements, None))
-    return bool(walk("", _count(root, 5), 0))
+    return walk("", _count(root, 5), 0)
 
 
 def _is_signed(logical: Any) -> bool:

@@ -8,15 +8,17 @@ partitions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from ...optimizer.operators import SCAN
 from ...optimizer.plan import Plan, Scan, most_bytes
 from ...optimizer.route import TABULATION
+from ..observed import Observation, metered, observed
 from ..sources.files import partitions
 from ..sources.tables import Frames
 from ..spark.arrow_batches import large_batches
@@ -29,6 +31,7 @@ from .message_limit import DEFAULT_LIMIT_BYTES
 from .messages import Messages
 from .partial_aggregate import PARTIAL_SCHEMA, Partial, merging, received, task
 from .scan import PreparedScan, prepare
+from .scanned import tell
 
 # Bytes of partial sketches that may reach the driver from one scan; more are added up by workers before.
 MOST_SENT_BYTES = 64 << 20
@@ -52,25 +55,28 @@ def build(
     """
     built: dict[int, Built] = {}
     messages = Messages(spark, plan, tables, listener, message_bytes)
-    passes: list[tuple[Scan, JvmScan]] = []
+    passes: list[tuple[Scan, JvmScan, Observation]] = []
     for scan in plan.scans:
-        with _explained(plan, scan):
+        with _explained(plan, scan), observed(SCAN, scan.table) as seen:
             prepared = prepare(plan, scan, tables.frame(scan.table), messages)
             if plan.family == TABULATION:
                 state = sum(most_bytes(plan.synopses[i]) for i in scan.synopses)
                 sent = partitions(tables.frame(scan.table))
                 groups = math.isqrt(sent) if state * sent > MOST_SENT_BYTES else None
                 built.update(_by_workers(spark, scan, prepared, listener, groups))
+                _tell(seen, plan, scan, built)
             else:
                 run = _runner(spark, scan, listener)
-                passes.append((scan, JvmScan.first(plan, prepared, run)))
+                passes.append((scan, JvmScan.first(plan, prepared, run), seen))
     # A join is exact where all of its maps are: one of them alone is worth no second pass.
-    exact = all(p.few_keys for _, p in passes)
-    for scan, first in passes:
+    exact = all(p.few_keys for _, p, _ in passes)
+    for scan, first, seen in passes:
         with _explained(plan, scan):
             scales = first.prepared.scales
-            parts = first.partials(exact=exact)
+            with observed(SCAN, scan.table) if exact else nullcontext():
+                parts = first.partials(exact=exact)
             built.update({i: Built(part.sketch, part.tally, scales[i]) for i, part in parts.items()})
+        _tell(seen, plan, scan, built)
     return tuple(built[i] for i in range(len(plan.synopses)))
 
 
@@ -88,7 +94,14 @@ def _by_workers(
         partials = partials.repartition(groups).mapInArrow(merging(prepared.sketches), PARTIAL_SCHEMA)
     with large_batches(spark):
         sent = run_job(spark, f"scan {scan.table}", partials.toArrow, listener)
+    seen = metered()
+    if seen is not None:
+        seen.worker_seconds += sum(sent["cpu"].to_pylist())
     return add_up(prepared, sent.to_pylist())
+
+
+def _tell(seen: Observation, plan: Plan, scan: Scan, built: Mapping[int, Built]) -> None:
+    tell(seen, plan, scan, {i: (built[i].sketch.nbytes, built[i].tally) for i in scan.synopses})
 
 
 def _runner(

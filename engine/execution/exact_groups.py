@@ -10,12 +10,14 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType
 
 from ...optimizer.groups import grouped_vertices
 from ...parser.join_graph import Factor, Query, Term
 from ..sources.filters import filtered
 from ..sources.keys import compared_text
 from ..sources.tables import Frames
+from .known_groups import ABSOLUTE, JOINED
 from .partial_aggregate import group_column
 
 
@@ -34,7 +36,8 @@ def exact_frame(query: Query, frames: Frames, groups: Sequence[Sequence[int]]) -
     Returns
     -------
     DataFrame
-        The numbers of a group in ``g0``, ``g1`` and so on.
+        The numbers of a group in ``g0``, ``g1`` and so on. Beside sums of doubles stand those of their absolute values,
+        and how many tuples were joined.
     """
     factors = _factors(query)
     asked = dict(zip(grouped_vertices(query), zip(*groups, strict=True), strict=True))
@@ -66,7 +69,17 @@ def exact_frame(query: Query, frames: Frames, groups: Sequence[Sequence[int]]) -
         if aggregate.distinct
     ]
     names = [F.col(_group(v)).alias(f"g{n}") for n, v in enumerate(asked)]
-    return joined.groupBy(*names).agg(*sums)
+    found = joined.groupBy(*names).agg(*sums)
+    doubles = {f.name for f in found.schema.fields if isinstance(f.dataType, DoubleType)}
+    if not doubles:
+        return found
+    absolute = [
+        F.sum(F.abs(_product(term, factors).cast("double"))).alias(f"s{a}_total_{t}{ABSOLUTE}")
+        for a, aggregate in enumerate(query.aggregates)
+        for t, term in enumerate(aggregate.total)
+        if f"s{a}_total_{t}" in doubles
+    ]
+    return joined.groupBy(*names).agg(*sums, *absolute, F.count(F.lit(1)).alias(JOINED))
 
 
 def _factors(query: Query) -> dict[Factor, str]:

@@ -16,7 +16,9 @@ from pyspark.sql import functions as F
 
 from ...errors import BudgetExceeded, DataError, UnsupportedQuery
 from ...optimizer.groups import grouped_vertices
+from ...optimizer.operators import GROUPS
 from ...parser.join_graph import Query
+from ..observed import observed
 from ..sources.filters import filtered
 from ..sources.python_values import in_zone, python_values, with_loose_structs
 from ..sources.tables import Frames
@@ -123,18 +125,20 @@ def listed(
         own = [(place, g) for place, g in enumerate(query.groups) if g.vertex == number]
         vertex = query.graph.vertices[number]
         expressions, names = tuple(g.expression for _, g in own), [g.name for _, g in own]
-        groups = numbered(
-            spark,
-            tables,
-            vertex.table,
-            [vertex.filter],
-            expressions,
-            names,
-            most,
-            statement,
-            listener,
-            number,
-        )
+        with observed(GROUPS, vertex.alias) as seen:
+            groups = numbered(
+                spark,
+                tables,
+                vertex.table,
+                [vertex.filter],
+                expressions,
+                names,
+                most,
+                statement,
+                listener,
+                number,
+            )
+            seen.rows, seen.half_width = len(groups.values), 0.0
         found.append(groups)
         parts.append(VertexGroups(number, tuple(place for place, _ in own), groups.values))
     return SparkGroups(tuple(parts), tables, tuple(found))

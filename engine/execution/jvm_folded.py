@@ -194,7 +194,9 @@ class FoldedScan:
         if measure.presence:
             return tally_of(within, float(counted), 0)
         mass = float(table[f"{number}mass"].to_numpy()[own].sum())
-        return tally_of(within, mass, int(_integers(table, f"{number}negative")[own].sum()))
+        negative = int(_integers(table, f"{number}negative")[own].sum())
+        slack = 0.0 if measure.slack is None else float(table[f"{number}slack"].to_numpy()[own].sum())
+        return tally_of(within, mass, negative, slack)
 
 
 def _packed(places: Sequence[tuple[int, int]]) -> list[Column]:

@@ -12,7 +12,7 @@ from ...optimizer.plan import Plan
 from ...sketches.hashing.xi import WORD_BITS
 from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.sparse import SparseFirstSketch
-from ..synopses import Tally
+from ..synopses import Tally, check_mass
 from .partial_aggregate import SketchPlan
 from .scan import PreparedScan
 
@@ -34,6 +34,8 @@ class Measure:
         BIGINT or DOUBLE column, never NULL; None where every tuple weighs 1.
     presence : bool
         Whether the weight is 0 or 1.
+    slack : str or None
+        DOUBLE column: how far rounding may have moved the weight; None where it is as it stands in the data.
     """
 
     synopsis: int
@@ -42,6 +44,7 @@ class Measure:
     mask: str | None
     weight: str | None
     presence: bool
+    slack: str | None = None
 
     @property
     def spec(self) -> ConvolutionSpec:
@@ -85,6 +88,8 @@ class Measure:
         elif not self.counts:
             columns.append(F.sum(F.abs(self.value.cast("double"))).alias(f"{prefix}mass"))
             columns.append(F.sum(F.when(self.value < 0, 1).otherwise(0)).alias(f"{prefix}negative"))
+        if self.slack is not None:
+            columns.append(F.sum(self.only_counted(F.col(self.slack))).alias(f"{prefix}slack"))
         return columns
 
 
@@ -107,9 +112,10 @@ def measures_of(plan: Plan, prepared: PreparedScan) -> list[Measure]:
             feed.mask,
             weight,
             plan.synopses[synopsis].weight.presence and not plan.synopses[synopsis].messages,
+            slack,
         )
         for feed in prepared.feeds
-        for synopsis, weight in zip(feed.synopses, feed.weights, strict=True)
+        for synopsis, weight, slack in zip(feed.synopses, feed.weights, feed.slacks, strict=True)
     ]
     order = list(dict.fromkeys(m.keys for m in measures))
     return sorted(measures, key=lambda m: order.index(m.keys))
@@ -136,8 +142,7 @@ def only_joining(frame: DataFrame, keys: tuple[str, ...]) -> DataFrame:
     return frame.where(joining(keys)) if keys else frame
 
 
-def tally_of(tuples: int, mass: float, negative: int) -> Tally:
+def tally_of(tuples: int, mass: float, negative: int, slack: float = 0.0) -> Tally:
     """A tally; ValueError where a weight is no finite number."""
-    if mass != mass or mass in (float("inf"), float("-inf")):
-        raise ValueError(f"weight {mass} is not finite")
-    return Tally(tuples, mass, negative)
+    check_mass(mass)
+    return Tally(tuples, mass, negative, slack)

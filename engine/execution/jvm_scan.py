@@ -109,7 +109,9 @@ def _totals(prepared: PreparedScan, measures: Sequence[Measure], run: Run) -> di
             raise OverflowError("a total")
         total = total or 0
         mass = float(total) if measure.counts else float(row[f"{number}mass"] or 0.0)
-        tally = tally_of(tuples, mass, 0 if measure.counts else row[f"{number}negative"] or 0)
+        negative = 0 if measure.counts else row[f"{number}negative"] or 0
+        slack = 0.0 if measure.slack is None else row[f"{number}slack"] or 0.0
+        tally = tally_of(tuples, mass, negative, slack)
         sketch = SparseFirstSketch(measure.spec, None if measure.sketch.sparse else 0)
         if total:
             sketch.update([], np.array([total], dtype=measure.spec.dtype))

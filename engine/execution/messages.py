@@ -6,18 +6,22 @@ multiplied.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ...optimizer.operators import MESSAGE, relation_name
 from ...optimizer.plan import Message, Plan
+from ..observed import Observation, observed
 from ..sources.filters import filtered
 from ..sources.keys import key_column, key_text
 from ..sources.tables import Frames
-from ..sources.weights import WeightColumn, product, total, weight_column
+from ..sources.weights import WeightColumn, product, slack_total, total, weight_column
 from ..spark.jobs import ProgressListener, run_job
 from .message_limit import DEFAULT_LIMIT_BYTES, MessageTooLarge
 
@@ -115,6 +119,18 @@ class Messages:
         """The weight that each message adds to a tuple of the joined frame; 0 without a partner."""
         return [self._sent[m.relation].weights[m] for m in messages]
 
+    def weight_range(self, message: Message) -> tuple[float, float]:
+        """The least and the greatest weight of a message that has arrived; unbounded where it stays with Spark."""
+        sent = self._sent[message.relation]
+        if sent.rows is None:
+            return -math.inf, math.inf
+        variants = list(self._variants[message.relation])
+        column = sent.rows[self._name(message.relation, f"weight {variants.index(message)}")]
+        ends, scale = pc.min_max(column), sent.weights[message].scale
+        if ends["min"].as_py() is None:
+            return 0.0, 0.0
+        return min(ends["min"].as_py() / scale, 0.0), max(ends["max"].as_py() / scale, 0.0)
+
     def _register(self, messages: Iterable[Message]) -> None:
         for message in messages:
             self._register(message.messages)
@@ -122,10 +138,11 @@ class Messages:
 
     def _receive(self, relation: Message) -> Sent:
         if relation not in self._sent:
-            self._sent[relation] = self._send(relation, list(self._variants[relation]))
+            with observed(MESSAGE, relation_name(relation.table, relation.filter)) as seen:
+                self._sent[relation] = self._send(relation, list(self._variants[relation]), seen)
         return self._sent[relation]
 
-    def _send(self, relation: Message, variants: Sequence[Message]) -> Sent:
+    def _send(self, relation: Message, variants: Sequence[Message], seen: Observation) -> Sent:
         frame = filtered(self._tables.frame(relation.table), [relation.filter])
         key = self._name(relation, "key")
         frame = frame.where(key_column(relation.sender).isNotNull())
@@ -133,19 +150,26 @@ class Messages:
         frame, _ = self.joined(frame, [v.messages for v in variants])
         columns = [product([own[v.weight], *self.weights(v.messages)]) for v in variants]
         names = [self._name(relation, f"weight {n}") for n in range(len(variants))]
-        grouped = frame.groupBy(key_column(relation.sender).alias(key)).agg(
-            *(F.expr(total(c)).alias(n) for c, n in zip(columns, names, strict=True))
-        )
+        sums = [F.expr(total(c)).alias(n) for c, n in zip(columns, names, strict=True)]
+        slacks = {n: s for n, c in zip(names, columns, strict=True) if (s := slack_total(c)) is not None}
+        sums += [F.expr(s).alias(f"{n} slack") for n, s in slacks.items()]
+        grouped = frame.groupBy(key_column(relation.sender).alias(key)).agg(*sums)
         weights = {
-            v: WeightColumn(f"coalesce(`{n}`, {_ZEROS[c.dtype]})", c.dtype, c.scale)
+            v: WeightColumn(
+                f"coalesce(`{n}`, {_ZEROS[c.dtype]})",
+                c.dtype,
+                c.scale,
+                f"coalesce(`{n} slack`, 0D)" if n in slacks else None,
+            )
             for v, c, n in zip(variants, columns, names, strict=True)
         }
         if self._limit is None:
             return Sent(None, grouped, weights)
-        most = self._limit // (8 * (1 + len(names)))
+        most = self._limit // (8 * (1 + len(sums)))
         rows = run_job(
             self._spark, f"message from {relation.table}", grouped.limit(most + 1).toArrow, self._listener
         )
+        seen.rows, seen.bytes_held = rows.num_rows, rows.nbytes
         if rows.num_rows > most:
             raise MessageTooLarge(relation, self._limit, self._sql)
         return Sent(rows, self._spark.createDataFrame(rows), weights)

@@ -5,6 +5,7 @@ Runs in Spark's Python workers; nothing here needs Spark itself.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,9 +29,10 @@ from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.sparse import SparseFirstSketch, update_sparse_first
 from ..synopses import Sketch, Tally
 
-# One row per partial sketch: the arrays of its state by name, as little-endian bytes.
+# One row per partial sketch: the arrays of its state by name, as little-endian bytes, and the CPU seconds that its task
+# took since the row before.
 PARTIAL_SCHEMA = (
-    "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, "
+    "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, slack DOUBLE, cpu DOUBLE, "
     "arrays ARRAY<STRUCT<name: STRING, dtype: STRING, shape: ARRAY<BIGINT>, data: BINARY>>"
 )
 
@@ -40,15 +42,14 @@ def group_column(vertex: int) -> str:
     return f"skimql group {vertex}"
 
 
-# The hash family of every sketch that is built.
-FAMILY = "tabulation"
-
 _ARROW_SCHEMA = pa.schema(
     [
         ("synopsis", pa.int32()),
         ("tuples", pa.int64()),
         ("mass", pa.float64()),
         ("negative", pa.int64()),
+        ("slack", pa.float64()),
+        ("cpu", pa.float64()),
         (
             "arrays",
             pa.list_(
@@ -106,7 +107,8 @@ class Feed:
     column names; None stands for every tuple, and for a weight of 1. With `group` (BIGINT, the name of a column of
     group numbers) the sketches differ from group to group: `members` has them by group number, `synopses` none.
     With `partitions` (one for each key, None where its domain is whole) they differ from cell to cell, by its number
-    in C order over the parts.
+    in C order over the parts. `slacks` (DOUBLE, one per synopsis) say how far rounding may have moved the weights;
+    None, or none at all, where these are as they stand in the data.
     """
 
     mask: str | None
@@ -116,6 +118,7 @@ class Feed:
     group: str | None = None
     members: tuple[tuple[int, ...], ...] = ()
     partitions: tuple[DomainPartition | None, ...] = ()
+    slacks: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +145,15 @@ def task(
     """The function for `mapInArrow`: sketches by number, fed with every batch, sent as rows of `PARTIAL_SCHEMA`."""
 
     def partials(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        started = time.process_time()
         parts = {i: Partial.empty(plan) for i, plan in plans.items()}
         for batch in batches:
             for feed in feeds:
                 feed_batch(batch, feed, parts)
         for i, part in parts.items():
             if part.tally.tuples:
-                yield _row(i, part)
+                spent, started = time.process_time() - started, time.process_time()
+                yield _row(i, part, spent)
 
     return partials
 
@@ -165,12 +170,16 @@ def merging(
     """The function for `mapInArrow` over what tasks sent: one row for each synopsis, its partial sketches added up."""
 
     def merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        started, before = time.process_time(), 0.0
         wholes: dict[int, Partial] = {}
         for row in (row for batch in batches for row in batch.to_pylist()):
             i = row["synopsis"]
             wholes.setdefault(i, Partial.empty(plans[i])).merge(received(row, plans[i]))
+            before += row["cpu"]
         for i, whole in wholes.items():
-            yield _row(i, whole)
+            spent, started = time.process_time() - started, time.process_time()
+            yield _row(i, whole, before + spent)
+            before = 0.0
 
     return merged
 
@@ -187,19 +196,21 @@ def arrays_in(row: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 
 def tally_in(row: Mapping[str, Any]) -> Tally:
     """The tally in one row of what a task sent."""
-    return Tally(row["tuples"], row["mass"], row["negative"])
+    return Tally(row["tuples"], row["mass"], row["negative"], row["slack"])
 
 
 def _array(data: bytes, dtype: str) -> NDArray[Any]:
     return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype)
 
 
-def _row(synopsis: int, part: Partial) -> pa.RecordBatch:
-    return sent_row(synopsis, part.tally, part.sketch.state())
+def _row(synopsis: int, part: Partial, cpu: float) -> pa.RecordBatch:
+    return sent_row(synopsis, part.tally, part.sketch.state(), cpu)
 
 
-def sent_row(synopsis: int, tally: Tally, state: Mapping[str, NDArray[Any]]) -> pa.RecordBatch:
-    """A row of `PARTIAL_SCHEMA`: the number of a synopsis, its tally and its arrays."""
+def sent_row(
+    synopsis: int, tally: Tally, state: Mapping[str, NDArray[Any]], cpu: float = 0.0
+) -> pa.RecordBatch:
+    """A row of `PARTIAL_SCHEMA`: the number of a synopsis, its tally, its arrays, CPU seconds since the row before."""
     arrays = [
         {
             "name": name,
@@ -209,7 +220,7 @@ def sent_row(synopsis: int, tally: Tally, state: Mapping[str, NDArray[Any]]) -> 
         }
         for name, array in state.items()
     ]
-    values = [synopsis, tally.tuples, tally.mass, tally.negative, arrays]
+    values = [synopsis, tally.tuples, tally.mass, tally.negative, tally.slack, cpu, arrays]
     return pa.RecordBatch.from_arrays(
         [pa.array([v], f.type) for v, f in zip(values, _ARROW_SCHEMA, strict=True)], schema=_ARROW_SCHEMA
     )
@@ -274,12 +285,17 @@ def _update(batch: pa.RecordBatch, feed: Feed, parts: list[Partial]) -> None:
             part.sketch.update(*keys)
     for part, weight in zip(parts, weights, strict=True):
         part.tally.add(_tally(batch.num_rows, weight))
+    for part, name in zip(parts, feed.slacks, strict=bool(feed.slacks)):
+        if name is not None:
+            part.tally.slack += float(batch.column(name).to_numpy().sum())
 
 
 def _tally(tuples: int, weights: Weights | None) -> Tally:
     if weights is None:
         return Tally(tuples, float(tuples), 0)
-    return Tally(tuples, float(np.abs(weights.astype(np.float64)).sum()), int((weights < 0).sum()))
+    with np.errstate(over="ignore"):  # told by `Tally.add`
+        mass = float(np.abs(weights.astype(np.float64)).sum())
+    return Tally(tuples, mass, int((weights < 0).sum()))
 
 
 def cell_number(synopsis: Synopsis, domains: Mapping[str, DomainPartition]) -> int:

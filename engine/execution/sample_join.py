@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -18,23 +19,38 @@ import numpy.typing as npt
 from ...optimizer.candidates.first_sample import MOST_WANTED
 from ...optimizer.distinct_count import DistinctCount
 from ...optimizer.plan import Plan, PlannedTerm, Sample
-from ...sketches.intervals.interval import Estimate
-from ...sketches.ranking import by_weight, rounded
-from ...sketches.samples.known_keys import JoinTerms, KnownKeys, combined, join_terms, with_certain
-from ...sketches.samples.sample_join import estimate_ratio, estimate_total, is_complete
+from ...sketches.intervals.interval import Estimate, exact, uncertified
+from ...sketches.intervals.rounding import slack_of
+from ...sketches.samples.dual_frame import OVERLOOKED, DualFrame
+from ...sketches.samples.known_keys import (
+    JoinTerms,
+    KnownKeys,
+    combined,
+    join_terms,
+    product_range,
+    products,
+    with_certain,
+)
+from ...sketches.samples.sample_join import (
+    complete_ratio,
+    complete_total,
+    estimate_ratio,
+    estimate_total,
+    is_complete,
+)
 from ..sources.tables import Frames
 from ..spark.jobs import ProgressListener
-from .sample_tree import HASH_BITS, Grouped, Hits, SampleTree, sample_family
+from .absolutes import with_absolutes
+from .sample_tree import HASH_BITS, Counts, Grouped, SampleTree, sample_family
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DEFAULT_LIMIT_BYTES = 256 << 20
 
-# A key counts as heavy if it was met so often among the tuples looked at, and if all such keys
-# together make up this share of the result.
-LEAST_HITS = 4
-MATTERS = 0.01
+BOUNDS_FAIL = "the bound on unseen keys does not hold with the asked confidence"
+
+# With more keys than this that the drawn tuples meet often enough, it takes more hits.
 MOST_HEAVY = 4096
 
 Ints = npt.NDArray[np.int64]
@@ -53,25 +69,77 @@ class SampleJoin:
         One column for each of them.
     nbytes : int
         In-memory bytes of all messages, sampled and exact.
+    scales : tuple of float
+        For each term the factor that made its contributions integers.
+    slacks : tuple of float
+        For each term how far rounding may have moved its sums of doubles, where no key is left to chance.
+    overlooked : float
+        The chance with which what bounds unseen keys does not hold.
     """
 
     terms: tuple[tuple[int, ...], ...]
     contributions: JoinTerms
     nbytes: int
+    scales: tuple[float, ...]
+    slacks: tuple[float, ...]
+    overlooked: float = 0.0
 
     def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
         """See `Joined.total`; what is known of unseen keys bounds it in any case."""
-        return estimate_total(combined(self.contributions, [self._coefficients(terms)]), confidence)
+        columns = combined(self.contributions, [self._coefficients(terms)])
+        if not is_complete(columns):
+            return self._leaving(confidence, lambda c: estimate_total(columns, c))
+        known = self.known(terms)
+        return complete_total(columns, 0, self._slack(terms)) if known is None else exact(known)
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """See `Joined.ratio`."""
-        columns = [self._coefficients(top), self._coefficients(bottom)]
-        return estimate_ratio(combined(self.contributions, columns), confidence)
+        columns = combined(self.contributions, [self._coefficients(top), self._coefficients(bottom)])
+        if not is_complete(columns):
+            return self._leaving(confidence, lambda c: estimate_ratio(columns, c))
+        above, below = self.known(top), self.known(bottom)
+        if above is None or below is None:
+            return complete_ratio(columns, self._slack(top))
+        return exact(Fraction(above) / Fraction(below)) if below else exact(math.nan)
 
-    def known(self, terms: Sequence[PlannedTerm]) -> int | float | None:
-        """See `Joined.known`."""
-        columns = combined(self.contributions, [self._coefficients(terms)])
-        return columns.total() if is_complete(columns) else None
+    def without_unseen(self) -> SampleJoin:
+        """The same as if no key were unseen: intervals are then as wide as chance alone makes them."""
+        nothing = np.zeros_like(self.contributions.unseen)
+        return replace(self, contributions=replace(self.contributions, unseen=nothing))
+
+    def _leaving(self, confidence: float, estimate: Callable[[float], Estimate]) -> Estimate:
+        """An estimate that leaves a part of its chance to fail to the bounds on unseen keys."""
+        if confidence + self.overlooked >= 1.0:
+            return uncertified(estimate(confidence), BOUNDS_FAIL)
+        found = estimate(confidence + self.overlooked)
+        return found if found.exact else replace(found, confidence=confidence)
+
+    def known(self, terms: Sequence[PlannedTerm]) -> int | Fraction | None:
+        """See `Joined.known`; of integers and decimals alone, with all their digits."""
+        total: Fraction | int = 0
+        for term in terms:
+            only = combined(self.contributions, [self._unit(term)])
+            if not is_complete(only):
+                return None
+            found = complete_total(only, 0, self._slack([replace(term, coefficient=1.0)]))
+            if not found.exact:
+                return None
+            total += (
+                Fraction(found.value) * Fraction(repr(term.coefficient)) / Fraction(repr(self._scale(term)))
+            )
+        return int(total) if total.denominator == 1 else total
+
+    def _slack(self, terms: Sequence[PlannedTerm]) -> float:
+        """How far rounding may have moved sums of doubles before contributions were made of them."""
+        return sum(abs(t.coefficient) * self.slacks[self.terms.index(t.synopses)] for t in terms)
+
+    def _unit(self, term: PlannedTerm) -> Floats:
+        unit = np.zeros(len(self.terms))
+        unit[self.terms.index(term.synopses)] = 1.0
+        return unit
+
+    def _scale(self, term: PlannedTerm) -> float:
+        return self.scales[self.terms.index(term.synopses)]
 
     def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
         """Never asked: a plan that counts distinct values has no sample of join keys."""
@@ -80,7 +148,7 @@ class SampleJoin:
     def _coefficients(self, terms: Sequence[PlannedTerm]) -> Floats:
         coefficients = np.zeros(len(self.terms))
         for term in terms:
-            coefficients[self.terms.index(term.synopses)] += term.coefficient
+            coefficients[self.terms.index(term.synopses)] += term.coefficient / self._scale(term)
         return coefficients
 
 
@@ -110,7 +178,7 @@ def run_sample(
     """
     from .sample_scan import SampleScans  # late: it needs Spark
 
-    def scans(terms: Sequence[tuple[int, ...]]) -> SampleScans:
+    def scans(plan: Plan, terms: Sequence[tuple[int, ...]]) -> SampleScans:
         tuples = [(expected or {}).get(v, math.inf) for v in plan.vertices]
         return SampleScans(spark, plan, terms, tables, listener, limit_bytes, tuples, groups)
 
@@ -118,16 +186,51 @@ def run_sample(
 
 
 def sample_join(
-    plan: Plan, scans: Callable[[Sequence[tuple[int, ...]]], SampleTree]
+    plan: Plan, scans: Callable[[Plan, Sequence[tuple[int, ...]]], SampleTree]
 ) -> dict[tuple[int, ...], SampleJoin]:
     """Evaluate a plan with a sample on the scans that a backend makes for its terms."""
     sample = plan.sample
     assert sample is not None, "a plan without a sample is built from sketches"
     planned = (t for a in plan.aggregates for t in (*a.total, *a.presence))
     terms = tuple(dict.fromkeys(t.synopses for t in planned))
-    made = scans(terms)
+    absolutes: dict[int, int] = {}
+    if sample.rate == 1.0:
+        plan, terms, absolutes = with_absolutes(plan, terms)
+    made = scans(plan, terms)
     found = Evaluation(plan, terms, made).contributions(sample)
-    return {numbers: SampleJoin(terms, known, made.nbytes) for numbers, known in found.items()}
+    overlooked = OVERLOOKED if is_drawn(sample) else 0.0
+    scales = tuple(map(math.prod, zip(*made.scales.values(), strict=True))) or (1.0,) * len(terms)
+    doubles = [any(own) for own in zip(*made.doubles.values(), strict=True)]
+    absolutes = {n: a for n, a in absolutes.items() if doubles[n]}
+    counting = [n for n, t in enumerate(terms) if all(counts(plan, i) for i in t)]
+    return {
+        n: SampleJoin(
+            terms, known, made.nbytes, scales, _slacks(terms, known, absolutes, counting), overlooked
+        )
+        for n, known in found.items()
+    }
+
+
+def is_drawn(sample: Sample) -> bool:
+    """Whether tuples are drawn one by one beside the sampled keys."""
+    return any(sample.row_rates) and sample.rate < 1.0
+
+
+def _slacks(
+    terms: Sequence[tuple[int, ...]], known: JoinTerms, absolutes: Mapping[int, int], counting: Sequence[int]
+) -> tuple[float, ...]:
+    """How far rounding may have moved each term: every tuple that adds something joins, and counts for one at least."""
+    counted = max((known.total(n) for n in counting), default=0.0) if absolutes else 0.0
+    return tuple(
+        slack_of(len(term) * counted, known.total(absolutes[n])) if n in absolutes else 0.0
+        for n, term in enumerate(terms)
+    )
+
+
+def counts(plan: Plan, synopsis: int) -> bool:
+    """Whether a synopsis counts tuples."""
+    weight = plan.synopses[synopsis].weight
+    return weight.expression is None or weight.presence
 
 
 @dataclass(frozen=True)
@@ -140,7 +243,8 @@ class _Sent:
     whole: KnownKeys
     parts: Mapping[tuple[int, ...], KnownKeys]
     vertices: tuple[int, ...]
-    hits: Hits
+    hits: Counts
+    tuples: Counts
 
     @property
     def nothing(self) -> KnownKeys:
@@ -166,18 +270,59 @@ class Evaluation:
     def contributions(self, sample: Sample) -> dict[tuple[int, ...], JoinTerms]:
         """What every known key adds to each term, by the numbers of its groups where vertices are grouped."""
         sent = self._sent(sample)
-        whole = [(m.whole, m.hits) for m in sent]
-        heavy = self._heavy(sample, whole, self._bounded(sample, join_terms([k for k, _ in whole])))
         found = {n: self._bounded(sample, k) for n, k in self._joined(sent).items()}
-        if not len(heavy):
+        if not is_drawn(sample):
             return found
-        dense = replace(sample, dense=tuple(heavy.tolist()), rate=0.0, row_rates=())
-        certain = self._joined(self._sent(dense))
-        nothing = join_terms([m.nothing for m in sent])
-        return {
-            n: with_certain(found.get(n, self._bounded(sample, nothing)), certain.get(n, nothing), heavy)
-            for n in sorted({*found, *certain})
-        }
+        frame, heavy = self._frame(sample, sent)
+        tuples = [m.tuples for m in sent]
+        if len(heavy):
+            dense = replace(sample, dense=tuple(heavy.tolist()), rate=0.0, row_rates=())
+            met = self._sent(dense)
+            certain, nothing = self._joined(met), join_terms([m.nothing for m in sent])
+            found = {
+                n: with_certain(found.get(n, self._bounded(sample, nothing)), certain.get(n, nothing), heavy)
+                for n in sorted({*found, *certain})
+            }
+            tuples = [_either(a, b.tuples, heavy) for a, b in zip(tuples, met, strict=True)]
+        # Of a table that was drawn as a whole no key that is not evaluated has more tuples than were met.
+        caps = [
+            float(m.hits.counts[~np.isin(m.hits.keys, heavy)].max(initial=0)) if rate == 1.0 else math.inf
+            for m, rate in zip(sent, sample.row_rates, strict=True)
+        ]
+        most = frame.largest_product(caps)
+        weights = np.stack([self.scans.tuple_weights(v, sample.edges) for v, _ in sample.members])
+        low, high = weights[0].T
+        for theirs in weights[1:]:
+            low, high = product_range(low, high, *theirs.T)
+        unseen = np.stack(
+            [products(np.minimum(low, 0.0), most), products(np.maximum(high, 0.0), most)], axis=1
+        )
+        return {n: self._weighed(k, frame, tuples, unseen) for n, k in found.items()}
+
+    def _frame(self, sample: Sample, sent: Sequence[_Sent]) -> tuple[DualFrame, Ints]:
+        """How keys are found, and those that the drawn tuples meet often enough."""
+        draws = tuple(self.scans.draw(sample, n) for n in range(len(sample.members)))
+        each = [sent[d].hits for d in dict.fromkeys(draws)]
+        hits = Counts.counted(*(np.concatenate([getattr(h, a) for h in each]) for a in ("keys", "counts")))
+        others = ~np.isin(hits.keys, np.array(sample.dense, np.int64))
+        keys, counts = hits.keys[others], hits.counts[others]
+        needed = sample.hits
+        if np.count_nonzero(counts >= needed) > MOST_HEAVY:
+            needed = int(np.partition(counts, -MOST_HEAVY - 1)[-MOST_HEAVY - 1]) + 1
+        drawn = float(hits.counts.sum())
+        return DualFrame(sample.rate, sample.row_rates, needed, drawn, draws), keys[counts >= needed]
+
+    def _weighed(
+        self, known: JoinTerms, frame: DualFrame, tuples: Sequence[Counts], unseen: Floats
+    ) -> JoinTerms:
+        """What keys add, with the probability of each by its tuples, and what unseen ones can add."""
+        by_table = np.array([t.of(known.keys) for t in tuples], np.int64).reshape(len(tuples), -1)
+        found = frame.probabilities(by_table)
+        # Some are known for certain without.
+        dense = np.isin(known.keys, np.array(self.plan.sample.dense if self.plan.sample else (), np.int64))
+        low, high = known.unseen.T
+        bounds = np.stack([np.maximum(low, unseen[:, 0]), np.minimum(high, unseen[:, 1])], axis=1)
+        return replace(known, probabilities=np.where(dense, 1.0, found), unseen=bounds)
 
     def _joined(self, sent: Sequence[_Sent]) -> dict[tuple[int, ...], JoinTerms]:
         """The keys that all members know, for each combination of their groups."""
@@ -220,7 +365,8 @@ class Evaluation:
 
     def _known(self, sample: Sample, number: int, among: Ints | None) -> _Sent:
         """What is known of one table of the class, with everything that hangs from it."""
-        grouped, hits = self.scans.member(sample, number, among)
+        member = self.scans.member(sample, number, among)
+        grouped = member.grouped
         unseen = self._unseen(sample, number)
 
         def known(found: Grouped) -> KnownKeys:
@@ -241,7 +387,7 @@ class Evaluation:
         parts: dict[tuple[int, ...], KnownKeys] = {(): whole}
         if grouped.vertices:
             parts = {n: known(part) for n, part in grouped.of_groups().items()}
-        return _Sent(whole, parts, grouped.vertices, hits)
+        return _Sent(whole, parts, grouped.vertices, member.hits, member.tuples)
 
     def _unseen(self, sample: Sample, number: int) -> Floats:
         """Bounds on the weight of a key that is not certain: known for counts where nothing else hangs on it."""
@@ -255,35 +401,13 @@ class Evaluation:
                 bounds[column] = 0.0, most
         return bounds
 
-    def _heavy(self, sample: Sample, sent: Sequence[tuple[KnownKeys, Hits]], known: JoinTerms) -> Ints:
-        """Keys that, by the tuples looked at one by one, weigh on the result; mostly none.
-
-        A key's tuples in a table are the times it was met over the share looked at, and, where it was not, as many as
-        a sampled key has on average. Whether it was sampled plays no part: if it did, a heavy key would count in full
-        where it is not sampled, and by the inverse of the rate where it is.
-        """
-        counts = [n for n, term in enumerate(self.terms) if all(self._counts(i) for i in term)]
-        if not sample.row_rates or sample.rate == 1.0 or not counts:
-            return np.empty(0, np.int64)
-        keys = np.unique(np.concatenate([h.keys[h.counts >= LEAST_HITS] for _, h in sent]))
-        products = np.ones(len(keys))
-        for (table, hits), rate in zip(sent, sample.row_rates, strict=True):
-            weights = table.weights[counts[0]][~np.isin(table.keys, keys)]
-            tuples = np.full(len(keys), float(weights.mean()) if weights.size else 1.0)
-            met = np.isin(keys, hits.keys)
-            if rate:
-                tuples[met] = hits.counts[np.searchsorted(hits.keys, keys[met])] / rate
-            products *= tuples
-        order = by_weight(rounded(products), MOST_HEAVY)
-        heavy = np.sort(keys[order])
-        total, rest = products[order].sum(), self._rest(known, heavy, counts[0])
-        return heavy if total > MATTERS * (total + abs(rest)) else np.empty(0, np.int64)
-
-    def _rest(self, known: JoinTerms, heavy: Ints, column: int) -> float:
-        """The estimate of what all other keys add."""
-        others = ~np.isin(known.keys, heavy)
-        return float(np.sum(known.terms[column][others] / known.probabilities[others]))
-
     def _counts(self, synopsis: int) -> bool:
-        weight = self.plan.synopses[synopsis].weight
-        return weight.expression is None or weight.presence
+        return counts(self.plan, synopsis)
+
+
+def _either(sampled: Counts, met: Counts, keys: Ints) -> Counts:
+    """The tuples of sampled keys, and of some that were evaluated by themselves."""
+    rest = ~np.isin(sampled.keys, keys)
+    return Counts.counted(
+        np.concatenate([sampled.keys[rest], met.keys]), np.concatenate([sampled.counts[rest], met.counts])
+    )

@@ -18,16 +18,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ...errors import BudgetExceeded
-from ...optimizer.plan import Plan, Sample, Synopsis
-from ..sources.files import partitions
-from ..sources.filters import cheap_first
-from ..sources.keys import key_text
-from ..sources.tables import Frames
+from ...optimizer.operators import SAMPLE
+from ...optimizer.plan import Message, Plan, Sample, Synopsis
+from ..observed import Observation, observed
+from ..sources.files import column_range, partitions
+from ..sources.filters import cheap_first, filtered
+from ..sources.keys import key_column, key_text
+from ..sources.ranges import ANY, Range
+from ..sources.tables import Frames, Tables
 from ..sources.weights import WeightColumn, product, total, weight_column
 from ..spark.isolation import moved
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS
 from .explanation import explained
+from .grouping import SparkGroups
 from .messages import Messages
 from .sample_tree import (
     BOTH,
@@ -37,6 +41,7 @@ from .sample_tree import (
     Ints,
     Rows,
     SampleTree,
+    draw_family,
     rows_of,
     sample_family,
     seed_text,
@@ -52,6 +57,9 @@ NUMBER = "`skimql number`"
 
 # Tuples of one partition that may be sent without being grouped, at least.
 LEAST_OF_PARTITION = 131_072
+
+# Tables beyond the sampled class of which the most tuples of a key are counted have at most so many.
+MOST_COUNTED = 4e6
 
 # Spark's bound on what a job sends to the driver, by the name of its setting.
 MOST_RESULT = "spark.driver.maxResultSize"
@@ -95,8 +103,8 @@ class _Sampled:
         return f"CASE WHEN {self.sampled} THEN {both} WHEN {DRAWN} THEN {LOOKED_AT} END"
 
     @classmethod
-    def of(cls, sample: Sample, number: int, seed: int) -> _Sampled:
-        """The tuples of one member of a sampled class."""
+    def of(cls, sample: Sample, number: int, draw: int, seed: int) -> _Sampled:
+        """The tuples of one member of a sampled class, by the number of its draw."""
         if sample.rate == 1.0:
             return cls()
         parts = []
@@ -109,7 +117,9 @@ class _Sampled:
         if not sample.row_rates or not sample.row_rates[number]:
             return cls(sampled, heavy=bool(sample.dense))
         # By a hash of the tuple's number: every so many would miss a key that comes at the wrong beat.
-        return cls(sampled, _below("xxhash64(monotonically_increasing_id())", sample.row_rates[number]))
+        family = draw_family(seed, sample.class_name, draw)
+        number_hash = f"xxhash64('{seed_text(family)}', monotonically_increasing_id())"
+        return cls(sampled, _below(number_hash, sample.row_rates[number]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +169,7 @@ class _Scan:
             for s, w in self.weights.items()
         }
         keys = [sent[k.strip("`")] for k in self.keys]
-        return rows_of(why, keys, weights, own, counted.get("hits"))
+        return rows_of(why, keys, weights, own, counted.get("hits"), tuples)
 
 
 class SampleScans(SampleTree):
@@ -201,7 +211,28 @@ class SampleScans(SampleTree):
         return self._sent_bytes + self._messages.nbytes
 
     def _sampled(self, sample: Sample, number: int) -> _Sampled:
-        return _Sampled.of(sample, number, self._plan.seed)
+        return _Sampled.of(sample, number, self.draw(sample, number), self._plan.seed)
+
+    def _column_range(self, table: str, column: str) -> Range:
+        tables = self._tables
+        while isinstance(tables, SparkGroups):
+            tables = tables.tables
+        return column_range(tables, table, column) if isinstance(tables, Tables) else ANY
+
+    def _message_range(self, message: Message) -> tuple[float, float]:
+        return self._messages.weight_range(message)
+
+    def _most_tuples(self, vertex: int, position: int) -> float:
+        if not self._expected[vertex] <= MOST_COUNTED:
+            return math.inf
+        relation = self._plan.synopses[self._terms[0][vertex]]
+        frame = filtered(self._tables.frame(relation.table), [relation.filter])
+        key = key_column(relation.attributes[position])
+        keys = frame.where(key.isNotNull()).groupBy(key.alias("k")).agg(F.count(F.lit(1)).alias("n"))
+        counted = keys.agg(F.max("n").alias("n"))
+        with observed(SAMPLE, self._named(vertex)):
+            sent = run_job(self._spark, f"most of a key of {relation.table}", counted.toArrow, self._listener)
+        return float(sent["n"][0].as_py() or 0)
 
     def _pays(self, tuples: float, among: Ints) -> bool:
         """Whether asking for some keys alone costs less than what so many tuples cost."""
@@ -212,11 +243,21 @@ class SampleScans(SampleTree):
     ) -> Rows:
         """What one scan sends: of about `tuples` tuples, or of fewer where only some keys are wanted."""
         own = self._plan.synopses[self._terms[0][vertex]]
-        with explained(self._plan.query.sql, own.table, [own.attributes[p] for p in positions]):
-            return self._read(vertex, positions, kept, among, tuples)
+        attributes = [own.attributes[p] for p in positions]
+        with (
+            explained(self._plan.query.sql, own.table, attributes),
+            observed(SAMPLE, self._named(vertex)) as seen,
+        ):
+            return self._read(vertex, positions, kept, among, tuples, seen)
 
     def _read(
-        self, vertex: int, positions: Sequence[int], kept: object, among: Ints | None, tuples: float
+        self,
+        vertex: int,
+        positions: Sequence[int],
+        kept: object,
+        among: Ints | None,
+        tuples: float,
+        seen: Observation,
     ) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         table = own[0].table
@@ -235,7 +276,9 @@ class SampleScans(SampleTree):
                     hint="a smaller SIZE, or a larger skimql.max_bytes",
                 )
         rows = scan.rows(sent, own)
-        self._sent_bytes += rows.keys.nbytes + 8 * len(scan.weights) * rows.keys.shape[1]
+        seen.rows = sent.num_rows
+        seen.bytes_held = rows.keys.nbytes + 8 * len(scan.weights) * rows.keys.shape[1]
+        self._sent_bytes += int(seen.bytes_held)
         return rows
 
     def _each(self, table: str, scan: _Scan, most: int) -> pa.Table | None:

@@ -5,6 +5,7 @@ Where the tuples are read is the affair of a backend, which says how one table i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,11 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...optimizer.plan import Plan, Sample, Synopsis
+from ...optimizer.operators import relation_name
+from ...optimizer.plan import Message, Plan, Sample, Synopsis
 from ...sketches.hashing.xi import XxHash64, derive_seed
+from ...sketches.samples.known_keys import product_range, products
+from ..sources.ranges import ANY, Range, weight_range
 from .partial_aggregate import group_column
 
 HASH_BITS = 40
+
+SAFE = float(1 << 62)
 
 # Why a tuple is read: its key is in the sample, or it is looked at by itself, or both.
 SAMPLED, LOOKED_AT, BOTH = 0, 1, 2
@@ -33,6 +39,11 @@ def sample_family(seed: int, class_name: str) -> XxHash64:
     """
     digits = f"{derive_seed(seed, f'sample {class_name}'):016x}"[-8:]
     return XxHash64(int.from_bytes(digits.encode("ascii"), "little"))
+
+
+def draw_family(seed: int, class_name: str, draw: int) -> XxHash64:
+    """The hash of the numbers of tuples that decides which are drawn, another for each draw."""
+    return sample_family(seed, f"{class_name} tuples {draw}")
 
 
 def seed_text(family: XxHash64) -> str:
@@ -94,20 +105,67 @@ def _summed(keys: Ints, weights: Floats, groups: Ints, vertices: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Hits:
-    """Keys among the tuples looked at, sampled or not: int64 (n,), ascending, and how often each was met."""
+class Counts:
+    """Distinct keys, int64 (n,), ascending, and how many tuples each has."""
 
     keys: Ints
     counts: Ints
 
+    def of(self, keys: Ints) -> Ints:
+        """The counts of some keys, 0 for those that are not there."""
+        at = np.searchsorted(self.keys, keys)
+        at[at == len(self.keys)] = 0
+        found = self.keys[at] == keys if len(self.keys) else np.zeros(len(keys), np.bool_)
+        return np.where(found, self.counts[at] if len(self.keys) else 0, 0)
+
+    @classmethod
+    def counted(cls, keys: Ints, counts: Ints) -> Counts:
+        """The sums of the counts of equal keys."""
+        found, which = np.unique(keys, return_inverse=True)
+        return cls(found, np.bincount(which, counts, len(found)).astype(np.int64))
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What a scan sent: keys int64 (positions, n), distinct as columns; weights float64 (terms, n); hits."""
+    """What a scan sent.
+
+    Attributes
+    ----------
+    keys : ndarray of int64, shape (positions, n)
+        Distinct as columns.
+    weights : ndarray of float64, shape (terms, n)
+    hits : Counts
+        Tuples that were drawn by themselves, by the first key, sampled or not.
+    tuples : Counts
+        All tuples of the sampled keys, by the first.
+    scales : tuple of float
+        For each term the factor that made its weights integers.
+    doubles : tuple of bool
+        For each term whether its weights are none.
+    """
 
     keys: Ints
     weights: Floats
-    hits: Hits
+    hits: Counts
+    tuples: Counts
+    scales: tuple[float, ...] = ()
+    doubles: tuple[bool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One table of the sampled class: total weights with everything that hangs from it, and its own tuples.
+
+    Attributes
+    ----------
+    grouped : Grouped
+    hits, tuples : Counts
+        See `Rows`.
+    """
+
+    grouped: Grouped
+    hits: Counts
+    tuples: Counts
 
 
 def rows_of(
@@ -116,6 +174,7 @@ def rows_of(
     weights: Mapping[Synopsis, tuple[npt.NDArray[np.generic], float]],
     own: Sequence[Synopsis],
     hits: Ints | None = None,
+    tuples: Ints | None = None,
 ) -> Rows:
     """What was read, grouped by its keys.
 
@@ -131,17 +190,20 @@ def rows_of(
         The synopsis of each term.
     hits : ndarray of int64, shape (n,), optional
         How many tuples of each row were looked at; by default 1 where `why` says so.
+    tuples : ndarray of int64, shape (n,), optional
+        How many tuples each row stands for; by default 1.
     """
     counts = (why != SAMPLED).astype(np.int64) if hits is None else hits
-    met = counts > 0
-    found, which = np.unique(keys[0].to_numpy()[met], return_inverse=True)
-    looked_at = Hits(found, np.bincount(which, counts[met], len(found)).astype(np.int64))
-    sampled = why != LOOKED_AT
+    first, met, sampled = keys[0].to_numpy(), counts > 0, why != LOOKED_AT
+    own_tuples = np.ones(len(why), np.int64) if tuples is None else tuples
     arrays: dict[str, npt.NDArray[np.generic]] = {
         f"k{n}": k.filter(pa.array(sampled)).to_numpy() for n, k in enumerate(keys)
     }
-    for n, (values, scale) in enumerate(weights.values()):
-        arrays[f"w{n}"] = values[sampled].astype(np.float64) / scale
+    for n, (values, _) in enumerate(weights.values()):
+        own_values = values[sampled]
+        # Integers are added up as such, as long as no sum can leave 64 bits.
+        whole = own_values.dtype == np.int64 and np.abs(own_values.astype(np.float64)).sum() < SAFE
+        arrays[f"w{n}"] = own_values if whole else own_values.astype(np.float64)
     names = [n for n in arrays if n.startswith("w")]
     by_keys = pa.table(arrays).group_by([n for n in arrays if n.startswith("k")], use_threads=False)
     grouped = by_keys.aggregate([(n, "sum") for n in names])
@@ -149,7 +211,10 @@ def rows_of(
     return Rows(
         np.array([grouped[f"k{n}"].to_numpy() for n in range(len(keys))], np.int64),
         np.array([sums[s] for s in own], np.float64),
-        looked_at,
+        Counts.counted(first[met], counts[met]),
+        Counts.counted(first[sampled], own_tuples[sampled]),
+        tuple(weights[s][1] for s in own),
+        tuple(weights[s][0].dtype == np.float64 for s in own),
     )
 
 
@@ -178,6 +243,11 @@ class SampleTree:
         self._groups = {n: group_column(v) for n, v in enumerate(plan.vertices) if v in groups}
         self._plan, self._terms, self._expected = plan, terms, expected
         self._whole: dict[object, Rows] = {}
+        self._weights: dict[int, Floats] = {}
+        self._own: dict[Synopsis, tuple[float, float]] = {}
+        # By vertex, once it was read, the factors that made the weights of each term integers.
+        self.scales: dict[int, tuple[float, ...]] = {}
+        self.doubles: dict[int, tuple[bool, ...]] = {}
 
     @property
     def nbytes(self) -> int:
@@ -197,11 +267,28 @@ class SampleTree:
         """
         raise NotImplementedError
 
+    def _column_range(self, table: str, column: str) -> Range:
+        """What the values of a column lie between, as far as is known without a scan."""
+        return ANY
+
+    def _message_range(self, message: Message) -> tuple[float, float]:
+        """The least and the greatest weight that a message has for any key; it has been sent."""
+        return -math.inf, math.inf
+
+    def _most_tuples(self, vertex: int, position: int) -> float:
+        """The most tuples behind the filter that have one key; infinite where it would cost much to know."""
+        return math.inf
+
+    def _named(self, vertex: int) -> str:
+        """A vertex of the residual tree as operators are named by it."""
+        relation = self._plan.query.graph.vertices[self._plan.vertices[vertex]]
+        return relation_name(relation.table, relation.filter, relation.alias)
+
     def _pays(self, tuples: float, among: Ints) -> bool:
         """Whether asking for some keys alone costs less than what so many tuples cost."""
         return False
 
-    def member(self, sample: Sample, number: int, among: Ints | None = None) -> tuple[Grouped, Hits]:
+    def member(self, sample: Sample, number: int, among: Ints | None = None) -> Member:
         """One table of the sampled class by the class's key, with everything that hangs from it.
 
         Parameters
@@ -219,7 +306,57 @@ class SampleTree:
         """
         vertex, position = sample.members[number]
         kept = self._sampled(sample, number)
-        return self._grouped(vertex, position, kept, sample.rate, among, sample.edges)
+        grouped, rows = self._grouped(vertex, position, kept, sample.rate, among, sample.edges)
+        return Member(grouped, rows.hits, rows.tuples)
+
+    def tuple_weights(self, vertex: int, above: Sequence[int]) -> Floats:
+        """Between which weights one tuple of a vertex adds to each term, with what hangs from it away from `above`.
+
+        Returns
+        -------
+        ndarray of float64, shape (terms, 2)
+            At most 0 and at least 0, but for a count that nothing hangs from; infinite where there is no bound.
+        """
+        if vertex not in self._weights:
+            self._weights[vertex] = self._tuple_weights(vertex, above)
+        return self._weights[vertex]
+
+    def _tuple_weights(self, vertex: int, above: Sequence[int]) -> Floats:
+        ranges = np.array([self._own_weights(self._plan.synopses[t[vertex]]) for t in self._terms])
+        for edge, _, (other, at) in self.edges(vertex):
+            if edge in above:
+                continue
+            theirs = self.tuple_weights(other, [edge])
+            low, high = theirs.T
+            if np.isfinite(theirs).all(axis=1).any():
+                most = self._most_tuples(other, at)
+                low, high = products(low, most), products(high, most)
+            mine_low, mine_high = ranges.T
+            low, high = product_range(mine_low, mine_high, np.minimum(low, 0.0), np.maximum(high, 0.0))
+            ranges = np.stack([low, high], axis=1)
+        return ranges
+
+    def _own_weights(self, synopsis: Synopsis) -> tuple[float, float]:
+        """Between which weights a tuple adds to one synopsis, with its exact messages."""
+        if synopsis not in self._own:
+            ends = weight_range(synopsis.weight, lambda column: self._column_range(synopsis.table, column))
+            low, high = (np.array([end]) for end in ends)
+            for message in synopsis.messages:
+                least, most = (np.array([end]) for end in self._message_range(message))
+                low, high = product_range(low, high, least, most)
+            self._own[synopsis] = float(low[0]), float(high[0])
+        return self._own[synopsis]
+
+    def draw(self, sample: Sample, number: int) -> int:
+        """The number of the draw of tuples of a member: that of the first which is the same table by the same key."""
+        return next(
+            n for n, _ in enumerate(sample.members) if self._drawn(sample, n) == self._drawn(sample, number)
+        )
+
+    def _drawn(self, sample: Sample, number: int) -> tuple[object, ...]:
+        vertex, position = sample.members[number]
+        relation = self._plan.synopses[self._terms[0][vertex]]
+        return relation.table, relation.filter, relation.attributes[position]
 
     def edges(self, vertex: int) -> list[tuple[int, int, tuple[int, int]]]:
         """The edges at a vertex: number, own position, and vertex and position at the other end."""
@@ -239,7 +376,7 @@ class SampleTree:
         rate: float,
         among: Ints | None,
         above: Sequence[int],
-    ) -> tuple[Grouped, Hits]:
+    ) -> tuple[Grouped, Rows]:
         """The subtree of a vertex, away from the edges `above`, as weights by one of its attributes."""
         below = [(e, own, other) for e, own, other in self.edges(vertex) if e not in above]
         positions = (position, *(own for _, own, _ in below))
@@ -250,6 +387,7 @@ class SampleTree:
         if among is not None and (whole in self._whole or not self._pays(tuples, among)):
             among = None
         rows = self._whole.get(whole) or self._scan(vertex, positions, kept, among, tuples)
+        self.scales[vertex], self.doubles[vertex] = rows.scales, rows.doubles
         if among is None:
             self._whole[whole] = rows
         keys, groups, weights = rows.keys[: len(positions)], rows.keys[len(positions) :], rows.weights
@@ -264,4 +402,4 @@ class SampleTree:
             weights = weights[:, mine] * sent.weights[:, theirs]
             keys, groups = keys[:, mine], np.vstack([groups[:, mine], sent.groups[:, theirs]])
             grouped += sent.vertices
-        return _summed(keys[0], weights, groups, grouped), rows.hits
+        return _summed(keys[0], weights, groups, grouped), rows

@@ -67,6 +67,7 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
     # What may fail is computed only where its relation's filter holds.
     key_names: dict[tuple[_Relation, Attribute], tuple[str, object]] = {}
     weight_names: dict[int, tuple[str, object]] = {}
+    slack_names: dict[int, tuple[str, object]] = {}
     domains = dict(plan.partitions)
     # By virtual relation and attributes; in each, the synopses of every group or cell, or those of all tuples.
     fed: dict[tuple[_Relation, tuple[Attribute, ...], int | None], dict[int, list[int]]] = {}
@@ -91,6 +92,10 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
             own_relation = None if shield is None else relations[i]
             weight_names[i] = "weight", (synopsis.weight, synopsis.messages, own_relation)
             columns[weight_names[i]] = column if shield is None else F.when(shield, column).otherwise(0)
+            if weights[i].slack is not None:
+                slack_names[i] = "slack", (synopsis.weight, synopsis.messages, own_relation)
+                moved = F.expr(str(weights[i].slack))
+                columns[slack_names[i]] = moved if shield is None else F.when(shield, moved).otherwise(0)
     names: dict[tuple[str, object], str] = {what: f"c{n}" for n, what in enumerate(columns)}
     feeds = []
     for (relation, attributes, grouped), members in fed.items():
@@ -106,6 +111,7 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
                 names["group", grouped] if grouped is not None else None,
                 tuple(tuple(members[n]) for n in range(len(members))) if split else (),
                 partitions,
+                tuple(names[slack_names[i]] if i in slack_names else None for i in members[0]),
             )
         )
     # Where only tuples are counted no column is needed, but rows must travel.

@@ -120,7 +120,8 @@ class MaterializedAnswer:
         """The synopsis of a group, and the number of its weight there."""
         own = stored.groups[number if materialized.head.groups is not None else 0]
         at = stored.head.weights.index(materialized.weight)
-        return own[at], at
+        # What was taken out was added up as well; the first weight counts the tuples.
+        return replace(own[at], updates=own[0].tally.mass), at
 
     def _joined(self, parts: Mapping[int, tuple[Built, int]]) -> Joined:
         if self.method in SAMPLES:

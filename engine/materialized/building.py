@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from ...errors import DataError, UnsupportedQuery
 from ...optimizer.plan import Weight
+from ...optimizer.route import TABULATION
 from ...sketches.hashing.xi import Family, derive_seed, make_family
 from ..catalog.form import Groups, Head
 from ..catalog.kinds.kind import Size
 from ..catalog.kinds.registry import KINDS
 from ..catalog.texts import as_text, has_texts
-from ..execution.partial_aggregate import FAMILY, PARTIAL_SCHEMA, arrays_in, cut, sent_row, tally_in
+from ..execution.partial_aggregate import PARTIAL_SCHEMA, arrays_in, cut, sent_row, tally_in
 from ..synopses import Built, Tally
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Work:
 
 def families_of(seed: int, classes: Iterable[str]) -> tuple[Family, ...]:
     """The hash families of join classes, as every sketch of a seed has them."""
-    return tuple(make_family(FAMILY, derive_seed(seed, name)) for name in classes)
+    return tuple(make_family(TABULATION, derive_seed(seed, name)) for name in classes)
 
 
 def built_on(

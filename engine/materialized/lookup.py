@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery, printable
 from ...optimizer.methods import CACHED
+from ...optimizer.operators import LOAD
 from ...optimizer.physical import MaterializedJoin
 from ...optimizer.plan import Plan, Synopsis, Weight
 from ...parser.join_graph import Query
@@ -17,6 +18,7 @@ from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure
 from ..catalog.manifest import StoredWorkload
+from ..observed import observed
 from ..results.estimator import Joined, SketchJoin
 from ..settings import Settings
 from ..synopses import Built, Tally
@@ -121,10 +123,20 @@ class MaterializedLookup:
             if settings.cache:
                 self.keep(found.plan, dict(zip(found.missing, new, strict=True)))
         seconds = time.perf_counter() - started if found.missing else 0.0
-        built = found.all_built(lambda name: self.catalog.load(name, settings.max_bytes), new)
+        built = found.all_built(lambda name: self._load(name, settings), new)
         stale = self._stale(found.heads)
         notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)
         return Supply(found.plan, built, notes, seconds, bool(stale))
+
+    def _load(self, name: str, settings: Settings) -> StoredSketch:
+        """A sketch of the catalog."""
+        with observed(LOAD, name) as seen:
+            sketch = self.catalog.load(name, settings.max_bytes)
+            # Measures that one synopsis keeps have it in common.
+            synopses = {id(b.sketch): b.sketch.nbytes for b in sketch.built}
+            seen.rows = sum(max(b.tally.tuples for b in own) for own in sketch.groups)
+            seen.bytes_held, seen.bytes_read = sum(synopses.values()), seen.bytes_read or 0.0
+        return sketch
 
     def usable(self, select: ApproximateSelect, query: Query, settings: Settings) -> Reuse | None:
         """How kept sketches serve a query, within what its settings allow; raises as `supply`."""
@@ -161,7 +173,7 @@ class MaterializedLookup:
         self, answers: Sequence[MaterializedAnswer], settings: Settings
     ) -> tuple[MaterializedAnswer, dict[GroupKey, Joined]]:
         """The narrowest of one or more, loaded."""
-        found = best(answers, lambda name: self.catalog.load(name, settings.max_bytes), settings.confidence)
+        found = best(answers, lambda name: self._load(name, settings), settings.confidence)
         assert found is not None, "there are some"
         return found
 
@@ -184,19 +196,17 @@ class MaterializedLookup:
         declared = self.declared(select, query, settings)
         if declared is not None:
             _, plan, heads = declared
-            return MaterializedJoin(plan, tuple(h.name for h in heads), method=plan.method)
+            return _join(plan, heads)
         bare = replace(query, order=(), limit=None) if query.groups else query
         found_whole = self.answers(select, bare, settings)
         if found_whole:
             # Which of several is the narrowest, and so answers, they tell when they are asked.
             taken = found_whole[0] if len(found_whole) == 1 else self._best(found_whole, settings)[0]
-            plan, names = replace(taken.plan, query=query), tuple(h.name for h in taken.heads)
-            return MaterializedJoin(plan, names, method=plan.method)
+            return _join(replace(taken.plan, query=query), taken.heads)
         found = None if query.groups else self.usable(select, query, settings)
         if found is None:
             return None
-        names = tuple(h.name for h in found.heads)
-        return MaterializedJoin(found.plan, names, found.missing, method=found.plan.method)
+        return _join(found.plan, found.heads, found.missing)
 
     def plan(self, select: ApproximateSelect, query: Query) -> Reuse | None:
         """How kept hash sketches would serve a query, with others built beside, nothing loaded; raises as `supply`."""
@@ -285,7 +295,7 @@ class MaterializedLookup:
         if found is None:
             return None
         workload, plan, heads = found
-        built = tuple(self.catalog.load(h.name, settings.max_bytes).built[0] for h in heads)
+        built = tuple(self._load(h.name, settings).built[0] for h in heads)
         told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
         stale = self._stale(heads)
         return Supply(plan, built, (told, *stale), stale=bool(stale))
@@ -321,6 +331,16 @@ class MaterializedLookup:
         runs = self.context.spark_runs
         notes = (stale_note(head, self.context.tables, runs) for head in heads)
         return tuple(printable(n) for n in notes if n)
+
+
+def _join(plan: Plan, heads: Sequence[Head], missing: tuple[int, ...] = ()) -> MaterializedJoin:
+    """The attempt that reads sketches of the catalog."""
+    expected = tuple(
+        (max(m.tally.tuples for m in h.measures), sum(m.nbytes for m in h.measures)) for h in heads
+    )
+    return MaterializedJoin(
+        plan, tuple(h.name for h in heads), missing, method=plan.method, expected=expected
+    )
 
 
 def _without_count(query: Query) -> Query:

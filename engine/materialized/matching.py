@@ -15,13 +15,13 @@ from itertools import combinations, permutations, product
 from ...errors import IncompatibleSketches
 from ...optimizer.choose import choose
 from ...optimizer.plan import Plan, Scan, Weight
+from ...optimizer.route import TABULATION
 from ...parser.join_graph import Edge, Query
 from ...sketches.hashing.xi import Family, derive_seed, make_family
 from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.sparse import SparseFirstSketch
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head
-from ..execution.partial_aggregate import FAMILY
 from ..sources.environment import Circumstances
 from ..synopses import Built
 
@@ -104,7 +104,9 @@ class Reuse:
             sketch = load(candidate.head.name)
             built = sketch.built[sketch.head.weights.index(weight)]
             sized = of_size(built.linear, self.plan.synopses[i].rows, self.plan.synopses[i].buckets)
-            found[i] = replace(built, sketch=in_order(sized, candidate.order))
+            # What was taken out was added up as well; the first weight counts the tuples.
+            updates = sketch.built[0].tally.mass
+            found[i] = replace(built, sketch=in_order(sized, candidate.order), updates=updates)
         return tuple(found[i] for i in range(len(found)))
 
 
@@ -275,7 +277,7 @@ class _Search:
         for number, edge in enumerate(self.query.graph.edges):
             if number in ends and not {edge.left, edge.right} <= set(taken):
                 name, materialized = ends[number]
-                if make_family(FAMILY, derive_seed(seed, name)) != materialized:
+                if make_family(TABULATION, derive_seed(seed, name)) != materialized:
                     return False
         return True
 

@@ -23,9 +23,6 @@ from ..catalog.file import StoredSketch, decode, encode
 from ..catalog.form import Head
 from ..catalog.secrets import redacted
 from ..results.answer import Answer
-from .appending import Appending
-from .building import Source, built_on
-from .creating import Creation, refuse_large
 from .definition import (
     refuse_unstable,
     stored,
@@ -64,10 +61,14 @@ class SketchStatements:
         match statement:
             case CreateSketch():
                 return self._create(statement)
-            case AppendSketch():
-                return Appending(self.context).append(statement)
-            case RefreshSketch():
-                return Appending(self.context).refresh(statement)
+            case AppendSketch() | RefreshSketch():
+                # Late, as what builds is below: SHOW and DESCRIBE load neither Spark nor sketches.
+                from .appending import Appending
+
+                appending = Appending(self.context)
+                if isinstance(statement, AppendSketch):
+                    return appending.append(statement)
+                return appending.refresh(statement)
             case ShowSketches():
                 return show_rows(self.catalog, statement.pattern)
             case DescribeSketch():
@@ -86,6 +87,9 @@ class SketchStatements:
         )
 
     def _create(self, statement: CreateSketch) -> Answer:
+        from .building import Source, built_on
+        from .creating import Creation, refuse_large
+
         name = statement.name.text
         refuse_member(self.catalog, statement.sql, statement.name)
         if statement.or_replace and self.catalog.workload(name) is not None:

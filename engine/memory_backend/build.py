@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import DataError
+from ...optimizer.operators import SCAN
 from ...optimizer.plan import Attribute, Message, Plan, Scan
 from ...optimizer.route import TABULATION, family_parameters
 from ...sketches.joins.sparse import SparseFirstSketch
@@ -22,6 +23,8 @@ from ..execution.partial_aggregate import (
     group_column,
     sketch_plan,
 )
+from ..execution.scanned import tell
+from ..observed import observed
 from ..synopses import Built, Sketch
 from .groups import MemoryGroups
 from .relations import Relation, Relations
@@ -62,8 +65,10 @@ def build_from(plan: Plan, relations: Relations) -> tuple[Built, ...]:
     """`build` from the virtual relations of the plan, which know then what the messages took."""
     parts: dict[int, tuple[Partial, float]] = {}
     for scan in plan.scans:
-        with explained(plan, scan.table):
-            parts |= _scanned(plan, scan, relations)
+        with explained(plan, scan.table), observed(SCAN, scan.table) as seen:
+            own = _scanned(plan, scan, relations)
+            tell(seen, plan, scan, {i: (part.sketch.nbytes, part.tally) for i, (part, _) in own.items()})
+            parts |= own
     found = [parts[i] for i in range(len(plan.synopses))]
     sketches = [part.sketch for part, _ in found]
     if plan.family != TABULATION:
@@ -118,6 +123,8 @@ def _fed(
             weights[what] = relations.weights(*what, relation)
             if weights[what].values is not None:
                 columns[what] = pa.array(weights[what].values)
+            if weights[what].slack is not None:
+                columns["slack", what] = pa.array(weights[what].slack)
         for attribute in synopsis.attributes:
             if attribute not in columns:
                 columns[attribute] = relations.keys(attribute, relation.tuples)
@@ -144,6 +151,7 @@ def _fed(
             names["group", grouped] if grouped is not None else None,
             tuple(tuple(members[n]) for n in range(len(members))) if split else (),
             partitions,
+            tuple(None if s.distinct else names.get(("slack", (s.weight, s.messages))) for s in first),
         )
         feed_batch(batch, feed, parts)
     return {i: (part, made[i][1].scale) for i, part in parts.items()}

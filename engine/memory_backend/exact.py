@@ -16,7 +16,7 @@ from ...parser.join_graph import Edge, Factor, Query, SetLeaf, SetOperation, Ter
 from ...parser.result_types import digits
 from ...sketches.intervals.interval import Estimate, exact
 from ...sketches.joins.accumulate import integer_sums
-from ..execution.known_groups import known_of
+from ..execution.known_groups import ABSOLUTE, JOINED, known_of
 from .build import explained
 from .casts import cast, unscaled, whole_unscaled
 from .expressions import evaluate, passing
@@ -89,9 +89,19 @@ class _Run:
         ]
         self.names = dict(asked)
         self.terms: list[Term] = list(dict.fromkeys((Term(), *(Term(t.factors) for _, t in asked))))
+        self.scales: dict[Factor, int] = {}
+        weights = [self._weights(v) for v in range(len(self.graph.vertices))]
+        doubles = {
+            t for t, *w in zip(self.terms, *weights, strict=True) if any(x.dtype == np.float64 for x in w)
+        }
+        # Behind the sums those of absolute values, for the terms that are sums of doubles.
+        self.absolute = {
+            term: len(self.terms) + n for n, term in enumerate(t for t in self.terms if t in doubles)
+        }
+        places = [self.terms.index(t) for t in self.absolute]
+        self.weights = [w + [np.abs(w[p].astype(np.float64)) for p in places] for w in weights]
         self.distinct: list[Factor] = list(dict.fromkeys(f for a in query.aggregates for f in a.distinct))
         self.grouped = [self._evaluated(g.vertex, g.expression) for g in query.groups]
-        self.scales: dict[Factor, int] = {}
 
     def groups(self) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
         """The values of every group and its sums by name, as `known_of` reads them."""
@@ -110,8 +120,10 @@ class _Run:
             scale = sum(self.scales[f] for f in term.factors)
             if isinstance(total, (float, np.floating)):
                 row[name] = float(total) / 10.0**scale
+                row[name + ABSOLUTE] = float(totals[self.absolute[Term(term.factors)]][group]) / 10.0**scale
             else:
                 row[name] = Fraction(int(total), 10**scale) if scale else int(total)
+        row[JOINED] = int(totals[0][group])
         row |= {f"d{a}": int(counts[group]) for a, counts in enumerate(distinct) if counts is not None}
         return row
 
@@ -184,8 +196,12 @@ class _Run:
             for n, f in enumerate(self.distinct)
             if f.vertex == vertex
         }
-        weights = [self._weight(t.factor_of(vertex), count) for t in self.terms]
-        return _Rows(np.zeros(count, np.int64), carried, weights)
+        return _Rows(np.zeros(count, np.int64), carried, self.weights[vertex])
+
+    def _weights(self, vertex: int) -> list[Numbers]:
+        """What every tuple of a vertex adds to each term."""
+        count = self.tuples[vertex].num_rows
+        return [self._weight(t.factor_of(vertex), count) for t in self.terms]
 
     def _weight(self, factor: Factor | None, count: int) -> Numbers:
         if factor is None:

@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...optimizer.groups import grouped_vertices
+from ...optimizer.operators import GROUPS
 from ...parser.join_graph import Query
 from ..execution.groups import Groups, VertexGroups, too_many
 from ..execution.partial_aggregate import group_column
+from ..observed import observed
 from ..sources.python_values import python_values
 from .expressions import evaluate, passing
 from .tables import MemoryTables
@@ -50,22 +52,33 @@ def listed(query: Query, tables: MemoryTables, most: int) -> MemoryGroups:
     found = {n.lower(): (n, tables.table(n)) for n in tables}
     for number in grouped_vertices(query):
         vertex = query.graph.vertices[number]
-        own = [(place, g) for place, g in enumerate(query.groups) if g.vertex == number]
-        name, whole = found[vertex.table.lower()]
-        rows = passing(vertex.filter, whole, tables.zone)
-        chosen = np.ones(whole.num_rows, bool) if rows is None else rows.to_numpy(zero_copy_only=False)
-        tuples = whole.filter(pa.array(chosen))
-        columns = [evaluate(g.expression, tuples, tables.zone) for _, g in own]
-        numbers_of, first = numbered([ranks(c) for c in columns], tuples.num_rows)
-        if len(first) > most:
-            raise too_many(query, most)
-        numbers = np.full(whole.num_rows, -1, np.int64)
-        numbers[chosen] = numbers_of
-        column = pa.array(numbers, mask=numbers < 0)
-        found[vertex.table.lower()] = name, whole.append_column(group_column(number), column)
-        places = tuple(place for place, _ in own)
-        parts.append(VertexGroups(number, places, values_at(columns, first, tables.zone)))
+        with observed(GROUPS, vertex.alias) as seen:
+            part = _listed(query, number, found, most, tables.zone)
+            seen.rows, seen.half_width = len(part.values), 0.0
+        parts.append(part)
     return MemoryGroups(tuple(parts), MemoryTables(dict(found.values()), tables.zone))
+
+
+def _listed(
+    query: Query, number: int, found: dict[str, tuple[str, pa.Table]], most: int, zone: str
+) -> VertexGroups:
+    """The groups of one vertex; its table, in `found`, gets their numbers."""
+    vertex = query.graph.vertices[number]
+    own = [(place, g) for place, g in enumerate(query.groups) if g.vertex == number]
+    name, whole = found[vertex.table.lower()]
+    rows = passing(vertex.filter, whole, zone)
+    chosen = np.ones(whole.num_rows, bool) if rows is None else rows.to_numpy(zero_copy_only=False)
+    tuples = whole.filter(pa.array(chosen))
+    columns = [evaluate(g.expression, tuples, zone) for _, g in own]
+    numbers_of, first = numbered([ranks(c) for c in columns], tuples.num_rows)
+    if len(first) > most:
+        raise too_many(query, most)
+    numbers = np.full(whole.num_rows, -1, np.int64)
+    numbers[chosen] = numbers_of
+    column = pa.array(numbers, mask=numbers < 0)
+    found[vertex.table.lower()] = name, whole.append_column(group_column(number), column)
+    places = tuple(place for place, _ in own)
+    return VertexGroups(number, places, values_at(columns, first, zone))
 
 
 def values_at(columns: list[Value], rows: Ints, zone: str) -> tuple[tuple[Any, ...], ...]:

@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...optimizer.operators import MESSAGE, relation_name
 from ...optimizer.plan import Attribute, Message, Plan, Weight
 from ..execution.message_limit import DEFAULT_LIMIT_BYTES, MessageTooLarge
+from ..observed import observed
 from .expressions import passing
 from .keys import key_values
 from .tables import MemoryTables
@@ -29,7 +31,7 @@ class Sent:
     @property
     def nbytes(self) -> int:
         """Bytes of keys and weights."""
-        values = (w.values for w in self.weights.values())
+        values = (v for w in self.weights.values() for v in (w.values, w.slack))
         return self.keys.nbytes + sum(v.nbytes for v in values if v is not None)
 
 
@@ -105,6 +107,14 @@ class Relations:
         received = [self._sent[m.relation].weights[m].taken(relation.partners[m.relation]) for m in messages]
         return product([own, *received])
 
+    def weight_range(self, message: Message) -> tuple[float, float]:
+        """The least and the greatest weight of a message that has been sent."""
+        found = self._sent[message.relation].weights[message]
+        if found.values is None:
+            return 0.0, 1.0
+        least, most = found.values.min(initial=0), found.values.max(initial=0)
+        return float(least) / found.scale, float(most) / found.scale
+
     def _register(self, messages: Iterable[Message]) -> None:
         for message in messages:
             self._register(message.messages)
@@ -112,7 +122,9 @@ class Relations:
 
     def _receive(self, relation: Message) -> Sent:
         if relation not in self._sent:
-            self._sent[relation] = self._send(relation, list(self._variants[relation]))
+            with observed(MESSAGE, relation_name(relation.table, relation.filter)) as seen:
+                sent = self._sent[relation] = self._send(relation, list(self._variants[relation]))
+                seen.rows, seen.bytes_held = len(sent.keys), sent.nbytes
         return self._sent[relation]
 
     def _send(self, message: Message, variants: Sequence[Message]) -> Sent:

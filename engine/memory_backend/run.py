@@ -12,6 +12,7 @@ from ...optimizer.plan import Plan
 from ...parser.join_graph import FEATURES, Query
 from ...parser.resolve import resolve
 from ...parser.statement import ApproximateSelect, parse_statement
+from ..observed import ProcessMeter
 from ..queries.adaptive import AdaptiveRun
 from ..queries.planner import Planner
 from ..queries.settings_of import places_of, settings_of
@@ -70,7 +71,8 @@ class MemoryRun:
         """The answer, as `Session.sql` gives it."""
         settings = self.settings
         check(self.query, Asked(settings.by_hand, settings.cache, settings.route, places_of(self.select)))
-        return self._typed(AdaptiveRun(self.planner, lambda: self.backend, self.exact).answer())
+        run = AdaptiveRun(self.planner, lambda: self.backend, self.exact, meter=ProcessMeter())
+        return self._typed(run.answer())
 
     def exact(self) -> Answer:
         """The exact answer: every group that joins anything."""

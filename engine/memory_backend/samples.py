@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import BudgetExceeded
-from ...optimizer.plan import Plan, Sample
-from ...sketches.hashing.xxhash import SPARK_SEED, xxh64_of_long
+from ...optimizer.operators import SAMPLE
+from ...optimizer.plan import Message, Plan, Sample
 from ..execution.sample_join import DEFAULT_LIMIT_BYTES, SampleJoin, sample_join
 from ..execution.sample_tree import (
     BOTH,
@@ -21,14 +21,15 @@ from ..execution.sample_tree import (
     Ints,
     Rows,
     SampleTree,
+    draw_family,
     rows_of,
     sample_family,
 )
+from ..observed import Observation, observed
+from ..sources.ranges import Range
 from .build import explained
 from .relations import Relation, Relations
 from .tables import MemoryTables
-
-_MASK = np.uint64((1 << HASH_BITS) - 1)
 
 
 def run_sample(
@@ -48,7 +49,7 @@ def run_sample(
     DataError
         If a value cannot be computed.
     """
-    return sample_join(plan, lambda terms: MemoryScans(plan, terms, tables, limit_bytes, groups))
+    return sample_join(plan, lambda plan, terms: MemoryScans(plan, terms, tables, limit_bytes, groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class _Sampled:
     rate: float
     dense: tuple[int, ...]
     row_rate: float
+    draw: int
 
 
 class MemoryScans(SampleTree):
@@ -91,20 +93,40 @@ class MemoryScans(SampleTree):
         if sample.rate == 1.0:
             return None
         row_rate = sample.row_rates[number] if sample.row_rates else 0.0
-        return _Sampled(sample.class_name, sample.rate, sample.dense, row_rate)
+        return _Sampled(sample.class_name, sample.rate, sample.dense, row_rate, self.draw(sample, number))
 
     def _scan(
         self, vertex: int, positions: Sequence[int], passing: object, among: Ints | None, tuples: float
     ) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
-        with explained(self._plan, own[0].table):
-            return self._read(vertex, positions, passing if isinstance(passing, _Sampled) else None, among)
+        with explained(self._plan, own[0].table), observed(SAMPLE, self._named(vertex)) as seen:
+            before, sampled = self._sent_bytes, passing if isinstance(passing, _Sampled) else None
+            rows = self._read(vertex, positions, sampled, among, seen)
+            seen.bytes_held = self._sent_bytes - before
+            return rows
+
+    def _column_range(self, table: str, column: str) -> Range:
+        return self._relations.tables.column_range(table, column)
+
+    def _message_range(self, message: Message) -> tuple[float, float]:
+        return self._relations.weight_range(message)
+
+    def _most_tuples(self, vertex: int, position: int) -> float:
+        relation = self._plan.synopses[self._terms[0][vertex]]
+        tuples = self._relations.tuples(relation.table, relation.filter)
+        keys = self._relations.keys(relation.attributes[position], tuples).drop_null()
+        return float(np.unique(keys.to_numpy(), return_counts=True)[1].max(initial=0))
 
     def _pays(self, tuples: float, among: Ints) -> bool:
         return True
 
     def _read(
-        self, vertex: int, positions: Sequence[int], passing: _Sampled | None, among: Ints | None
+        self,
+        vertex: int,
+        positions: Sequence[int],
+        passing: _Sampled | None,
+        among: Ints | None,
+        seen: Observation,
     ) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         first = own[0]
@@ -121,6 +143,7 @@ class MemoryScans(SampleTree):
         wide = relation.tuples.append_column(pa.field("skimql why", pa.int64()), pa.array(why))
         relation = self._relations.joined(Relation(wide).filtered(known), [s.messages for s in own])
         why = relation.tuples["skimql why"].to_numpy()
+        seen.rows = len(why)
         keys = self._keys(vertex, positions, relation.tuples)
         weights = {}
         for synopsis in dict.fromkeys(own):
@@ -159,8 +182,9 @@ class MemoryScans(SampleTree):
         sampled &= keys.is_valid().to_numpy(zero_copy_only=False)
         drawn = np.zeros(len(values), bool)
         if passing.row_rate:
-            words = xxh64_of_long(np.arange(len(values), dtype=np.int64), SPARK_SEED)
-            drawn = (words & _MASK) < np.uint64(_below(passing.row_rate))
+            family = draw_family(self._plan.seed, passing.class_name, passing.draw)
+            numbers = np.arange(len(values), dtype=np.int64)
+            drawn = family.values(numbers, 1, HASH_BITS)[0] < np.uint64(_below(passing.row_rate))
         found = np.full(len(values), -1, np.int64)
         found[drawn] = LOOKED_AT
         found[sampled] = SAMPLED

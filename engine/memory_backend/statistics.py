@@ -7,11 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from ...optimizer.operators import PILOT
 from ...optimizer.prediction.relation import AttributeStatistics, RelationStatistics
 from ...parser.join_graph import Query
 from ...sketches.hashing.xxhash import SPARK_SEED, xxh64_of_long
 from ..execution.sample_tree import HASH_BITS
+from ..observed import observed
 from ..statistics.pilot_counts import (
     PILOT_FAMILY,
     Counts,
@@ -70,6 +73,19 @@ def _of(
             source="row count",
             gathered_at=time.time(),
         )
+    with observed(PILOT, relation.table) as seen:
+        found = _looked_at(relation, tables, whole, scanned, pilot_tuples)
+        seen.rows = sum(len(c.keys) for c in found.key_samples)
+    return relation_statistics(found, len(relation.attributes), scanned, time.time())
+
+
+def _looked_at(
+    relation: VirtualRelation,
+    tables: MemoryTables,
+    whole: pa.Table,
+    scanned: float,
+    pilot_tuples: int | None,
+) -> Pilot:
     rows = passing(relation.filter, whole, tables.zone)
     tuples = whole if rows is None else whole.filter(rows)
     columns = [key_values(a, tuples, tables.zone) for a in relation.attributes]
@@ -80,8 +96,7 @@ def _of(
     if len(keys) != 1:
         keys.append(_together(keys) if keys else np.zeros(int(joins.sum()), np.int64))
     rates = Rates(1.0, 1.0) if pilot_tuples is None else Rates.for_tuples(scanned, pilot_tuples)
-    found = _counted(keys, rates)
-    return relation_statistics(found, len(relation.attributes), scanned, time.time())
+    return _counted(keys, rates)
 
 
 def _counted(keys: Sequence[Ints], rates: Rates) -> Pilot:

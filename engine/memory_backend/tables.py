@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...parser.join_graph import Column, Query, TableSchema
 from ..results.distinct import with_counted_types
 from ..sources.keys import with_key_types
+from ..sources.ranges import ANY, Range
 from .expressions import evaluate
 from .values import spark_type
 
@@ -30,6 +32,20 @@ class MemoryTables(Mapping[str, TableSchema]):
     def table(self, name: str) -> pa.Table:
         """The tuples of a table."""
         return self._tables[name.lower()][1]
+
+    def column_range(self, name: str, column: str) -> Range:
+        """What the numbers of a column lie between, as the footers of a file tell of its columns."""
+        table = self.table(name)
+        if column not in table.column_names:
+            return ANY
+        kind = table.schema.field(column).type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+            return ANY
+        ends = pc.min_max(table[column])
+        if ends["min"].as_py() is None:
+            return ANY
+        bits = kind.bit_width if pa.types.is_signed_integer(kind) else None
+        return Range(float(ends["min"].as_py()), float(ends["max"].as_py()), bits)
 
     def __getitem__(self, name: str) -> TableSchema:
         declared, table = self._tables[name.lower()]

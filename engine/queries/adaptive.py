@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ...errors import AccuracyNotReached, DataError, EnvironmentFault, UnsupportedQuery
+from ...errors import AccuracyNotReached, DataError, EnvironmentFault, SkimqlError, UnsupportedQuery
 from ...optimizer.groups import per_group
+from ...optimizer.operator_tree import of_attempt, operators_of
+from ...optimizer.operators import ESTIMATE, EXACT_RUN, PLANNING, Operator
 from ...optimizer.physical import (
     Attempt,
     Attempted,
@@ -28,8 +30,19 @@ from ...optimizer.plan import Plan
 from ...sketches.intervals.interval import Estimate, exact
 from ..execution import message_limit
 from ..execution.message_limit import MessageTooLarge
+from ..execution.sample_join import SampleJoin as EvaluatedSample
 from ..materialized.lookup import MaterializedLookup
-from ..results.answer import Answer, half_width, misses, uncertified_answer, with_target
+from ..observed import Meter, Recorder, observed
+from ..results.answer import (
+    MET,
+    UNKNOWN,
+    Answer,
+    half_width,
+    target_state,
+    uncertified_answer,
+    with_confidence,
+    with_target,
+)
 from ..results.estimator import Joined
 from ..results.expressions import Evaluator
 from ..results.rows import Estimated, GroupNumbers, groups_text
@@ -37,11 +50,16 @@ from .planner import Planner
 from .settings_of import span_of
 
 if TYPE_CHECKING:
+    from ...optimizer.prediction.relation import RelationStatistics
     from ..execution.groups import Groups
     from .backend import Backend
 
-# Samples of one query, the first among them.
-MOST_SAMPLES = 3
+# Of the chance that an interval fails, what the first sample of a query may take, the second and the third: one that is
+# enlarged until it looks narrow must not be asked at the full confidence each time.
+SPENT = (0.8, 0.15, 0.05)
+
+# Where what unseen keys may add takes more than this part of the asked error, a larger sample is not enough.
+MOST_UNSEEN = 0.5
 
 # A method as a note tells it, where its name with blanks does not.
 METHOD_WORDS = {"exact": "exact messages"}
@@ -66,18 +84,27 @@ class AdaptiveRun:
         Runs the query exactly.
     by_hand : bool
         Whether sketches of the session's size are built, whatever else there is.
+    meter : Meter or None
+        Measures what each operator takes, for EXPLAIN ANALYZE.
+    record : list of Attempted
+    first : PhysicalPlan or None
+        What was planned before anything ran.
     """
 
     planner: Planner
     backend: Callable[[], Backend]
     exact: Callable[[], Answer]
     by_hand: bool = False
+    meter: Meter | None = None
     record: list[Attempted] = field(default_factory=list)
+    first: PhysicalPlan | None = None
+    _recorder: Recorder = field(default_factory=Recorder)
     _plan: PhysicalPlan | None = None
     _groups: Groups | None = None
     _notes: tuple[str, ...] = ()
     _most_message: int | None = field(default_factory=lambda: message_limit.DEFAULT_LIMIT_BYTES)
     _too_large: frozenset[int] = frozenset()
+    _known: tuple[RelationStatistics, ...] = ()
 
     def answer(self) -> Answer:
         """The answer, or what the query's behaviour puts in its place where the asked error is missed.
@@ -89,25 +116,35 @@ class AdaptiveRun:
         SkimqlError
             As planning and building.
         """
-        plan = self._plan = (
-            self.planner.anew(self._listed) if self.by_hand else self.planner.plan(self._listed)
-        )
+        self._recorder.meter = self.meter
+        with self._recorder.recording():
+            return self._answer()
+
+    def _answer(self) -> Answer:
+        with observed(PLANNING):
+            plan = self._plan = self.first = (
+                self.planner.anew(self._listed) if self.by_hand else self.planner.plan(self._listed)
+            )
         attempt: Attempt | None = plan.attempt
         self._notes = plan.notes
+        if self.meter is not None and not plan.statistics and not isinstance(attempt, MaterializedJoin):
+            self._known = self._known_before()
         answer: Answer | None = None
         while attempt is not None:
             started = time.perf_counter()
             try:
                 answer, estimated = self._run(attempt)
             except (MessageTooLarge, DataError, EnvironmentFault) as fault:
-                following = self._after_fault(attempt, fault)
+                tried, ran = self._plan, self._recorder.taken()
+                with observed(PLANNING):
+                    following = self._after_fault(attempt, fault)
                 if following is None:
                     if answer is None:
                         raise
                     return self._as_asked(
                         replace(answer, notes=(*answer.notes, f"nothing better: {fault.message}"))
                     )
-                self._keep(attempt, "failed", math.nan, 0, started, fault.message)
+                self._keep(attempt, "failed", math.nan, 0, started, fault.message, ran, tried)
                 attempt = following
                 continue
             try:
@@ -122,6 +159,16 @@ class AdaptiveRun:
         assert answer is not None, "every attempt gives an answer or raises"
         return self._as_asked(answer)
 
+    def _known_before(self) -> tuple[RelationStatistics, ...]:
+        """What is known of the tables without a job, where the plan has not asked: for predicted figures alone."""
+        query = self.planner.query
+        if query.sets is not None:
+            return ()
+        try:
+            return self.backend().statistics(query, jobs=False)
+        except SkimqlError:
+            return ()
+
     def _listed(self) -> Groups:
         """The groups of the query, listed once."""
         if self._groups is None:
@@ -134,7 +181,7 @@ class AdaptiveRun:
         stale, notes = False, self._notes
         match attempt:
             case ExactRun():
-                return self.exact(), None
+                return self._exact(), None
             case Nothing():
                 found = self._nothing(attempt)
             case SketchJoin():
@@ -145,10 +192,14 @@ class AdaptiveRun:
                 found, told, stale = self._materialized()
                 notes += told
         built = time.perf_counter()
-        answer = found.answer()
+        with observed(ESTIMATE) as seen:
+            answer = found.answer()
+            seen.rows, seen.bytes_held = len(answer.rows), answer.bytes_used
+            seen.half_width = _widest(answer)
         if stale:
             # The interval is one for the tables as they were.
             answer = uncertified_answer(answer)
+        answer = with_confidence(answer, self.planner.settings.confidence)
         seconds = {"build": built - started, "answer": time.perf_counter() - built}
         return replace(
             answer,
@@ -156,6 +207,13 @@ class AdaptiveRun:
             seconds=seconds,
             notes=(*notes, *self._told(attempt), *answer.notes),
         ), found
+
+    def _exact(self) -> Answer:
+        """The exact run."""
+        with observed(EXACT_RUN) as seen:
+            answer = self.exact()
+            seen.rows, seen.half_width = len(answer.rows), 0.0
+        return answer
 
     def _told(self, attempt: Attempt) -> tuple[str, ...]:
         """What an attempt says of itself."""
@@ -215,7 +273,11 @@ class AdaptiveRun:
                 break
             # What took more than the asked size is taken again, smaller.
             plan = replace(plan, sample=sample.smaller(0.9 * sample.rate * size / nbytes))
-        evaluators = {n: self._evaluator(plan, j, n) for n, j in joined.items()}
+        spent = SPENT[len(self._samples)] if attempt.enlarges else 1.0
+        confidence = 1.0 - spent * (1.0 - settings.confidence)
+        evaluators = {
+            n: replace(self._evaluator(plan, j, n), confidence=confidence) for n, j in joined.items()
+        }
         unmet = 0 if groups is None else groups.number - len(evaluators)
         return Estimated(query, evaluators, listed=False, unmet=unmet)
 
@@ -245,13 +307,18 @@ class AdaptiveRun:
         self, attempt: Attempt, answer: Answer, estimated: Estimated | None, started: float
     ) -> Attempt | None:
         """What is run next, if anything."""
-        target, planner = self.planner.settings.error, self.planner
+        target = self.planner.settings.error
         wide = _widest(answer)
-        met = target is None or not any(misses(c, target) for row in answer.rows for c in row)
-        outcome = "shown" if target is None else "met" if met else "missed"
-        self._keep(attempt, outcome, wide, answer.bytes_used, started)
-        if met or target is None or isinstance(attempt, (ExactRun, Nothing)):
+        state = "shown" if target is None else self._state(answer, estimated, target)
+        self._keep(attempt, state, wide, answer.bytes_used, started)
+        if state == MET or target is None or isinstance(attempt, (ExactRun, Nothing)):
             return None
+        with observed(PLANNING):
+            return self._following(attempt, estimated, target)
+
+    def _following(self, attempt: Attempt, estimated: Estimated | None, target: float) -> Attempt | None:
+        """What is run after an attempt that is not known to reach the asked error."""
+        planner = self.planner
         if isinstance(attempt, MaterializedJoin):
             if not planner.asks_more_than_materialized:
                 return None
@@ -261,8 +328,7 @@ class AdaptiveRun:
         if isinstance(attempt, SampleJoin) and attempt.enlarges:
             said = self._told(attempt)[0]
             self._notes += (f"{said}: not enough",)
-            samples = sum(isinstance(a.attempt, SampleJoin) for a in self.record)
-            larger = planner.enlarged(attempt, wide / target) if samples < MOST_SAMPLES else None
+            larger = self._larger(attempt, estimated, target)
             if larger is not None:
                 return larger
             if planner.may_run_exactly:
@@ -272,6 +338,30 @@ class AdaptiveRun:
             self._notes += self._plan.notes
             return self._plan.attempt
         return self._exactly(attempt)
+
+    @staticmethod
+    def _state(answer: Answer, estimated: Estimated | None, target: float) -> str:
+        """Whether the answer reaches the asked error; of groups that a sample has not met that is not known."""
+        state = target_state(answer, target)
+        return UNKNOWN if state == MET and estimated is not None and estimated.unmet else state
+
+    def _larger(self, attempt: SampleJoin, estimated: Estimated | None, target: float) -> SampleJoin | None:
+        """A larger sample of keys, where chance makes the interval too wide and not what unseen keys may add."""
+        if estimated is None or len(self._samples) >= len(SPENT):
+            return None
+        certain = {
+            n: replace(e, joined=e.joined.without_unseen())
+            for n, e in estimated.evaluators.items()
+            if isinstance(e.joined, EvaluatedSample)
+        }
+        chance = _widest(replace(estimated, evaluators=certain).answer())
+        if chance <= target or _widest(estimated.answer()) - chance > MOST_UNSEEN * target:
+            return None
+        return self.planner.enlarged(attempt, chance / target)
+
+    @property
+    def _samples(self) -> list[Attempted]:
+        return [a for a in self.record if isinstance(a.attempt, SampleJoin)]
 
     def _exactly(self, attempt: Attempt) -> Attempt | None:
         """The cheapest exact way, where that and what was tried cost little more than the exact run alone."""
@@ -350,40 +440,78 @@ class AdaptiveRun:
         settings, select = self.planner.settings, self.planner.select
         last = self.record[-1] if self.record else None
         method = last.attempt.method if last is not None else ""
+        left = self._recorder.taken()
+        if last is not None and any(o.kind != PLANNING for o in left):
+            # What ran behind the last attempt: groups that missed, run exactly.
+            more = tuple(o for o in left if o.kind != PLANNING)
+            last = self.record[-1] = replace(last, operators=(*last.operators, *more))
         answer = replace(answer, attempts=tuple(self.record), method=method)
-        if last is not None and isinstance(last.attempt, ExactRun):
+        ran = last is not None and isinstance(last.attempt, ExactRun)
+        if ran:
             why = next((n for n in self._notes if n.startswith("run exactly")), "")
             why = why or "run exactly: predicted to be the cheapest way to the asked error"
             rest = tuple(n for n in self._notes if n != why)
-            return replace(answer, notes=(*self.planner.query.warnings, *rest, why, *answer.notes))
+            answer = replace(answer, notes=(*rest, why, *answer.notes))
         answer = replace(answer, notes=(*self.planner.query.warnings, *answer.notes))
         if settings.error is None:
             return answer
-        met, noted = with_target(answer, settings.error)
-        if met:
+        noted = with_target(answer, settings.error)
+        if noted.target == MET and last is not None and last.outcome == UNKNOWN:
+            noted = replace(noted, target=UNKNOWN)
+        if noted.target == MET:
             return noted
         if settings.behavior == "strict":
             raise AccuracyNotReached(
-                noted.notes[len(answer.notes)],
+                next(
+                    iter(noted.notes[len(answer.notes) :]), "groups that the sample has not met may be there"
+                ),
                 sql=select.sql,
                 span=span_of(select.clause_spans, "error"),
-                hint="more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'",
+                hint="the sum of CAST(... AS DECIMAL(38, 6)), whose digits no order of adding decides"
+                if ran
+                else "more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'",
             )
-        if settings.behavior in ("run_on_full_table", "partial_run_on_base_table") and not (
-            settings.behavior == "partial_run_on_base_table" and self.planner.query.groups
+        if (
+            not ran
+            and settings.behavior in ("run_on_full_table", "partial_run_on_base_table")
+            and not (settings.behavior == "partial_run_on_base_table" and self.planner.query.groups)
         ):
             note = "run exactly, since the asked error was missed"
-            found = self.exact()
-            self._keep(self.planner.exact(), "met", 0.0, 0, time.perf_counter())
-            return replace(found, notes=(*noted.notes, note), attempts=tuple(self.record), method="exact_run")
+            started = time.perf_counter()
+            found = self._exact()
+            self._keep(self.planner.exact(), "met", 0.0, 0, started)
+            return replace(
+                found,
+                notes=(*noted.notes, note),
+                attempts=tuple(self.record),
+                method="exact_run",
+                target=target_state(found, settings.error),
+            )
         if settings.behavior == "local_omit":
             return noted.omitting(settings.error)
         return noted
 
     def _keep(
-        self, attempt: Attempt, outcome: str, wide: float, nbytes: int, started: float, note: str = ""
+        self,
+        attempt: Attempt,
+        outcome: str,
+        wide: float,
+        nbytes: int,
+        started: float,
+        note: str = "",
+        ran: tuple[Operator, ...] | None = None,
+        plan: PhysicalPlan | None = None,
     ) -> None:
-        self.record.append(Attempted(attempt, outcome, wide, nbytes, time.perf_counter() - started, note))
+        """Record an attempt, with what has run since the last one; predictions beside it where it is measured."""
+        seconds, plan = time.perf_counter() - started, plan or self._plan
+        assert plan is not None, "an attempt is planned"
+        predicted: tuple[Operator, ...] = ()
+        if self.meter is not None:
+            counts = {} if self._groups is None else self._groups.counts
+            predicted = operators_of(plan, attempt, plan.statistics or self._known, counts)
+        ran = self._recorder.taken() if ran is None else ran
+        operators = of_attempt(attempt, ran, predicted, first=not self.record)
+        self.record.append(Attempted(attempt, outcome, wide, nbytes, seconds, note, operators))
 
 
 def _widest(answer: Answer) -> float:

@@ -9,6 +9,7 @@ from typing import Protocol
 from pyspark.sql import SparkSession
 
 from ...errors import DataError
+from ...optimizer.operators import EXACT_GROUPS
 from ...optimizer.plan import Plan
 from ...optimizer.prediction.relation import RelationStatistics
 from ...parser.join_graph import Query
@@ -19,6 +20,7 @@ from ..execution.grouping import SparkGroups, listed
 from ..execution.groups import Groups
 from ..execution.known_groups import known_of
 from ..execution.sample_join import SampleJoin, run_sample
+from ..observed import observed
 from ..sources.tables import Frames, Tables
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS, first_line
@@ -100,7 +102,9 @@ class SparkBackend:
         assert isinstance(groups, SparkGroups), "groups that were listed on Spark"
         try:
             frame = exact_frame(query, groups, list(chosen))
-            sent = run_job(self.spark, "exact groups", frame.collect, self.listener)
+            with observed(EXACT_GROUPS) as seen:
+                sent = run_job(self.spark, "exact groups", frame.collect, self.listener)
+                seen.rows, seen.half_width = len(sent), 0.0
         except SPARK_FAULTS as fault:
             message = f"the exact run of {len(chosen):,} groups failed: {first_line(fault)}"
             raise DataError(message, "SKIMQL_EXACT_FAILED", query.sql) from fault

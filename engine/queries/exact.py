@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DoubleType, FloatType, LongType
 
-from ...errors import DataError
+from ...errors import DataError, SkimqlError
+from ...parser.absolutes import sums_in, with_absolutes
+from ...parser.join_graph import Query
 from ..results.answer import Answer
+from ..results.rounding import untold, with_rounding
 from ..sources.python_values import in_zone, python_values, with_loose_structs, zoned
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS, first_line
+
+_DOUBLES = (DoubleType, FloatType)
+Select = Callable[[str], DataFrame]
 
 
 def run_exact(
     spark: SparkSession,
     sql: str,
-    select: Callable[[], DataFrame],
+    text: str,
+    select: Select,
     listener: ProgressListener | None = None,
+    query: Query | None = None,
 ) -> Answer:
-    """Run what `select` makes of the statement `sql`, and keep its whole result.
+    """Run what `select` makes of `text`, a part of the statement `sql`, and keep its whole result.
+
+    With the `query` that the text is, sums of doubles that cancel out have an interval; see `with_rounding`.
 
     Raises
     ------
@@ -34,13 +45,76 @@ def run_exact(
         If the run fails.
     """
     started = time.perf_counter()
-    frame = select()
+    frame = select(text)
+    names = tuple(frame.columns)
+    sums = query is not None and any(sums_in(query, item) for item in query.items) and _has_doubles(frame)
+    wide = _Wide.of(frame, query, select) if query is not None and sums else None
+    ran = frame if wide is None else wide.frame
     try:
-        table = run_job(spark, "exact answer", with_loose_structs(frame).toArrow, listener)
+        table = run_job(spark, "exact answer", with_loose_structs(ran).toArrow, listener)
     except SPARK_FAULTS as fault:
         raise DataError(f"the exact run failed: {first_line(fault)}", "SKIMQL_EXACT_FAILED", sql) from fault
-    answer = _answer(in_zone(spark, table))
+    table = in_zone(spark, table)
+    answer = _answer(table.select(list(range(len(names)))), names)
+    if wide is not None and query is not None:
+        answer = with_rounding(answer, query, wide.sums(_rows(table), len(names)), wide.whole)
+    elif sums and query is not None:
+        answer = untold(answer, query)
     return replace(answer, seconds={"exact": time.perf_counter() - started}, method="exact_run")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wide:
+    """The user's columns, and behind them what tells the rounding of their sums.
+
+    Attributes
+    ----------
+    frame : DataFrame
+    columns : mapping of int to tuple of int
+        By aggregate the places, behind the user's columns, of its value, absolute values and count.
+    whole : frozenset of int
+        The aggregates of integers.
+    """
+
+    frame: DataFrame
+    columns: Mapping[int, tuple[int, ...]]
+    whole: frozenset[int]
+
+    @classmethod
+    def of(cls, frame: DataFrame, query: Query, select: Select) -> _Wide | None:
+        """None where the text cannot be written."""
+        own, beside = frame.schema.fields, with_absolutes(query)
+        if beside is None:
+            return None
+        try:
+            wide = select(beside.text)
+        except SkimqlError:
+            return None
+        fields = wide.schema.fields[len(own) :]
+        kept: list[int] = []
+        columns: dict[int, tuple[int, ...]] = {}
+        whole = set()
+        for a, (value, *told) in beside.columns.items():
+            double = bool(told) and isinstance(fields[value].dataType, _DOUBLES)
+            needed = [value, *told[:2]] if double else [value]
+            columns[a] = tuple(range(len(kept), len(kept) + len(needed)))
+            kept += needed
+            if double and isinstance(fields[told[2]].dataType, LongType):
+                whole.add(a)
+        numbered = wide.toDF(*(f"c{n}" for n in range(len(own) + len(fields))))
+        places = [*range(len(own)), *(len(own) + n for n in kept)]
+        # What is not selected Spark does not compute.
+        return cls(numbered.select(*(f"c{n}" for n in places)), columns, frozenset(whole))
+
+    def sums(self, rows: Sequence[Sequence[Any]], own: int) -> list[dict[int, tuple[Any, ...]]]:
+        """Of each row, by aggregate, what stands behind the user's columns."""
+        return [
+            {a: tuple(row[own + n] for n in places) for a, places in self.columns.items()} for row in rows
+        ]
+
+
+def _has_doubles(frame: DataFrame) -> bool:
+    return any(isinstance(f.dataType, _DOUBLES) for f in frame.schema.fields)
 
 
 def collected(frame: DataFrame, most: int | None = None) -> Answer:
@@ -83,8 +157,9 @@ def result_types(spark: SparkSession, select_sql: str) -> tuple[pa.DataType | No
     return tuple(kinds)
 
 
-def _answer(table: pa.Table) -> Answer:
-    return Answer(tuple(table.column_names), _rows(table), exact=True, types=tuple(table.schema.types))
+def _answer(table: pa.Table, names: tuple[str, ...] | None = None) -> Answer:
+    columns = tuple(table.column_names) if names is None else names
+    return Answer(columns, _rows(table), exact=True, types=tuple(table.schema.types))
 
 
 def _rows(table: pa.Table) -> tuple[tuple[Any, ...], ...]:

@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 # Of what is kept where the asked error is out of reach.
 BEST_EFFORT_BYTES = 16 << 20
 
+# Of `skimql.max_bytes` so much is there for each tuple that is drawn.
+DRAWN_BYTES = 64
+
 UNKNOWN = Predicted()
 
 # Groups that a query is taken to have before they are listed.
@@ -378,12 +381,17 @@ class Planner:
         footers = self.footers
         assert footers is not None, "large tables are of files"
         sizes = footers.sizes if jobs else footers.bare_sizes
-        error = self._target / math.sqrt(ASSUMED_GROUPS if self.query.groups else 1)
-        sample = first_sample(self.query.graph, sizes, error, footers.values)
+        groups = ASSUMED_GROUPS if self.query.groups else 1
+        sample = first_sample(self.query.graph, sizes, self._target, footers.values, groups, self._most_drawn)
         if sample is None:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)
         return SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
+
+    @property
+    def _most_drawn(self) -> float:
+        """Most tuples of a table that are drawn beside a sample of its keys."""
+        return self.settings.max_bytes / DRAWN_BYTES
 
     def _sampled(self, sample: ClassSample) -> Plan:
         sampled = replace(sample, rate=min(sample.rate, 1.0))
@@ -399,10 +407,23 @@ class Planner:
         plan = plan_of(self.query, choice, self.settings.seed, self.settings.sparse)
         if plan.sample is not None:
             expected = tuple(math.inf if s.tuples is None else s.tuples for s in statistics)
-            return SampleJoin(taken.method, plan, predicted, expected)
+            return SampleJoin(taken.method, self._with_draws(plan, taken, expected), predicted, expected)
         route = "arrow" if self.settings.route == "auto" else self.settings.route
         attempt = self.sketches(routed(within(plan, self.settings), route), predicted)
         return replace(attempt, method=self.select.method or taken.method, message_bytes=fold_bytes or None)
+
+    def _with_draws(self, plan: Plan, taken: Candidate, expected: Sequence[float]) -> Plan:
+        """The plan with tuples drawn beside the sampled keys, where an error is asked for that unseen keys may miss."""
+        sample, error = plan.sample, self._target
+        if sample is None or error is None or sample.rate == 1.0 or self.settings.size_bytes is not None:
+            return plan
+        tuples = [expected[plan.vertices[v]] for v, _ in sample.members]
+        if not all(map(math.isfinite, tuples)):
+            return plan
+        from ...optimizer.candidates.tuple_draws import tuple_draws
+
+        draws = tuple_draws(tuples, min(tuples), max(taken.predicted.answer, 1.0), error, self._most_drawn)
+        return replace(plan, sample=replace(sample, row_rates=draws.rates, hits=draws.hits))
 
     def _choice(
         self, statistics: tuple[RelationStatistics, ...], fold_bytes: int, groups: dict[int, int]

@@ -30,6 +30,7 @@ from .planner import Planner
 from .settings_of import places_of, settings_of
 
 if TYPE_CHECKING:
+    from ..observed import Meter
     from .backend import Backend
 
 # What a BIGINT holds, as a double.
@@ -49,7 +50,7 @@ class SelectRun:
     typed_by : callable
         Finds the types of a query's keys and counted values.
     run_exactly : callable
-        Gives the result of (statement, SELECT) as Spark runs it.
+        Gives the result of (statement, SELECT, query) as Spark runs it.
     counts_rows : bool
         Whether it is ESTIMATE ROWS: a join too large for BIGINT is still to be told, and never run.
     """
@@ -58,7 +59,7 @@ class SelectRun:
     select: ApproximateSelect
     query: Query
     typed_by: Callable[[Query], Query]
-    run_exactly: Callable[[str, str], Answer]
+    run_exactly: Callable[[str, str, Query | None], Answer]
     counts_rows: bool = False
 
     @cached_property
@@ -82,7 +83,26 @@ class SelectRun:
         DataError
             If an estimate does not fit the type of its column.
         """
-        answer = self._of_what_joins()
+        return self._presented(self._of_what_joins()[0])
+
+    def analyzed(self) -> tuple[PhysicalPlan, Answer]:
+        """As `answer`, what each operator takes measured; and the plan as it was before anything ran."""
+        from ..spark.meter import SparkMeter
+
+        tables = self.context.tables
+        names = {v.table for v in self.query.graph.vertices}
+
+        def counts_bytes() -> bool:
+            try:
+                return all(map(tables.is_measured, names))
+            except (SkimqlError, KeyError):
+                return False
+
+        with tables.measured(names, now=self.context.spark_runs):
+            answer, plan = self._of_what_joins(SparkMeter(self.context.running, counts_bytes))
+        return plan, self._presented(answer)
+
+    def _presented(self, answer: Answer) -> Answer:
         aggregated = tuple(has_aggregate(item.expression) for item in self.query.items)
         known = tuple(answer.exact and estimated for estimated in aggregated)
         kinds = answer.types or self._types(answer)
@@ -114,8 +134,10 @@ class SelectRun:
         return self._planner(self.typed).plan(None)
 
     def exact(self) -> Answer:
-        """The SELECT as Spark runs it."""
-        return self.run_exactly(self.select.sql, self.select.select_sql)
+        """The SELECT as Spark runs it, sums of doubles as far as they are known."""
+        # A query of our own making, as that of ESTIMATE ROWS, is not the text that is run.
+        own = self.query if self.query.select_sql == self.select.select_sql else None
+        return self.run_exactly(self.select.sql, self.select.select_sql, own)
 
     def _planner(
         self, query: Query, settings: Settings | None = None, backend: Callable[[], Backend] | None = None
@@ -162,15 +184,17 @@ class SelectRun:
 
         return result_types(self.context.spark, self.select.select_sql) or kinds
 
-    def _of_what_joins(self) -> Answer:
+    def _of_what_joins(self, meter: Meter | None = None) -> tuple[Answer, PhysicalPlan]:
+        """The answer, and the plan as it was before anything ran."""
         self.check()
+        run = AdaptiveRun(self._planner(self.typed), self._backend, self.exact, meter=meter)
         try:
-            return AdaptiveRun(self._planner(self.typed), self._backend, self.exact).answer()
+            return run.answer(), _planned(run)
         except Exception as fault:
             # A failing scan has imported pyspark already; without it no value can have failed.
             if not self._may_fail_apart(fault):
                 raise
-            return self._of_contributing(fault)
+            return self._of_contributing(fault, meter)
 
     def _may_fail_apart(self, fault: Exception) -> bool:
         """Whether a value could not be computed that the user's own query may never compute."""
@@ -182,7 +206,7 @@ class SelectRun:
 
         return is_of_a_value(fault) and getattr(fault, "code", "") != "SKIMQL_EXACT_FAILED"
 
-    def _of_contributing(self, fault: Exception) -> Answer:
+    def _of_contributing(self, fault: Exception, meter: Meter | None) -> tuple[Answer, PhysicalPlan]:
         """The answer from the tuples that join, by sketches; `fault` again where that fails too."""
         from ..execution.contributing import contributing
         from ..spark.session import SPARK_FAULTS, first_line
@@ -203,17 +227,23 @@ class SelectRun:
                 return SparkBackend(context.spark, frames, context.statistics, context.listener)
 
             planner = self._planner(query, settings, backend)
-            answer = AdaptiveRun(planner, backend, self.exact, by_hand=True).answer()
+            run = AdaptiveRun(planner, backend, self.exact, by_hand=True, meter=meter)
+            answer = run.answer()
         except (SkimqlError, *SPARK_FAULTS):
             raise fault from None
         told = fault.__cause__ if isinstance(fault, SkimqlError) and fault.__cause__ else fault
         note = f"only the tuples that join were looked at, since others have values that fail: {first_line(told)}"
-        return replace(answer, notes=(*answer.notes, note))
+        return replace(answer, notes=(*answer.notes, note)), _planned(run)
 
     def check(self) -> None:
         """Refuse what is asked where nothing honours it; see `methods.check`."""
         settings = self.settings
         check(self.query, Asked(settings.by_hand, settings.cache, settings.route, places_of(self.select)))
+
+
+def _planned(run: AdaptiveRun) -> PhysicalPlan:
+    assert run.first is not None, "what has an answer was planned"
+    return run.first
 
 
 def _presented(cell: Any, kind: pa.DataType | None, known: bool) -> Any:

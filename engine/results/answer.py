@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # Of a query with many groups, so many estimates that miss the asked error are named in notes.
 MOST_MISSES_NAMED = 5
+MET, MISSED, UNKNOWN = "met", "missed", "unknown"
 DOUBLE = pa.float64()
 
 
@@ -71,6 +72,9 @@ class Answer:
         asked of tables.
     attempts : tuple of Attempted
         What was run for the answer, in order; empty for what is no query.
+    target : str
+        Whether the asked error is reached: ``met``, ``missed``, or ``unknown`` where intervals are narrow enough but
+        not certified; empty where none was asked for.
     """
 
     columns: tuple[str, ...]
@@ -90,6 +94,7 @@ class Answer:
     brief: tuple[str, ...] = ()
     method: str = ""
     attempts: tuple[Attempted, ...] = ()
+    target: str = ""
 
     @property
     def estimate(self) -> Estimate:
@@ -190,9 +195,10 @@ class Answer:
         return min(e.confidence for e in estimates), all(e.certified for e in estimates)
 
     def omitting(self, target: float) -> Answer:
-        """The answer with NULL in place of every estimate that misses the asked relative error."""
+        """The answer with NULL in place of every estimate that is not known to meet the asked relative error."""
         return replace(
-            self, rows=tuple(tuple(None if misses(c, target) else c for c in row) for row in self.rows)
+            self,
+            rows=tuple(tuple(c if state_of(c, target) == MET else None for c in row) for row in self.rows),
         )
 
     def arrow(self) -> pa.Table:
@@ -303,23 +309,43 @@ def uncertified_answer(answer: Answer) -> Answer:
     return replace(answer, rows=rows)
 
 
-def with_target(answer: Answer, target: float) -> tuple[bool, Answer]:
-    """Whether every interval meets the asked relative error, and the answer with a note where one does not."""
-    missed = [
-        (name + _group_text(answer, row), cell)
+def with_confidence(answer: Answer, confidence: float) -> Answer:
+    """The answer with every interval at the confidence that was asked for: some were made at a higher one."""
+    rows = tuple(
+        tuple(
+            replace(c, confidence=confidence)
+            if isinstance(c, Estimate) and c.confidence > confidence and not c.exact
+            else c
+            for c in row
+        )
+        for row in answer.rows
+    )
+    return replace(answer, rows=rows)
+
+
+def target_state(answer: Answer, target: float) -> str:
+    """Whether every estimate meets the asked relative error: `MISSED` if one does not, else `UNKNOWN` if of one."""
+    states = {state_of(cell, target) for row in answer.rows for cell in row}
+    return next((s for s in (MISSED, UNKNOWN) if s in states), MET)
+
+
+def with_target(answer: Answer, target: float) -> Answer:
+    """The answer with its `target`, and a note on each value that is not known to meet it."""
+    named = [
+        (name + _group_text(answer, row), cell, state_of(cell, target))
         for row in answer.rows
         for name, cell in zip(answer.columns, row, strict=True)
-        if misses(cell, target)
     ]
-    if not missed:
-        return True, answer
+    short = [(name, cell, state) for name, cell, state in named if state != MET]
     notes = tuple(
         f"{name}: asked for {target:.3g} relative error, the interval allows {_reached(cell)}"
-        for name, cell in missed[:MOST_MISSES_NAMED]
+        if state == MISSED
+        else f"{name}: not known to be within the asked {target:.3g} relative error, its interval is not certified"
+        for name, cell, state in short[:MOST_MISSES_NAMED]
     )
-    if len(missed) > MOST_MISSES_NAMED:
-        notes += (f"{len(missed) - MOST_MISSES_NAMED:,} more values miss the asked error",)
-    return False, replace(answer, notes=answer.notes + notes)
+    if len(short) > MOST_MISSES_NAMED:
+        notes += (f"{len(short) - MOST_MISSES_NAMED:,} more values miss the asked error",)
+    return replace(answer, notes=answer.notes + notes, target=target_state(answer, target))
 
 
 def _group_text(answer: Answer, row: Sequence[Cell]) -> str:
@@ -332,6 +358,13 @@ def _group_text(answer: Answer, row: Sequence[Cell]) -> str:
         if not isinstance(cell, Estimate)
     ]
     return f" of group {', '.join(plain)}" if plain else f" of row {answer.rows.index(tuple(row)) + 1}"
+
+
+def state_of(cell: Cell, target: float) -> str:
+    """Whether a cell meets the asked relative error: `MET`, `MISSED`, or `UNKNOWN` where it is not certified."""
+    if misses(cell, target):
+        return MISSED
+    return MET if not isinstance(cell, Estimate) or cell.certified or cell.exact else UNKNOWN
 
 
 def misses(cell: Cell, target: float) -> bool:

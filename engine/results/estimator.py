@@ -6,7 +6,6 @@ The evaluator asks for sums and ratios of weighted joins; how they are estimated
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,15 +17,12 @@ import numpy as np
 from ...optimizer.distinct_count import DistinctCount
 from ...optimizer.plan import Plan, PlannedTerm
 from ...sketches.intervals.interval import Estimate, exact
+from ...sketches.intervals.rounding import rounded, slack_of, widened
 from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.estimate import NOTHING_MATCHES, JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
 from ...sketches.joins.exact_map import ExactMap, exact_join
 from ...sketches.joins.sparse import SparseFirstSketch
 from ..synopses import Built
-
-# A sum of doubles known to this relative accuracy counts as exact.
-ROUNDING = 1e-9
-CANCELS = "a sum of doubles that cancel out: the order in which they are added decides its digits"
 
 
 class Joined(Protocol):
@@ -37,7 +33,10 @@ class Joined(Protocol):
         """In-memory bytes of all synopses."""
 
     def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
-        """The sum of weighted joins; `bounded` clips it to what is certain."""
+        """The sum of weighted joins; `bounded` clips it to what is certain.
+
+        A sum of doubles has what rounding may do to it in its interval, see `sketches.intervals.rounding`.
+        """
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """The ratio of two sums on the same keys, so that most of their errors cancel."""
@@ -69,10 +68,11 @@ class SketchJoin:
     def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
         """See `Joined.total`."""
         known = self.known(terms)
+        slack = self._slack(terms)
         if known is not None:
-            return self._rounded(known, terms, confidence)
+            return rounded(float(known), slack) if slack else exact(known)
         ends = self._bounds(terms) if bounded else (-math.inf, math.inf)
-        return sum_estimate(self._terms(terms), self._edges, confidence, *ends)
+        return widened(sum_estimate(self._terms(terms), self._edges, confidence, *ends), slack)
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """See `Joined.ratio`."""
@@ -80,7 +80,9 @@ class SketchJoin:
         if count == 0:
             return replace(exact(math.nan), notes=(NOTHING_MATCHES,))
         if above is None or count is None:
-            return sum_ratio_estimate(self._terms(top), self._terms(bottom), self._edges, confidence)
+            found = sum_ratio_estimate(self._terms(top), self._terms(bottom), self._edges, confidence)
+            slack = self._slack(top)
+            return widened(found, slack / self._at_least(bottom, count, confidence)) if slack else found
         total = self.total(top, confidence)
         if total.exact:
             return exact(above / count if isinstance(above, float) else Fraction(above) / Fraction(count))
@@ -101,45 +103,45 @@ class SketchJoin:
             total += sum_of_one * (factor if factor.denominator > 1 else factor.numerator)
         return int(total) if isinstance(total, Fraction) and total.denominator == 1 else total
 
-    def _rounded(
-        self, known: int | float | Fraction, terms: Sequence[PlannedTerm], confidence: float
-    ) -> Estimate:
-        """A known sum; one of doubles that cancel out has an interval: their order decides more than last digits."""
-        slack = math.fsum(self._rounding(t) for t in terms if not self._adds_nothing(t))
-        if slack <= ROUNDING * abs(float(known)):
-            return exact(known)
-        value = float(known)
-        return Estimate(value, value - slack, value + slack, confidence, True, "measured", (CANCELS,))
+    def _at_least(
+        self, counted: Sequence[PlannedTerm], known: float | Fraction | None, confidence: float
+    ) -> float:
+        """The least number of tuples, 1 at least, that sums are divided by."""
+        found = float(known) if known is not None else self.total(counted, confidence).low
+        return max(1.0, found)
 
-    def _rounding(self, term: PlannedTerm) -> float:
-        """How far two orders of summation may be apart: n * eps * the sum of absolute values [1]_.
+    def _slack(self, terms: Sequence[PlannedTerm]) -> float:
+        """How far rounding may have moved a sum; 0 of integers and decimals."""
+        return math.fsum(self._slack_of(t) for t in terms if not self._adds_nothing(t))
 
-        What has cancelled out within keys may lie at those that join with most.
+    def _slack_of(self, term: PlannedTerm) -> float:
+        """The same of one term.
 
-        References
-        ----------
-        .. [1] N. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition 2002, section 4.2.
+        What has cancelled out within keys, or in the messages that became weights, may lie at those keys that join
+        with most.
         """
         parts = [self.built[i] for i in term.synopses]
-        doubles = [b for b in parts if b.linear.spec.dtype == "float64"]
-        maps = [b.linear.exact for b in parts]
+        doubles = [b.linear.spec.dtype == "float64" for b in parts]
+        if not any(doubles):
+            return 0.0
         scale = abs(term.coefficient) / math.prod(b.scale for b in parts)
-        each = 2 * sum(b.tally.tuples for b in doubles) * sys.float_info.epsilon * scale
-        if not doubles:
-            return 0.0
+        additions = sum(b.additions for b, double in zip(parts, doubles, strict=True) if double)
         if len(parts) == 1:
-            return each * parts[0].tally.mass
-        if any(m is None for m in maps):
-            return 0.0
-        sizes = [ExactMap(m.keys, np.abs(m.weights.astype(np.float64))) for m in maps if m is not None]
-        cancelled = [max(b.tally.mass - m.weights.sum(), 0.0) for b, m in zip(parts, sizes, strict=True)]
-        # How much one tuple can meet in a table: its heaviest key where it has one key, else all of it.
-        most = [
-            float(m.weights.max(initial=0.0)) if m.keys.shape[1] == 1 and not c else b.tally.mass
-            for b, m, c in zip(parts, sizes, cancelled, strict=True)
-        ]
-        hidden = (c * math.prod(most[:i] + most[i + 1 :]) for i, c in enumerate(cancelled))
-        return each * (float(exact_join(sizes, self._edges)) + math.fsum(hidden))
+            return scale * (slack_of(additions, parts[0].tally.mass) + parts[0].tally.slack)
+        maps = [_absolute(b) for b in parts]
+        known = [m for m in maps if m is not None]
+        inside = [float(m.weights.sum()) if m is not None else 0.0 for m in maps]
+        if len(known) < len(parts):
+            known, inside = [], [0.0] * len(parts)
+        # Of integers nothing is lost where they cancel.
+        hidden = [max(b.tally.mass - i, 0.0) * d for b, i, d in zip(parts, inside, doubles, strict=True)]
+        most = [_most(b, m, h) for b, m, h in zip(parts, maps, hidden, strict=True)]
+        others = [math.prod(most[:i] + most[i + 1 :]) for i in range(len(parts))]
+        mass = (float(exact_join(known, self._edges)) if known else 0.0) + _dot(hidden, others)
+        if not known:
+            # Rows of counters are multiplied by as many additions.
+            additions += max(b.linear.spec.shape[1] for b in parts)
+        return scale * (slack_of(additions, mass) + _dot([b.tally.slack for b in parts], others))
 
     def _adds_nothing(self, term: PlannedTerm) -> bool:
         """Whether no tuple of one of its tables weighs anything, which is counted beside every sketch."""
@@ -201,6 +203,29 @@ class SketchJoin:
             high += most
             low -= most if signed else 0.0
         return low, high
+
+
+def _absolute(built: Built) -> ExactMap | None:
+    """The map of a synopsis with absolute weights; None of one that is counters."""
+    found = built.linear.exact
+    return None if found is None else ExactMap(found.keys, np.abs(found.weights.astype(np.float64)))
+
+
+def _most(built: Built, absolute: ExactMap | None, hidden: float) -> float:
+    """How much one tuple of another table can meet: the heaviest key where there is one key, else everything."""
+    alone = len(built.linear.spec.families) == 1
+    if absolute is not None and alone:
+        return float(absolute.weights.max(initial=0.0)) + hidden
+    if absolute is None and alone:
+        counters = built.linear.dense().counters
+        return float(np.abs(counters.astype(np.float64)).max(initial=0.0)) + slack_of(
+            built.additions, built.tally.mass
+        )
+    return built.tally.mass
+
+
+def _dot(values: Sequence[float], weights: Sequence[float]) -> float:
+    return math.fsum(v * w for v, w in zip(values, weights, strict=True) if v)
 
 
 def first_rows(sketch: SparseFirstSketch[ConvolutionSpec], rows: int) -> SparseFirstSketch[ConvolutionSpec]:

@@ -29,6 +29,7 @@ from ...parser.expressions import (
     parts_of,
 )
 from ...sketches.intervals.interval import Estimate, exact
+from ...sketches.intervals.rounding import is_rounded, rounded, shown, slack_of
 from .estimator import Joined
 from .functions import apply
 from .scalars import scalar_value
@@ -82,13 +83,18 @@ class Evaluator:
         """
         if not has_aggregate(expression):
             return scalar_value(expression, self.group, self.sql)
+        found = self._whole(expression)
+        # What nothing but rounding moves is exact where it is shown, and has its interval in arithmetic.
+        return shown(found) if isinstance(found, Estimate) else found
+
+    def _whole(self, expression: Expression) -> Cell:
         direct = self._direct(expression)
         if direct is not None:
             return direct
         parts = sum(1 for _ in self._leaves(expression))
         shared = replace(self, confidence=1 - (1 - self.confidence) / max(parts, 1))
         whole = shared._by_intervals(expression)
-        if not isinstance(whole, Estimate) or whole.exact:
+        if not isinstance(whole, Estimate) or whole.exact or is_rounded(whole):
             return whole
         return replace(whole, confidence=self.confidence)
 
@@ -215,7 +221,7 @@ class Evaluator:
         if expression.operator == "neg":
             return _combined("-", [exact(0), _estimate(parts[0])])
         if expression.operator in FUNCTIONS:
-            return apply(expression.operator, [_estimate(p) for p in parts])
+            return apply(expression.operator, [shown(_estimate(p)) for p in parts])
         if expression.operator not in _APPLY:
             raise UnsupportedQuery(
                 f"no interval can be computed for {expression.operator!r} over aggregates",
@@ -266,8 +272,19 @@ def _combined(sign: str, parts: Sequence[Estimate]) -> Estimate:
         note = "the divisor may be 0"
         return Estimate(math.nan, -math.inf, math.inf, confidence, False, basis, (*notes, note))
     apply = _APPLY[sign]
+    value = apply(left.value, right.value)
+    if basis == "exact":
+        return _of_known(value, (left.value, right.value), sign, notes)
     ends = [apply(a, b) for a, b in product((left.low, left.high), (right.low, right.high))]
-    return Estimate(apply(left.value, right.value), min(ends), max(ends), confidence, certified, basis, notes)
+    return Estimate(value, min(ends), max(ends), confidence, certified, basis, notes)
+
+
+def _of_known(value: float, operands: tuple[float, float], sign: str, notes: tuple[str, ...]) -> Estimate:
+    """Arithmetic on known values; the last digits of doubles are rounded, and a difference may have no others."""
+    if sign in "*/" or not any(isinstance(o, float) for o in operands) or not math.isfinite(value):
+        return replace(exact(value), notes=notes)
+    found = rounded(value, slack_of(1, max(abs(o) for o in operands)))
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def _bound(name: str, cell: Cell) -> float | None:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from ...parser.join_graph import Aggregate, Query, Term
 from ...sketches.intervals.interval import Estimate, uncertified
-from .answer import Answer, misses
+from .answer import MET, Answer, state_of
 from .expressions import Cell, Evaluator
 from .having_order_limit import Row, Truth, condition, show
 
@@ -74,7 +74,9 @@ class Estimated:
     def missed(self, target: float) -> list[GroupNumbers]:
         """The groups that may be shown and whose estimates miss a relative error."""
         return [
-            n for n, r in self.rows.items() if r.passes.may_hold and any(misses(c, target) for c in r.cells)
+            n
+            for n, r in self.rows.items()
+            if r.passes.may_hold and any(state_of(c, target) != MET for c in r.cells)
         ]
 
     def answer(self) -> Answer:

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from ..catalog.footer import MAGIC, integers_between
+from ..catalog.footer import MAGIC, integers_between, numbers_between
+from .ranges import ANY, Range
 from .source_state import stamps
 from .tables import Tables
 
@@ -27,6 +28,8 @@ MOST_RANGED_BYTES = 1 << 20  # of footers
 # Bytes of a partition, as Spark cuts files, and the partitions of a table without.
 PARTITION_BYTES = 128 << 20
 PARTITIONS = 32
+
+_INTEGER_BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 
 # More cuts that keep all cores busy with a small table.
 CUTS = 8
@@ -102,6 +105,39 @@ def values_between(frame: DataFrame, column: str) -> float:
     except (OSError, ValueError):
         return math.inf
     return max(high - low + 1, 1.0)
+
+
+def column_range(tables: Tables, name: str, column: str) -> Range:
+    """What the values of a column of a registered table lie between, by the footers of its Parquet files.
+
+    Unbounded where they do not tell, and for views and DataFrames, whose columns need not be those of the files.
+    """
+    kind, _ = tables.origin(name)
+    frame = tables.frame(name)
+    if kind == "frame" or (kind == "catalog" and tables.sources(name).state.kind != "table"):
+        return ANY
+    bits = _INTEGER_BITS.get(next((f.dataType.typeName() for f in frame.schema if f.name == column), ""))
+    paths = local_files(frame) or []
+    if not 0 < len(paths) <= MOST_RANGED:
+        return ANY
+    low, high = math.inf, -math.inf
+    try:
+        for path in paths:
+            state = os.stat(path)
+            told = _numbers(path, state.st_mtime_ns, state.st_size, column.lower())
+            if told is None:
+                return ANY
+            low, high = min(low, told[0]), max(high, told[1])
+    except (OSError, ValueError):
+        return ANY
+    return Range(low, high, bits)
+
+
+@lru_cache(maxsize=4096)
+def _numbers(path: str, changed: int, size: int, column: str) -> tuple[float, float] | None:
+    """Least and greatest number of a column of a Parquet file as it is now; None where nothing tells."""
+    footer = _footer(path, MOST_RANGED_BYTES)
+    return None if footer is None else numbers_between(footer, column)
 
 
 @lru_cache(maxsize=4096)

@@ -43,6 +43,9 @@ Found = TypeVar("Found")
 
 MOST_NAME = 255  # characters
 
+# Whether Parquet reads ahead, which Spark does not count.
+AHEAD = "parquet.hadoop.vectored.io.enabled"
+
 # Where Spark keeps the declared type of a column of CHAR or VARCHAR.
 _CHAR = "__CHAR_VARCHAR_TYPE_STRING"
 
@@ -56,6 +59,8 @@ class _Running:
     found: dict[str, DataFrame] = field(default_factory=dict)
     sources: dict[str, Sources] = field(default_factory=dict)
     looked: dict[Hashable, Any] = field(default_factory=dict)
+    # By name the files that are read so that Spark counts their bytes; None where nobody asks.
+    counted: dict[str, DataFrame] | None = None
 
 
 # The running statement of each mapping, by the identity of that; see `Tables.statement`.
@@ -241,7 +246,7 @@ class Tables(Mapping[str, TableSchema]):
             if remembered is None or remembered.source is None:
                 return self._spark_table(name, remembered)
             self.register(remembered.schema.name, remembered.source, remembered.options)
-        return self._frames[name.lower()][1]
+        return self._counted(name) or self._frames[name.lower()][1]
 
     @contextlib.contextmanager
     def statement(self, text: str) -> Iterator[None]:
@@ -251,6 +256,53 @@ class Tables(Mapping[str, TableSchema]):
             yield
         finally:
             _RUNNING.reset(token)
+
+    @contextlib.contextmanager
+    def measured(self, names: Iterable[str], *, now: bool) -> Iterator[None]:
+        """Within a statement files are read so that Spark counts what it reads of them, as far as that is possible.
+
+        Looking at the files of the tables `names` is no part of what is measured: it is done at once where `now`.
+        """
+        running = _RUNNING.get().get(id(self))
+        assert running is not None, "what is measured is a statement"
+        running.counted = {}
+        for name in names if now else ():
+            with contextlib.suppress(DataError, KeyError):
+                self._user_frame(name)
+        yield
+
+    def is_measured(self, name: str) -> bool:
+        """Whether Spark counts the bytes that it reads of a table, in a statement that is `measured`."""
+        from ..spark.isolation import is_classic
+
+        running = _RUNNING.get().get(id(self))
+        if not is_classic(self._spark):
+            return False
+        frame = self._user_frame(name)
+        known = {} if running is None else running.counted or {}
+        if name.lower() in known or is_cached(frame) or self._spark.conf.get(AHEAD, "") == "false":
+            return True
+        return not any(format_of(file) in (None, "parquet") for file in frame.inputFiles())
+
+    def _counted(self, name: str) -> DataFrame | None:
+        """A registered Parquet file as `measured` reads it; None where that is not asked for.
+
+        Spark does not count what Parquet reads ahead in other threads, as it does by default. A cached one stays.
+        """
+        running, known = _RUNNING.get().get(id(self)), self._known[name.lower()]
+        if running is None or running.counted is None or known.source is None:
+            return None
+        from ..spark.isolation import is_classic
+
+        if not is_classic(self._spark):
+            return None
+        if name.lower() not in running.counted:
+            cached = is_cached(self._frames[name.lower()][1])
+            if cached or (known.options.get("format") or format_of(known.source)) != "parquet":
+                return None
+            options = {**known.options, AHEAD: "false"}
+            running.counted[name.lower()] = self.read(name, known.source, options)
+        return running.counted[name.lower()]
 
     def place(self) -> Place:
         """Where the running statement works: a Spark session of ours that has the tables which its text names.
@@ -462,6 +514,12 @@ def refuse_withheld(table: KnownTable) -> None:
         "SKIMQL_OPTIONS_WITHHELD",
         hint=f'register it again: session.table("{table.schema.name}", "{table.source or "..."}"{options})',
     )
+
+
+def is_cached(frame: DataFrame) -> bool:
+    """Whether Spark has the tuples of a frame cached."""
+    level = frame.storageLevel
+    return level.useMemory or level.useDisk or level.useOffHeap
 
 
 def is_frame(source: object) -> TypeGuard[DataFrame]:

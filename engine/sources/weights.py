@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -12,10 +13,13 @@ from pyspark.sql import functions as F
 
 from ...errors import UnsupportedQuery
 from ...optimizer.plan import Weight
+from ...sketches.intervals.rounding import OF_A_SUMMAND
 from ..spark.session import SPARK_FAULTS, first_line
 
 # The longest DECIMAL whose unscaled value always fits a BIGINT.
 LONGEST_INTEGER_DECIMAL = 18
+
+EPSILON = sys.float_info.epsilon
 
 # In Spark's message where a product or sum of ours does not fit; ANSI mode or not, nothing wraps.
 LEAVES_64_BITS = "skimql: leaves 64 bits"
@@ -23,11 +27,15 @@ LEAVES_64_BITS = "skimql: leaves 64 bits"
 
 @dataclass(frozen=True, slots=True)
 class WeightColumn:
-    """A weight as SQL, None where every tuple counts 1; `scale` is the factor that made it an integer."""
+    """A weight as SQL, None where every tuple counts 1; `scale` is the factor that made it an integer.
+
+    `slack`, as SQL, is how far rounding may have moved it; None where it is as it stands in the data.
+    """
 
     text: str | None
     dtype: str
     scale: float = 1.0
+    slack: str | None = None
 
     @property
     def column(self) -> Column | None:
@@ -73,7 +81,8 @@ def product(factors: Sequence[WeightColumn]) -> WeightColumn:
     if not present:
         return WeightColumn(None, "int64", scale)
     if any(f.text is not None and f.dtype == "float64" for f in factors):
-        return WeightColumn(f"CAST({' * '.join(present)} AS DOUBLE)", "float64", scale)
+        text = f"CAST({' * '.join(present)} AS DOUBLE)"
+        return WeightColumn(text, "float64", scale, _slack(factors))
     return WeightColumn(reduce(lambda a, b: _checked(f"try_multiply({a}, {b})"), present), "int64", scale)
 
 
@@ -82,6 +91,24 @@ def total(weight: WeightColumn) -> str:
     if weight.text is None:
         return "count(1)"
     return f"sum({weight.text})" if weight.dtype == "float64" else _checked(f"try_sum({weight.text})")
+
+
+def slack_total(weight: WeightColumn) -> str | None:
+    """The aggregate, as SQL, of how far rounding may move `total`; None where that is exact."""
+    if weight.dtype != "float64":
+        return None
+    own = f"(count(1) + {OF_A_SUMMAND}) * {EPSILON!r}D * sum(abs({weight.text}))"
+    return own if weight.slack is None else f"{own} + sum({weight.slack})"
+
+
+def _slack(factors: Sequence[WeightColumn]) -> str | None:
+    """How far the rounding of each factor may move the product."""
+    moved = []
+    for factor in factors:
+        if factor.slack is not None:
+            others = [f"abs({f.text})" for f in factors if f.text is not None and f is not factor]
+            moved.append(" * ".join([factor.slack, *others]))
+    return f"CAST({' + '.join(moved)} AS DOUBLE)" if moved else None
 
 
 def _checked(value: str) -> str:

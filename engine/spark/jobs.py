@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...errors import EnvironmentFault
+from ..observed import metered
 
 if TYPE_CHECKING:
     from pyspark import StatusTracker
@@ -139,14 +140,22 @@ def _run(
     context = spark.sparkContext
     outcome: list[Result] = []
     faults: list[BaseException] = []
+    seen = metered()
 
     def work() -> None:
         context.setJobGroup(group, description, interruptOnCancel=True)
+        before = None if seen is None else _thread_cpu(spark)
         try:
             outcome.append(action())
         except BaseException as fault:
             faults.append(fault)
+        if seen is not None and before is not None:
+            here, in_jvm = (b - a for a, b in zip(before, _thread_cpu(spark), strict=True))
+            seen.thread_seconds += here
+            seen.jvm_thread_seconds += in_jvm
 
+    if seen is not None:
+        seen.jobs.append(group)
     started = time.monotonic()
     thread = threading.Thread(target=inheritable_thread_target(spark)(work), name=group, daemon=True)
     thread.start()
@@ -165,6 +174,13 @@ def _run(
     if faults:
         raise faults[0]
     return outcome[0]
+
+
+def _thread_cpu(spark: SparkSession) -> tuple[float, float]:
+    """CPU seconds of this thread, and of the one that serves it in the JVM."""
+    from .meter import thread_cpu
+
+    return time.thread_time(), thread_cpu(spark) or 0.0
 
 
 def _progress(spark: SparkSession, group: str, description: str, started: float) -> Progress:

@@ -264,6 +264,15 @@ def out_of_room(fault: Exception, sql: str = "") -> EnvironmentFault | None:
     """The error of ours for a fault that says that memory or disk is lacking; None of other faults."""
     if not isinstance(fault, SPARK_FAULTS):
         return None
+    lacking = _WORKER_MEMORY.search(str(fault))
+    if lacking is not None:
+        return EnvironmentFault(
+            f"a Python worker of Spark has no more memory: {lacking.group(1) or 'MemoryError'}",
+            "SKIMQL_OUT_OF_MEMORY",
+            sql,
+            hint="SET skimql.route = jvm, which needs no Python workers; a larger spark.executor.pyspark.memory, if it"
+            " is set; fewer tasks at once (spark.master)",
+        )
     for words, hint in (
         ("OutOfMemoryError", "a larger spark.driver.memory or spark.executor.memory"),
         ("Java heap space", "a larger spark.driver.memory or spark.executor.memory"),
@@ -297,6 +306,9 @@ def first_line(fault: BaseException) -> str:
         line += "; files of several types are read by a schema for all: session.table(..., schema='k BIGINT, ...')"
     return line if file in line else f"{file}: {line}"
 
+
+# The last line of a worker's traceback where memory is lacking: Python's own error, numpy's, or Arrow's.
+_WORKER_MEMORY = re.compile(r"^(?:[\w.]*\.)?_?(?:Array|Arrow)?MemoryError(?:: (.*))?$", re.MULTILINE)
 
 # How Spark names the file at which reading failed.
 _FILE_READ = re.compile(r"Encountered error while reading file (\S+?)\.?(?:\s|$)")

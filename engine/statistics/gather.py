@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.sql import SparkSession
 
+from ...optimizer.operators import COUNT
 from ...optimizer.prediction.relation import AttributeStatistics, RelationStatistics
 from ...parser.join_graph import Query
+from ..observed import observed
 from ..sources.files import Files, files_of
 from ..sources.tables import Tables
 from ..spark.jobs import ProgressListener, run_job
@@ -180,7 +182,9 @@ class _Gathering:
         frame = self.tables.frame(table)
         tuples = files.tuples
         if tuples is None:
-            tuples = float(run_job(self.spark, f"count of {table}", frame.count, self.listener))
+            with observed(COUNT, table) as seen:
+                tuples = float(run_job(self.spark, f"count of {table}", frame.count, self.listener))
+                seen.rows = 1
         rates = Rates.for_tuples(tuples, self.pilot_tuples)
         found: dict[VirtualRelation, RelationStatistics] = {}
         pending: dict[Rates, list[VirtualRelation]] = {rates: list(relations)}

@@ -19,7 +19,9 @@ import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ...optimizer.operators import PILOT
 from ..execution.sample_tree import HASH_BITS
+from ..observed import observed
 from ..sources.filters import filtered
 from ..sources.keys import key_column
 from ..spark.jobs import ProgressListener, run_job
@@ -50,9 +52,11 @@ def run_pilot(
     Tuples with a NULL in any join attribute of a relation are not among its tuples: they never join.
     """
     slots = _slots(relations)
-    rows = run_job(
-        spark, f"pilot of {relations[0].table}", _grouped(frame, relations, rates).toArrow, listener
-    )
+    with observed(PILOT, relations[0].table) as seen:
+        rows = run_job(
+            spark, f"pilot of {relations[0].table}", _grouped(frame, relations, rates).toArrow, listener
+        )
+        seen.rows, seen.bytes_held = rows.num_rows, rows.nbytes
     slot, kind, keys, counts = (np.asarray(rows[name], np.int64) for name in ("slot", "kind", "key", "n"))
     order = np.lexsort((keys, kind, slot))
     slot, kind, keys, counts = slot[order], kind[order], keys[order], counts[order]

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from ...parser.join_graph import JoinGraph
 from ..messages import tree_of
-from ..prediction.cost import Input, exact_join, first_scans, scans
+from ..prediction.cost import Input, drawing, exact_join, first_scans, scans
 from ..prediction.cost import first_sample as sampling
+from .tuple_draws import MOST_PART, tuple_draws
 
 # Below this many tuples in the largest table statistics are cheaper than a sample that was wrong.
 LARGE = 1e6
@@ -37,9 +38,6 @@ HOPELESS = 4.0
 MOST = 4e6
 MOST_WANTED = 1 << 20
 
-# Tuples looked at one by one for keys too heavy to be left to chance.
-LOOKED_AT = 16_384.0
-
 # A sample that has to be enlarged is enlarged by so much more than its interval asks for.
 RESERVE = 1.4
 
@@ -60,6 +58,7 @@ class ClassSample:
     largest_other: tuple[float, ...] = ()
     row_rates: tuple[float, ...] = ()
     largest_product: float = math.inf
+    hits: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,12 @@ def sampled_class(graph: JoinGraph, tuples: Sequence[float]) -> int:
 
 
 def first_sample(
-    graph: JoinGraph, sizes: Sequence[Size], error: float, values: float = math.inf
+    graph: JoinGraph,
+    sizes: Sequence[Size],
+    error: float,
+    values: float = math.inf,
+    groups: float = 1.0,
+    most_drawn: float = math.inf,
 ) -> ClassSample | None:
     """The sample that is tried before anything else is known.
 
@@ -105,6 +109,10 @@ def first_sample(
         The asked relative error.
     values : float
         Most distinct keys that the sampled class can have.
+    groups : float
+        How many groups of equal weights are asked for.
+    most_drawn : float
+        Most tuples of a table that may be drawn one by one.
 
     Returns
     -------
@@ -123,10 +131,17 @@ def first_sample(
     first = min(sizes[v].filtered for v in members)
     most_keys = max(min(first, values), 1.0)
     keys = max(most_keys * -math.expm1(-left / most_keys), 1.0)
-    needed = NEEDED * (NEEDED_ERROR / error) ** 2 / keys
+    needed = NEEDED * groups * (NEEDED_ERROR / error) ** 2 / keys
     most = min(MOST_RATE, MOST / max(left, 1.0), MOST_WANTED / max(first, 1.0))
     if needed > HOPELESS * most:
         return None
+    draws = tuple_draws([sizes[v].filtered for v in members], most_keys, left / groups, error, most_drawn)
+    # A key of middling weight is met neither by many tuples nor by its hash, unless more keys are sampled.
+    least = min(needed, most)
+    while draws.largest(least) > MOST_PART * error * left / groups:
+        if least == most:
+            return None
+        least = min(2.0 * least, most)
     tables = [s.input for s in sizes]
     each = sampling(tables, [sizes[v].input for v in members], first + left).seconds
     filters = sum(sizes[v].share < 1.0 for v in members)
@@ -135,13 +150,13 @@ def first_sample(
     again = first_scans(tables).seconds + unsure * needed * each
     # The expected cost of a rate r is r each + (1 - log(r / needed) / log(unsure)) again.
     rate = min(max(needed, again / (math.log(unsure) * each)), unsure * needed, most)
+    rate = max(rate, least)
     # Both scan the tables, and sizes of results on the way are not known.
     order = tree_of(graph).joined_order()
     exact = exact_join([tables[v] for v in order], [left] * (len(order) - 1)).seconds - scans(tables).seconds
-    if rate * each > exact:
+    if rate * each + drawing(draws.drawn).seconds > exact:
         return None
-    looked_at = tuple(min(1.0, LOOKED_AT / max(sizes[v].filtered, 1.0)) for v in members)
-    return ClassSample(joined, rate, row_rates=looked_at)
+    return ClassSample(joined, rate, row_rates=draws.rates, hits=draws.hits)
 
 
 def enlarged(rate: float, excess: float) -> float | None:

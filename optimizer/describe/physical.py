@@ -16,6 +16,7 @@ from ..physical import (
     Predicted,
     SampleJoin,
 )
+from .operators import in_all, operator_dict, operator_lines, operator_nodes
 from .plan import describe
 
 
@@ -53,6 +54,9 @@ def describe_attempts(attempts: Sequence[Attempted]) -> list[str]:
     lines = ["run:"]
     for number, own in enumerate(attempts, 1):
         lines.append(f"  {number}. {_name(own.attempt)}: {own.outcome}")
+        if own.operators:
+            lines += [f"     {line}" for line in [*([own.note] if own.note else []), *operator_lines(own)]]
+            continue
         lines.append(f"     predicted {figures(own.attempt.predicted) or 'nothing'}")
         note = f"; {own.note}" if own.note else ""
         lines.append(f"     given {_given(own)}{note}")
@@ -90,6 +94,8 @@ def physical_dict(plan: PhysicalPlan, attempts: Sequence[Attempted] = ()) -> dic
                 "bytes": a.nbytes,
                 "seconds": a.seconds,
                 "note": a.note or None,
+                "operators": [operator_dict(o) for o in a.operators],
+                "in_all": operator_dict(in_all(a)),
             }
             for a in attempts
         ],
@@ -106,6 +112,7 @@ def physical_mermaid(plan: PhysicalPlan, attempts: Sequence[Attempted] = ()) -> 
     for number, own in enumerate(attempts):
         told = f"{_name(own.attempt)}: {own.outcome}, {_given(own)}"
         lines.append(f'    {before} --> run{number}["{_quoted(told)}"]')
+        lines += operator_nodes(own.operators, f"run{number}")
         before = f"run{number}"
     return "\n".join(lines)
 

@@ -35,6 +35,7 @@ COUNTER_NS = 4.0  # assumed: each counter of a group's sketch, made, sent, merge
 SAMPLED_NS = 700.0
 SAMPLE_SCAN_NS = 60.0
 WANTED_NS = 60.0
+DRAWN_NS = 1000.0
 
 # Spark's own joins (benchmarks.costs). Each joined tuple that is put out and aggregated: 2 ns counted, 5 in a sum of
 # products, 3e8 tuples. Each row of either side that is sorted, shuffled and merged; a result of joins costs as much to
@@ -151,6 +152,11 @@ def first_sample(relations: Sequence[Read], members: Sequence[Read], kept: float
     """What a first sample adds to its scans at rate 1: `kept` tuples take part, those of its class are asked."""
     nanoseconds = SAMPLED_NS * len(relations) * kept + WANTED_NS * sum(r.tuples for r in members)
     return _cost("first sample", nanoseconds)
+
+
+def drawing(tuples: float) -> Cost:
+    """What tuples cost that are drawn one by one, beside the scan that they come from."""
+    return _cost("drawn tuples", DRAWN_NS * tuples)
 
 
 def first_scans(relations: Sequence[Read]) -> Cost:

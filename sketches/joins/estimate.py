@@ -23,6 +23,7 @@ from ..intervals.interval import (
     ratio_interval,
     uncertified,
 )
+from ..intervals.rounding import slack_of
 from .accumulate import EXACT_IN_FLOAT
 from .agms import AgmsSketch, AgmsSpec, join_averages
 from .collision import collision_free_rows
@@ -34,7 +35,6 @@ from .sparse import SparseFirstSketch
 
 AnySketch = LinearSketch[Any] | SparseFirstSketch[Any]
 NOTHING_MATCHES = "no rows match"
-ROUNDING = 2.0**-50  # of a product of counters, relative
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +110,7 @@ def sum_estimate(
     free = _free_rows(terms, edges, counters, confidence)
     if free is not None and _agree(rows[free]):
         value = float(rows[free][0])
-        # Whole numbers beyond 2^53 are rounded by the doubles of the rows.
-        slack = 0.0 if abs(value) < EXACT_IN_FLOAT else abs(value) * ROUNDING
+        slack = _slack(terms, int(np.flatnonzero(free)[0]))
         return Estimate(value, value - slack, value + slack, confidence, True, "measured")
     estimate = median_interval(averaged(rows, _buckets(terms), confidence), confidence, _basis(terms))
     return clip(uncertified(estimate, *_doubts(terms, counters)), low_bound, high_bound)
@@ -161,7 +160,8 @@ def sum_ratio_estimate(
     free = _free_rows(numerators, edges, counters, confidence)
     if free is not None and bottom_rows[free].all() and _agree(rows[free] / bottom_rows[free]):
         ratio = float(rows[free][0] / bottom_rows[free][0])
-        return Estimate(ratio, ratio, ratio, confidence, True, "measured")
+        slack = _slack(numerators, int(np.flatnonzero(free)[0])) / abs(float(bottom_rows[free][0]))
+        return Estimate(ratio, ratio - slack, ratio + slack, confidence, True, "measured")
     both = [*numerators, *denominators]
     rows, bottom_rows = (averaged(r, _buckets(both), confidence) for r in (rows, bottom_rows))
     estimate = ratio_interval(rows, bottom_rows, confidence, _basis(both))
@@ -195,6 +195,25 @@ def _free_rows(
     family = terms[0].sketches[0].spec.families[0]
     shared = 1 << family.fine_bits if isinstance(family, Folded) else None
     return collision_free_rows(counters, confidence, shared)
+
+
+def _slack(terms: Sequence[JoinTerm], row: int) -> float:
+    """How far the doubles of a row without collisions may be from the sum that its counters say.
+
+    Whole numbers up to 2^53 are none; what has been lost when counters of doubles were added up is not known here.
+    """
+    mass, whole, buckets = 0.0, True, 0
+    for term in terms:
+        spec = term.sketches[0].spec
+        product = np.ones(int(spec.shape[1]))
+        for sketch in term.sketches:
+            dense = sketch.dense() if isinstance(sketch, SparseFirstSketch) else sketch
+            product *= np.abs(dense.counters[row % len(dense.counters)].astype(np.float64))
+            whole &= sketch.spec.dtype == "int64"
+        whole &= term.coefficient == 1
+        mass += abs(term.coefficient) * float(product.sum())
+        buckets += len(product)
+    return 0.0 if whole and mass < EXACT_IN_FLOAT else slack_of(buckets, mass)
 
 
 def _agree(values: NDArray[np.float64]) -> bool:

@@ -120,7 +120,7 @@ def combined(terms: JoinTerms, coefficients: Sequence[Floats]) -> JoinTerms:
     """Linear combinations of the columns: one new column for each list of coefficients."""
     weights = np.array(coefficients, np.float64).reshape(len(coefficients), len(terms.terms))
     low, high = terms.unseen.T
-    ends = [_times(weights, np.broadcast_to(end, weights.shape)) for end in (low, high)]
+    ends = [products(weights, np.broadcast_to(end, weights.shape)) for end in (low, high)]
     unseen = np.stack([np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)], axis=1)
     return replace(terms, terms=np.einsum("nc,ck->nk", weights, terms.terms), unseen=unseen)
 
@@ -170,7 +170,7 @@ def _unseen_terms(tables: Sequence[KnownKeys], joined: Ints) -> Floats:
         known[at] = True
         lowest = np.where(known, weights, table.unseen[:, :1])
         highest = np.where(known, weights, table.unseen[:, 1:])
-        low, high = _multiply_ranges(low, high, lowest, highest)
+        low, high = product_range(low, high, lowest, highest)
         probability = np.where(known, probability, np.minimum(probability, table.probability))
         known_everywhere &= known
     low[:, known_everywhere] = high[:, known_everywhere] = 0.0
@@ -179,12 +179,13 @@ def _unseen_terms(tables: Sequence[KnownKeys], joined: Ints) -> Floats:
     return np.stack([smallest, largest], axis=1)
 
 
-def _multiply_ranges(a_low: Floats, a_high: Floats, b_low: Floats, b_high: Floats) -> tuple[Floats, Floats]:
+def product_range(a_low: Floats, a_high: Floats, b_low: Floats, b_high: Floats) -> tuple[Floats, Floats]:
     """Range of a product of two numbers given their ranges; nothing times infinity is nothing."""
-    products = np.stack([_times(a, b) for a in (a_low, a_high) for b in (b_low, b_high)])
-    return products.min(axis=0), products.max(axis=0)
+    ends = np.stack([products(a, b) for a in (a_low, a_high) for b in (b_low, b_high)])
+    return ends.min(axis=0), ends.max(axis=0)
 
 
-def _times(a: Floats, b: Floats) -> Floats:
+def products(a: Floats, b: Floats | float) -> Floats:
+    """Products of which nothing times infinity is nothing."""
     zero = (a == 0.0) | (b == 0.0)
     return np.where(zero, 0.0, np.where(zero, 1.0, a) * np.where(zero, 1.0, b))

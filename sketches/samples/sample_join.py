@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -16,12 +17,16 @@ import numpy as np
 from ..hashing.xi import Family
 from ..intervals.gamma import poisson_sum, ratio_interval, signed_gamma_interval
 from ..intervals.interval import Estimate, clip, exact, note_useless
+from ..intervals.rounding import rounded, shown, slack_of
 from ..joins.accumulate import EXACT_IN_FLOAT
 from .known_keys import Floats, JoinTerms, KnownKeys, join_terms
 from .sample_regression import Regression, regress
 
 TOO_FEW = "too few matching rows to tell"
 UNBOUNDED = "no bound on the weight of unseen keys: the largest sampled one stands in for it"
+# Up to this relative error of its denominator a ratio is taken to be linear in it: what is left out is its square.
+LINEAR = 0.2
+
 LINEARISED = "the heaviest unseen key is taken to be as far from the average as known keys typically are"
 
 
@@ -183,7 +188,7 @@ def estimate_average(
     if count == 0:
         raise ValueError("no sampled key joins, so there is no average to estimate; take a larger sample")
     if is_complete(terms):
-        return exact(terms.total(0) / count)
+        return shown(complete_ratio(terms))
     fitted = regress(known, terms)
     most = min(float(np.abs(terms.unseen[1]).max()), largest_product / min(t.probability for t in known))
     if fitted and fitted[1].value > 0:
@@ -202,11 +207,30 @@ def estimate_ratio(terms: JoinTerms, confidence: float) -> Estimate:
         nothing joins.
     """
     if is_complete(terms):
-        bottom = terms.total(1)
-        return exact(terms.total(0) / bottom) if bottom else exact(math.nan)
+        return shown(complete_ratio(terms))
     if terms.total(1) == 0:
         return Estimate(math.nan, -math.inf, math.inf, confidence, False, "measured", (TOO_FEW,))
+    if np.isfinite(terms.unseen).all():
+        return _bounded_ratio(terms, confidence)
     return _ratio(terms, confidence, float(np.abs(terms.unseen[1]).max()))
+
+
+def _bounded_ratio(terms: JoinTerms, confidence: float) -> Estimate:
+    """The ratio of two columns of both of which it is known what an unseen key can add.
+
+    Certified where the denominator is known so well that the error of the ratio is linear in that of its parts.
+    """
+    count = terms.total(1)
+    average = terms.total(0) / count
+    (low, high), others = terms.unseen[0], average * terms.unseen[1]
+    largest = max(high - others.min(), 0.0), max(others.max() - low, 0.0)
+    sampled = terms.probabilities < 1.0
+    tops, bottoms, p = terms.terms[0][sampled], terms.terms[1][sampled], terms.probabilities[sampled]
+    ends = ratio_interval(tops, bottoms, p, average, count, largest, confidence)
+    around = estimate_total(terms, confidence, 1)
+    linear = max(around.high - around.value, around.value - around.low) <= LINEAR * abs(around.value)
+    notes = () if linear else (LINEARISED,)
+    return note_useless(Estimate(average, *ends, confidence, linear, "measured", notes))
 
 
 def _ratio(terms: JoinTerms, confidence: float, most: float) -> Estimate:
@@ -221,14 +245,31 @@ def _ratio(terms: JoinTerms, confidence: float, most: float) -> Estimate:
     return Estimate(average, low, high, confidence, False, "measured", (LINEARISED,))
 
 
-def _complete(values: Floats, total: float) -> Estimate:
-    """The total of all keys: exact, but for the rounding of doubles where whole numbers leave their range."""
-    if not total.is_integer():
-        return exact(total)
-    if abs(total) < EXACT_IN_FLOAT:
+def complete_total(terms: JoinTerms, column: int = 0, slack: float = 0.0) -> Estimate:
+    """The total of all keys, as far as the doubles that it is computed in hold it: whole numbers up to 2^53 exactly.
+
+    `slack` is how far the contributions together may be off for what was rounded before.
+    """
+    values = terms.terms[column]
+    total, mass = float(np.sum(values)), float(np.abs(values).sum())
+    whole = bool(np.all(values == np.rint(values)))
+    if whole and not slack and mass < EXACT_IN_FLOAT:
         return exact(int(total))
-    slack = float(np.abs(values).sum()) * len(values) * np.finfo(np.float64).eps
-    return Estimate(total, total - slack, total + slack, 1.0, True, "theorem")
+    found = rounded(total, slack + slack_of(len(values), mass))
+    # Whole numbers have all their digits or an interval, whatever part of them is lost.
+    return found if slack or not whole else replace(found, notes=())
+
+
+def complete_ratio(terms: JoinTerms, slack: float = 0.0) -> Estimate:
+    """The ratio of the first of two columns to the second where all keys are known; NaN, exact, where nothing joins."""
+    count = terms.total(1)
+    if not count:
+        return exact(math.nan)
+    total = complete_total(terms, 0, slack)
+    if total.exact:
+        return exact(total.value / count)
+    ends = sorted((total.low / count, total.high / count))
+    return replace(total, value=total.value / count, low=ends[0], high=ends[1])
 
 
 def estimate_total(terms: JoinTerms, confidence: float, column: int = 0) -> Estimate:
@@ -242,7 +283,7 @@ def estimate_total(terms: JoinTerms, confidence: float, column: int = 0) -> Esti
     values, sampled = terms.terms[column], terms.probabilities < 1.0
     certain = float(np.sum(values[~sampled]))
     if is_complete(terms):
-        return _complete(values, certain)
+        return shown(complete_total(terms, column))
     drawn, p = values[sampled], terms.probabilities[sampled]
     lowest, highest = terms.unseen[column]
     certified = bool(np.isfinite(lowest) and np.isfinite(highest))

@@ -30,13 +30,21 @@ from ..intervals.interval import (
     note_useless,
     uncertified,
 )
+from ..intervals.rounding import shown
 from ..joins.convolution import ConvolutionSketch
 from ..joins.hash_sketch import frequency_rows
 from ..joins.join_tree import Edges
 from ..joins.sparse import SparseFirstSketch
 from .key_sample import KeySample
 from .known_keys import Floats, Ints, JoinTerms, join_terms
-from .sample_join import LINEARISED, UNBOUNDED, check_hashing, estimate_terms, is_complete
+from .sample_join import (
+    LINEARISED,
+    UNBOUNDED,
+    check_hashing,
+    complete_ratio,
+    estimate_terms,
+    is_complete,
+)
 from .sample_sketch import SampleSketch
 from .two_level import TwoLevel
 
@@ -130,7 +138,7 @@ def sample_sketch_average(
         raise ValueError("no sampled key joins, so there is no average to estimate; take a larger sample")
     average = total / count
     if rows == 1 and is_complete(top) and is_complete(bottom):
-        return Estimate(average, average, average, 1.0, True, "exact")
+        return shown(complete_ratio(replace(top, terms=np.concatenate([top.terms, bottom.terms]))))
     residuals = np.broadcast_to(top.terms, (rows, top.keys.size)) - average * bottom.terms
     rest = replace(top, terms=residuals, unseen=np.tile([[-math.inf, math.inf]], (rows, 1)))
     around = _noisy_total(rest, shape, confidence, never_negative=False)

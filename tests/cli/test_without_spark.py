@@ -27,6 +27,15 @@ POISON = (
     "pydantic",
     "pyarrow.compute",
     "numpy.ma",
+    "skimql.sketches.distinct",
+    "skimql.sketches.samples",
+    "skimql.sketches.reference",
+    "skimql.engine.execution.partial_aggregate",
+    "skimql.engine.memory_backend",
+    "skimql.engine.statistics",
+    "skimql.engine.queries.backend",
+    "skimql.optimizer.workload",
+    "skimql.optimizer.candidates.enumerate",
 )
 
 

@@ -21,3 +21,16 @@ def test_only_a_sketch_of_join_keys_is_linear():
     values = SparseLevelSketch(LevelSpec(make_family("tabulation", 1), 16))
     with pytest.raises(AssertionError):
         _ = Built(values, Tally(), 1.0).linear
+
+
+def test_what_was_taken_out_was_added_up_too():
+    sketch = make_exact_first(make_hash_sketch(seed=1).spec)
+    assert Built(sketch, Tally(3, 9.0, 1), 1.0).additions == 3
+    assert Built(sketch, Tally(3, 9.0, 1), 1.0, updates=70).additions == 70
+
+
+def test_masses_that_leave_the_range_of_double_are_refused():
+    tally = Tally(1, 1.5e308, 0, 1.0)
+    with pytest.raises(ValueError, match="more than a DOUBLE holds"):
+        tally.add(Tally(1, 1.5e308, 0, 2.0))
+    assert tally.slack == 3.0

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from support.exact import exact_answers
+from support.memory import InMemory
+from support.tables import register
 
 from skimql import SkimqlError
 
@@ -23,19 +26,23 @@ QUERIES = [
 ]
 
 
+TABLES = {
+    "g": ("k INT, q INT, w INT, s STRING", [(1, 3, 30, "b"), (2, 5, 20, "a"), (3, 9, 10, "c")]),
+    "b": ("k INT, y INT", [(1, 1), (2, 1), (2, 5), (3, 7), (3, 8), (3, 9)]),
+}
+
+
 @pytest.mark.spark
-def test_names_in_order_by_and_having_mean_what_they_mean_in_spark(spark, session):
-    session.table(
-        "g",
-        spark.sql("SELECT * FROM VALUES (1, 3, 30, 'b'), (2, 5, 20, 'a'), (3, 9, 10, 'c') AS t(k, q, w, s)"),
-    )
-    pairs = "(1, 1), (2, 1), (2, 5), (3, 7), (3, 8), (3, 9)"
-    session.table("b", spark.sql(f"SELECT * FROM VALUES {pairs} AS t(k, y)"))
-    for query in QUERIES:
-        sql = query.format(J=JOINED)
-        exact = [tuple(row) for row in session.sql(f"SELECT {sql}").collect()]
-        rows = session.sql(f"SELECT APPROXIMATE {sql}").rows
-        assert [tuple(getattr(c, "value", c) for c in row) for row in rows] == exact, query
+def test_names_in_order_by_and_having_mean_what_they_mean_in_spark(session):
+    """Each in memory, where names mean what they mean in a session; one of ORDER BY with HAVING there too."""
+    register(session, **TABLES)
+    texts = [query.format(J=JOINED) for query in QUERIES]
+    exact = exact_answers(session, texts)
+    memory = InMemory(TABLES)
+    for asked, chosen in ((memory, texts), (session, texts[3:4])):
+        for sql in chosen:
+            rows = asked.sql(f"SELECT APPROXIMATE {sql}").rows
+            assert [tuple(getattr(c, "value", c) for c in row) for row in rows] == exact[sql], sql
 
 
 @pytest.mark.spark

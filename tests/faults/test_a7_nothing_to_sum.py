@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+from support.exact import exact_answers
+from support.memory import InMemory
+from support.tables import register
 
 from skimql import AccuracyNotReached, Session
 from skimql.engine.results.answer import Answer, is_null, misses, with_target
@@ -24,12 +27,17 @@ def test_a_null_that_is_known_meets_every_target_and_one_that_is_not_misses_it()
     assert with_target(Answer(("r",), ((exact(math.nan),),)), 0.05)[0]
 
 
+TABLES = {
+    "n": ("k INT, v INT, g STRING", [(1, None, "g"), (2, None, "h"), (None, 4, None), (9, 7, "z")]),
+    "b": ("k INT, y INT", [(1, 10), (2, 20)]),
+    "e": ("k INT, v INT", []),
+}
+
+
 @pytest.mark.spark
-def test_sums_of_no_value_are_null_and_groups_that_join_nothing_are_not_there(spark, session):
-    rows = "(1, CAST(NULL AS INT), 'g'), (2, NULL, 'h'), (NULL, 4, NULL), (9, 7, 'z')"
-    session.table("n", spark.sql(f"SELECT * FROM VALUES {rows} AS t(k, v, g)"))
-    session.table("b", spark.sql("SELECT * FROM VALUES (1, 10), (2, 20) AS t(k, y)"))
-    session.table("e", spark.sql("SELECT 1 AS k, 5 AS v WHERE 1 > 2"))
+def test_sums_of_no_value_are_null_and_groups_that_join_nothing_are_not_there(session):
+    """By exact maps on Spark, and in memory without them."""
+    register(session, **TABLES)
     joined = "FROM n JOIN b ON n.k = b.k"
     queries = [
         f"SUM(n.v), AVG(n.v), COUNT(n.v), COUNT(*), SUM(n.v) * 2, SUM(n.v) + SUM(b.y) {joined}",
@@ -39,12 +47,10 @@ def test_sums_of_no_value_are_null_and_groups_that_join_nothing_are_not_there(sp
         "SUM(e.v), AVG(e.v), COUNT(*) FROM e JOIN b ON e.k = b.k",
         "SUM(n.v), SUM(b.y), SUM(b.y) * 2, COUNT(*) FROM n JOIN b ON n.k = b.k + 100",
     ]
-    dense = Session(spark, error=None, sparse=False)
-    for name in ("n", "b", "e"):
-        dense.table(name, session.sql(f"SELECT * FROM {name}"))
-    for query in queries:
-        expected = [tuple(row) for row in session.sql(f"SELECT {query}").collect()]
-        for asked in (session, dense):
+    truths = exact_answers(session, queries)
+    for asked in (session, InMemory(TABLES, sparse=False)):
+        for query in queries:
+            expected = truths[query]
             found = asked.sql(f"SELECT APPROXIMATE {query}").arrow().to_pylist()
             names = [k for k in found[0] if not k.endswith(("_low", "_high"))][: len(expected[0])]
             assert [tuple(row[n] for n in names) for row in found] == expected, query

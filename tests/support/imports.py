@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -22,8 +23,19 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The tree of a source file, read once a run; nobody changes it."""
+    return ast.parse(path.read_text())
+
+
 def graph() -> nx.DiGraph:
     """An edge for each module that imports another; its attribute `names` has what it takes."""
+    return _graph().copy()
+
+
+@cache
+def _graph() -> nx.DiGraph:
     known = modules()
     result = nx.DiGraph()
     result.add_nodes_from(known)
@@ -39,7 +51,7 @@ def _imports(name: str, path: Path, known: dict[str, Path]) -> Iterator[tuple[st
     package = [p for p in name.split(".") if p]
     if path.name != "__init__.py":
         package.pop()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = package[: len(package) - node.level + 1] + (node.module.split(".") if node.module else [])
             for alias in node.names:

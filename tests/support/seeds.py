@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from support.plans import own_of, together
+
 from skimql.engine.execution.build import add_up
 from skimql.engine.execution.messages import Messages
 from skimql.engine.execution.partial_aggregate import sketch_plan, task
@@ -29,7 +31,29 @@ class ManySeeds:
     """
 
     def __init__(self, session, sql, *, summed=False):
-        self.plan = session.plan(sql).build
+        self._scan(session, session.plan(sql).build, summed)
+
+    @classmethod
+    def of_several(cls, session, plans):
+        """One for each plan, reading each table once for all of them."""
+        every = cls.__new__(cls)
+        every._scan(session, together(plans))
+        return [every._of(plan) for plan in plans]
+
+    def _of(self, plan):
+        own = type(self).__new__(type(self))
+        own.whole, own.plan = self.whole, plan
+        places = {self.whole.synopses.index(s) for s in plan.synopses}
+        own.scans = []
+        for prepared, batches in self.scans:
+            sketches = {i: old for i, old in prepared.sketches.items() if i in places}
+            if sketches:
+                feeds = tuple(f for f in (_only(f, places) for f in prepared.feeds) if f.synopses)
+                own.scans.append((replace(prepared, sketches=sketches, feeds=feeds), batches))
+        return own
+
+    def _scan(self, session, plan, summed=False):
+        self.plan = self.whole = plan
         self.scans = []
         messages = Messages(session.spark, self.plan, session.tables)
         for scan in self.plan.scans:
@@ -45,7 +69,7 @@ class ManySeeds:
         for prepared, batches in self.scans:
             sketches = {
                 i: sketch_plan(
-                    self.plan.synopses[i],
+                    self.whole.synopses[i],
                     seed,
                     getattr(old.spec, "dtype", "int64"),
                     self.plan.family,
@@ -58,11 +82,18 @@ class ManySeeds:
             sent = task(sketches, prepared.feeds)(iter(batches))
             rows = [row for batch in sent for row in batch.to_pylist()]
             out |= add_up(replace(prepared, sketches=sketches), rows)
-        return [out[i] for i in range(len(out))]
+        return own_of(self.plan, self.whole, out)
 
     def answer(self, seed, confidence=0.95, sparse=None):
         """The answer under another seed."""
         return answer_plan(self.plan, SketchJoin(self.plan, self.built(seed, sparse)), confidence)
+
+
+def _only(feed, places):
+    """The feed of some of its synopses."""
+    assert not feed.members
+    kept = [(s, w) for s, w in zip(feed.synopses, feed.weights, strict=True) if s in places]
+    return replace(feed, synopses=tuple(s for s, _ in kept), weights=tuple(w for _, w in kept))
 
 
 def _summed(prepared, columns):

@@ -30,6 +30,11 @@ def register(session, **tables):
         session.table(name, _frames[key])
 
 
+def forget_views(spark):
+    """Drop all temporary views in one call: listing them first costs a query."""
+    spark._jsparkSession.sessionState().catalog().clearTempTables()
+
+
 def _local(spark, schema, rows):
     """A local relation where Arrow has these types, which Spark reads in half the time of rows of Python's."""
     if not all(isinstance(f.dataType, _PLAIN) for f in schema):

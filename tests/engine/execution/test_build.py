@@ -13,7 +13,7 @@ from skimql.engine.execution import build as maintain
 from skimql.engine.execution.build import build
 from skimql.engine.execution.partial_aggregate import merging
 
-TABLE = "SELECT id % 997 AS k, concat('t', id % 101) AS t, id AS v FROM range(20000)"
+TABLE = "SELECT id % 997 AS k, concat('t', id % 101) AS t, id AS v FROM range(5000)"
 SQL = "SELECT APPROXIMATE COUNT(*), SUM(a.v) FROM d a JOIN d b ON a.k = b.k JOIN d c ON b.t = c.t"
 
 
@@ -27,12 +27,12 @@ def counters(spark, frame):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("spark_partitions", [2, 7])
-def test_partitions_and_order_leave_no_trace_in_the_counters(session, spark_partitions):
+def test_partitions_and_order_leave_no_trace_in_the_counters(session):
     frame = session.spark.sql(TABLE)
     one = counters(session.spark, frame.coalesce(1))
-    shuffled = frame.orderBy("t", "v").repartition(spark_partitions)
-    assert counters(session.spark, shuffled) == one
+    for spark_partitions in (2, 7):
+        shuffled = frame.orderBy("t", "v").repartition(spark_partitions)
+        assert counters(session.spark, shuffled) == one
 
 
 @pytest.mark.spark

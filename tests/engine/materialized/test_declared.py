@@ -70,7 +70,7 @@ def test_workload_one_runs_on_merged_vertices_in_one_pass_a_table(workload_one, 
     )
     session.sql("SET skimql.sparse = false")
     told = session.sql(
-        f"CREATE SKETCHES w FOR QUERIES ({'; '.join(queries)}) SIZE 16 MB MINIMIZE AVERAGE ERROR"
+        f"CREATE SKETCHES w FOR QUERIES ({'; '.join(queries)}) SIZE 4 MB MINIMIZE AVERAGE ERROR"
     ).value
     assert sorted(scans) == sorted(SIZES)
     assert "34 sketches" in told

@@ -7,6 +7,7 @@ import shutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.tables import forget_views
 
 from skimql import DataError, Session, SkimqlError, UnknownName, UnsupportedQuery
 from skimql.engine.execution import build as maintain
@@ -49,9 +50,7 @@ def home(made):
 def kept(spark, home):
     """A session on that catalog."""
     yield Session(spark, catalog=home / "catalog")
-    for table in spark.catalog.listTables():
-        if table.isTemporary:
-            spark.catalog.dropTempView(table.name)
+    forget_views(spark)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.exact import exact_answers
 
 from skimql import BudgetExceeded, UnsupportedQuery
 from skimql.optimizer.candidates import first_sample
@@ -32,7 +33,8 @@ def tables(session, tmp_path):
 
 
 def exact(session, select):
-    return [float(v) for v in session.sql(f"EXACT SELECT {select}").rows[0]]
+    (row,) = exact_answers(session, (select,))[select]
+    return [float(v) for v in row]
 
 
 def holds(answer, values):

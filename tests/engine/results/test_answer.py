@@ -1,5 +1,7 @@
 """An answer: rows of cells, and what is made of them."""
 
+from dataclasses import replace
+
 import pytest
 
 from skimql import Estimate, Message
@@ -25,11 +27,20 @@ def test_records_iteration_and_length_agree():
 
 def test_a_missed_target_is_told_and_can_be_omitted():
     assert (half_width(CELL), misses(CELL, 0.1), misses(CELL, 0.3)) == (20.0, True, False)
-    met, told = with_target(ANSWER, 0.1)
-    assert not met
+    told = with_target(ANSWER, 0.1)
+    assert told.target == "missed"
     assert told.notes
     assert ANSWER.omitting(0.1).value is None
-    assert with_target(ANSWER, 0.3) == (True, ANSWER)
+    assert with_target(ANSWER, 0.3) == replace(ANSWER, target="met")
+
+
+def test_a_narrow_interval_that_is_not_certified_is_not_known_to_meet_its_target():
+    doubted = uncertified_answer(ANSWER)
+    told = with_target(doubted, 0.3)
+    assert told.target == "unknown"
+    assert "not certified" in told.notes[0]
+    assert doubted.omitting(0.3).value is None
+    assert with_target(doubted, 0.1).target == "missed", "what is too wide is missed, certified or not"
 
 
 def test_nothing_is_certified_once_it_is_said_so():

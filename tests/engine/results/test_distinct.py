@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from support.exact import exact_answers
+from support.memory import InMemory
 from support.seeds import ManySeeds
-from support.tables import register, register_cases
+from support.tables import CASES, register, register_cases
 from support.theory import most_misses
 
 from skimql import AccuracyNotReached, UnsupportedQuery
@@ -22,28 +23,27 @@ from skimql.optimizer.distinct_count import JoinedPairs, KeySets, PairsByKey, Pa
 from skimql.sketches.distinct.join_distinct import HUBS
 from skimql.sketches.distinct.set_expression import Union
 
-pytestmark = pytest.mark.spark
-
 FAN = "FROM fan JOIN sale ON fan.pid = sale.pid"
+
+
+# The shared cases x, y and z; C34, C36, C32.
+TABLES = CASES | {
+    "t": ("k INT, v INT", [(1, None), (1, 4), (1, None)]),
+    "fan": ("pid INT, stock INT", [(1, 100), (2, 110)]),
+    "sale": ("pid BIGINT, qty INT", [(1, 3), (1, 4), (2, 8)]),
+    "e": ("k INT, v INT", []),
+}
 
 
 @pytest.fixture
 def cases(session):
-    """The shared cases: x, y and z; C34, C36, C32."""
-    register_cases(session)
-    register(
-        session,
-        t=("k INT, v INT", [(1, None), (1, 4), (1, None)]),
-        fan=("pid INT, stock INT", [(1, 100), (2, 110)]),
-        sale=("pid BIGINT, qty INT", [(1, 3), (1, 4), (2, 8)]),
-        e=("k INT, v INT", []),
-    )
+    register(session, **TABLES)
     return session
 
 
-def compared(session, select, among=()):
+def compared(session, select, among=(), asked=None):
     """Values of an approximate query, all of them exact, and Spark's."""
-    answer = session.sql(f"SELECT APPROXIMATE {select}")
+    answer = (asked or session).sql(f"SELECT APPROXIMATE {select}")
     assert all(getattr(c, "exact", True) for row in answer.rows for c in row), select
     values = [tuple(getattr(c, "value", c) for c in row) for row in answer.rows]
     return values, exact_answers(session, among or (select,))[select]
@@ -75,10 +75,12 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize("select", SMALL)
-def test_small_tables_come_out_exact(cases, select):
-    got, truth = compared(cases, select, SMALL)
-    assert sorted(got) == sorted(truth)
+def test_small_tables_come_out_exact(cases):
+    """All in memory; on Spark both sides of a join, groups, and a set expression."""
+    for asked, chosen in ((InMemory(TABLES), SMALL), (cases, (SMALL[2], SMALL[6], SMALL[9]))):
+        for select in chosen:
+            got, truth = compared(cases, select, SMALL, asked)
+            assert sorted(got) == sorted(truth), select
 
 
 def test_values_are_told_apart_as_spark_does(session):
@@ -105,20 +107,20 @@ def test_values_are_told_apart_as_spark_does(session):
 
 
 @functools.cache
-def edges(spark):
+def edges():
     rng = np.random.default_rng(5)
     tables = []
     for name, first in (("a", 0), ("c", 100)):
         left, right = np.nonzero(rng.random((400, 300)) < 0.02)
-        tables.append(spark.createDataFrame(pa.table({name: left, "b": right + first})))
+        tables.append(pa.table({name: left, "b": right + first}))
     return tables
 
 
 @pytest.fixture
 def graph(session):
     """r(a, b) and s(b, c): a random graph of 400 x 400 x 400 nodes, about 6 edges for each a; half of the b join."""
-    for name, frame in zip("rs", edges(session.spark), strict=True):
-        session.table(name, frame)
+    for name, table in zip("rs", edges(), strict=True):
+        session.table(name, session.spark.createDataFrame(table))
     session.settings = session.settings.with_text({"sparse": "false", "buckets": "1024"})
     return session
 
@@ -130,41 +132,52 @@ GRAPH = (
 CONFIDENCE = 0.95
 
 
-def misses_of(session, select, seeds):
-    """Of each item: how many of the intervals of `seeds` miss the exact value, from one scan of each table."""
-    many = ManySeeds(session, f"SELECT APPROXIMATE {select}")
-    truth = list(session.sql(f"SELECT {select}").collect()[0])
+def graph_in_memory(seed=1):
+    return InMemory(dict(zip("rs", edges(), strict=True)), sparse=False, buckets=1024, seed=seed)
+
+
+def misses_of(select, seeds):
+    """Of each item: how many of the intervals of `seeds` miss the exact value."""
+    sql = f"SELECT APPROXIMATE {select}"
+    truth = [getattr(c, "value", c) for c in graph_in_memory().run(sql).exact().rows[0]]
     misses = [0] * len(truth)
     for seed in range(seeds):
-        cells = many.answer(seed, CONFIDENCE).rows[0]
+        cells = graph_in_memory(seed).sql(sql).rows[0]
         for i, (cell, right) in enumerate(zip(cells, truth, strict=True)):
             misses[i] += not cell.low <= right <= cell.high
     return misses
 
 
-def test_intervals_cover_as_often_as_promised(graph):
+def test_intervals_cover_as_often_as_promised():
     """Each seed is one trial of p = 5 %; false failure below 1e-6 for each item."""
-    assert max(misses_of(graph, GRAPH, 40)) <= most_misses(40, 1 - CONFIDENCE)
+    assert max(misses_of(GRAPH, 40)) <= most_misses(40, 1 - CONFIDENCE)
 
 
-def test_the_sketches_do_estimate(graph):
+def test_the_sketches_do_estimate():
     """The trials above are no exact maps in disguise, and no interval is too wide to see anything."""
-    cells = graph.sql(f"SELECT APPROXIMATE {GRAPH}").rows[0]
+    cells = graph_in_memory().sql(f"SELECT APPROXIMATE {GRAPH}").rows[0]
     assert not any(c.exact for c in cells)
     assert all(c.half_width < 0.5 * c.value for c in cells)
     assert all(c.certified or c.notes == (HUBS,) for c in cells)
 
 
-def test_a_union_instead_of_an_intersection_is_seen(graph, monkeypatch):
+def test_spark_makes_the_values_of_these_trials(graph):
+    theirs = graph.sql(f"SELECT APPROXIMATE {GRAPH} SEED 1").rows[0]
+    own = graph_in_memory().sql(f"SELECT APPROXIMATE {GRAPH}").rows[0]
+    for one, other in zip(own, theirs, strict=True):
+        assert (one.low, one.value, one.high) == pytest.approx((other.low, other.value, other.high), rel=1e-9)
+
+
+def test_a_union_instead_of_an_intersection_is_seen(monkeypatch):
     monkeypatch.setitem(distinct._SETS, "intersect", Union)
-    (misses,) = misses_of(graph, "COUNT(DISTINCT r.b) FROM r JOIN s ON r.b = s.b", 15)
+    (misses,) = misses_of("COUNT(DISTINCT r.b) FROM r JOIN s ON r.b = s.b", 15)
     assert misses > most_misses(15, 1 - CONFIDENCE)
 
 
-def test_the_size_of_one_side_taken_for_both_is_seen(graph, monkeypatch):
+def test_the_size_of_one_side_taken_for_both_is_seen(monkeypatch):
     original = distinct.join_distinct
     monkeypatch.setattr(distinct, "join_distinct", lambda r, s, a, c, level: original(r, s, a, a, level))
-    (misses,) = misses_of(graph, "COUNT(DISTINCT a, c) FROM r JOIN s ON r.b = s.b WHERE a < 80", 15)
+    (misses,) = misses_of("COUNT(DISTINCT a, c) FROM r JOIN s ON r.b = s.b WHERE a < 80", 15)
     assert misses > most_misses(15, 1 - CONFIDENCE)
 
 

@@ -5,67 +5,75 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from support.exact import exact_answers
-from support.tables import register_cases
+from support.memory import InMemory
+from support.tables import CASES, register_cases
 
 from skimql import UnsupportedQuery
-
-pytestmark = pytest.mark.spark
 
 FROM = "FROM x JOIN y ON x.id = y.id"
 
 
+ITEMS = {
+    "SUM(m) / COUNT(*)": [100.5],
+    "SUM(m) + 10 * COUNT(*)": [221],
+    "-SUM(m)": [-201],
+    "(SUM(m) - SUM(n)) / SUM(n)": [9.05],
+    "SUM(m) * COUNT(*)": [402],
+    "AVG(m) * 2 + 1": [202],
+    "SUM(m + n), SUM(m * n), SUM(2 * m - n)": [221, 2010, 382],
+    "COUNT(*) AS n, lower_bound(n), upper_bound(n), relative_error(n)": [2, 2, 2, 0],
+}
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_expressions_over_aggregates_come_out_right(sparse):
+    memory = InMemory(CASES, sparse=sparse)
+    for items, right in ITEMS.items():
+        answer = memory.sql(f"SELECT APPROXIMATE {items} {FROM}")
+        assert [getattr(c, "value", c) for c in answer.rows[0]] == pytest.approx(right), items
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("sparse", ["true", "false"])
-@pytest.mark.parametrize(
-    ("items", "right"),
-    [
-        ("SUM(m) / COUNT(*)", [100.5]),
-        ("SUM(m) + 10 * COUNT(*)", [221]),
-        ("-SUM(m)", [-201]),
-        ("(SUM(m) - SUM(n)) / SUM(n)", [9.05]),
-        ("SUM(m) * COUNT(*)", [402]),
-        ("AVG(m) * 2 + 1", [202]),
-        ("SUM(m + n), SUM(m * n), SUM(2 * m - n)", [221, 2010, 382]),
-        ("COUNT(*) AS n, lower_bound(n), upper_bound(n), relative_error(n)", [2, 2, 2, 0]),
-    ],
-)
-def test_expressions_over_aggregates_come_out_right(session, sparse, items, right):
+def test_all_of_them_come_out_right_on_spark(session, sparse):
     register_cases(session)
     session.sql(f"SET skimql.sparse = {sparse}")
-    answer = session.sql(f"SELECT APPROXIMATE {items} {FROM}")
-    values = [getattr(c, "value", c) for c in answer.rows[0]]
-    assert values == pytest.approx(right)
+    answer = session.sql(f"SELECT APPROXIMATE {', '.join(ITEMS)} {FROM}")
+    right = [value for values in ITEMS.values() for value in values]
+    assert [getattr(c, "value", c) for c in answer.rows[0]] == pytest.approx(right)
 
 
-def test_the_interval_of_a_ratio_is_narrower_than_its_parts_allow(session):
+def test_the_interval_of_a_ratio_is_narrower_than_its_parts_allow():
     """SUM(v)/COUNT(*) on the same hashes: nearly constant v, so nearly all of the error cancels."""
-    session.table("p", session.spark.sql("SELECT id % 3000 AS k, 100 + id % 2 AS v FROM range(20000)"))
-    session.sql("SET skimql.sparse = false")
-    session.sql("SET skimql.buckets = 256")
+    ids = np.arange(20_000)
+    session = InMemory({"p": pa.table({"k": ids % 3000, "v": 100 + ids % 2})}, sparse=False, buckets=256)
     join = "FROM p a JOIN p b ON a.k = b.k"
     ratio, count = session.sql(f"SELECT APPROXIMATE SUM(a.v) / COUNT(*) AS r, COUNT(*) AS n {join}").rows[0]
     assert ratio.half_width / ratio.value < 0.2 * count.half_width / count.value
     assert ratio.low <= 100.5 <= ratio.high
 
 
-@pytest.mark.parametrize("sparse", ["true", "false"])
-def test_totals_of_one_table_are_exact_with_and_without_maps(session, sparse):
-    register_cases(session)
-    session.sql(f"SET skimql.sparse = {sparse}")
-    answer = session.sql("SELECT APPROXIMATE COUNT(*), SUM(m), AVG(m) FROM y WHERE m > 100")
+@pytest.mark.parametrize("sparse", [True, False])
+def test_totals_of_one_table_are_exact_with_and_without_maps(sparse):
+    answer = InMemory(CASES, sparse=sparse).sql(
+        "SELECT APPROXIMATE COUNT(*), SUM(m), AVG(m) FROM y WHERE m > 100"
+    )
     assert [(c.value, c.exact) for c in answer.rows[0]] == [(2, True), (401, True), (200.5, True)]
     assert answer.notes == ()
 
 
-def test_an_expression_that_has_no_interval_is_refused(session):
-    register_cases(session)
+def test_an_expression_that_has_no_interval_is_refused():
+    session = InMemory(CASES)
     with pytest.raises(UnsupportedQuery):
         session.sql(f"SELECT APPROXIMATE SUM(m) % COUNT(*) {FROM}")
 
 
-def test_conditions_that_exclude_one_another_give_an_exact_nothing(session):
-    register_cases(session)
+def test_conditions_that_exclude_one_another_give_an_exact_nothing():
+    session = InMemory(CASES)
     answer = session.sql(f"SELECT APPROXIMATE COUNT(*) AS n, SUM(m) AS s {FROM} WHERE m > 1 AND 1 = 2")
     count, total = answer.rows[0]
     assert (count.value, count.low, count.high) == (0, 0, 0)

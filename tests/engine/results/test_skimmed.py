@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from support.exact import exact_answers
 
 from skimql import UnsupportedQuery
 from skimql.engine.results.answer import half_width
@@ -23,7 +24,8 @@ def skewed(session):
     for name, keys in (("a", left), ("b", right)):
         table = pa.table({"k": keys.astype(np.int64), "v": np.arange(len(keys)) % 100})
         session.table(name, session.spark.createDataFrame(table))
-    return session, [float(v) for v in session.sql(f"EXACT SELECT {SELECT}").rows[0]]
+    (truth,) = exact_answers(session, (SELECT,))[SELECT]
+    return session, [float(v) for v in truth]
 
 
 def asked(session, method):

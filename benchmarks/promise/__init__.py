@@ -1,0 +1,1 @@
+"""Whether answers keep their promise on hostile and on ordinary data; see `__main__`."""

@@ -1,0 +1,93 @@
+"""Classes of hostile and of ordinary data, by the product's own plans, and how often the answers keep their promise.
+
+``python -m benchmarks.promise --json FILE [--classes a,b] [--kinds ...] [--seeds N] [--rows N] [--routes ...]``.
+One record a cell (class, aggregate, asked error, route): ``state``, ``covered``, ``wrong_and_met`` and the like, and
+what the answers cost. Cells that FILE has are not run again. At the end: cells that break the promise, and the pooled
+rates of the ordinary classes. Exits with 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from . import hostile_keys, hostile_values, ordinary  # noqa: F401 - they register their classes
+from .data import CLASSES
+from .memory_run import DRAWS, cells, wanted
+from .routes import ERRORS, ROUTES
+from .summary import summary
+
+TUPLES = 50_000
+
+
+def main() -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--classes", default="", help="names, separated by commas; default: all")
+    parser.add_argument("--kinds", default="", help="of classes")
+    parser.add_argument("--routes", default=",".join(ROUTES), help=f"of {', '.join(ROUTES)}")
+    parser.add_argument("--errors", default=",".join(map(str, ERRORS)))
+    parser.add_argument("--seeds", type=int, default=300)
+    parser.add_argument("--draws", type=int, default=DRAWS, help="draws of the data, which the seeds share")
+    parser.add_argument(
+        "--together", action="store_true", help="COUNT, SUM and AVG in one statement: a third of the time"
+    )
+    parser.add_argument("--rows", type=int, default=TUPLES)
+    parser.add_argument("--backend", choices=("memory", "spark"), default="memory")
+    parser.add_argument("--summary", action="store_true", help="of what FILE has; nothing is run")
+    options = parser.parse_args()
+    found: list[dict[str, Any]] = json.loads(options.json.read_text()) if options.json.exists() else []
+    if not options.summary:
+        run(options, found)
+    return summary(found)
+
+
+def run(options: argparse.Namespace, found: list[dict[str, Any]]) -> None:
+    """Run the cells that are asked for and not there."""
+    if options.backend == "spark":
+        from .spark_run import spark_cells, spark_session
+    names = [n for n in options.classes.split(",") if n] or list(CLASSES)
+    kinds = [k for k in options.kinds.split(",") if k]
+    errors = [float(e) for e in options.errors.split(",")]
+    known = {(r["class"], r["aggregate"], r["error_asked"], r["route"]) for r in found}
+    began, answers = time.perf_counter(), 0
+    for name in names:
+        chosen = CLASSES[name]
+        if kinds and chosen.kind not in kinds:
+            continue
+        started = time.perf_counter()
+        made: Iterable[dict[str, Any]] = ()
+        asked = [w for w in wanted(chosen, options.routes.split(","), errors) if (name, *w) not in known]
+        if options.backend == "spark":
+            left = [e for e in errors if (name, "grouped", e, "sql") not in known]
+            made = spark_cells(spark_session(), chosen, left, options.seeds, options.rows) if left else ()
+        elif asked:
+            made = cells(chosen, asked, options.seeds, options.rows, options.draws, together=options.together)
+        fresh = [_plain(r) for r in made]
+        if not fresh:
+            continue
+        found += fresh
+        answers += sum(r["seeds"] for r in fresh)
+        options.json.write_text(json.dumps(found, indent=0))
+        took = time.perf_counter() - started
+        print(f"{name}: {took:.0f} s, {sum(r['seeds'] for r in fresh) / took:.0f} answers/s", file=sys.stderr)
+    took = time.perf_counter() - began
+    if answers:
+        print(f"{answers:,} answers in {took:,.0f} s, {answers / took:.0f} a second")
+
+
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in record.items()}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""What the answers of a cell came to, and what they may come to: class x query x error x route."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import bdtrc
+
+from skimql import Estimate
+from skimql.engine.results.answer import Answer, is_null, misses
+
+SLACK = 1e-9
+STATES = ("met", "missed", "unknown", "exact")
+RAISED = "raised"  # what no refusal of ours is
+FALSE_ALARM = 0.01  # that any of the cells of a correct program is reported
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One value of one answer against the truth."""
+
+    state: str
+    method: str
+    covered: bool
+    wrong: bool  # off by more than the asked error
+    certified: bool
+    error: float  # of the value, relative
+    half_width: float  # relative
+    absent: int  # groups that the answer does not have
+    cpu: float
+    foreseen: float  # predicted half-width of the widest interval over the one it has; NaN where nothing was predicted
+
+
+def state_of(answer: Answer, cell: Any, target: float) -> str:
+    """`met`, `missed` or `unknown`; an answer that knows its state says it."""
+    if misses(cell, target):
+        return "missed"
+    for name in ("state", "target", "outcome"):
+        said = getattr(answer, name, None)
+        if str(getattr(said, "value", said)) == "unknown":
+            return "unknown"
+    return "met"
+
+
+def seen(
+    answer: Answer, truths: Mapping[str, float], target: float, seed: int, cpu: float, item: int = 0
+) -> Seen | None:
+    """One value of an answer: of the only row, or by the seed of one of them; None for an answer without rows.
+
+    `item` counts the estimated columns, which come behind the groups; `truths` are by group.
+    """
+    position = len(answer.columns) - 1 if "g" in answer.columns else item
+    groups = position if "g" in answer.columns else 0
+    if not answer.rows:
+        return None
+    row = answer.rows[seed % len(answer.rows)]
+    truth = truths.get(key_of(row[:groups]))
+    absent = len(set(truths) - {key_of(r[:groups]) for r in answer.rows})
+    cell = row[position]
+    if truth is None:
+        truth = math.nan
+    if not isinstance(cell, Estimate):
+        cell = Estimate(*(math.nan if cell is None else float(cell),) * 3, 1.0, True, "exact")
+    value, low, high = (float(v) for v in (cell.value, cell.low, cell.high))
+    nothing = math.isnan(truth)
+    if nothing and is_null(cell):
+        return Seen("exact", answer.method, True, False, True, 0.0, 0.0, absent, cpu, math.nan)
+    # A sum of nothing is NULL, which an estimate comes close to as a 0.
+    truth = 0.0 if nothing else truth
+    off, scale = abs(value - truth), abs(truth) or 1.0
+    if cell.exact and (off <= SLACK * scale):
+        return Seen("exact", answer.method, True, False, True, 0.0, 0.0, absent, cpu, math.nan)
+    state = "met" if cell.exact else state_of(answer, cell, target)
+    if math.isnan(value):
+        low, high, off = -math.inf, math.inf, math.inf
+    covered = low - SLACK * scale <= truth <= high + SLACK * scale
+    return Seen(
+        state,
+        answer.method,
+        covered,
+        not off <= target * abs(truth) + SLACK * scale,
+        cell.certified,
+        (value - truth) / scale,
+        max(high - value, value - low) / scale,
+        absent,
+        cpu,
+        _foreseen(answer),
+    )
+
+
+def _foreseen(answer: Answer) -> float:
+    if not answer.attempts or not answer.attempts[-1].half_width:
+        return math.nan
+    last = answer.attempts[-1]
+    return last.attempt.predicted.half_width / last.half_width
+
+
+def key_of(values: Sequence[Any]) -> str:
+    """A group as text."""
+    return repr([v.value if isinstance(v, Estimate) else v for v in values])
+
+
+def record_of(found: Sequence[Seen], scan: float, exact: float) -> dict[str, Any]:
+    """The rates and counts of a cell; rates are over the answers that are not exact."""
+    states = Counter(s.state for s in found)
+    sampled = [s for s in found if s.state != "exact"]
+    certified = [s for s in sampled if s.certified]
+    told = [s for s in sampled if math.isfinite(s.error) and math.isfinite(s.half_width)]
+    errors = np.array([s.error for s in told])
+    rmse = float(np.sqrt(np.mean(errors**2))) if told else math.nan
+    cpu = float(np.median([s.cpu for s in found])) if found else math.nan
+    methods = Counter(s.method for s in sampled or found)
+    foreseen = [s.foreseen for s in sampled if math.isfinite(s.foreseen)]
+    return {
+        "method": methods.most_common(1)[0][0] if methods else "",
+        "methods": dict(methods),
+        "seeds": len(found),
+        "sampled": len(sampled),
+        "state": states.most_common(1)[0][0] if states else "",
+        "states": {s: states.get(s, 0) for s in STATES},
+        "covered": _rate(sum(s.covered for s in sampled), len(sampled)),
+        "wrong_and_met": sum(s.wrong and s.state == "met" for s in sampled),
+        "wrong_and_unknown": sum(s.wrong and s.state == "unknown" for s in sampled),
+        "certified": len(certified),
+        "certified_missed": sum(not s.covered for s in certified),
+        "uncertified_missed": sum(
+            not s.covered and not s.certified and s.state != "unknown" for s in sampled
+        ),
+        "uncertified": sum(not s.certified and s.state != "unknown" for s in sampled),
+        "absent": float(np.mean([s.absent for s in found])) if found else 0.0,
+        "bias": float(errors.mean()) if told else math.nan,
+        "half_width_over_rmse": float(np.median([s.half_width for s in told]) / rmse)
+        if rmse > 0
+        else math.nan,
+        "predicted_within_2": _rate(sum(0.5 <= f <= 2.0 for f in foreseen), len(foreseen)),
+        "cpu": cpu,
+        "cpu_over_scan": cpu / scan if scan else math.nan,
+        "cpu_over_exact": cpu / exact if exact else math.nan,
+    }
+
+
+def _rate(part: int, whole: int) -> float:
+    return part / whole if whole else math.nan
+
+
+def most(trials: int, share: float, cells: int) -> int:
+    """The least k with P[Bin(trials, share) > k] <= `FALSE_ALARM` / cells."""
+    return next(k for k in range(trials + 1) if bdtrc(k, trials, share) <= FALSE_ALARM / cells)
+
+
+def faults_of(record: Mapping[str, Any], cells: int) -> list[str]:
+    """In which ways a record breaks the promise."""
+    found = [record["refused"]] if record["refused"].startswith(RAISED) else []
+    for name, of, share in (
+        ("wrong_and_met", "sampled", 0.05),
+        ("certified_missed", "certified", 0.05),
+        ("uncertified_missed", "uncertified", 0.10),
+    ):
+        if record[name] > most(record[of], share, cells):
+            found.append(f"{name} {record[name]} of {record[of]}")
+    return found

@@ -1,0 +1,286 @@
+"""The product's own ways to an answer on Arrow tables, past the gates that keep small tables from being sampled.
+
+Gates only: which sample, which size and what follows it is the planner's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skimql import Settings
+from skimql.engine.memory_backend.backend import MemoryBackend
+from skimql.engine.memory_backend.expressions import passing
+from skimql.engine.memory_backend.run import MemoryRun
+from skimql.engine.memory_backend.tables import MemoryTables
+from skimql.engine.queries.adaptive import AdaptiveRun
+from skimql.engine.queries.footers import Footers
+from skimql.engine.queries.planner import Planner
+from skimql.engine.results.answer import Answer
+from skimql.optimizer.candidates.candidate import Choice
+from skimql.optimizer.candidates.first_sample import Size
+from skimql.optimizer.messages import JoinClass
+from skimql.optimizer.objective import Objective
+from skimql.optimizer.physical import ExactRun, PhysicalPlan, SampleJoin
+from skimql.optimizer.prediction.relation import RelationStatistics
+from skimql.parser.join_graph import Query
+
+# As a glance at files: the first tuples of some row groups, about one in sixty of a large table.
+GLANCES, GLANCED = 4, 64
+# As a pilot of 2^17 tuples sees of a table of two millions.
+PILOT_SHARE = 1 / 16
+# Tuples of the table that the largest one of a class stands for.
+STANDS_FOR = 1e6
+# Error for which a first sample is taken at last, where none would be for the asked one.
+MOST_ASKED = 0.95
+# Methods that small tables would always be answered by.
+GATES = ("exact", "exact_run")
+
+
+class KnownBackend(MemoryBackend):
+    """What depends on the data alone is found out once: statistics, groups, exact answers."""
+
+    def __init__(self, tables: MemoryTables, pilot_tuples: int | None) -> None:
+        super().__init__(tables, pilot_tuples)
+        object.__setattr__(self, "_known", {})
+
+    def once(self, key: object, make: Callable[[], Any]) -> Any:
+        """What `make` gave the first time."""
+        known: dict[object, Any] = self._known  # type: ignore[attr-defined]
+        if key not in known:
+            known[key] = make()
+        return known[key]
+
+    def statistics(self, query: Query, *, jobs: bool = True) -> tuple[RelationStatistics, ...]:
+        """See `MemoryBackend.statistics`."""
+        return self.once(
+            ("s", query.sql, jobs), lambda: super(KnownBackend, self).statistics(query, jobs=jobs)
+        )
+
+    def relations(self, relations: Sequence[Any], *, jobs: bool = True) -> Mapping[Any, RelationStatistics]:
+        """See `MemoryBackend.relations`."""
+        found = {}
+        for relation in relations:
+
+            def gathered(one: Any = relation) -> RelationStatistics:
+                return super(KnownBackend, self).relations([one], jobs=jobs)[one]
+
+            found[relation] = self.once(("r", relation, jobs), gathered)
+        return found
+
+    def groups(self, query: Query, most: int) -> Any:
+        """See `MemoryBackend.groups`."""
+        return self.once(("g", query.sql), lambda: super(KnownBackend, self).groups(query, most))
+
+    def exact(self, query: Query) -> Any:
+        """See `MemoryBackend.exact`."""
+        return self.once(("e", query.sql), lambda: super(KnownBackend, self).exact(query))
+
+
+class MemoryFooters(Footers):
+    """What Parquet files of the tables would tell."""
+
+    @property
+    def large(self) -> bool:
+        """Taken to be, whatever the size."""
+        return True
+
+    @cached_property
+    def tuples(self) -> tuple[float | None, ...]:
+        """See `Footers.tuples`."""
+        return tuple(float(self._table(v.table).num_rows) for v in self.query.graph.vertices)
+
+    @cached_property
+    def sizes(self) -> tuple[Size, ...]:
+        """See `Footers.sizes`."""
+        vertices = self.query.graph.vertices
+        return tuple(
+            Size(t or 0.0, self._share(v.table, v.filter)) for v, t in zip(vertices, self.tuples, strict=True)
+        )
+
+    def _share(self, name: str, condition: str | None) -> float:
+        table = self._table(name)
+        each = table.num_rows // GLANCES
+        parts = [table.slice(n * each, max(each // GLANCED, 64)) for n in range(GLANCES)]
+        seen = pa.concat_tables(parts)
+        kept = None if condition is None else passing(condition, seen, "UTC")
+        return 1.0 if kept is None else seen.filter(kept).num_rows / max(seen.num_rows, 1)
+
+    def _distinct(self, joined: JoinClass) -> float:
+        edges = [self.query.graph.edges[e] for e in joined.edges]
+        keys = {(e.left, e.left_keys) for e in edges} | {(e.right, e.right_keys) for e in edges}
+        return min(math.prod(self._range(v, k.strip("`")) for k in own) for v, own in keys)
+
+    def _range(self, vertex: int, column: str) -> float:
+        table = self._table(self.query.graph.vertices[vertex].table)
+        if column not in table.column_names or not pa.types.is_integer(table[column].type):
+            return math.inf
+        ends = pc.min_max(table[column]).as_py()
+        return math.inf if ends["min"] is None else float(ends["max"] - ends["min"] + 1)
+
+    def _table(self, name: str) -> pa.Table:
+        tables: MemoryTables = self.tables_in_memory
+        return tables.table(name)
+
+    @property
+    def tables_in_memory(self) -> MemoryTables:
+        """Where the tables are."""
+        found: Any = self.tables
+        return found if isinstance(found, MemoryTables) else MemoryTables({})
+
+
+@dataclass(frozen=True)
+class FirstSample(Planner):
+    """Plans as on large files: a sample before anything else is known, enlarged, or the exact run."""
+
+    @cached_property
+    def footers(self) -> Footers | None:
+        """Those that files of the tables would have."""
+        backend: Any = self.backend()
+        return backend.once(("f", self.query.sql), lambda: MemoryFooters(None, backend.tables, self.query))  # type: ignore[arg-type]
+
+    def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
+        tuples = max(t or 0.0 for t in self.footers.tuples) if self.footers else 0.0
+        found, asked = super()._first_sample(jobs=jobs), self.settings.error or 0.0
+        # The sample that would be taken if less were asked; it is held against what is asked.
+        while not isinstance(found, SampleJoin) and asked < MOST_ASKED:
+            asked = min(2.0 * asked, MOST_ASKED)
+            less = replace(self, settings=replace(self.settings, error=asked))
+            found = super(FirstSample, less)._first_sample(jobs=jobs)
+        return _as_large(found, tuples) if isinstance(found, SampleJoin) else found
+
+
+def _as_large(attempt: SampleJoin, tuples: float) -> SampleJoin:
+    """The sample with as few tuples looked at by themselves as show the same of heavy keys in a large table.
+
+    A key that makes a given share of a join has tuples as the root of the table's: so have those looked at to be.
+    """
+    sample = attempt.plan.sample
+    if sample is None or not sample.row_rates:
+        return attempt
+    less = min(1.0, math.sqrt(tuples / STANDS_FOR))
+    looked_at = replace(sample, row_rates=tuple(less * r for r in sample.row_rates))
+    return replace(attempt, plan=replace(attempt.plan, sample=looked_at))
+
+
+@dataclass(frozen=True)
+class Planned(Planner):
+    """Plans by statistics, without the exact ways that small tables would always go."""
+
+    @property
+    def may_run(self) -> bool:
+        """Never: what misses is shown."""
+        return False
+
+    def _objective(self, fold_bytes: int, groups: dict[int, int]) -> Objective:
+        found = super()._objective(fold_bytes, groups)
+        return replace(found, methods=tuple(m for m in found.methods if m not in GATES))
+
+    def _choice(
+        self, statistics: tuple[RelationStatistics, ...], fold_bytes: int, groups: dict[int, int]
+    ) -> Choice:
+        backend: Any = self.backend()
+        key = ("c", self.query.sql, fold_bytes, tuple(groups.items()))
+        return backend.once(key, lambda: super(Planned, self)._choice(statistics, fold_bytes, groups))
+
+
+@dataclass(frozen=True)
+class Route:
+    """A way to an answer.
+
+    Attributes
+    ----------
+    name : str
+    clause : str
+        What stands behind ERROR WITHIN.
+    planner : type
+    aggregates, errors : tuple
+        What is asked by it.
+    kinds : tuple of str
+        Of the classes that are; empty: all.
+    """
+
+    name: str
+    clause: str
+    planner: type[Planner]
+    aggregates: tuple[str, ...] = ("COUNT", "SUM", "AVG")
+    errors: tuple[float, ...] = (0.05,)
+    kinds: tuple[str, ...] = ()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Those of the session: no exact messages where statistics tell that they are small."""
+        return {} if self.planner is FirstSample else {"fold_bytes": 0}
+
+
+ALL = ("COUNT", "SUM", "AVG", "grouped")
+ERRORS = (0.01, 0.05, 0.20)
+# Few counters, of which estimates are far from normal.
+FEW = ("self-join", "skew", "ordinary")
+
+ROUTES: Mapping[str, Route] = {
+    r.name: r
+    for r in (
+        Route("first", "", FirstSample, ALL, ERRORS),
+        Route("distinct", "", Planned, ("COUNT(DISTINCT)",), ERRORS),
+        Route("planned", "", Planned, ALL),
+        Route("two_level", "USING two_level", Planned),
+        Route("hash", "USING convolution", Planned),
+        Route("sized", "SIZE 16 KB", Planned),
+        Route("skimmed", "USING skimmed", Planned, ("COUNT", "SUM"), kinds=("skew", "self-join")),
+        Route(
+            "join_distinct",
+            "USING join_distinct OPTIONS (buckets = 2048)",
+            Planned,
+            ("COUNT(DISTINCT)",),
+            kinds=("hubs", "keys"),
+        ),
+        Route("agms 31 x 2", "USING agms OPTIONS (rows = 31, buckets = 2)", Planned, ("COUNT",), kinds=FEW),
+        Route(
+            "agms 101 x 16", "USING agms OPTIONS (rows = 101, buckets = 16)", Planned, ("COUNT",), kinds=FEW
+        ),
+        Route(
+            "hash 1001 x 64",
+            "USING hash OPTIONS (rows = 1001, buckets = 64)",
+            Planned,
+            ("COUNT",),
+            kinds=("self-join",),
+        ),
+    )
+}
+
+
+class Asked:
+    """One query by one route on one draw of the data, asked for many seeds."""
+
+    def __init__(
+        self, backend: KnownBackend, select: str, error: float, route: Route, most_groups: int
+    ) -> None:
+        self.sql = f"{select} ERROR WITHIN {100 * error:g}% {route.clause}".rstrip()
+        self.route, self.backend = route, backend
+        self.run = MemoryRun.of(self.sql, backend, Settings(max_groups=most_groups, **route.settings))
+
+    def answer(self, seed: int) -> Answer:
+        """What the product gives for a seed."""
+        run = replace(self.run, settings=replace(self.run.settings, seed=seed))
+        planner = self.route.planner(None, lambda: self.backend, run.select, run.query, run.settings)
+        return AdaptiveRun(planner, lambda: self.backend, run.exact).answer()
+
+    def plan(self) -> PhysicalPlan:
+        """How it is planned."""
+        planner = self.route.planner(
+            None, lambda: self.backend, self.run.select, self.run.query, self.run.settings
+        )
+        return planner.plan(lambda: self.backend.groups(self.run.query, self.run.settings.max_groups))
+
+
+def backend_of(tables: Mapping[str, pa.Table]) -> KnownBackend:
+    """A backend with the pilot that large tables have."""
+    most = max(t.num_rows for t in tables.values())
+    return KnownBackend(MemoryTables(tables), max(1000, int(PILOT_SHARE * most)))

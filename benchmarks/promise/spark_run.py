@@ -1,0 +1,140 @@
+"""Cells end to end: tables as Parquet files, statements by `Session.sql`, everything that an answer costs."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from skimql import Estimate, Session, SkimqlError
+from skimql.engine.results.answer import Answer
+from skimql.engine.spark.session import start_spark
+
+from ..cpu import measured
+from .cells import Seen, key_of, record_of, seen
+from .data import Data, DataClass
+from .routes import ROUTES, Asked, backend_of
+
+ROW_GROUPS = 8
+# Statements of a class: the aggregates of each.
+STATEMENTS = (("COUNT", "SUM", "AVG"), ("COUNT(DISTINCT)",), ("grouped",))
+CONFIGURATION = {
+    "spark.master": "local[2]",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "2g",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+def spark_session() -> SparkSession:
+    """The Spark session of a run."""
+    return start_spark(CONFIGURATION)
+
+
+def spark_cells(
+    spark: SparkSession,
+    chosen: DataClass,
+    errors: Sequence[float],
+    seeds: int,
+    tuples: int,
+    *,
+    compared: bool = True,
+    aggregates: Sequence[str] = (),
+) -> Iterator[dict[str, Any]]:
+    """One record for each aggregate and error; `compared`: whether the backend in memory gives the same values.
+
+    The first draw of the class; the seeds are those of the statements.
+    """
+    data = chosen.data(0, tuples)
+    tables = data.arrow()
+    with tempfile.TemporaryDirectory() as folder:
+        session = Session(spark)
+        for name, table in tables.items():
+            path = Path(folder) / f"{name}.parquet"
+            pq.write_table(table, path, row_group_size=max(table.num_rows // ROW_GROUPS, 1))
+            session.table(name, path)
+        for statement in STATEMENTS:
+            if aggregates and not set(aggregates) & set(statement):
+                continue
+            for error in errors:
+                yield from _statement(session, chosen, data, tables, statement, error, seeds, compared)
+
+
+def _statement(
+    session: Session,
+    chosen: DataClass,
+    data: Data,
+    tables: dict[str, pa.Table],
+    aggregates: tuple[str, ...],
+    error: float,
+    seeds: int,
+    compared: bool,
+) -> Iterator[dict[str, Any]]:
+    select = data.select(*aggregates)
+    exact_sql = select.replace("SELECT APPROXIMATE", "SELECT", 1)
+    frame = session.sql(exact_sql)
+    rows = frame.collect()
+    exact = measured(lambda: session.sql(exact_sql).collect()).cpu_s
+    scan = measured(lambda: [session.sql(f"SELECT max(hash(*)) FROM {t}").collect() for t in tables]).cpu_s
+    grouped = aggregates == ("grouped",)
+    truths = [
+        {key_of(row[: 1 if grouped else 0]): _number(row[1 if grouped else n]) for row in rows}
+        for n in range(len(aggregates))
+    ]
+    found: list[list[Seen]] = [[] for _ in aggregates]
+    same, refused = 0, ""
+    asked = None
+    if compared:
+        route = ROUTES["distinct" if aggregates == ("COUNT(DISTINCT)",) else "first"]
+        asked = Asked(backend_of(tables), select, error, route, data.max_groups)
+    sql = f"{select} ERROR WITHIN {100 * error:g}%"
+    try:
+        for seed in range(1, seeds + 1):
+            given: list[Answer] = []
+            cpu = measured(lambda: given.append(session.answer(f"{sql} SEED {seed}"))).cpu_s  # noqa: B023
+            for n, truth in enumerate(truths):
+                one = seen(given[0], truth, error, seed, cpu, n)
+                if one is not None:
+                    found[n].append(one)
+            same += asked is not None and _same(given[0], asked.answer(seed))
+    except SkimqlError as fault:
+        refused = f"{fault.code}: {fault.message}"
+    for aggregate, values in zip(aggregates, found, strict=True):
+        yield {
+            "class": chosen.name,
+            "kind": chosen.kind,
+            "aggregate": aggregate,
+            "sql": sql,
+            "route": "sql",
+            "backend": "spark",
+            "error_asked": error,
+            "refused": refused,
+            "same_in_memory": same if compared else None,
+            **record_of(values, scan, exact),
+        }
+
+
+def _number(cell: Any) -> float:
+    return math.nan if cell is None else float(cell)
+
+
+def _same(one: Answer, other: Answer) -> bool:
+    """Whether two answers have the same values, but for the last digits."""
+    pairs = [
+        (_value(a), _value(b))
+        for rows in zip(one.rows, other.rows, strict=False)
+        for a, b in zip(*rows, strict=True)
+    ]
+    near = all(a == b or abs(a - b) <= 1e-9 * abs(b) or (a != a and b != b) for a, b in pairs)
+    return len(one.rows) == len(other.rows) and near
+
+
+def _value(cell: Any) -> float:
+    value = cell.value if isinstance(cell, Estimate) else cell
+    return float(value) if isinstance(value, (int, float)) or hasattr(value, "__float__") else math.nan

@@ -1,0 +1,84 @@
+"""What a file of records comes to."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from .cells import faults_of, most
+
+ANSWERS = 300  # of a cell, for which the bounds are told
+POOLED = 0.055  # of the ordinary classes together
+
+
+def line(record: Mapping[str, Any]) -> str:
+    """A record as a line."""
+    states = " ".join(f"{k} {v}" for k, v in record["states"].items() if v)
+    covered = "   -" if not record["sampled"] else f"{record['covered']:.2f}"
+    bias = "     -" if record["bias"] is None else f"{record['bias']:+.3f}"
+    return (
+        f"{record['class']:24} {record['aggregate']:15} {record['error_asked']:4.0%} {record['route']:9} "
+        f"{record['method']:17} covered {covered} wrong&met {record['wrong_and_met']:3}/{record['sampled']:<3} "
+        f"certified {record['certified']:3} (missed {record['certified_missed']}) bias {bias} [{states}]"
+    )
+
+
+def summary(records: Sequence[Mapping[str, Any]]) -> int:
+    """Print the cells that break the promise, kind by kind, and the pooled rates; 1 where there are any."""
+    number = max(len(records), 1)
+    broken: dict[str, list[tuple[Mapping[str, Any], list[str]]]] = defaultdict(list)
+    for record in records:
+        faults = faults_of(record, number)
+        if faults:
+            broken[record["kind"]].append((record, faults))
+    for kind, cells in sorted(broken.items()):
+        print(f"\n{kind}: {len(cells)} of {sum(r['kind'] == kind for r in records)} cells")
+        for record, faults in sorted(cells, key=lambda c: (c[0]["class"], c[0]["route"], c[0]["aggregate"])):
+            print(" ", line(record), *faults, sep="  ")
+    refused = defaultdict(int)
+    for record in records:
+        if record["refused"]:
+            refused[record["class"], record["aggregate"], record["route"], record["refused"]] += 1
+    for what, times in refused.items():
+        print("refused", times, *what)
+    print()
+    bad = sum(map(len, broken.values())) + _pooled(records)
+    wrong, missed = most(ANSWERS, 0.05, number), most(ANSWERS, 0.10, number)
+    print(
+        f"at most {wrong} of {ANSWERS} met and wrong, or certified and missed; {missed} uncertified and missed"
+    )
+    print(f"{sum(map(len, broken.values()))} of {len(records)} cells break the promise")
+    return 1 if bad else 0
+
+
+def _pooled(records: Sequence[Mapping[str, Any]]) -> int:
+    """Print the rates over all cells of a route; how many of those of ordinary classes are too large."""
+    bad = 0
+    for route in sorted({r["route"] for r in records}):
+        for name in ("ordinary", "hostile"):
+            chosen = [
+                r
+                for r in records
+                if r["route"] == route and (r["kind"] == "ordinary") == (name == "ordinary")
+            ]
+            total = sum(r["sampled"] for r in chosen)
+            if not total:
+                continue
+            wrong = sum(r["wrong_and_met"] for r in chosen) / total
+            certified = sum(r["certified"] for r in chosen)
+            missed = sum(r["certified_missed"] for r in chosen) / max(certified, 1)
+            covered = sum(r["sampled"] * r["covered"] for r in chosen if r["sampled"]) / total
+            states = {s: sum(r["states"][s] for r in chosen) / total for s in ("met", "unknown")}
+            ratios = [r["half_width_over_rmse"] for r in chosen if r["half_width_over_rmse"] is not None]
+            width = median(ratios) if ratios else float("nan")
+            over = name == "ordinary" and max(wrong, missed) > POOLED
+            bad += over
+            print(
+                f"{name:8} {route:14} {total:7,} sampled answers: met {states['met']:.3f},",
+                f"unknown {states['unknown']:.3f}, met and wrong {wrong:.4f}, covered {covered:.3f},",
+                f"certified {certified / total:.3f} of which missed {missed:.4f},",
+                f"half-width / RMSE {width:.2f}{'  TOO MANY' if over else ''}",
+            )
+    return bad

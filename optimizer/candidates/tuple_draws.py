@@ -1,0 +1,97 @@
+"""How many tuples a sample of keys draws beside, one by one, so that no heavy key is left to its hash.
+
+See `sketches.samples.dual_frame`. The more are drawn, the less a key can weigh that was not met; the draws are so many
+that this is a small part of the asked error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy import special
+
+from ...sketches.samples.dual_frame import DualFrame
+
+# What an unmet key weighs is at most this part of the asked error, if every table had its keys as often as on average.
+PART = 1 / 16
+
+# With more than this part of it an interval is never as narrow as was asked.
+MOST_PART = 1 / 4
+
+# More of a table is not drawn, unless it is drawn as a whole.
+MOST_RATE = 0.25
+LEAST_DRAWN = 16_384.0
+
+# A table of no more tuples is drawn as a whole, which tells the most tuples of a key: about so many times the mean.
+MOST_WHOLE = 300_000.0
+SKEWED = 4.0
+
+# Hits that have a key evaluated: fewer than `LEAST_HITS` have many evaluated by chance; more where keys of the usual
+# number of tuples, so many as there are, would be met as often with more than this chance.
+LEAST_HITS = 4
+BY_CHANCE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class TupleDraws:
+    """For each table of the sampled class the share of its tuples that is drawn, and the hits that evaluate a key.
+
+    `drawn` tuples are expected in all, and `caps` are the most tuples of a key that are expected of each table.
+    """
+
+    rates: tuple[float, ...]
+    hits: int
+    drawn: float
+    caps: tuple[float, ...]
+
+    def largest(self, rate: float) -> float:
+        """What a key that is not met can add to a COUNT, by its probability, if so many are sampled by their hash."""
+        return DualFrame(rate, self.rates, self.hits, self.drawn).largest_product(self.caps)
+
+
+def tuple_draws(
+    tuples: Sequence[float], keys: float, left: float, error: float, most: float = math.inf
+) -> TupleDraws:
+    """The draws for a sample of keys.
+
+    Parameters
+    ----------
+    tuples : sequence of float
+        Of each table of the sampled class, behind its filter.
+    keys : float
+        Distinct keys that they have in common, at most.
+    left : float
+        Tuples of the join.
+    error : float
+        The asked relative error.
+    most : float
+        Most tuples of a table that may be drawn.
+    """
+    sizes = [max(t, 1.0) for t in tuples]
+    # Of a table that is drawn as a whole the most tuples of a key are known; they are taken to be some times the usual.
+    whole = [s <= min(MOST_WHOLE, most) for s in sizes]
+    caps = [
+        max(SKEWED * s / max(keys, 1.0), 1.0) if all_of_it else math.inf
+        for s, all_of_it in zip(sizes, whole, strict=True)
+    ]
+    known = math.prod(c for c in caps if math.isfinite(c))
+    others = [s for s, all_of_it in zip(sizes, whole, strict=True) if not all_of_it]
+    hits, drawn = LEAST_HITS, LEAST_DRAWN * len(sizes)
+    rates: tuple[float, ...] = ()
+    for _ in range(4):
+        # The largest product of tuples that are not met is (c / tables)^tables over the product of rates.
+        unmet = DualFrame(0.0, (1.0,), hits, drawn).most_hits
+        each = LEAST_DRAWN
+        if others:
+            wanted = max(PART * error * left, 1.0) / known
+            root = (math.prod(others) / wanted) ** (1.0 / len(others))
+            each = max(each, min(unmet / len(others) * root, most))
+        rates = tuple(1.0 if w else min(each / s, MOST_RATE) for w, s in zip(whole, sizes, strict=True))
+        drawn = sum(r * s for r, s in zip(rates, sizes, strict=True))
+        usual = drawn / max(keys, 1.0)
+        hits = LEAST_HITS
+        while keys * float(special.gammainc(hits, usual)) > BY_CHANCE:
+            hits += 1
+    return TupleDraws(rates, hits, drawn, tuple(caps))

@@ -1,0 +1,180 @@
+"""Keys of a join class found by either of two samples: one of keys, by their hash, and one of tuples, one by one.
+
+A sample of keys meets a heavy key no sooner than a light one. A sample of tuples meets the heavy keys first; those that
+it meets often enough are then evaluated as a whole, like those whose hash was drawn. How often a key would be met is
+known exactly from its tuples, so the probability with which it is among the evaluated keys is known of each of them
+(and grows with its tuples), and the Horvitz-Thompson estimate over their union is without bias. It also says what a key
+that was not evaluated can weigh: more than some tuples, and it would almost surely have been met.
+
+References
+----------
+.. [1] H. O. Hartley, "Multiple frame surveys", Proceedings of the Social Statistics Section, ASA 1962; C. J. Skinner,
+   J. N. K. Rao, "Estimation in dual frame surveys with complex designs", JASA 91, 1996.
+.. [2] S. Ganguly, P. Gibbons, Y. Matias, A. Silberschatz, "Bifocal sampling for skew-resistant join size estimation",
+   SIGMOD 1996: keys that are dense among sampled tuples.
+.. [3] T. W. Anderson, S. M. Samuels, "Some inequalities among binomial and Poisson probabilities", 5th Berkeley
+   Symposium, 1967: below its mean less one a binomial distribution function lies below that of the Poisson.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+# The chance that a key was not met although it has more tuples than any unmet key is taken to have.
+OVERLOOKED = 1e-4
+
+# Steps of the grid on which the largest weight is looked for, for each of one, two, three and more draws.
+POINTS = (1024, 128, 36, 12)
+
+
+@dataclass(frozen=True, slots=True)
+class DualFrame:
+    """How the keys of a join class are found.
+
+    Attributes
+    ----------
+    rate : float
+        Share of the keys that is evaluated for their hash, in [0, 1].
+    tuple_rates : tuple of float
+        For each table of the class the share of its tuples that is drawn, in [0, 1]; one draw may serve several tables,
+        see `draws`.
+    hits : int
+        So many drawn tuples, of all draws together, have a key evaluated.
+    drawn : float
+        Tuples that were drawn in all.
+    draws : tuple of int
+        For each table the number of its draw: tables that are one table, joined with itself by one attribute, share it.
+        Empty: each its own.
+    """
+
+    rate: float
+    tuple_rates: tuple[float, ...]
+    hits: int
+    drawn: float
+    draws: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.rate <= 1.0 or not all(0.0 <= r <= 1.0 for r in self.tuple_rates):
+            raise ValueError(f"shares lie in [0, 1]: {self.rate}, {self.tuple_rates}")
+        if self.hits < 1:
+            raise ValueError(f"a key is evaluated after one hit or more, not {self.hits}")
+
+    @property
+    def _shared(self) -> dict[int, list[int]]:
+        """The tables of each draw."""
+        found: dict[int, list[int]] = {}
+        for table, draw in enumerate(self.draws or range(len(self.tuple_rates))):
+            found.setdefault(draw, []).append(table)
+        return found
+
+    def probabilities(self, tuples: Ints) -> Floats:
+        """The probability with which each of some keys is evaluated.
+
+        Parameters
+        ----------
+        tuples : ndarray of int64, shape (tables, n)
+            Of each key in each table; tables of one draw have the same.
+
+        Notes
+        -----
+        O(tables * hits**2 * n). Exact up to rounding: the hits of a key are a sum of independent binomial variables.
+        """
+        few = np.zeros((self.hits, tuples.shape[1]))
+        few[0] = 1.0
+        for tables in self._shared.values():
+            few = _summed(few, _binomial(tuples[tables[0]], self.tuple_rates[tables[0]], self.hits))
+        return self._evaluated(few.sum(axis=0))
+
+    def _evaluated(self, missed: Floats) -> Floats:
+        """The probability of keys which the drawn tuples miss with these."""
+        return 1.0 - (1.0 - self.rate) * np.clip(missed, 0.0, 1.0)
+
+    @property
+    def most_hits(self) -> float:
+        """More hits than this are expected of no key that was not met `hits` times, but with chance `OVERLOOKED`.
+
+        Keys of which `c` hits are expected are at most ``drawn / c``, and each is overlooked with the chance that a
+        Poisson variable of mean `c` lies below `hits` [3]_.
+        """
+        low, high = float(self.hits), float(self.hits) + 1.0
+        while self._overlooked(high) > OVERLOOKED:
+            low, high = high, 2.0 * high
+        for _ in range(50):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if self._overlooked(middle) > OVERLOOKED else (low, middle)
+        return high
+
+    def _overlooked(self, hits: float) -> float:
+        return max(self.drawn, 1.0) / hits * float(special.gammaincc(self.hits, hits))
+
+    def largest_product(self, most: Sequence[float] = ()) -> float:
+        """The largest product of a key's tuples over all tables, divided by its probability, of keys not evaluated.
+
+        Parameters
+        ----------
+        most : sequence of float, optional
+            For each table the most tuples that a key can have, where that is known.
+
+        Returns
+        -------
+        float
+            Infinite where a table has no draw and no bound; holds but for the chance `OVERLOOKED`.
+        """
+        caps = list(most) if most else [math.inf] * len(self.tuple_rates)
+        shared = list(self._shared.values())
+        ends = [min(caps[i] for i in tables) for tables in shared]
+        if any(not self.tuple_rates[t[0]] and math.isinf(end) for t, end in zip(shared, ends, strict=True)):
+            return math.inf
+        limit, points = self.most_hits, POINTS[min(len(shared), len(POINTS)) - 1]
+        few = np.zeros((self.hits, 1))
+        few[0] = 1.0
+        product, expected = np.ones(1), np.zeros(1)
+        for tables, end in zip(shared, ends, strict=True):
+            rate = self.tuple_rates[tables[0]]
+            least, greatest = _steps(min(end, limit / rate) if rate else end, points)
+            few = _summed(few[:, :, np.newaxis], _binomial(least, rate, self.hits)[:, np.newaxis])
+            few = few.reshape(self.hits, -1)
+            product = np.multiply.outer(product, greatest.astype(np.float64) ** len(tables)).reshape(-1)
+            expected = np.add.outer(expected, rate * least).reshape(-1)
+        # Product and probability both grow with the tuples: in a cell one is at its far end, one at its near end.
+        possible = expected <= limit
+        found = product[possible] / np.maximum(
+            self._evaluated(few.sum(axis=0))[possible], np.finfo(float).tiny
+        )
+        return float(found.max(initial=0.0))
+
+
+def _steps(most: float, points: int) -> tuple[Ints, Ints]:
+    """The whole numbers from 1 to `most` in about so many steps: the least and the greatest of each."""
+    last = max(math.floor(most), 1)
+    least = np.unique(np.geomspace(1, last + 1, points + 1).astype(np.int64)[:-1])
+    return least, np.append(least[1:] - 1, last)
+
+
+def _summed(few: Floats, own: Floats) -> Floats:
+    """The chances of 0, 1, ... of the sum of two independent counts, by those of each; along the first axis."""
+    return np.array([sum(few[i] * own[j - i] for i in range(j + 1)) for j in range(len(few))])
+
+
+def _binomial(trials: Ints, rate: float, most: int) -> Floats:
+    """The chance of 0, 1, ..., `most` - 1 successes: float64 (most, n)."""
+    found = np.zeros((most, trials.size))
+    if rate >= 1.0:
+        for successes in range(most):
+            found[successes] = trials == successes
+        return found
+    with np.errstate(under="ignore"):
+        found[0] = np.exp(trials * math.log1p(-rate))
+        for successes in range(1, most):
+            found[successes] = found[successes - 1] * np.maximum(trials - successes + 1, 0) / successes
+            found[successes] *= rate / (1.0 - rate)
+    return found

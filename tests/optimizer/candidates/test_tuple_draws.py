@@ -1,0 +1,39 @@
+"""How many tuples are drawn beside a sample of keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from skimql.optimizer.candidates.tuple_draws import LEAST_HITS, MOST_RATE, MOST_WHOLE, PART, tuple_draws
+
+
+def test_what_is_not_met_is_a_small_part_of_the_asked_error():
+    draws = tuple_draws([15e6, 60e6], 15e6, 60e6, 0.05)
+    assert draws.largest(0.01) == pytest.approx(PART * 0.05 * 60e6, rel=0.2)
+    assert draws.drawn == pytest.approx(15e6 * draws.rates[0] + 60e6 * draws.rates[1])
+    assert draws.drawn < 0.05 * 75e6
+
+
+def test_a_smaller_error_and_a_smaller_result_take_more_draws():
+    usual = tuple_draws([15e6, 60e6], 15e6, 60e6, 0.05)
+    assert tuple_draws([15e6, 60e6], 15e6, 60e6, 0.01).drawn > 2 * usual.drawn
+    assert tuple_draws([15e6, 60e6], 15e6, 6e6, 0.05).drawn > 2 * usual.drawn
+
+
+def test_small_tables_are_drawn_as_a_whole_and_of_others_a_quarter_at_most():
+    draws = tuple_draws([MOST_WHOLE, 2e6], MOST_WHOLE, 2e6, 0.001)
+    assert draws.rates[0] == 1.0
+    assert draws.rates[1] <= MOST_RATE
+    assert draws.caps[0] < draws.caps[1]
+
+
+def test_keys_of_the_usual_number_of_tuples_are_not_met_often_enough_by_chance():
+    few, many = tuple_draws([1e6, 1e6], 1e6, 1e6, 0.05), tuple_draws([1e6, 1e6], 1e4, 1e8, 0.05)
+    assert LEAST_HITS <= few.hits < many.hits
+    assert tuple_draws([1e6, 1e6], 1e4, 1e6, 0.05).hits > many.hits, (
+        "the more are drawn, the more hits it takes"
+    )
+
+
+def test_empty_tables_are_no_error():
+    assert tuple_draws([0.0, 0.0], 0.0, 0.0, 0.05).largest(0.25) > 0

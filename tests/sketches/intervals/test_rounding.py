@@ -1,0 +1,45 @@
+"""How far rounding moves sums of doubles, and when they are shown as exact."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from skimql.sketches.intervals.interval import Estimate
+from skimql.sketches.intervals.rounding import CANCELS, MANY, rounded, shown, slack_of, widened
+
+
+def test_the_slack_holds_every_order_of_adding():
+    draw = np.random.default_rng(4)
+    for scale in (1.0, 1e17):
+        values = np.concatenate([draw.normal(size=50) * scale, draw.normal(size=50), [scale, -scale]])
+        slack = slack_of(len(values), float(np.abs(values).sum()))
+        sums = [sum(draw.permutation(values).tolist()) for _ in range(50)]
+        assert max(abs(s - math.fsum(values)) for s in sums) <= slack
+
+
+@pytest.mark.parametrize(
+    ("value", "slack", "exactly", "note"),
+    [
+        (5.0, 0.0, True, ""),
+        (5.0, 4e-9, True, ""),
+        (5.0, 6e-9, False, MANY),
+        (5.0, 1e-3, False, CANCELS),
+        (0.0, 1e-9, False, CANCELS),
+    ],
+)
+def test_sums_are_shown_as_exact_where_nine_digits_stand(value, slack, exactly, note):
+    found = shown(rounded(value, slack))
+    assert found.exact == exactly
+    assert found.notes == ((note,) if note else ())
+    assert found.certified
+    assert found.high - found.low == (0 if exactly else pytest.approx(2 * slack))
+
+
+def test_estimates_are_widened_only_where_rounding_shows():
+    estimate = Estimate(5.0, 4.0, 6.0, 0.95, True, "theorem")
+    assert widened(estimate, 1e-9) is estimate
+    assert (widened(estimate, 0.5).low, widened(estimate, 0.5).high) == (3.5, 6.5)
+    assert shown(widened(estimate, 0.5)) == widened(estimate, 0.5)
