@@ -1,10 +1,11 @@
-"""Random questions with random clauses, run in memory by the product's own plans and held against the exact answer.
+"""Random questions with random clauses, run by the product's own plans and held against the exact answer.
 
-``python -m benchmarks.combinations --json FILE [--seeds FIRST:LAST]``. A seed is a question: one to three tables,
-GROUP BY columns of one or several of them, HAVING, ORDER BY, LIMIT, COUNT(DISTINCT), every method, ERROR, SIZE,
-OPTIONS, with and without the default target. Seeds that FILE has are not run again. A value called exact must be
-equal; an interval must hold its value as often as it says; every refusal has a code and a way out; nothing else may
-be raised. Exits with 1 if not.
+``python -m benchmarks.combinations --json FILE [--seeds FIRST:LAST] [--backend memory|spark]``: in memory, or through
+`Session.sql` on Spark and against Spark (`combinations_on_spark` says what more is asked there). A seed is a question:
+one to three tables, GROUP BY columns of one or several of them, HAVING, ORDER BY, LIMIT, COUNT(DISTINCT), every
+method, ERROR, SIZE, OPTIONS, with and without the default target. Seeds that FILE has are not run again. A value
+called exact must be equal; an interval must hold its value as often as it says; every refusal has a code and a way out;
+nothing else may be raised. Exits with 1 if not.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from skimql import Estimate, Settings, SkimqlError
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
-from skimql.optimizer.methods import NAMED
 
-Rng = np.random.Generator
+from .questions import Rng, Words, question
+
 # Doubles that stand for ratios of exact sums, and digits that a division leaves.
 SLACK = 1e-9
 
@@ -59,69 +60,12 @@ def tables(rng: Rng) -> MemoryTables:
     return MemoryTables(found)
 
 
-def question(rng: Rng) -> tuple[str, list[str]]:
-    """A SELECT APPROXIMATE, and what stands between it and its clauses: HAVING, ORDER BY, LIMIT."""
-
-    def one_of(*choices: str) -> str:
-        return str(rng.choice(choices))
-
-    names = [one_of("a", "b", "c") for _ in range(int(rng.choice([1, 2, 2, 2, 3, 3])))]
-    aliases = [f"t{i}" for i in range(len(names))]
-    text = f"{names[0]} t0"
-    for i in range(1, len(names)):
-        parent, left, right = one_of(*aliases[:i]), one_of("k", "k", "l"), one_of("k", "k", "l")
-        text += f" JOIN {names[i]} t{i} ON {parent}.{left} = t{i}.{right}"
-    where = [f"{one_of(*aliases)}.v > {rng.integers(-2, 15)}" for _ in range(int(rng.choice([0, 0, 1])))]
-    makers = (
-        lambda: "COUNT(*)",
-        lambda: f"COUNT({one_of(*aliases)}.v)",
-        lambda: f"SUM({one_of(*aliases)}.v)",
-        lambda: f"AVG({one_of(*aliases)}.v)",
-        lambda: f"SUM({one_of(*aliases)}.v * {one_of(*aliases)}.g)",
-        lambda: f"SUM({one_of(*aliases)}.v) / COUNT(*)",
-    )
-    items = [makers[int(rng.integers(len(makers)))]() for _ in range(int(rng.integers(1, 4)))]
-    if rng.random() < 0.15:
-        items = [
-            f"COUNT(DISTINCT {one_of(*aliases)}.{one_of('k', 'l', 'v')})",
-            *items[: int(rng.integers(0, 2))],
-        ]
-    groups = [f"{one_of(*aliases)}.{one_of('g', 'h')}" for _ in range(int(rng.choice([0, 0, 1, 1, 2])))]
-    groups = list(dict.fromkeys(groups))
-    behind = []
-    if rng.random() < 0.25:
-        behind.append(f"HAVING COUNT(*) > {int(rng.choice([0, 10, 1000]))}")
-    if groups and rng.random() < 0.3:
-        behind.append(f"ORDER BY {one_of('1', str(len(groups) + 1))} {one_of('ASC', 'DESC')}")
-    if rng.random() < 0.15:
-        behind.append(f"LIMIT {int(rng.integers(0, 6))}")
-    select = ", ".join([*groups, *(f"{item} AS i{n}" for n, item in enumerate(items))])
-    body = f"SELECT APPROXIMATE {select} FROM {text}" + (f" WHERE {' AND '.join(where)}" if where else "")
-    return body + (f" GROUP BY {', '.join(groups)}" if groups else ""), behind
-
-
-def clauses(rng: Rng) -> str:
-    """What is asked beside the question."""
-    parts = []
-    if rng.random() < 0.35:
-        parts.append(f"ERROR WITHIN {rng.choice([1, 5, 20, 50])}%")
-    if rng.random() < 0.35:
-        parts.append(f"USING {rng.choice(NAMED)}")
-    if rng.random() < 0.25:
-        parts.append(f"SIZE {rng.choice([1, 8, 64, 512])} KB")
-    if rng.random() < 0.2:
-        parts.append(
-            f"OPTIONS (buckets = {rng.choice([32, 256, 4096])}, sparse = {rng.choice(['true', 'false'])})"
-        )
-    return " ".join(parts)
-
-
 def record_of(seed: int) -> dict[str, Any]:
     """What came of one seed."""
     rng = np.random.default_rng(seed)
     backend = MemoryBackend(tables(rng))
-    bare, behind = question(rng)
-    sql = " ".join([bare, *behind, clauses(rng)]).rstrip()
+    asked = question(Words(rng))
+    bare, sql = asked.bare, asked.sql
     settings = Settings(seed=seed, error=None if rng.random() < 0.4 else 0.05)
     record: dict[str, Any] = {"seed": seed, "sql": sql, "error": settings.error}
     try:
@@ -194,17 +138,25 @@ def main() -> int:
     )
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--seeds", default="0:200", help="FIRST:LAST")
+    parser.add_argument("--backend", choices=("memory", "spark"), default="memory")
     options = parser.parse_args()
+    ask = record_of
+    if options.backend == "spark":
+        from .combinations_on_spark import runner
+
+        ask = runner().record_of
     first, _, last = options.seeds.partition(":")
     found = json.loads(options.json.read_text()) if options.json.exists() else []
     known, started = {r["seed"] for r in found}, time.perf_counter()
     for seed in range(int(first), int(last)):
         if seed in known:
             continue
-        found.append({k: _plain(v) for k, v in record_of(seed).items()})
+        begun = time.perf_counter()
+        found.append({k: _plain(v) for k, v in ask(seed).items()})
+        found[-1]["seconds"] = round(time.perf_counter() - begun, 2)
         if found[-1]["fault"]:
             print(found[-1]["seed"], found[-1]["sql"], found[-1]["fault"], sep="\n  ", file=sys.stderr)
-        if seed % 100 == 0:
+        if seed % 50 == 0:
             print(f"{seed}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
             options.json.write_text(json.dumps(found, indent=0))
     options.json.write_text(json.dumps(found, indent=0))
@@ -212,7 +164,8 @@ def main() -> int:
     methods = Counter(r["method"] for r in found if r["outcome"] == "answered")
     estimated, missed = (sum(r.get(name, 0) for r in found) for name in ("estimated", "missed"))
     faults = [r for r in found if r["fault"]]
-    print(f"{len(found):,} questions: {dict(outcomes)}; by {dict(methods)}")
+    codes = Counter(r["code"] for r in found if r["outcome"] == "refused")
+    print(f"{len(found):,} questions: {dict(outcomes)}; by {dict(methods)}; refused {dict(codes)}")
     print(f"{estimated:,} estimated values, {missed:,} certified intervals missed; {len(faults)} faults")
     return 1 if faults else 0
 

@@ -15,6 +15,7 @@ from ..parser.join_graph import Query, Term
 from .candidates.first_sample import ClassSample
 from .distinct import DistinctPlanner, set_tree
 from .fold import ResidualTree, residual_tree, weight_at
+from .groups import grouped_vertices
 from .messages import Residual
 from .methods import CHOSEN, check_aggregates
 from .plan import (
@@ -178,11 +179,6 @@ def plan_of(query: Query, choice: Choice, seed: int, sparse: bool = True) -> Pla
         found.joined, found.probability, dense, largest, largest_product=found.largest_product
     )
     return choose(query, seed, rows, buckets, sparse, taken.residual, sample)
-
-
-def grouped_vertices(query: Query) -> tuple[int, ...]:
-    """The vertices whose tuples are grouped, ascending."""
-    return tuple(sorted({g.vertex for g in query.groups}))
 
 
 def plan_within(sized: Callable[[int], Plan], rows: int, size_bytes: int, sql: str) -> Plan:

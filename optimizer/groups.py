@@ -10,8 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
+from ..parser.join_graph import Query
 from .distinct_count import DistinctCount, Part, parts_of, with_parts
 from .plan import Plan, PlannedTerm, Scan, Synopsis
+
+
+def grouped_vertices(query: Query) -> tuple[int, ...]:
+    """The vertices whose tuples are grouped, ascending."""
+    return tuple(sorted({g.vertex for g in query.groups}))
 
 
 def per_group(plan: Plan, groups: Mapping[int, int]) -> tuple[Plan, ...]:

@@ -343,7 +343,7 @@ def check_aggregates(query: Query) -> None:
         known = METHODS[query.method].aggregates
         if aggregate.function == "count_distinct" and aggregate.function not in known:
             raise aggregate_fault(query, aggregate, "it does not tell distinct values apart", "distinct")
-        if aggregate.function not in known:
+        if aggregate.function not in known and aggregate.asked:
             raise aggregate_fault(query, aggregate, "it counts distinct values only")
         if query.sets is not None and "set" not in known:
             raise aggregate_fault(query, aggregate, "it does not count the values of sets", "distinct")
@@ -392,18 +392,25 @@ def _check_method(query: Query, method: Method, asked: Asked) -> None:
 
 
 def _check_jvm(query: Query, asked: Asked) -> None:
-    """Refuse the route without Python workers where sketches need them; `route.obstacle` sees the rest in the plan."""
-    if query.method is not None and "jvm" not in METHODS[query.method].routes:
-        reason = f"{query.method} is asked for"
-    elif query.groups:
-        reason = "each group has sketches of its own"
-    elif query.sets is not None or query.counts_distinct:
-        reason = "distinct values are counted"
-    elif asked.cache and query.method is not None and query.method not in ("hash", "convolution"):
-        reason = f"what {query.method} builds is kept, and Python workers make it"
-    else:
-        return
-    raise route_fault(query.sql, reason, asked.clauses.get("method"))
+    """Refuse the route without Python workers where the asked method needs them; the planner sees to the rest."""
+    reason = worker_reason(query.method, grouped=bool(query.groups)) if query.method is not None else ""
+    if not reason and asked.cache:
+        if query.method is not None and query.method not in ("hash", "convolution"):
+            reason = f"what {query.method} builds is kept, and Python workers make it"
+        elif query.groups:
+            reason = "each group has sketches of its own"
+        elif query.sets is not None or query.counts_distinct:
+            reason = "distinct values are counted"
+    if reason:
+        raise route_fault(query.sql, reason, asked.clauses.get("method"))
+
+
+def worker_reason(method: str, *, grouped: bool) -> str:
+    """Why a method needs Python workers, whatever its plan; empty if it does not."""
+    routes = METHODS[method].routes
+    if "jvm" not in routes:
+        return "distinct values are counted" if counts_distinct(method) else f"{method} is asked for"
+    return "each group has sketches of its own" if grouped and "arrow" in routes else ""
 
 
 def check_materialized(route: str, sql: str) -> None:

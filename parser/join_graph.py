@@ -178,7 +178,8 @@ class Aggregate:
     `presence` the terms that count the tuples whose argument is not NULL (the denominator of AVG, and what
     tells SUM's 0 from its NULL). COUNT(*) is one term without factors. COUNT(DISTINCT) has no terms but
     `distinct`, the counted columns, each with the vertex it is on; a tuple with a NULL among them is not
-    counted. `types` are their Spark types, once the engine has asked for them.
+    counted. `types` are their Spark types, once the engine has asked for them. `asked` is false of what the engine
+    adds to know whether a group is there.
     """
 
     function: str
@@ -188,6 +189,7 @@ class Aggregate:
     span: Span
     distinct: tuple[Factor, ...] = ()
     types: tuple[str, ...] = ()
+    asked: bool = True
 
     def projection(self, graph: JoinGraph) -> str:
         """Which sides of the join a COUNT(DISTINCT) projects on.

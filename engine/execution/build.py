@@ -8,26 +8,24 @@ partitions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from ...errors import DataError, EnvironmentFault, SkimqlError
 from ...optimizer.operators import SCAN
-from ...optimizer.plan import Attribute, Plan, Scan, most_bytes
+from ...optimizer.plan import Plan, Scan, most_bytes
 from ...optimizer.route import TABULATION
 from ..observed import Observation, metered, observed
 from ..sources.files import partitions
 from ..sources.tables import Frames
-from ..sources.weights import LEAVES_64_BITS
 from ..spark.arrow_batches import large_batches
 from ..spark.jobs import ProgressListener, run_job
-from ..spark.session import SPARK_FAULTS, first_line
 from ..spark.shipping import ship
 from ..synopses import Built
+from .explanation import explained
 from .jvm_scan import JvmScan
 from .message_limit import DEFAULT_LIMIT_BYTES
 from .messages import Messages
@@ -121,39 +119,6 @@ def add_up(prepared: PreparedScan, rows: Iterable[dict[str, Any]]) -> dict[int, 
     return {i: Built(whole.sketch, whole.tally, prepared.scales[i]) for i, whole in wholes.items()}
 
 
-@contextmanager
-def _explained(plan: Plan, scan: Scan) -> Iterator[None]:
-    try:
-        yield
-    except (*SPARK_FAULTS, OverflowError, ValueError) as fault:
-        raise _explanation(fault, plan, scan) from fault
-
-
-def _explanation(fault: Exception, plan: Plan, scan: Scan) -> SkimqlError:
+def _explained(plan: Plan, scan: Scan) -> AbstractContextManager[None]:
     attributes = [a for i in scan.synopses for a in plan.synopses[i].attributes]
-    return explanation(fault, plan.query.sql, scan.table, attributes)
-
-
-def explanation(fault: Exception, sql: str, table: str, attributes: Sequence[Attribute]) -> SkimqlError:
-    """Spark's complaint with the table, the keys, and what to install where a worker lacks a library."""
-    text = str(fault)
-    if "ModuleNotFoundError" in text:
-        missing = text.split("No module named", 1)[-1].strip().splitlines()[0].strip(" '\"")
-        return EnvironmentFault(
-            f"a Spark worker's Python lacks {missing}",
-            "SKIMQL_WORKER_PYTHON",
-            hint="start Spark with PYSPARK_PYTHON set to the Python that runs SkimQL; see skimql doctor",
-        )
-    if isinstance(fault, OverflowError) or "\nOverflowError: " in text or LEAVES_64_BITS in text:
-        return DataError(
-            f"a sum over {table} leaves 64 bits",
-            "SKIMQL_OVERFLOW",
-            sql,
-            hint="SUM(CAST(... AS DOUBLE))",
-        )
-    # An error that our own code raised in a worker stands on a line of its own at the end of a traceback.
-    own = [x.split(": ", 1)[1] for x in text.splitlines() if x.startswith("ValueError: ")]
-    said = str(fault) if isinstance(fault, ValueError) else own[-1] if own else first_line(fault)
-    keys = {f"{key} as {kind}" for a in attributes for key, kind in zip(a.keys, a.key_types, strict=True)}
-    compared = f"; its join keys: {', '.join(sorted(keys))}" if keys else ""
-    return DataError(f"scan of {table} failed: {said}{compared}", "SKIMQL_SCAN_FAILED", sql)
+    return explained(plan.query.sql, scan.table, attributes)

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from ...optimizer.choose import grouped_vertices
+from ...optimizer.groups import grouped_vertices
 from ...parser.join_graph import Factor, Query, Term
 from ..sources.filters import filtered
 from ..sources.keys import compared_text

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ...errors import BudgetExceeded, DataError, UnsupportedQuery
-from ...optimizer.choose import grouped_vertices
+from ...optimizer.groups import grouped_vertices
 from ...optimizer.operators import GROUPS
 from ...parser.join_graph import Query
 from ..observed import observed

@@ -30,6 +30,7 @@ from ..sources.weights import WeightColumn, product, total, weight_column
 from ..spark.isolation import moved
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS
+from .explanation import explained
 from .grouping import SparkGroups
 from .messages import Messages
 from .sample_tree import (
@@ -241,7 +242,12 @@ class SampleScans(SampleTree):
         self, vertex: int, positions: Sequence[int], kept: object, among: Ints | None, tuples: float
     ) -> Rows:
         """What one scan sends: of about `tuples` tuples, or of fewer where only some keys are wanted."""
-        with observed(SAMPLE, self._named(vertex)) as seen:
+        own = self._plan.synopses[self._terms[0][vertex]]
+        attributes = [own.attributes[p] for p in positions]
+        with (
+            explained(self._plan.query.sql, own.table, attributes),
+            observed(SAMPLE, self._named(vertex)) as seen,
+        ):
             return self._read(vertex, positions, kept, among, tuples, seen)
 
     def _read(

@@ -141,7 +141,7 @@ def built_on(
             table = run_job(spark, f"scan {source.name}", rows.toArrow, listener)
         wholes = added(work, table.to_pylist())
     except (*SPARK_FAULTS, OverflowError, ValueError) as fault:
-        from ..execution.build import explanation
+        from ..execution.explanation import explanation
 
         raise explanation(fault, sql, source.name, head.attributes) from fault
     return groups, finished(work, groups, wholes, [w.scale for w in weights])

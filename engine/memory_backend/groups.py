@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...optimizer.choose import grouped_vertices
+from ...optimizer.groups import grouped_vertices
 from ...optimizer.operators import GROUPS
 from ...parser.join_graph import Query
 from ..execution.groups import Groups, VertexGroups, too_many

@@ -437,7 +437,7 @@ class AdaptiveRun:
         try:
             if planner.sized_by_hand:
                 return planner.by_hand(self._listed, self._too_large)
-            return planner.by_distinct(self._too_large).attempt
+            return planner.by_distinct(self._listed, self._too_large).attempt
         except UnsupportedQuery:
             names = " and ".join(query.graph.vertices[v].alias for v in sorted(self._too_large))
             self._notes += (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from ...errors import BudgetExceeded
 from ...optimizer.candidates.candidate import Choice, NoMethod
 from ...optimizer.candidates.distinct import choose_distinct, counting_synopses, seen_key
-from ...optimizer.methods import CANDIDATES
+from ...optimizer.methods import CANDIDATES, route_fault, worker_reason
 from ...optimizer.objective import Objective
 from ...optimizer.plan import Synopsis
 from ...optimizer.prediction.relation import RelationStatistics
@@ -33,7 +33,7 @@ class Gather(Protocol):
 
 @dataclass(frozen=True)
 class DistinctPlan:
-    """Plans one query with COUNT(DISTINCT)s and no groups, of which an error or a size is asked.
+    """Plans one query with COUNT(DISTINCT)s, of which an error or a size is asked.
 
     Attributes
     ----------
@@ -45,12 +45,15 @@ class DistinctPlan:
         Of the backend.
     may_run : bool
         Whether the exact run is a candidate.
+    groups : mapping of int to int
+        How many groups each grouped vertex has.
     """
 
     query: Query
     settings: Settings
     gather: Gather
     may_run: bool
+    groups: Mapping[int, int] = field(default_factory=dict)
 
     def choice(
         self, too_large: Collection[int] = (), *, jobs: bool = True
@@ -77,10 +80,12 @@ class DistinctPlan:
         except NoMethod as fault:
             if objective.size_bytes is not None:
                 # Raises, and says which size would do.
-                chosen(self.query, self.settings, too_large, planned=fault.candidates[0].buckets)
+                chosen(self.query, self.settings, too_large, self.groups, fault.candidates[0].buckets)
                 raise BudgetExceeded(
                     f"{objective.size_bytes:,} bytes are too few", sql=self.query.sql, hint="a larger SIZE"
                 ) from fault
+            if objective.route == "jvm":
+                raise route_fault(self.query.sql, worker_reason("distinct", grouped=False)) from fault
             size = min(self.settings.max_bytes, BEST_EFFORT_BYTES)
             best = chosen_for(replace(objective, relative_error=None, size_bytes=size))
             return replace(best, candidates=(*best.candidates, *fault.candidates[1:])), known
@@ -105,6 +110,8 @@ class DistinctPlan:
             methods=methods,
             rows=settings.rows or rows_for(settings.confidence),
             columns=1 if functions <= {"count", "count_distinct"} else 2,
+            groups=tuple(self.groups.items()),
+            route=settings.route,
         )
 
 

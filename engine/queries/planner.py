@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ...errors import AccuracyNotReached, BudgetExceeded, UnsupportedQuery
-from ...optimizer.choose import choose, grouped_vertices, plan_of
-from ...optimizer.methods import CHOSEN, METHODS, STORED, is_linear
+from ...errors import AccuracyNotReached, BudgetExceeded, SkimqlError, UnsupportedQuery
+from ...optimizer.choose import choose, plan_of
+from ...optimizer.distinct import CODE as DISTINCT_JOIN
+from ...optimizer.groups import grouped_vertices
+from ...optimizer.methods import CHOSEN, METHODS, STORED, is_linear, route_fault, worker_reason
 from ...optimizer.physical import (
     ApartJoin,
     Attempt,
@@ -28,7 +30,7 @@ from ...optimizer.physical import (
     SketchJoin,
 )
 from ...optimizer.plan import Plan
-from ...optimizer.route import routed
+from ...optimizer.route import obstacle, routed
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
 from ...sketches.intervals.interval import rows_for
@@ -120,7 +122,7 @@ class Planner:
         if self.sized_by_hand:
             return self._of(self._by_hand(groups))
         if self.query.counts_distinct:
-            return self.by_distinct(jobs=groups is not None)
+            return self.by_distinct(groups)
         if not self.query.graph.edges:
             # One table: nothing is saved by not running it, but for what is to be kept.
             if self.may_run:
@@ -143,7 +145,7 @@ class Planner:
         try:
             counts.update(self._counts(groups))
         except BudgetExceeded as fault:
-            return self._of_many_groups(fault, statistics, fold_bytes)
+            return self._without_synopses(fault, statistics, fold_bytes)
         choice = self._choice(statistics, fold_bytes, counts)
         attempt = self._attempt(choice, statistics, fold_bytes, counts)
         if (
@@ -152,7 +154,7 @@ class Planner:
             and math.prod(counts.values()) > self.settings.max_groups
         ):
             # A sample tells apart the groups that it meets only.
-            return self._of_many_groups(self.too_many_groups(), statistics, fold_bytes)
+            return self._without_synopses(self.too_many_groups(), statistics, fold_bytes)
         notes: tuple[str, ...] = ()
         if (
             choice.objective.relative_error is None
@@ -165,13 +167,17 @@ class Planner:
         plan = self._of(attempt)
         return replace(plan, choice=choice, statistics=statistics, notes=notes)
 
-    def _of_many_groups(
-        self, fault: BudgetExceeded, statistics: tuple[RelationStatistics, ...], fold_bytes: int
+    def _without_synopses(
+        self, fault: SkimqlError, statistics: tuple[RelationStatistics, ...], fold_bytes: int
     ) -> PhysicalPlan:
-        """The exact run of a query with more groups than can have synopses; `fault` where it may not be run."""
+        """The exact run of a query that cannot have synopses, for `fault`; that where it may not be run."""
         if not self.aims_freely:
             raise fault
         choice = self._choice(statistics, fold_bytes, dict.fromkeys(grouped_vertices(self.query), 1))
+        return self._exactly_for(fault, choice)
+
+    def _exactly_for(self, fault: SkimqlError, choice: Choice) -> PhysicalPlan:
+        """The exact run among the candidates of a choice; `fault` where it may not be run."""
         exact = next(c for c in choice.candidates if c.method == "exact_run")
         if exact.refused:
             raise fault
@@ -181,19 +187,38 @@ class Planner:
             notes=(f"run exactly: {fault.message}",),
         )
 
-    def by_distinct(self, too_large: Collection[int] = (), *, jobs: bool = True) -> PhysicalPlan:
+    def by_distinct(
+        self, groups: Callable[[], Groups] | None, too_large: Collection[int] = ()
+    ) -> PhysicalPlan:
         """The synopses of distinct values of the least size that is predicted to be enough, or the exact run."""
         from .distinct import DistinctPlan
 
-        backend = self.backend()
-        found = DistinctPlan(self.query, self._routed, backend.relations, self.may_run)
-        choice, statistics = found.choice(too_large, jobs=jobs)
+        counts, many = dict.fromkeys(grouped_vertices(self.query), ASSUMED_GROUPS), None
+        try:
+            counts.update(self._counts(groups))
+            if groups is not None and math.prod(counts.values()) > self.settings.max_groups:
+                raise self.too_many_groups()
+        except BudgetExceeded as fault:
+            if not self.aims_freely:
+                raise
+            counts, many = dict.fromkeys(counts, 1), fault
+        found = DistinctPlan(self.query, self._routed, self.backend().relations, self.may_run, counts)
+        try:
+            choice, statistics = found.choice(too_large, jobs=groups is not None)
+        except UnsupportedQuery as fault:
+            if fault.code != DISTINCT_JOIN or not self.aims_freely:
+                raise
+            # No synopsis counts these values; Spark does.
+            known = self.backend().statistics(self.query, jobs=groups is not None)
+            return self._without_synopses(fault, known, self.settings.fold_bytes)
+        if many is not None:
+            return self._exactly_for(many, choice)
         taken = choice.taken
         predicted = Predicted(taken.half_width(self.settings.confidence), taken.cost.seconds, taken.nbytes)
         if taken.method == "exact_run":
             attempt: Attempt = replace(self.exact(), predicted=predicted)
         else:
-            plan = chosen(self.query, self._routed, too_large, planned=taken.buckets)
+            plan = chosen(self.query, self._routed, too_large, counts, taken.buckets)
             attempt = as_materialized(
                 self.query, self.select, self.settings, self.sketches(plan, predicted), {}
             )
@@ -294,7 +319,7 @@ class Planner:
         settings, method = self.settings, self.select.method
         if self._keeps_keys:
             return False
-        if settings.by_hand or (self.query.counts_distinct and bool(self.query.groups)):
+        if settings.by_hand:
             return True
         if method is not None and not METHODS[method].statistics:
             # Sketches that were named are planned for an error or a size that the statement asks for.
@@ -358,6 +383,8 @@ class Planner:
 
     def by_hand(self, groups: Callable[[], Groups] | None, too_large: Collection[int] = ()) -> SketchJoin:
         """Sketches of the session's size; `too_large` are vertices whose exact messages are, see `choose`."""
+        if self.settings.route == "jvm" and self.query.groups:
+            raise route_fault(self.query.sql, worker_reason("hash", grouped=True))
         counts = self._counts(groups)
         if math.prod(counts.values()) > self.settings.max_groups:
             raise self.too_many_groups()
@@ -441,10 +468,20 @@ class Planner:
         from ...optimizer.candidates.enumerate import choose_method
         from ...optimizer.messages import tree_of
 
-        objective = self._objective(fold_bytes, groups)
+        objective, unmade = self._objective(fold_bytes, groups), ""
         try:
-            return choose_method(tree_of(self.query.graph), statistics, objective)
+            while True:
+                choice = choose_method(tree_of(self.query.graph), statistics, objective)
+                reason = self._unmade(choice)
+                if not reason:
+                    return choice
+                # What no JVM makes is none of the candidates any more.
+                unmade = unmade or reason
+                others = tuple(m for m in objective.methods if m != choice.taken.method)
+                objective = replace(objective, methods=others)
         except NoMethod as fault:
+            if unmade:
+                raise route_fault(self.query.sql, unmade) from fault
             best = self._best_effort(fault, statistics, objective)
             if best is not None:
                 return best
@@ -469,6 +506,13 @@ class Planner:
                 if self.settings.cache
                 else "a larger skimql.max_bytes or skimql.max_exact_seconds, or EXACT SELECT ...",
             ) from fault
+
+    def _unmade(self, choice: Choice) -> str:
+        """Why the JVM cannot make the sketches of a choice, where it is to; empty otherwise."""
+        taken = choice.taken
+        if self.settings.route != "jvm" or taken.method == "exact_run" or taken.sample is not None:
+            return ""
+        return obstacle(plan_of(self.query, choice, self.settings.seed, self.settings.sparse)) or ""
 
     def _best_effort(
         self, fault: NoMethod, statistics: tuple[RelationStatistics, ...], objective: Objective
@@ -532,6 +576,7 @@ class Planner:
             rows=rows,
             columns=1 if aggregates <= {"count"} else 2,
             groups=tuple(groups.items()),
+            route=self.settings.route,
             ordered=not apart,
             # The scans of a sample look at its keys alone; one that is made of a table by itself has its totals.
             regressed=apart,

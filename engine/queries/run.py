@@ -215,7 +215,7 @@ class SelectRun:
         # Sketches of their own size, which no statistics of other tables decide.
         settings = replace(
             self.settings,
-            route="arrow",
+            route="arrow" if self.settings.route == "auto" else self.settings.route,
             cache=False,
             rows=self.settings.rows or rows_for(self.settings.confidence),
         )

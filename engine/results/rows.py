@@ -115,7 +115,7 @@ def with_count(query: Query) -> Query:
     """A grouped query with a COUNT(*) among its aggregates: it tells whether a group joins anything."""
     if not query.groups or _count_of(query) >= 0:
         return query
-    count = Aggregate("count", "count(1)", (Term(),), (Term(),), query.groups[0].span)
+    count = Aggregate("count", "count(1)", (Term(),), (Term(),), query.groups[0].span, asked=False)
     return replace(query, aggregates=(*query.aggregates, count))
 
 

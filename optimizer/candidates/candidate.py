@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ...sketches.ranking import rounded
 from ..messages import Residual
+from ..methods import worker_reason
 from ..objective import Objective
 from ..prediction.cost import Cost, duration_text
 from ..prediction.samples import SamplePlan
@@ -123,6 +124,9 @@ def unwanted(method: str, objective: Objective) -> str:
     """Why a method is out of the question whatever it costs; empty if it is not."""
     if objective.method is not None and method != objective.method:
         return f"USING {objective.method}"
+    reason = worker_reason(method, grouped=bool(objective.groups)) if objective.route == "jvm" else ""
+    if reason:
+        return f"route = jvm: {reason}"
     return "" if method in objective.methods else "cannot be run here"
 
 

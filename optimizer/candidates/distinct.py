@@ -16,7 +16,8 @@ from ...parser.join_graph import Query
 from ...sketches.distinct.level import LevelSpec
 from ...sketches.distinct.pair_sample import PairSampleSpec
 from ..distinct import DistinctPlanner, set_tree
-from ..distinct_count import LEVELS, DistinctCount, JoinedPairs, KeySet, KeySets, PairsByKey, Part
+from ..distinct_count import LEVELS, DistinctCount, JoinedPairs, KeySet, KeySets, PairsByKey, Part, parts_of
+from ..groups import grouped_vertices
 from ..messages import JoinTree, Residual, tree_of, whole
 from ..methods import PAIRS
 from ..objective import Objective
@@ -72,17 +73,20 @@ class DistinctPredictor:
     seen : callable
         The figures of a synopsis's own attributes behind its filter.
     confidence : float
+    groups : mapping of int to int
+        How many groups each grouped vertex has: predicted is what one of them has.
     """
 
     figures: Figures
     seen: Callable[[Synopsis], Relation]
     confidence: float
+    groups: Mapping[int, int] = field(default_factory=dict)
     presence: Presence = field(init=False)
     _relations: dict[int, Relation] = field(default_factory=dict, init=False)
     _joined: dict[tuple[int, int], JoinedFigures] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self.presence = Presence(self.figures)
+        self.presence = Presence(self.figures, self.groups)
 
     def error(self, count: DistinctCount, synopses: Sequence[Synopsis]) -> DistinctError:
         """What is predicted of one count; `synopses` differ in nothing but their sizes from call to call."""
@@ -104,7 +108,7 @@ class DistinctPredictor:
 
     def _part(self, part: Part, synopses: Sequence[Synopsis], but: int | None = None) -> DistinctError:
         synopsis = synopses[part.synopsis]
-        values = self._values(part, synopsis, 0).thinned(self.presence.share(part.vertex, but))
+        values = self._values(part, synopsis, 0).thinned(self.presence.of_group(part.vertex, but))
         return level_error(values.distinct, _level(synopsis), synopsis.sparse, self.confidence)
 
     def _sets(self, count: KeySets, synopses: Sequence[Synopsis]) -> DistinctError:
@@ -114,7 +118,7 @@ class DistinctPredictor:
         cells = shared_cells([(r, r.attributes[0]) for r in known])
         there = [
             np.minimum(
-                chance_of_any(w, 1.0 if joined is None else self.presence.share(p.vertex, joined)), 1.0
+                chance_of_any(w, 1.0 if joined is None else self.presence.of_group(p.vertex, joined)), 1.0
             )
             * np.minimum(w, 1.0)
             for p, w in zip(leaves, cells.weights, strict=True)
@@ -164,7 +168,7 @@ class DistinctPredictor:
         found = []
         for part, own in zip((left, right), keys, strict=True):
             synopsis = synopses[part.synopsis]
-            share = self.presence.share(part.vertex, joined)
+            share = self.presence.of_group(part.vertex, joined)
             pairs = self._known(part.synopsis, synopsis).joint_distinct
             if pairs is not None:
                 pairs = pairs * share
@@ -194,7 +198,7 @@ def choose_distinct(
     sparse: bool = True,
     too_large: Collection[int] = (),
 ) -> Choice:
-    """Choose how to answer a query with COUNT(DISTINCT)s and no groups.
+    """Choose how to answer a query with COUNT(DISTINCT)s; the error of a grouped one is that of each group.
 
     Parameters
     ----------
@@ -239,7 +243,12 @@ def counting_synopses(query: Query, too_large: Collection[int] = ()) -> tuple[Sy
     """The synopses of a query's distinct counts, of any size: whose attributes are to be known."""
     numbers: dict[Synopsis, int] = {}
     planner = DistinctPlanner(
-        query, LEAST_BUCKETS, True, lambda s: numbers.setdefault(s, len(numbers)), (), too_large
+        query,
+        LEAST_BUCKETS,
+        True,
+        lambda s: numbers.setdefault(s, len(numbers)),
+        grouped_vertices(query),
+        too_large,
     )
     for aggregate in query.aggregates:
         if aggregate.function == "count_distinct":
@@ -272,7 +281,9 @@ class _Sizing:
         self.figures = Figures(self.tree, relations)
         self._notes = dict.fromkeys(f"table {v}: {n}" for v, r in enumerate(relations) for n in r.assumptions)
         self._seen = seen
-        self._predictor = DistinctPredictor(self.figures, self._of_synopsis, objective.confidence)
+        self._predictor = DistinctPredictor(
+            self.figures, self._of_synopsis, objective.confidence, dict(objective.groups)
+        )
         self._linear = any(a.function != "count_distinct" for a in query.aggregates)
 
     @property
@@ -297,7 +308,7 @@ class _Sizing:
             buckets,
             self.sparse,
             lambda s: numbers.setdefault(s, len(numbers)),
-            (),
+            grouped_vertices(self.query),
             self.too_large,
         )
         counts = tuple(planner.plan(a) for a in self.query.aggregates if a.function == "count_distinct")
@@ -310,7 +321,11 @@ class _Sizing:
         errors = [self._predictor.error(c, draft.synopses) for c in draft.counts]
         worst = max(errors, key=lambda e: (e.width, e.error))
         predicted = DistinctPredicted(worst.value, _variance(worst), 0.0, worst.width)
-        nbytes, folds = sum(e.nbytes for e in errors), draft.residual
+        groups, folds = dict(objective.groups), draft.residual
+        nbytes = sum(
+            e.nbytes * _mean([groups.get(p.vertex, 1) for p in parts_of(c)])
+            for e, c in zip(errors, draft.counts, strict=True)
+        )
         tables = dict.fromkeys(s.table for s in draft.synopses)
         relations = [self._predictor._known(n, s) for n, s in enumerate(draft.synopses)]
         kinds = [s.method for s in draft.synopses]
@@ -330,12 +345,13 @@ class _Sizing:
             of_a_row = tree_variance(self.figures, folds)
             variance = convolution_variance(of_a_row, len(folds.vertices), objective.rows, buckets)
             linear = Predicted(self.figures.total, variance)
-            if linear.half_width(objective.confidence) > predicted.width:
-                width = linear.half_width(objective.confidence)
+            # Of the tuples of a group, a part of all, so much less is known.
+            width = linear.half_width(objective.confidence) * math.sqrt(objective.most_groups)
+            if width > predicted.width:
                 predicted = DistinctPredicted(linear.answer, variance, 0.0, width)
             kind = "hash" if len(own) == 2 else "convolution"
             cost = cost.plus(sketches(own, attributes, kind, objective.rows * buckets))
-            nbytes += 8.0 * objective.rows * buckets * len(own) * objective.columns
+            nbytes += 8.0 * objective.rows * buckets * objective.sketches(folds.vertices) * objective.columns
         method = "join_distinct" if PAIRS in kinds else "distinct"
         return Candidate(method, folds, nbytes, predicted, cost, rows=objective.rows, buckets=buckets)
 
@@ -359,7 +375,7 @@ class _Sizing:
         if objective.size_bytes is not None:
             within = self._largest(objective.size_bytes)
             if within is None:
-                least = sum(map(most_bytes, self.draft(2).synopses))
+                least = self._most_bytes(self.draft(2))
                 reason = f"{bytes_text(objective.size_bytes)} are too few; {bytes_text(least)} would do"
                 return replace(self.candidate(2), refused=reason)
             # Planned for all their levels; what they are predicted to take is told.
@@ -387,7 +403,7 @@ class _Sizing:
         """The most buckets whose synopses, with all that they may take, fit in the bytes; at most `MOST_BUCKETS`."""
 
         def needed(buckets: int) -> int:
-            return sum(map(most_bytes, self.draft(buckets).synopses))
+            return self._most_bytes(self.draft(buckets))
 
         if needed(2) > nbytes:
             return None
@@ -399,6 +415,13 @@ class _Sizing:
             low, high = (middle, high) if needed(middle) <= nbytes else (low, middle)
         return low
 
+    def _most_bytes(self, draft: _Draft) -> int:
+        """What the synopses may take: of a grouped vertex one for each group."""
+        groups = dict(self.objective.groups)
+        parts = (p for count in draft.counts for p in parts_of(count))
+        read = dict.fromkeys((p.vertex if p.vertex in groups else None, p.synopsis) for p in parts)
+        return sum(groups.get(-1 if v is None else v, 1) * most_bytes(draft.synopses[i]) for v, i in read)
+
     def exact(self) -> Candidate:
         """Spark's own run: a join, and all distinct values grouped."""
         order: Sequence[int] = range(len(self.figures.relations))
@@ -407,7 +430,8 @@ class _Sizing:
             order = self.tree.joined_order()
             sizes = self.figures.sizes(order)
         draft = self.draft(LEAST_BUCKETS)
-        values = [self._predictor.grouped(c, draft.synopses) for c in draft.counts]
+        groups = self.objective.most_groups
+        values = [groups * self._predictor.grouped(c, draft.synopses) for c in draft.counts]
         cost = exact_distinct([self.figures.relations[v] for v in order], sizes, values)
         return Candidate(
             "exact_run",
@@ -418,6 +442,10 @@ class _Sizing:
             sizes=tuple(sizes),
             refused=too_long(cost, sizes, self.objective),
         )
+
+
+def _mean(numbers: Sequence[int]) -> float:
+    return sum(numbers) / len(numbers)
 
 
 def _variance(error: DistinctError) -> float:

@@ -213,6 +213,8 @@ class Shares:
         """Variance and mean of what a sample of so many values usually holds: without the largest, if rarer."""
         rare = np.cumsum(self.parts) * size <= OFTEN
         left = float(self.parts[~rare].sum())
+        if left <= 0.0:
+            return 0.0, 0.0
         mean = float(self.parts[~rare] @ self.figures[~rare])
         square = float(self.parts[~rare] @ self.figures[~rare] ** 2)
         return max(square / left - (mean / left) ** 2, 0.0), mean
@@ -372,10 +374,19 @@ def joined_error(
                 1.0 - o.values / max(v.distinct, o.values)
                 for o, v in zip((a, c), figures.values, strict=True)
             ]
+            typical = [
+                side.typical(o.values) if rest > 0.0 else (0.0, 1.0)
+                for side, o, rest in zip((figures.rows, figures.columns), (a, c), left, strict=True)
+            ]
+            if min(mean for _, mean in typical) <= 0.0:
+                # A sample usually holds nothing that joins.
+                outside += chance
+                continue
             chance_of_pair = figures.cell / (a.values * c.values) * (1.0 - (1.0 - left[0]) * (1.0 - left[1]))
             plain, own, seen = chance_of_pair, chance_of_pair, 1.0
-            for side, o, rest in ((figures.rows, a, left[0]), (figures.columns, c, left[1])):
-                spread, mean = side.typical(o.values) if rest > 0.0 else (0.0, 1.0)
+            for side, o, rest, (spread, mean) in zip(
+                (figures.rows, figures.columns), (a, c), left, typical, strict=True
+            ):
                 plain += side.variance / o.values * rest
                 own += (spread / mean**2 if mean else side.variance) / o.values * rest
                 seen *= mean

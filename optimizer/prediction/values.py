@@ -8,7 +8,7 @@ but for the number of distinct pairs, where that is known.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -97,9 +97,12 @@ class Presence:
     Parameters
     ----------
     figures : Figures
+    groups : mapping of int to int
+        How many groups a vertex has: of its tuples those of one group are looked at, an equal part of all.
     """
 
     figures: Figures
+    groups: Mapping[int, int] = field(default_factory=dict)
     _shares: dict[tuple[int, int | None], float] = field(default_factory=dict)
 
     def share(self, vertex: int, but: int | None = None) -> float:
@@ -112,11 +115,15 @@ class Presence:
             self._shares[vertex, but] = min(found, 1.0)
         return self._shares[vertex, but]
 
+    def of_group(self, vertex: int, but: int | None = None) -> float:
+        """`share` of those of one group."""
+        return self.share(vertex, but) / self.groups.get(vertex, 1)
+
     def keys(self, joined: int, vertex: int) -> Floats:
         """Probability that each cell's keys of a class occur in a vertex, with partners over its other classes."""
         cells = self.figures.cells(joined)
         weights = cells.weights[self.figures.tree.classes[joined].vertices.index(vertex)]
-        share = self.share(vertex, joined)
+        share = self.of_group(vertex, joined)
         return np.minimum(weights, 1.0) if share >= 1.0 else np.minimum(chance_of_any(weights, share), 1.0)
 
     def of_all(self, joined: int, vertices: Collection[int]) -> Floats:
@@ -129,7 +136,7 @@ class Presence:
     def pairs(self, joined: int, one: int, other: int) -> tuple[Floats, Floats, Floats]:
         """The keys of a class for two of its vertices: tuples in each, and how many keys; the rest are filters."""
         members, cells = self.figures.tree.classes[joined].vertices, self.figures.cells(joined)
-        left, right = (cells.weights[members.index(v)] * self.share(v, joined) for v in (one, other))
+        left, right = (cells.weights[members.index(v)] * self.of_group(v, joined) for v in (one, other))
         beside = self.of_all(joined, [v for v in members if v not in (one, other)])
         # A filter of the class takes a key away from the side into which it is folded; both are as good.
         left, right = np.concatenate([left, left * 0.0]), np.concatenate([right, right])

@@ -24,7 +24,8 @@ answered otherwise. `Answer.method` says by which method an answer came.
 REFUSED = """
 ## Refused combinations
 
-Of the demo tables, as `python -m benchmarks.matrix` finds them, with nothing kept, sketches kept, and `cache = true`, by
+Of the demo tables, as `python -m benchmarks.matrix --only-plan` finds them (by footers alone; a run looks at the tables first and may
+plan what is refused here for its accuracy), with nothing kept, sketches kept, and `cache = true`, by
 each route. `*` stands for all values of a column.
 
 """

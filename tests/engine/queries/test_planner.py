@@ -81,3 +81,79 @@ def test_a_method_that_cannot_answer_says_what_it_is_and_one_that_is_too_small_i
     with pytest.raises(BudgetExceeded, match="10 bytes are too few: key sample") as told:
         plan_of(f"{COUNT} USING key_sample SIZE 10")
     assert told.value.hint == "a larger SIZE"
+
+
+GROUPED = f"SELECT APPROXIMATE a.g, COUNT(*) {JOIN} GROUP BY a.g"
+DISTINCT = f"SELECT APPROXIMATE COUNT(DISTINCT a.v) {JOIN}"
+
+
+@pytest.mark.parametrize(
+    ("sql", "method"),
+    [
+        (GROUPED, "exact_run"),
+        (f"{GROUPED} SIZE 64 KB", "sampled_messages"),
+        (f"{GROUPED} USING two_level", "two_level"),
+        (f"{GROUPED} USING key_sample ERROR WITHIN 20%", "key_sample"),
+        (DISTINCT, "exact_run"),
+        (f"SELECT APPROXIMATE a.g, COUNT(DISTINCT a.v) {JOIN} GROUP BY a.g", "exact_run"),
+        (f"{COUNT} SIZE 8 MB", "key_sample"),
+    ],
+)
+def test_without_workers_what_needs_none_is_taken(sql, method):
+    assert MemoryRun.of(sql, BACKEND, Settings(route="jvm")).answer().method == method
+
+
+@pytest.mark.parametrize(
+    ("sql", "error", "reason"),
+    [
+        (GROUPED, None, "each group has sketches"),
+        (f"{GROUPED} USING hash", 0.05, "each group has sketches"),
+        (DISTINCT, None, "distinct values are counted"),
+        (f"{DISTINCT} SIZE 64 KB", 0.05, "distinct values are counted"),
+        (f"{DISTINCT} USING distinct", 0.05, "distinct values are counted"),
+        (f"{COUNT} USING agms", 0.05, "agms is asked for"),
+        (f"{COUNT} USING hash ERROR WITHIN 0.1%", 0.05, "buckets in a row are more than"),
+    ],
+)
+def test_without_workers_what_needs_them_is_refused(sql, error, reason):
+    with pytest.raises(UnsupportedQuery, match=reason) as refused:
+        MemoryRun.of(sql, BACKEND, Settings(route="jvm", error=error)).answer()
+    assert refused.value.code == "SKIMQL_ROUTE"
+
+
+def test_distinct_counts_in_groups_are_planned_for_the_error_of_each_group():
+    values = {"g": RNG.integers(0, 3, 30_000), "v": RNG.integers(0, 40_000, 30_000)}
+    backend = MemoryBackend(MemoryTables({"t": pa.table(values)}))
+    sql = "SELECT APPROXIMATE g, COUNT(DISTINCT v) AS d FROM t GROUP BY g"
+    run = MemoryRun.of(f"{sql} USING distinct ERROR WITHIN 20%", backend, Settings(seed=5))
+    predicted, answer = run.plan().attempt.predicted, run.answer()
+    assert 0.1 < predicted.half_width <= 0.2
+    assert answer.bytes_used == pytest.approx(predicted.nbytes, rel=0.1)
+    exact = {row[0]: row[1].value for row in run.exact().rows}
+    for group, cell in answer.rows:
+        assert max(cell.high / cell.value, cell.value / cell.low) - 1 == pytest.approx(
+            predicted.half_width, rel=0.2
+        )
+        assert cell.low <= exact[group] <= cell.high
+    assert MemoryRun.of(sql, backend, Settings()).plan().method == "exact_run"
+
+
+def test_groups_that_count_distinct_values_take_the_method_that_counts_nothing_else():
+    """Whether a group is there is asked beside it, and is no aggregate of the user's."""
+    grouped = f"SELECT APPROXIMATE a.g, COUNT(DISTINCT a.v) AS d {JOIN} GROUP BY a.g"
+    found = MemoryRun.of(f"{grouped} USING distinct", BACKEND).answer()
+    exact = MemoryRun.of(grouped, BACKEND).exact()
+    assert found.method == "distinct"
+    assert [(g, c.value) for g, c in found.rows] == [(g, c.value) for g, c in exact.rows]
+    with pytest.raises(UnsupportedQuery, match=r"does not estimate count\(1\)"):
+        MemoryRun.of(f"{grouped.replace(' AS d', ', COUNT(*)')} USING distinct", BACKEND).answer()
+
+
+def test_values_that_no_synopsis_counts_are_run_exactly_where_an_error_alone_is_asked():
+    three = "SELECT APPROXIMATE COUNT(DISTINCT a.v, c.v) FROM a JOIN b ON a.k = b.k JOIN a c ON b.g = c.g WHERE c.v < 40"
+    plan = plan_of(three)
+    assert plan.method == "exact_run"
+    assert "with b between or beside them" in plan.notes[0]
+    for clause, settings in (("SIZE 64 KB", {}), ("USING join_distinct", {}), ("", {"error": None})):
+        with pytest.raises(UnsupportedQuery, match="with b between or beside them"):
+            plan_of(f"{three} {clause}", **settings)

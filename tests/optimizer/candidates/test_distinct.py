@@ -133,3 +133,34 @@ def test_without_statistics_what_is_assumed_is_said():
     found = choose_distinct(asked, [RelationStatistics()], {}, FIVE)
     assert any("every tuple has a key of its own" in note for note in found.assumptions)
     assert found.taken.method in ("distinct", "exact_run")
+
+
+GROUPED = "a.l, COUNT(DISTINCT a.m) FROM a GROUP BY a.l"
+
+
+def test_of_a_group_its_own_values_are_predicted_and_a_synopsis_for_each_is_paid_for():
+    alone = choice("COUNT(DISTINCT m) FROM a").candidates[0]
+    grouped = choice(GROUPED, replace(FIVE, groups=((0, 8),)), distinct=9e6).candidates[0]
+    # Of 10^7 tuples with 9 * 10^6 values a group of an eighth has about as many values as tuples.
+    assert grouped.predicted.answer == pytest.approx(1.25e6, rel=0.06)
+    assert grouped.half_width(0.95) <= 0.05
+    assert grouped.nbytes == pytest.approx(8 * alone.nbytes, rel=0.05)
+
+
+def test_groups_of_few_values_are_counted_exactly():
+    grouped = choice(
+        GROUPED, Objective(size_bytes=4_000_000, groups=((0, 100),)), tuples=2e4, distinct=2e4, keys=100
+    ).taken
+    assert (grouped.half_width(0.95), grouped.predicted.answer) == (0.0, pytest.approx(200, rel=0.4))
+
+
+def test_the_other_table_of_a_group_sends_its_keys_or_has_samples():
+    groups = replace(FIVE, relative_error=0.5, groups=((0, 4),))
+    by_message = choice(f"a.l, COUNT(DISTINCT a.m) {TWO} GROUP BY a.l", groups, tuples=1e6)
+    assert {c.method for c in by_message.candidates} == {"distinct", "exact_run"}
+    by_samples = choice(f"a.l, COUNT(DISTINCT b.m) {TWO} GROUP BY a.l", groups, tuples=1e6)
+    assert {c.method for c in by_samples.candidates} == {"join_distinct", "exact_run"}
+    # What a group leaves of the other table's values is less than all of them.
+    whole = choice(f"COUNT(DISTINCT b.m) {TWO}", replace(groups, groups=()), tuples=1e6)
+    one, all_of_it = by_samples.candidates[0].predicted, whole.candidates[0].predicted
+    assert 0 < one.answer < all_of_it.answer

@@ -11,6 +11,7 @@ import pytest
 
 from skimql.optimizer.prediction.distinct import (
     DistinctError,
+    JoinedFigures,
     Shares,
     Side,
     by_key_error,
@@ -124,3 +125,16 @@ def test_predictions_hold_for_sketches_of_many_seeds(shape, buckets, monkeypatch
     assert all(0.7 <= row.value <= 1.4 for row in found), found
     assert sum(not 0.5 <= row.ratio <= 2.0 for row in found) <= 2, found
     assert all(row.width_holds for row in found), found
+
+
+def test_where_a_sample_usually_holds_nothing_that_joins_nothing_is_predicted():
+    rare = Shares(np.array([1e4, 0.0]), np.array([1e-4, 1.0 - 1e-4]))
+    all_join = Shares(np.ones(1), np.ones(1))
+    values = flat(1e5)
+    specs = (PairSampleSpec(size=64, capacity=1 << 10),) * 2
+    sizes = (DistinctError(1e5, 0.01, 0.02, 1e5),) * 2
+    for rows, columns in ((rare, all_join), (all_join, rare)):
+        figures = JoinedFigures(1e-4, rows, columns, (values, values), (values, values))
+        found = joined_error(figures, specs, sizes, False, 0.95)
+        assert (found.error, found.width, found.certified) == (math.inf, math.inf, False)
+    assert Shares(np.array([1.0]), np.array([1e-3])).typical(2) == (0.0, 0.0)

@@ -1,0 +1,338 @@
+"""Random questions through `Session.sql` on Spark, held against Spark's exact answer to the same SQL.
+
+A hundred seeds are a block: one set of small tables, sessions with nothing kept, with sketches kept and with
+``skimql.cache``, under four circumstances (ANSI mode on and off, three time zones), case-sensitive once.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skimql import Answer, Estimate, Session, Settings, SkimqlError
+from skimql.engine.results.columns import typed
+
+from .questions import KEPT, Question, Rng, SparkWords, question
+
+BLOCK = 100
+ANSI, ZONE, CASE = "spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive"
+CIRCUMSTANCES: Sequence[Mapping[str, str]] = (
+    {ANSI: "true", ZONE: "UTC"},
+    {ANSI: "true", ZONE: "UTC"},
+    {ANSI: "false", ZONE: "UTC"},
+    {ANSI: "true", ZONE: "America/New_York"},
+    {ANSI: "false", ZONE: "Asia/Kolkata"},
+)
+KINDS = ("nothing", "nothing", "nothing", "kept", "cache")
+ROUTES = ("auto", "auto", "arrow", "jvm")
+# Doubles that stand for ratios of exact sums, and what Spark rounds an AVG of a DECIMAL to.
+SLACK, ROUNDED = 1e-9, 1e-6
+# Codes of a value that Spark cannot compute; Spark's own run must fail as well.
+OF_VALUES = ("SKIMQL_SCAN_FAILED", "SKIMQL_GROUPS_FAILED", "SKIMQL_EXACT_FAILED", "SKIMQL_BAD_ARGUMENT")
+# Codes that no question of ours may get: the SELECT is one that Spark reads.
+OURS = (
+    *("SKIMQL_SYNTAX_ERROR", "SKIMQL_PARSE_ERROR", "SKIMQL_SPARK_FAILED", "SKIMQL_SPARK_REFUSES"),
+    *("SKIMQL_SPARK_GONE", "SKIMQL_WORKER_DIED", "SKIMQL_UNKNOWN_COLUMN", "SKIMQL_OVERFLOW"),
+)
+
+
+def tables(rng: Rng) -> dict[str, pa.Table]:
+    """Three tables of some dozen to a hundred rows, keys from flat to very skewed, NULLs in every column."""
+    found = {}
+    texts = ["1", "2", "01", " 3", "4", "", *(["x"] if rng.random() < 0.3 else [])]
+    for name in "abc":
+        rows = int(rng.integers(12, 120))
+        skew, keys = float(rng.choice([0.0, 0.0, 1.2, 2.0])), int(rng.choice([5, 20, 100]))
+
+        def drawn(values: Any, kind: pa.DataType, rows: int = rows) -> pa.Array:
+            return pa.array(list(values), kind, mask=rng.random(rows) < 0.05)
+
+        def key(kind: pa.DataType, rows: int = rows, skew: float = skew, keys: int = keys) -> pa.Array:
+            values = rng.zipf(max(skew, 1.01), rows) % keys if skew else rng.integers(0, keys, rows)
+            return drawn(values.tolist(), kind)
+
+        hours = rng.choice([0, 0, 3, 20, 47, 60], rows)
+        days = rng.integers(1, 5, rows)
+        start = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
+        found[name] = pa.table(
+            {
+                "k": key(pa.int32()),
+                "l": key(pa.int64()),
+                "s": drawn(rng.choice(texts, rows).tolist(), pa.string()),
+                "g": drawn(rng.integers(0, 4, rows).tolist(), pa.int32()),
+                "h": drawn(rng.choice(["x", "y", "Y"], rows).tolist(), pa.string()),
+                "v": drawn((np.rint(rng.lognormal(2, 1, rows)).astype(int) - 3).tolist(), pa.int32()),
+                "d": drawn(
+                    (Decimal(int(c)) / 100 for c in rng.integers(-300, 900, rows)), pa.decimal128(8, 2)
+                ),
+                "x": drawn(rng.lognormal(1, 1, rows).tolist(), pa.float64()),
+                "e": drawn((dt.date(2026, 3, int(d)) for d in days), pa.date32()),
+                "t": drawn((start + dt.timedelta(hours=int(h)) for h in hours), pa.timestamp("us", "UTC")),
+            }
+        )
+    return found
+
+
+class Runner:
+    """Asks questions of Spark, block by block."""
+
+    def __init__(self, spark: Any) -> None:
+        self.spark = spark
+        self._block, self._kept = -1, False
+        self._sessions: dict[str, Session] = {}
+        self._truths: dict[str, Answer | SkimqlError] = {}
+
+    def record_of(self, seed: int) -> dict[str, Any]:
+        """What came of one seed."""
+        self._enter(seed // BLOCK)
+        rng, place = np.random.default_rng((seed, 1)), seed % BLOCK
+        kind, around = KINDS[place % len(KINDS)], CIRCUMSTANCES[place * len(CIRCUMSTANCES) // BLOCK]
+        asked = question(SparkWords(rng), kept=kind != "nothing")
+        route = ROUTES[int(rng.integers(len(ROUTES)))] if rng.random() < 0.5 else "auto"
+        error = None if rng.random() < 0.5 else 0.05
+        session = self._sessions[kind]
+        if kind == "kept" and not self._kept:
+            self._keep(session)
+        kept_seed = 1 if kind != "nothing" else seed
+        session.settings = Settings(seed=kept_seed, error=error, route=route, cache=kind == "cache")
+        settings = dict(around) | ({CASE: "true"} if place == BLOCK - 1 else {})
+        record: dict[str, Any] = {
+            "seed": seed,
+            "sql": asked.sql,
+            "error": error,
+            "kept": kind,
+            "route": route,
+        }
+        record |= {"around": " ".join(v for v in settings.values())}
+        with _set(self.spark, settings):
+            return record | self._outcome(session, asked, explain=seed % 7 == 0, check=seed % 4 == 0)
+
+    def _enter(self, block: int) -> None:
+        if block == self._block:
+            return
+        self._block = block
+        self._truths = {}
+        self.spark.conf.set(ZONE, "UTC")
+        found = tables(np.random.default_rng((block, 0)))
+        frames = {name: self.spark.createDataFrame(table) for name, table in found.items()}
+        for kind in KINDS:
+            session = self._sessions[kind] = Session(self.spark)
+            for name, frame in frames.items():
+                session.table(name, frame)
+        self._kept = False
+
+    def _keep(self, session: Session) -> None:
+        """Make what is kept of the block, under the first circumstances."""
+        session.settings, self._kept = Settings(), True
+        with _set(self.spark, CIRCUMSTANCES[0]):
+            for statement in KEPT:
+                session.sql(statement)
+
+    def _outcome(self, session: Session, asked: Question, *, explain: bool, check: bool) -> dict[str, Any]:
+        try:
+            answer = session.answer(asked.sql)
+            if explain:
+                session.answer(f"EXPLAIN {asked.sql}")
+        except SkimqlError as fault:
+            return {"outcome": "refused", "code": fault.code, "fault": self._badly_refused(fault, asked)}
+        except Exception as fault:
+            return {"outcome": "raised", "fault": f"{type(fault).__name__}: {str(fault)[:400]}"}
+        record = {"outcome": "answered", "method": answer.method, "rows": len(answer.rows)}
+        if answer.method == "exact_run" and not check:
+            # Spark's own run is not to be run twice each time.
+            return record | {"estimated": 0, "missed": 0, "fault": ""}
+        bare = self._truth(asked.bare)
+        whole = bare if asked.select == asked.bare or not is_exact(answer) else self._truth(asked.select)
+        if isinstance(bare, SkimqlError) or isinstance(whole, SkimqlError):
+            # A value that the user's own run computes, and fails on, and that no estimate needs.
+            return record | {"estimated": 0, "missed": 0, "fails": True, "fault": ""}
+        return record | Held(asked, answer, bare, whole).record()
+
+    def _badly_refused(self, fault: SkimqlError, asked: Question) -> str:
+        if not fault.code.startswith("SKIMQL_") or fault.code in OURS:
+            return f"refused as {fault}"
+        if fault.code in OF_VALUES:
+            return "" if isinstance(self._truth(asked.select), SkimqlError) else f"Spark runs it: {fault}"
+        return "" if fault.hint else f"no way out: {fault}"
+
+    def _truth(self, select: str) -> Answer | SkimqlError:
+        """Spark's exact answer under the settings of now."""
+        key = f"{select} {self.spark.conf.get(ANSI)} {self.spark.conf.get(ZONE)}"
+        if key not in self._truths:
+            try:
+                text = select.replace("SELECT APPROXIMATE", "EXACT SELECT", 1)
+                with _set(self.spark, {CASE: "false"}):
+                    self._truths[key] = self._sessions["nothing"].answer(text)
+            except SkimqlError as fault:
+                self._truths[key] = fault
+        return self._truths[key]
+
+
+def runner() -> Runner:
+    """A runner on a Spark session of its own."""
+    from skimql.engine.spark.session import start_spark
+
+    return Runner(
+        start_spark(
+            {
+                "spark.master": "local[2]",
+                "spark.sql.shuffle.partitions": "2",
+                "spark.driver.memory": "2g",
+                ZONE: "UTC",
+                "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            }
+        )
+    )
+
+
+@contextmanager
+def _set(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+
+class Held:
+    """An answer, held against the exact one without HAVING, ORDER BY and LIMIT, and with them."""
+
+    def __init__(self, asked: Question, answer: Answer, bare: Answer, whole: Answer) -> None:
+        self.asked, self.answer, self.bare, self.whole = asked, answer, bare, whole
+        self.faults: list[str] = []
+        self.estimated = self.missed = 0
+        self.exact = is_exact(answer)
+
+    def record(self) -> dict[str, Any]:
+        """What came of it."""
+        kinds = [(str(a), str(b)) for a, b in zip(self.answer.types, self.bare.types, strict=True) if a != b]
+        if kinds and self.answer.types:
+            self.faults.append(f"types {kinds}")
+        truths = {self._key(row): row for row in self.bare.rows}
+        for row in self.answer.rows:
+            self._row(row, truths.get(self._key(row)))
+        self._groups(truths)
+        self._chosen()
+        return {"estimated": self.estimated, "missed": self.missed, "fault": "; ".join(self.faults[:3])}
+
+    def _key(self, row: Sequence[Any]) -> str:
+        return repr([c.value if isinstance(c, Estimate) else c for c in row[: self.asked.groups]])
+
+    def _row(self, row: Sequence[Any], truth: Sequence[Any] | None) -> None:
+        estimates = [c for c in row if isinstance(c, Estimate)]
+        if truth is None:
+            if not self.asked.groups:
+                self.faults.append("a row that Spark has not")
+            elif estimates and all(c.exact for c in estimates):
+                self.faults.append(f"a group that joins nothing: {self._key(row)}")
+            return
+        for name, cell, kind, true in zip(self.answer.columns, row, self.answer.types, truth, strict=True):
+            if not isinstance(cell, Estimate) or cell.exact:
+                value = typed(cell, kind)
+                if not _same(value, true):
+                    self.faults.append(f"{name} of {self._key(row)} is called exact: {value!r} for {true!r}")
+            else:
+                self._estimate(cell, true)
+
+    def _estimate(self, cell: Estimate, true: Any) -> None:
+        self.estimated += 1
+        if true is None or not cell.certified or math.isnan(cell.value):
+            return
+        value = float(true)
+        slack = SLACK * abs(value) + (ROUNDED if isinstance(true, Decimal) else 0.0)
+        self.missed += not cell.low - slack <= value <= cell.high + slack
+
+    def _groups(self, truths: Mapping[str, Sequence[Any]]) -> None:
+        """Whether rows are left out that nothing leaves out."""
+        asked, answer = self.asked, self.answer
+        if not self.exact:
+            left = truths.keys() - {self._key(row) for row in answer.rows}
+            if not asked.having and not asked.limit and left and not _tells_of_groups(self.answer):
+                self.faults.append(f"left out: {sorted(left)[:3]}")
+            return
+        wanted, got = (Counter(self._key(row) for row in a.rows) for a in (self.whole, answer))
+        if asked.limit:
+            known = {self._key(r) for r in self.bare.rows}
+            if sum(wanted.values()) != sum(got.values()) or got.keys() - known:
+                self.faults.append(f"{sum(got.values())} rows for {sum(wanted.values())}")
+        elif wanted != got:
+            self.faults.append(f"other rows: {list((wanted - got) + (got - wanted))[:3]}")
+
+    def _chosen(self) -> None:
+        """Whether HAVING, ORDER BY and LIMIT hold for the rows as they are shown."""
+        asked, rows = self.asked, self.answer.rows
+        if asked.limit and len(rows) > int(asked.limit.split()[1]):
+            self.faults.append("more rows than LIMIT")
+        shown = [[_number(c) for c in row] for row in rows]
+        if asked.order:
+            _, _, position, way = asked.order.split()
+            self._ordered(int(position) - 1, way)
+        position = self._having_item()
+        if position is not None:
+            held = [v for row in shown if (v := row[position]) is not None and not _passes(asked.having, v)]
+            if held:
+                self.faults.append(f"{asked.having} lets {held} in")
+
+    def _ordered(self, position: int, way: str) -> None:
+        cells, kind = [row[position] for row in self.answer.rows], self.answer.types[position]
+        column = [_number(c) for c in cells]
+        if self.exact:
+            wanted = [row[position] for row in self.whole.rows]
+            if not all(_same(typed(a, kind), b) for a, b in zip(cells, wanted, strict=False)):
+                self.faults.append(f"not in order: {column} for {wanted}")
+        elif not any(isinstance(c, Estimate) and math.isnan(c.value) for c in cells):
+            # NULL comes first, or last where the order is turned round.
+            keys = [(v is not None, v if v is not None else 0) for v in column]
+            if keys != sorted(keys, reverse=way == "DESC"):
+                self.faults.append(f"not in order: {column}")
+
+    def _having_item(self) -> int | None:
+        """The place of the item that HAVING looks at, where it is shown."""
+        asked = self.asked
+        if not asked.having:
+            return None
+        if " i0 " in asked.having:
+            return asked.groups
+        found = re.search(r"(?:APPROXIMATE |, )COUNT\(\*\) AS i(\d+)", asked.bare)
+        return None if found is None else asked.groups + int(found[1])
+
+
+def is_exact(answer: Answer) -> bool:
+    """Whether every value is, and no group may be missing."""
+    cells = [c for row in answer.rows for c in row if isinstance(c, Estimate)]
+    return not _tells_of_groups(answer) and all(c.exact for c in cells)
+
+
+def _tells_of_groups(answer: Answer) -> bool:
+    """Whether a note says that there may be groups which are not shown."""
+    return any("group" in note for note in answer.notes)
+
+
+def _passes(having: str, value: Any) -> bool:
+    words = having.split()
+    if "BETWEEN" in words:
+        return float(words[3]) <= value <= float(words[5])
+    return value > float(words[3]) if words[2] == ">" else value <= float(words[3])
+
+
+def _number(cell: Any) -> Any:
+    value = cell.value if isinstance(cell, Estimate) else cell
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _same(value: Any, true: Any) -> bool:
+    if isinstance(value, float) and isinstance(true, float):
+        return math.isclose(value, true, rel_tol=SLACK, abs_tol=SLACK)
+    return bool(value == true)
