@@ -16,6 +16,9 @@ from .methods import LEVEL, PAIRS
 from .plan import BYTES_PER_COUNTER, Attribute, Plan, Weight, vertices_of
 from .prediction.samples import SamplePlan
 
+# Of a row of counters.
+LEAST_BUCKETS = 2
+
 # Synopses of a plan that the catalog keeps under the name of the method that makes its answer of them.
 KEPT_AS = {LEVEL: "distinct", PAIRS: "join_distinct"}
 
@@ -140,7 +143,7 @@ def _sampled(query: Query, taken: Candidate, sample: SamplePlan, sparse: bool) -
         name = joined.name if copy == 1 else f"{joined.name}#{copy}"
         attribute = class_attribute(graph, joined, beyond.vertex, name)
         # An exact map has as many bytes as the counters would take.
-        buckets = math.ceil(beyond.nbytes / (BYTES_PER_COUNTER * taken.rows))
+        buckets = max(math.ceil(beyond.nbytes / (BYTES_PER_COUNTER * taken.rows)), LEAST_BUCKETS)
         found[beyond.vertex] = TableSynopsis(
             vertex.table, vertex.filter, (attribute,), (), "hash", taken.rows, buckets, sparse
         )

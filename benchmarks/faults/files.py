@@ -198,7 +198,9 @@ def of_kind(method: str, groups: int) -> StoredSketch:
     """A small stored sketch of a kind, its tuples in groups if there are any."""
     kind, name = KINDS[method], f"{method} {groups}"
     columns = [np.arange(40) % 7, np.arange(40) % 5][: max(kind.attributes[0], method == "convolution")]
-    parameters = tuple(sorted((kind.defaults() | dict.fromkeys(kind.defaults(), 3)).items()))
+    # The number of the sampled attribute is of the one that there is.
+    given = {n: 0 if n == "sampled" else 3 for n in kind.defaults()}
+    parameters = tuple(sorted(given.items()))
     blank = sketch(name, "t", columns, None, sparse=False).head
     measures = (blank.measures[0], *(replace(blank.measures[0], weight=w) for w in SUMMED if kind.weighted))
     head = replace(blank, method=method, measures=measures, rows=4, buckets=16, parameters=parameters)

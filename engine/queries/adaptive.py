@@ -31,7 +31,6 @@ from ...optimizer.plan import Plan
 from ...sketches.intervals.interval import Estimate, exact
 from ..execution import message_limit
 from ..execution.message_limit import MessageTooLarge
-from ..execution.sample_join import SampleJoin as EvaluatedSample
 from ..materialized.lookup import MaterializedLookup
 from ..observed import Meter, Recorder, observed
 from ..results.answer import (
@@ -375,6 +374,10 @@ class AdaptiveRun:
 
     def _larger(self, attempt: SampleJoin, estimated: Estimated | None, target: float) -> SampleJoin | None:
         """A larger sample of keys, where chance makes the interval too wide and not what unseen keys may add."""
+        from ..execution.sample_join import (
+            SampleJoin as EvaluatedSample,
+        )  # late: kept sketches answer without scipy
+
         if estimated is None or len(self._samples) >= len(SPENT):
             return None
         certain = {

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from ...errors import UnsupportedQuery
 from ...optimizer.choose import choose
 from ...optimizer.physical import ApartJoin, Predicted, SketchJoin
+from ...optimizer.plan import vertices_of
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
-from ..materialized.answer import LINEAR
+from ..materialized.answer import LINEAR, grouping_of
 from ..settings import Settings
 from .settings_of import places_of
 
@@ -102,6 +103,17 @@ def _apart(
         same = (v for v, r in vertices if (r.table, r.filter, groups_at(query, v)) == of)
         return groups.get(next(same), 1) if synopsis.groups else 1
 
+    grouped = set(grouping_of(query))
+    for own in vertices_of(attempt.plan).values():
+        if own & grouped and (own - grouped or len(own & grouped) > 1):
+            names = " and ".join(query.graph.vertices[v].alias for v in sorted(own))
+            raise UnsupportedQuery(
+                f"{names} are one table, and groups of it are told apart in one of them alone: no sketch of that"
+                " table by itself stands for both",
+                "SKIMQL_CLAUSE",
+                query.sql,
+                hint="OPTIONS (cache = false)" if settings.cache else "another method, or no USING",
+            )
     made = fitted(synopses, settings, number, query.sql)
     plan = as_planned(attempt.plan, made)
     return ApartJoin(attempt.method, plan, made, attempt.predicted, settings.cache)

@@ -10,10 +10,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy import special
-
-from ...sketches.samples.dual_frame import DualFrame
-
 # What an unmet key weighs is at most this part of the asked error, if every table had its keys as often as on average.
 PART = 1 / 16
 
@@ -48,6 +44,8 @@ class TupleDraws:
 
     def largest(self, rate: float) -> float:
         """What a key that is not met can add to a COUNT, by its probability, if so many are sampled by their hash."""
+        from ...sketches.samples.dual_frame import DualFrame
+
         return DualFrame(rate, self.rates, self.hits, self.drawn).largest_product(self.caps)
 
 
@@ -69,6 +67,11 @@ def tuple_draws(
     most : float
         Most tuples of a table that may be drawn.
     """
+    # Late: what kept sketches answer needs neither.
+    from scipy import special
+
+    from ...sketches.samples.dual_frame import DualFrame
+
     sizes = [max(t, 1.0) for t in tuples]
     # Of a table that is drawn as a whole the most tuples of a key are known; they are taken to be some times the usual.
     whole = [s <= min(MOST_WHOLE, most) for s in sizes]

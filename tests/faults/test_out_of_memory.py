@@ -106,7 +106,7 @@ def test_a_worker_and_a_driver_without_memory_keep_nothing_in_part_and_go_on(ses
         assert told.value.code == "SKIMQL_OUT_OF_MEMORY"
     with monkeypatch.context() as patched:
         patched.setattr(building, "add_up", full)
-        patched.setattr(keeping, "_added", full)
+        patched.setattr(keeping, "added", full)
         for text in (QUERY, "CREATE SKETCH sa ON a (k)"):
             with pytest.raises(EnvironmentFault, match="this process has no more memory"):
                 session.sql(text)
