@@ -232,10 +232,19 @@ class Catalog:
         """What is known of a table, or None."""
         return self.manifest.tables.get(name.lower())
 
+    def _refuse_foreign(self) -> None:
+        """As `refuse_foreign`, unless another writer has begun the catalog since it was looked for."""
+        try:
+            refuse_foreign(self.folder)
+        except DataError:
+            self._seen = None
+            if not self.manifest.digest:
+                raise
+
     def _change(self, change: Callable[[Manifest, Change], Mapping[str, Any]]) -> None:
         try:
             if not self.manifest.digest:
-                refuse_foreign(self.folder)  # before a lock appears there
+                self._refuse_foreign()  # before a lock appears there
             with self.folder.lock():
                 self._seen = None
                 if not self.manifest.digest:

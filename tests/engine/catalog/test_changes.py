@@ -3,6 +3,8 @@
 import pytest
 
 from skimql import DataError
+from skimql.engine.catalog import catalog as catalog_module
+from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.changes import Change, begin, refuse_foreign
 from skimql.engine.catalog.folder import MemoryFolder, open_folder
 from skimql.engine.catalog.manifest import read_manifest
@@ -40,3 +42,19 @@ def test_a_folder_of_something_else_is_no_place_for_a_catalog(tmp_path):
     assert fault.value.code == "SKIMQL_NOT_A_CATALOG"
     (tmp_path / "letters.txt").rename(tmp_path / ".hidden")
     refuse_foreign(open_folder(tmp_path))
+
+
+def test_a_catalog_that_another_writer_begins_meanwhile_is_no_folder_of_something_else(tmp_path, monkeypatch):
+    """Between looking for a catalog and looking at the folder another process makes the first sketch."""
+    mine, names = Catalog(tmp_path), []
+
+    def meanwhile(folder):
+        if not names:
+            names.append("theirs")
+            Catalog(tmp_path).remember({}, ansi=True)
+        refuse_foreign(folder)
+
+    monkeypatch.setattr(catalog_module, "refuse_foreign", meanwhile)
+    mine.remember({}, ansi=True, time_zone="Asia/Kolkata")
+    assert names
+    assert Catalog(tmp_path).manifest.time_zone == "Asia/Kolkata"
