@@ -138,7 +138,7 @@ def everything(home: Path) -> dict[str, Any]:
         catalog = Catalog(home / place)
         for head in catalog.heads():
             arrays = [
-                {n: a.tobytes() for n, a in b.linear.state().items()} for b in catalog.load(head.name).built
+                {n: a.tobytes() for n, a in b.sketch.state().items()} for b in catalog.load(head.name).built
             ]
             # An imported sketch names its own try's folder.
             found[f"{place} {head.name}"] = (replace(head, imported_from=""), arrays)
