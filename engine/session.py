@@ -493,11 +493,19 @@ def _as_ours(fault: Exception, sql: str) -> SkimqlError | None:
     return explained(fault, sql)
 
 
-def _is_allocation(fault: Exception) -> bool:
-    """Whether the system has refused this process memory, for an array, a thread, a module that is first needed now."""
+def _is_allocation(fault: BaseException | None) -> bool:
+    """Whether the system has refused this process memory, for an array, a thread, a module that is first needed now.
+
+    Modules tell of the reason for which they cannot be imported in words of their own, that of the system behind them.
+    """
+    if fault is None:
+        return False
     refused = isinstance(fault, MemoryError) or (isinstance(fault, OSError) and fault.errno == errno.ENOMEM)
-    said = str(fault) if isinstance(fault, (ImportError, RuntimeError)) else ""
-    return refused or any(words in said for words in ("failed to map segment", "can't start new thread"))
+    if isinstance(fault, (ImportError, RuntimeError)):
+        refused = any(words in str(fault) for words in ("failed to map segment", "can't start new thread"))
+    return refused or (
+        isinstance(fault, ImportError) and _is_allocation(fault.__cause__ or fault.__context__)
+    )
 
 
 # Statements with expressions that the parser reads before Spark does.

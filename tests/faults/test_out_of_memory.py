@@ -58,6 +58,13 @@ def test_this_process_without_memory_is_told_without_a_traceback(fault):
     assert "SIZE" in told.hint
 
 
+def test_a_module_that_hides_why_it_cannot_be_imported_is_asked_for_the_reason_behind():
+    hidden = ImportError("The install you are using seems to be broken")
+    assert _as_ours(hidden, "SELECT 1") is None
+    hidden.__cause__ = ImportError("/lib/x.so: failed to map segment from shared object")
+    assert _as_ours(hidden, "SELECT 1").code == "SKIMQL_OUT_OF_MEMORY"
+
+
 LIMITED = """
 import resource, sys
 from skimql import Session, SkimqlError
