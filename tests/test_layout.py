@@ -45,7 +45,6 @@ NOT_YET = {
     "engine.memory_backend.groups",
     "engine.memory_backend.keys",
     "engine.memory_backend.relations",
-    "engine.memory_backend.samples",
     "engine.memory_backend.statistics",
     "engine.memory_backend.tables",
     "engine.memory_backend.values",

@@ -1,7 +1,8 @@
 """A query on a sample of the keys of one join class, evaluated exactly, table by table.
 
-The error depends on the sampled class alone, whatever the number of tables. A key too heavy to be left to chance is
-noticed in the same scans, among tuples looked at one by one, and then evaluated exactly.
+The error depends on the sampled class alone, whatever the number of tables. The same scans draw tuples one by one; a
+key of which enough are drawn is evaluated too, and what one that is not evaluated can add is bounded: see
+`sketches.samples.dual_frame`.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Where the tuples are read is the affair of a backend, which says how one table i
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -218,7 +219,7 @@ def rows_of(
     )
 
 
-class SampleTree:
+class SampleTree(ABC):
     """The scans of one plan, with one sample or, after another, with its dense keys alone.
 
     Parameters
@@ -250,14 +251,15 @@ class SampleTree:
         self.doubles: dict[int, tuple[bool, ...]] = {}
 
     @property
+    @abstractmethod
     def nbytes(self) -> int:
         """Bytes of all that was sent, exact messages too."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _sampled(self, sample: Sample, number: int) -> object:
         """Which tuples of a member are read; None stands for all of them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _scan(
         self, vertex: int, positions: Sequence[int], kept: object, among: Ints | None, tuples: float
     ) -> Rows:
@@ -265,7 +267,6 @@ class SampleTree:
 
         Where the vertex is grouped its group numbers are one more key, the last.
         """
-        raise NotImplementedError
 
     def _column_range(self, table: str, column: str) -> Range:
         """What the values of a column lie between, as far as is known without a scan."""

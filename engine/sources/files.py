@@ -116,7 +116,11 @@ def column_range(tables: Tables, name: str, column: str) -> Range:
     frame = tables.frame(name)
     if kind == "frame" or (kind == "catalog" and tables.sources(name).state.kind != "table"):
         return ANY
-    bits = _INTEGER_BITS.get(next((f.dataType.typeName() for f in frame.schema if f.name == column), ""))
+    # Names are looked up as Spark does by default, whatever their case; without its type an integer would not overflow.
+    kinds = [f.dataType.typeName() for f in frame.schema if f.name.lower() == column.lower()]
+    if len(kinds) != 1:
+        return ANY
+    bits = _INTEGER_BITS.get(kinds[0])
     paths = local_files(frame) or []
     if not 0 < len(paths) <= MOST_RANGED:
         return ANY

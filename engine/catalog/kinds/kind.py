@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -67,7 +68,7 @@ class Size:
         return dict(self.parameters)
 
 
-class Kind:
+class Kind(ABC):
     """One kind of synopsis.
 
     Attributes
@@ -100,25 +101,25 @@ class Kind:
         """The parameters of a new synopsis."""
         return {}
 
+    @abstractmethod
     def spec(self, size: Size) -> Any:
         """The spec of its synopsis; ValueError if there is none of that size."""
-        raise NotImplementedError
 
+    @abstractmethod
     def empty(self, size: Size, dense: NDArray[np.int64] | None = None) -> Any:
         """A synopsis of no tuples; `dense` are the keys that one of two levels counts exactly."""
-        raise NotImplementedError
 
+    @abstractmethod
     def update(self, synopses: Sequence[Any], keys: Sequence[NDArray[Any]], weights: Weights) -> None:
         """Add tuples: one synopsis for each weight, or one for all if `joint`. No weight is a weight of 1."""
-        raise NotImplementedError
 
     def arrays(self, synopsis: Any) -> dict[str, NDArray[Any]]:
         """All of its state as arrays of int64 or float64."""
         return dict(synopsis.state())
 
+    @abstractmethod
     def restored(self, size: Size, arrays: Arrays) -> Any:
         """The synopsis of those arrays; ValueError if they are none."""
-        raise NotImplementedError
 
     def exact(self, synopsis: Any) -> bool:
         """Whether it has lost nothing."""
@@ -136,13 +137,13 @@ class Kind:
         """Size up to which it stays an exact map."""
         return int(getattr(synopsis, "limit_bytes", 0))
 
+    @abstractmethod
     def most_bytes(self, size: Size) -> int:
         """Bytes of the largest state."""
-        raise NotImplementedError
 
+    @abstractmethod
     def check(self, size: Size, exact: bool, arrays: Mapping[str, Described]) -> None:
         """Raise ValueError unless arrays of these names, types and shapes can be a synopsis of that size."""
-        raise NotImplementedError
 
 
 def stored_in(arrays: Arrays) -> int:

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
-from skimql.engine.sources.files import values_between
+from skimql.engine.sources.files import column_range, values_between
+from skimql.engine.sources.ranges import ANY, Range
 from skimql.engine.sources.selectivity import PROBE, filter_selectivity
 
 pytestmark = pytest.mark.spark
@@ -82,3 +83,15 @@ def test_values_between_is_told_by_footers_of_integers(session, file, tmp_path):
     csv.write_text("k\n1\n5\n")
     assert values_between(session.spark.read.csv(str(csv), header=True), "k") == math.inf
     assert values_between(session.spark.range(5), "id") == math.inf
+
+
+def test_a_column_range_is_that_of_files_and_of_no_view_of_them(session, file):
+    """A view may call anything by the name of a column: what bounds an interval must hold."""
+    session.table("t", file)
+    session.table("viewed", session.spark.read.parquet(file).selectExpr("Id * 1000 AS Id"))
+    assert column_range(session.tables, "t", "Id") == Range(0.0, 99_999.0, 64)
+    assert column_range(session.tables, "t", "iD").bits == 64, (
+        "an integer by any spelling: its products may overflow"
+    )
+    assert column_range(session.tables, "viewed", "Id") == ANY
+    assert column_range(session.tables, "t", "s") == ANY

@@ -1,0 +1,69 @@
+"""Samples in memory, whatever is heavy: by a tuple's value, by keys in both tables, by what hangs behind."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skimql.engine.memory_backend.backend import MemoryBackend
+from skimql.engine.memory_backend.run import MemoryRun
+from skimql.engine.memory_backend.tables import MemoryTables
+from skimql.engine.results.expressions import Evaluator
+from skimql.engine.results.rows import Estimated
+from skimql.optimizer.candidates.first_sample import ClassSample
+from skimql.optimizer.choose import choose
+
+N = 5_000
+KEYS = np.arange(N)
+TWO = "FROM r JOIN s ON r.k = s.k"
+
+
+def one_value():
+    values = np.ones(N)
+    values[7] = N
+    return TWO, {"r": {"k": KEYS}, "s": {"k": KEYS[::-1], "x": values}}
+
+
+def both_tables():
+    keys = np.r_[KEYS, np.repeat(KEYS[:20], 60)]
+    return TWO, {"r": {"k": keys}, "s": {"k": keys, "x": np.ones(len(keys))}}
+
+
+def behind():
+    """One tuple of s leads to as many of t as all the others."""
+    far = np.r_[KEYS, np.full(N, 11)]
+    text = f"{TWO} JOIN t ON s.j = t.j"
+    return text, {"r": {"k": KEYS}, "s": {"k": KEYS, "j": KEYS}, "t": {"j": far, "x": np.ones(len(far))}}
+
+
+@pytest.mark.parametrize("data", [one_value, both_tables, behind])
+def test_what_is_heavy_is_in_the_interval_of_every_seed_and_certified(data):
+    joined, tables = data()
+    memory = MemoryBackend(MemoryTables({n: pa.table(c) for n, c in tables.items()}))
+    run = MemoryRun.of(f"SELECT APPROXIMATE COUNT(*), SUM(x), AVG(x) {joined}", memory)
+    truth = [c.value for c in run.exact().rows[0]]
+    sample = ClassSample(0, 0.05, row_rates=(0.2, 0.2), hits=5)
+    for seed in range(6):
+        plan = choose(run.query, seed, 0, 0, sample=sample)
+        estimators = memory.sample(plan, 1 << 28, None, None)
+        evaluators = {n: Evaluator(plan, joined, 0.999) for n, joined in estimators.items()}
+        count, total, average = Estimated(run.query, evaluators).answer().rows[0]
+        assert count.certified
+        assert total.certified
+        for cell, value in zip((count, total, average), truth, strict=True):
+            assert cell.low <= value <= cell.high, (seed, cell, value)
+
+
+def test_what_an_unseen_key_can_add_to_a_sum_is_what_it_can_to_a_count_times_the_largest_value():
+    joined, tables = one_value()
+    memory = MemoryBackend(MemoryTables({n: pa.table(c) for n, c in tables.items()}))
+    run = MemoryRun.of(f"SELECT APPROXIMATE COUNT(*), SUM(x), SUM(-x) {joined}", memory)
+    plan = choose(run.query, 1, 0, 0, sample=ClassSample(0, 0.05, row_rates=(0.2, 0.2), hits=5))
+    (found,) = memory.sample(plan, 1 << 28, None, None).values()
+    bounds = {
+        a.name: found.contributions.unseen[found.terms.index(a.total[0].synopses)] for a in plan.aggregates
+    }
+    (_, most), (low, high), (least, none) = bounds.values()
+    assert np.isfinite(most)
+    assert most > 1
+    assert (low, high) == (0.0, pytest.approx(N * most, rel=1e-5))
+    assert (least, none) == (pytest.approx(-N * most, rel=1e-5), 0.0)
