@@ -1,9 +1,9 @@
 """Which groups are shown because of their estimates, and how much wider the intervals of these have to be.
 
-Of many groups those are let in by HAVING or come first by ORDER BY ... LIMIT that came out large. If R of m groups are shown
-and each has an interval that fails with chance alpha R / m, the expected share of the shown ones that miss is alpha at
-most: the false coverage rate [1]_. Groups of which it is certain, at a much higher confidence, that they belong to the
-answer or do not, are not chosen by chance: they are not among the m [2]_.
+Of many groups those are let in by HAVING or come first by ORDER BY ... LIMIT that came out large. If R of m groups are
+shown and each has an interval that fails with chance alpha R / m, the expected share of the shown ones that miss is
+alpha at most: the false coverage rate [1]_. Groups of which it is certain, at a much higher confidence, that they
+belong to the answer or do not, are not chosen by chance: they are not among the m [2]_.
 
 References
 ----------

@@ -29,6 +29,7 @@ from skimql.parser.join_graph import Aggregate, Group, Item, JoinGraph, Order, Q
 from skimql.sketches.intervals.interval import exact
 
 SPAN = Span(0, 0)
+BY_G = (Group(0, "g", "g", "int", SPAN),)
 N, G = Aggregated(0), Grouped(0)
 TRUTH, TRIALS, GROUPS = 100.0, 300, 20
 COUNT = Aggregate("count", "count(1)", (Term(),), (Term(),), SPAN)
@@ -50,7 +51,7 @@ class Normal:
         return None
 
 
-def asked(having=None, order=(), limit=None, groups=(Group(0, "g", "g", "int", SPAN),)):
+def asked(having=None, order=(), limit=None, groups=BY_G):
     """A query of COUNT(*) by a group."""
     return Query(
         "q",
