@@ -37,6 +37,7 @@ from ...sketches.intervals.interval import rows_for
 from ..materialized.answer import LINEAR
 from ..materialized.lookup import MaterializedLookup
 from ..results.estimator import SketchJoin as JoinedSketches
+from ..results.selection import confidence_of_chosen
 from ..settings import Settings
 from .apart_plan import as_materialized, of_tables, refuse_sizes
 from .sizing import chosen, with_route, within
@@ -549,7 +550,10 @@ class Planner:
     def _objective(self, fold_bytes: int, groups: dict[int, int]) -> Objective:
         from ...optimizer.objective import Objective
 
-        rows = self.settings.rows or rows_for(self.settings.confidence)
+        number = math.prod(groups.values())
+        rows = self.settings.rows or rows_for(
+            confidence_of_chosen(self.query, self.settings.confidence, number)
+        )
         size, error = self.settings.size_bytes, self._target
         if size is None and error is None:
             # Nothing is asked: as many bytes as sketches of the session's size take.
