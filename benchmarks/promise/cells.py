@@ -12,7 +12,8 @@ import numpy as np
 from scipy.special import bdtrc
 
 from skimql import Estimate
-from skimql.engine.results.answer import Answer, is_null, misses
+from skimql.engine.results.answer import Answer, is_null
+from skimql.engine.results.answer import state_of as of_cell
 
 SLACK = 1e-9
 STATES = ("met", "missed", "unknown", "exact")
@@ -38,14 +39,9 @@ class Seen:
 
 
 def state_of(answer: Answer, cell: Any, target: float) -> str:
-    """`met`, `missed` or `unknown`; an answer that knows its state says it."""
-    if misses(cell, target):
-        return "missed"
-    for name in ("state", "target", "outcome"):
-        said = getattr(answer, name, None)
-        if str(getattr(said, "value", said)) == "unknown":
-            return "unknown"
-    return "met"
+    """`met`, `missed` or `unknown`: of the value, where the answer does not know less."""
+    state = of_cell(cell, target)
+    return "unknown" if state == "met" and answer.target == "unknown" else state
 
 
 def seen(
