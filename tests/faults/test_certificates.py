@@ -86,10 +86,10 @@ def test_values_of_many_partners_are_no_surprise_to_a_certificate():
         )
         for seed in range(30)
     ]
-    assert sum(f.low <= truth <= f.high for f in found) < 20, "the interval of what was sampled is no better"
-    sure = [f for f in found if f.certified]
-    assert sum(f.low <= truth <= f.high for f in sure) >= fewest_hits(len(sure), CONFIDENCE) if sure else True
-    assert all(HUBS in f.notes for f in found if not f.certified)
+    # What was sampled alone covers in 12 of 30.
+    assert sum(f.low <= truth <= f.high for f in found) >= fewest_hits(len(found), CONFIDENCE)
+    assert all(f.certified for f in found)
+    assert any(HUBS in f.notes for f in found)
 
 
 def test_dense_joins_stay_certified():
