@@ -347,7 +347,7 @@ class AdaptiveRun:
         """What is run after an attempt that is not known to reach the asked error."""
         planner = self.planner
         if isinstance(attempt, MaterializedJoin):
-            if not planner.asks_more_than_materialized:
+            if not planner.request.asks_more_than_materialized:
                 return None
             self._notes += ("kept sketches miss the asked error",)
             self._plan = planner.anew(self._listed)
@@ -398,7 +398,7 @@ class AdaptiveRun:
         """The cheapest exact way, where that and what was tried cost little more than the exact run alone."""
         choice = None if self._plan is None else self._plan.choice
         failed = any(a.outcome == "failed" for a in self.record)
-        if choice is None or failed or not self.planner.aims_freely:
+        if choice is None or failed or not self.planner.request.aims_freely:
             return None
         following = self.planner.exactly(choice, MOST_EXACT_RUNS)
         if isinstance(following, ExactRun):
@@ -438,7 +438,7 @@ class AdaptiveRun:
             return None
         self._too_large |= senders
         try:
-            if planner.sized_by_hand:
+            if planner.request.sized_by_hand:
                 return planner.by_hand(self._listed, self._too_large)
             return planner.by_distinct(self._listed, self._too_large).attempt
         except UnsupportedQuery:
