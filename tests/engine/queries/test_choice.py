@@ -1,5 +1,7 @@
 """The choice among all candidates, and what is told where nothing is good enough; in memory."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -8,6 +10,8 @@ from skimql import AccuracyNotReached, BudgetExceeded, Settings, UnsupportedQuer
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
+from skimql.engine.queries.choice import choose_candidate
+from skimql.engine.queries.request import Request
 
 RNG = np.random.default_rng(2)
 BACKEND = MemoryBackend(
@@ -36,11 +40,14 @@ def test_a_method_that_cannot_answer_says_what_it_is_and_one_that_is_too_small_i
 
 def test_where_no_error_can_be_reached_and_nothing_run_the_best_of_few_bytes_is_taken():
     """A join that may not be run: what is kept of it has the least error that so many bytes give."""
-    plan = plan_of(f"{COUNT} ERROR WITHIN 0.0001%", cache=True, max_bytes=4000)
-    assert plan.choice.objective.relative_error is None
-    assert 0 < plan.choice.taken.nbytes <= plan.choice.objective.size_bytes
+    run = MemoryRun.of(f"{COUNT} ERROR WITHIN 0.0001%", BACKEND, Settings(cache=True, max_bytes=4000))
+    request = Request(run.select, run.query, run.settings)
+    choice = choose_candidate(request, BACKEND.statistics(run.query, jobs=True), 0, {})
+    assert choice.objective.relative_error is None
+    assert 0 < choice.taken.nbytes <= choice.objective.size_bytes == 4000
+    forced = replace(request, select=replace(run.select, method="key_sample"))
     with pytest.raises(AccuracyNotReached, match="no method is predicted"):
-        plan_of(f"{COUNT} USING key_sample ERROR WITHIN 0.0001%", max_bytes=3000)
+        choose_candidate(forced, BACKEND.statistics(run.query, jobs=True), 0, {})
 
 
 def test_sketches_that_no_jvm_makes_are_none_of_the_candidates():
