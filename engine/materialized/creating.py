@@ -21,6 +21,7 @@ from ..settings import BadSetting, Settings
 from .answer import SAMPLED_TABLES
 from .building import Source, families_of, weights_of
 from .definition import blank, refuse_unstable, typed, weights_for
+from .following import note_of_unlike, share_layout
 from .sampled_answers import sampled_attribute
 
 if TYPE_CHECKING:
@@ -135,40 +136,68 @@ class Creation:
 
     def _form(self, draft: Head, settings: Settings) -> Form:
         """As the statement says; where it does not, as the first sketch of the class; else what is predicted best."""
-        statement, first = self.statement, self._first_of_class(draft)
+        statement, made = self.statement, self._made_of_class(draft)
+        first = min(made, key=lambda h: (h.created, h.name), default=None)
         sized = statement.size_bytes is not None or statement.accuracy.relative_error is not None
         sized = sized or bool({"rows", "buckets", "size_bytes"} & set(statement.options))
         notes: tuple[str, ...] = ()
+        method = statement.method
         if first is not None:
             if "seed" not in statement.options:
                 settings = replace(settings, seed=first.seed)
             like = self._method_like(first, draft)
-            if like is not None and statement.method in (None, like):
+            if like is not None and method in (None, like):
                 if not sized:
                     return self._like(draft, first, like, settings)
-                notes = (f"of the method and seed of sketch {first.name}, the first of its class",)
-                form = self._sized(draft, settings, like)
-                return replace(form, notes=(*notes, *form.notes))
+                method, form = like, self._sized(draft, settings, like)
+                if self._leaves_room(form, first, draft, settings.size_bytes):
+                    return self._like(draft, first, like, settings)
+                notes = (
+                    f"of the method and seed of sketch {first.name}, the first of its class",
+                    *form.notes,
+                )
+                form = replace(form, notes=notes)
+                return self._told_apart(form, made)
             notes = (f"of the seed of sketch {first.name}, the first of its class; it is by another method",)
-        method = statement.method
         if method is None and len(draft.attributes) > 1:
             method = "convolution"
         if method is None and (not sized or statement.options):
             method = "hash"
         form = self._chosen(draft, settings) if method is None else self._sized(draft, settings, method)
-        return replace(form, notes=(*notes, *form.notes))
+        return self._told_apart(replace(form, notes=(*notes, *form.notes)), made)
 
-    def _first_of_class(self, draft: Head) -> Head | None:
-        """The sketch that somebody made first of those with a class of this one."""
+    def _made_of_class(self, draft: Head) -> list[Head]:
+        """The sketches that somebody made of those with a class of this one."""
         classes, method = {a.class_name for a in draft.attributes}, self.statement.method
         counts_values = method is not None and not KINDS[method].weighted
-        made = [
+        return [
             h
             for h in self.context.catalog.heads()
             if h.made_by == "statement" and not h.group and h.name.lower() != draft.name.lower()
             if classes & {a.class_name for a in h.attributes} and h.kind.weighted != counts_values
         ]
-        return min(made, key=lambda h: (h.created, h.name), default=None)
+
+    def _leaves_room(self, form: Form, first: Head, draft: Head, size_bytes: int | None) -> bool:
+        """Whether the layout of the first sketch of a class is within what is asked: as small, or as accurate.
+
+        What keeps keys is joined whatever its size.
+        """
+        statement = self.statement
+        if first.kind.joint or not share_layout(form.method, first.method) or "seed" in statement.options:
+            return False
+        if {"rows", "buckets"} & set(statement.options):
+            return False
+        if statement.accuracy.relative_error is not None:
+            return form.rows <= first.rows and form.buckets <= first.buckets
+        asked = statement.size_bytes if statement.size_bytes is not None else size_bytes
+        like = replace(form, parameters=first.parameters)
+        return asked is not None and self._bytes(like, draft, first.rows, first.buckets) <= asked
+
+    @staticmethod
+    def _told_apart(form: Form, made: Sequence[Head]) -> Form:
+        """The form, with a note on the sketches of its class with which it is not joined."""
+        note = note_of_unlike(form.method, form.seed, form.rows, form.buckets, made)
+        return replace(form, notes=(*form.notes, note)) if note else form
 
     def _like(self, draft: Head, first: Head, method: str, settings: Settings) -> Form:
         """The method, seed, size and dense keys of another sketch."""
@@ -300,25 +329,28 @@ class Creation:
         BudgetExceeded
             If that is less than `least`; the message says how many bytes would do.
         """
-        kind, families = KINDS[form.method], families_of(form.seed, (a.class_name for a in draft.attributes))
-        columns = len(draft.measures) if kind.joint else 1
-        each = 1 if kind.joint else len(draft.measures)
-
-        def needed(buckets: int) -> int:
-            size = Size(families, rows, buckets, "int64", columns, 0, form.parameters)
-            return each * kind.most_bytes(size)
-
-        if needed(least) > size_bytes:
+        if self._bytes(form, draft, rows, least) > size_bytes:
+            weights = len(draft.measures)
             raise BudgetExceeded(
-                f"{size_bytes:,} bytes are too few for a {form.method} sketch with {each * columns} weights",
+                f"{size_bytes:,} bytes are too few for a {form.method} sketch with {weights} weights",
                 sql=self.statement.sql,
-                hint=f"SIZE {needed(least)} or more; kilobytes before the interval says much",
+                hint=f"SIZE {self._bytes(form, draft, rows, least)} or more; kilobytes before the interval says much",
             )
         fits, exceeds = least, 1 << 24
         while exceeds - fits > 1:
             middle = (fits + exceeds) // 2
-            fits, exceeds = (middle, exceeds) if needed(middle) <= size_bytes else (fits, middle)
+            enough = self._bytes(form, draft, rows, middle) <= size_bytes
+            fits, exceeds = (middle, exceeds) if enough else (fits, middle)
         return fits
+
+    @staticmethod
+    def _bytes(form: Form, draft: Head, rows: int, buckets: int) -> int:
+        """The most bytes that all weights of a sketch take together."""
+        kind, families = KINDS[form.method], families_of(form.seed, (a.class_name for a in draft.attributes))
+        columns = len(draft.measures) if kind.joint else 1
+        each = 1 if kind.joint else len(draft.measures)
+        size = Size(families, rows, buckets, "int64", columns, 0, form.parameters)
+        return each * kind.most_bytes(size)
 
     def _chosen(self, draft: Head, settings: Settings) -> Form:
         """What is predicted to be best for a join of the table with itself on its key."""

@@ -37,6 +37,7 @@ from ..results.answer import (
     Answer,
     half_width,
     target_state,
+    targets_of,
     uncertified_answer,
     with_confidence,
     with_target,
@@ -371,6 +372,7 @@ class AdaptiveRun:
                 attempts=tuple(self.record),
                 method="exact_run",
                 target=target_state(found, settings.error),
+                targets=targets_of(found, settings.error),
             )
         if settings.behavior == "local_omit":
             return noted.omitting(settings.error)

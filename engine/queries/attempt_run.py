@@ -11,7 +11,6 @@ from ...optimizer.groups import per_group
 from ...optimizer.physical import ApartJoin, MaterializedJoin, Nothing, SampleJoin, SketchJoin
 from ...optimizer.plan import Plan
 from ...sketches.intervals.interval import exact
-from ..materialized.lookup import MaterializedLookup
 from ..results.estimator import Joined
 from ..results.expressions import Evaluator
 from ..results.rows import Estimated, GroupNumbers
@@ -112,7 +111,7 @@ class AttemptRun:
         plans = per_group(attempt.plan, groups.counts) if groups is not None else (attempt.plan,)
         built = self.backend().build(plans[0], self._message_bytes(attempt), groups)
         if planner.settings.cache and groups is None and planner.context is not None:
-            MaterializedLookup(planner.context).keep(attempt.plan, dict(enumerate(built)))
+            planner.lookup.keep(attempt.plan, dict(enumerate(built)))
         numbers = groups.combinations() if groups is not None else iter([()])
         several = len(planner.query.groups) and len({g.vertex for g in query.groups}) > 1
         evaluators = {
@@ -149,10 +148,8 @@ class AttemptRun:
 
     def _materialized(self) -> tuple[Estimated, tuple[str, ...], bool]:
         planner = self.planner
-        assert planner.context is not None, "there is a catalog"
-        lookup = MaterializedLookup(planner.context)
-        supply = lookup.supply(planner.select, planner.query, planner.settings)
-        assert supply is not None, "the catalog has it"
+        assert planner.materialized is not None, "the catalog has it"
+        supply = planner.lookup.supply(planner.query, planner.materialized, planner.settings)
         return self._of_groups(supply.plan, supply.joined), supply.notes, supply.stale
 
     def _apart(self, attempt: ApartJoin) -> tuple[Estimated, tuple[str, ...]]:

@@ -22,7 +22,6 @@ from ...optimizer.physical import (
     Attempt,
     ExactRun,
     GroupValues,
-    MaterializedJoin,
     Nothing,
     PhysicalPlan,
     Predicted,
@@ -33,7 +32,7 @@ from ...optimizer.plan import Plan
 from ...optimizer.route import routed
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
-from ..materialized.lookup import MaterializedLookup
+from ..materialized.lookup import Found, MaterializedLookup
 from ..results.estimator import SketchJoin as JoinedSketches
 from ..settings import Settings
 from .apart_plan import as_materialized, of_tables, refuse_sizes
@@ -105,10 +104,11 @@ class Planner:
         """
         if self.query.empty:
             return self._of(Nothing(self.query.empty))
-        materialized = self.materialized()
-        if materialized is not None:
-            return self._of(materialized)
-        return self.anew(groups)
+        if self.materialized is not None:
+            return self._of(self.lookup.attempt(self.query, self.materialized))
+        told = () if self.context is None else self.lookup.passed_over(self.select, self.query, self.settings)
+        plan = self.anew(groups)
+        return replace(plan, notes=(*told, *plan.notes)) if told else plan
 
     def anew(self, groups: Callable[[], Groups] | None) -> PhysicalPlan:
         """As `plan`, by nothing that is kept."""
@@ -232,11 +232,16 @@ class Planner:
             )
         return with_route(self.query, self.settings, self.context.tables)
 
-    def materialized(self) -> MaterializedJoin | None:
-        """The query from what the catalog keeps, some or all of it; raises as `MaterializedLookup.supply`."""
-        if self.context is None:
-            return None
-        return MaterializedLookup(self.context).attempt(self.select, self.query, self.settings)
+    @property
+    def lookup(self) -> MaterializedLookup:
+        """Where kept sketches are looked for; there is a catalog where there is a context."""
+        assert self.context is not None, "there is a catalog"
+        return MaterializedLookup(self.context)
+
+    @cached_property
+    def materialized(self) -> Found | None:
+        """What the catalog has for the query, looked for once; raises as `MaterializedLookup.find`."""
+        return None if self.context is None else self.lookup.find(self.select, self.query, self.settings)
 
     def exact(self) -> ExactRun:
         """The exact run, with what its cost is predicted to be where files tell."""

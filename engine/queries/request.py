@@ -12,6 +12,7 @@ from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
 from ...sketches.intervals.interval import rows_for
 from ..materialized.answer import LINEAR
+from ..results.selection import confidence_of_chosen
 from ..settings import Settings
 
 if TYPE_CHECKING:
@@ -105,7 +106,10 @@ class Request:
         """What candidates are to reach and may take, of a query with so many groups of each grouped vertex."""
         from ...optimizer.objective import Objective
 
-        rows = self.settings.rows or rows_for(self.settings.confidence)
+        number = math.prod(groups.values())
+        rows = self.settings.rows or rows_for(
+            confidence_of_chosen(self.query, self.settings.confidence, number)
+        )
         size, error = self.settings.size_bytes, self.target
         if size is None and error is None:
             # Nothing is asked: as many bytes as sketches of the session's size take.
@@ -121,7 +125,7 @@ class Request:
             methods = tuple(m for m in (*methods, "sample_sketch") if m in known)
         return Objective(
             # The tuples of a group are a part of all: what is known of it is known so much worse.
-            relative_error=None if error is None else error / math.sqrt(math.prod(groups.values())),
+            relative_error=None if error is None else error / math.sqrt(number),
             confidence=self.settings.confidence,
             size_bytes=size,
             max_bytes=self.settings.max_bytes,

@@ -128,9 +128,9 @@ class MaterializedSampleSketchJoin:
 def quotient(above: Estimate, below: Estimate) -> Estimate:
     """The ratio of two estimates, between the least and the largest that their ends allow; never certified."""
     notes = tuple(dict.fromkeys((*above.notes, *below.notes)))
-    if not below.value:
+    if below.exact and not below.value:
         return replace(exact(math.nan), notes=notes)
-    value = above.value / below.value
+    value = above.value / below.value if below.value else math.nan
     if below.low <= 0.0 <= below.high:
         return Estimate(value, -math.inf, math.inf, above.confidence, False, "measured", notes)
     ends = [a / b for a in (above.low, above.high) for b in (below.low, below.high)]

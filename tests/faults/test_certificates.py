@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from support.theory import fewest_hits
 
-from skimql.engine.results.rows import CHOSEN, _chosen
 from skimql.sketches.distinct.join_distinct import HUBS, join_distinct
 from skimql.sketches.distinct.pair_sample import PairSample, PairSampleSpec
 from skimql.sketches.hashing.xi import make_family
@@ -97,12 +96,3 @@ def test_dense_joins_stay_certified():
         for seed in range(10)
     ]
     assert sum(f.certified for f in found) >= 8
-
-
-def test_a_row_chosen_for_its_estimate_is_not_certified():
-    row = (exact(3), median_interval(np.arange(11.0)), None, "x")
-    certain, doubtful, *rest = _chosen(row)
-    assert certain.certified
-    assert not doubtful.certified
-    assert doubtful.notes == (CHOSEN,)
-    assert rest == [None, "x"]
