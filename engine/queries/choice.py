@@ -10,8 +10,9 @@ from ...errors import AccuracyNotReached, BudgetExceeded, UnsupportedQuery
 from ...optimizer.candidates.candidate import NoMethod
 from ...optimizer.candidates.enumerate import choose_method
 from ...optimizer.choose import plan_of
+from ...optimizer.combinations import route_fault
 from ...optimizer.messages import tree_of
-from ...optimizer.methods import METHODS, is_linear, route_fault
+from ...optimizer.methods import METHODS, is_linear
 from ...optimizer.route import obstacle
 from .request import Request
 

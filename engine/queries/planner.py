@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from ...errors import BudgetExceeded, SkimqlError, UnsupportedQuery
 from ...optimizer.choose import choose, plan_of
+from ...optimizer.combinations import route_fault, worker_reason
 from ...optimizer.distinct import CODE as DISTINCT_JOIN
 from ...optimizer.groups import grouped_vertices
-from ...optimizer.methods import route_fault, worker_reason
 from ...optimizer.physical import (
     ApartJoin,
     Attempt,

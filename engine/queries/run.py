@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ...errors import DataError, SkimqlError
-from ...optimizer.methods import METHODS, Asked, check
+from ...optimizer.combinations import Asked, check
+from ...optimizer.methods import METHODS
 from ...optimizer.physical import MaterializedJoin, PhysicalPlan
 from ...parser.expressions import has_aggregate
 from ...parser.join_graph import Query

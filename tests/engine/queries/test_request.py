@@ -76,19 +76,19 @@ def test_a_behaviour_says_what_to_do_where_what_is_kept_misses():
 
 def test_a_convolution_of_two_tables_is_a_hash_sketch():
     assert request("USING convolution").forced == "hash"
-    three = "SELECT APPROXIMATE COUNT(*) FROM x JOIN y ON x.id = y.id JOIN z ON y.k = z.k"
+    three = "SELECT APPROXIMATE COUNT(*) FROM x JOIN y ON x.id = y.id JOIN z ON y.m = z.id"
     assert request("USING convolution", three).forced == "convolution"
 
 
 def test_the_objective_is_of_each_group_and_of_what_may_be_taken():
-    asked = request("ERROR WITHIN 6%")
+    asked = request(error=0.06)
     assert asked.objective(0, {}).relative_error == 0.06
     assert asked.objective(0, {0: 3, 1: 3}).relative_error == pytest.approx(0.02)
     assert "exact_run" in asked.objective(0, {}).methods
-    kept = request("ERROR WITHIN 6%", cache=True).objective(0, {})
+    kept = request(error=0.06, cache=True).objective(0, {})
     assert "exact_run" not in kept.methods
     assert "sample_sketch" in kept.methods
-    by_jvm = request("ERROR WITHIN 6%", cache=True, route="jvm").objective(0, {})
+    by_jvm = request(error=0.06, cache=True, route="jvm").objective(0, {})
     assert set(by_jvm.methods) == {"hash", "convolution"}
 
 
