@@ -33,7 +33,6 @@ NOT_YET = {
     "engine.execution.sample_scan",
     "engine.execution.scan",
     "engine.materialized.appending",
-    "engine.materialized.creating",
     "engine.materialized.names",
     "engine.memory_backend.arithmetic",
     "engine.memory_backend.build",
