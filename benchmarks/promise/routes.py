@@ -22,6 +22,7 @@ from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.queries.adaptive import AdaptiveRun
 from skimql.engine.queries.footers import Footers
 from skimql.engine.queries.planner import Planner
+from skimql.engine.queries.request import Request
 from skimql.engine.results.answer import Answer
 from skimql.engine.results.rows import Estimated
 from skimql.optimizer.candidates.candidate import Choice
@@ -171,17 +172,28 @@ def _as_large(attempt: SampleJoin, tuples: float) -> SampleJoin:
 
 
 @dataclass(frozen=True)
-class Planned(Planner):
-    """Plans by statistics, without the exact ways that small tables would always go."""
+class WithoutExact(Request):
+    """Asks for what no exact way gives, which small tables would always go."""
 
     @property
     def may_run(self) -> bool:
         """Never: what misses is shown."""
         return False
 
-    def _objective(self, fold_bytes: int, groups: dict[int, int]) -> Objective:
-        found = super()._objective(fold_bytes, groups)
+    def objective(self, fold_bytes: int, groups: Mapping[int, int]) -> Objective:
+        """See `Request.objective`."""
+        found = super().objective(fold_bytes, groups)
         return replace(found, methods=tuple(m for m in found.methods if m not in GATES))
+
+
+@dataclass(frozen=True)
+class Planned(Planner):
+    """Plans by statistics, without the exact ways."""
+
+    @cached_property
+    def request(self) -> Request:
+        """See `Planner.request`."""
+        return WithoutExact(self.select, self.query, self.settings, self.counts_rows)
 
     def _choice(
         self, statistics: tuple[RelationStatistics, ...], fold_bytes: int, groups: dict[int, int]
