@@ -21,8 +21,6 @@ from .values import Floats, Values
 PAIR_ENTRY_BYTES = 24
 
 
-
-
 LEAST_CHANCE = 0.02  # sizes of a sample that are less likely are left out
 
 
