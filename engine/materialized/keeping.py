@@ -89,6 +89,11 @@ class Keeping:
         return name
 
 
+def keepable(plan: Plan, functions: Callable[[], Collection[str]]) -> bool:
+    """Whether the catalog can keep all synopses of a plan; `functions` as `unstable` wants them."""
+    return sum(map(len, _relations(plan, functions))) == len(plan.synopses)
+
+
 def _relations(plan: Plan, functions: Callable[[], Collection[str]]) -> list[list[int]]:
     """The synopses that can be kept, those of one virtual relation, size and order of attributes together."""
     groups: dict[Synopsis, list[int]] = {}
