@@ -22,8 +22,8 @@ from ..settings import Settings
 from ..synopses import Built
 from .answer import LINEAR, GroupKey, MaterializedAnswer, grouping_of
 from .answering import best, materialized_answers
-from .keeping import Keeping
 from .matching import JOINED, Asked, Reuse, Unlike, reuse, unlike
+from .query_cache import QueryCache
 from .staleness import other_source, stale_note
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class MaterializedLookup:
             missing = found.plan_of_missing()
             new = build(self.context.spark, missing, self.context.tables, self.context.listener)
             if settings.cache:
-                Keeping(self.context).keep(found.plan, dict(zip(found.missing, new, strict=True)))
+                QueryCache(self.context).keep(found.plan, dict(zip(found.missing, new, strict=True)))
         built = found.all_built(lambda name: self._load(name, settings), new)
         stale = self._stale(found.heads)
         notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)

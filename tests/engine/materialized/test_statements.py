@@ -277,9 +277,10 @@ def test_sizes_filters_and_several_keys(kept):
     ).records()[0]
     assert (sized["method"], sized["tuples"], sized["filter"]) == ("convolution", 3, "price > 15")
     assert 0.98 * 65536 < 3 * 8 * sized["rows"] * sized["buckets"] <= 65536
-    narrow = kept.sql("CREATE SKETCH y ON orders (id CLASS y) ERROR WITHIN 1% CONFIDENCE 99%").records()[0]
-    wide = kept.sql("CREATE SKETCH z ON orders (id CLASS z) ERROR WITHIN 10%").records()[0]
-    assert narrow["rows"] * narrow["buckets"] > 50 * wide["rows"] * wide["buckets"]
+    narrow = kept.sql("CREATE SKETCH y ON orders (id) ERROR WITHIN 1% CONFIDENCE 99%").records()[0]
+    wide = kept.sql("CREATE SKETCH z ON orders (id) ERROR WITHIN 10%").records()[0]
+    # A size that is larger than asked is that of the first sketch of the class, which it joins so.
+    assert narrow["buckets"] > 4 * wide["buckets"] >= 4096
 
 
 def test_expressions_as_keys_are_found_again(kept, scans):

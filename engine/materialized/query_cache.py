@@ -1,4 +1,4 @@
-"""What `skimql.cache` keeps of what a query has built."""
+"""What `cache` keeps of a query: the synopses that were built for it, under names of their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery
 from ...optimizer.plan import Attribute, Plan, Synopsis, Weight
-from ..catalog.catalog import Catalog
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head
 from ..synopses import Built
@@ -20,16 +19,11 @@ if TYPE_CHECKING:
     from ..context import Context
 
 
-@dataclass
-class Keeping:
-    """Puts into the catalog of a session what its queries build."""
+@dataclass(frozen=True)
+class QueryCache:
+    """Keeps what the queries of a session build."""
 
     context: Context
-
-    @property
-    def catalog(self) -> Catalog:
-        """Where the session keeps its sketches."""
-        return self.context.catalog
 
     def keep(self, plan: Plan, built: Mapping[int, Built]) -> None:
         """Keep what was built for a query: the virtual relations whose sketches are all among `built`."""
@@ -76,7 +70,7 @@ class Keeping:
         """Keep sketches of tables as they are now."""
         for sketch in sketches:
             self.context.environment.remember(sketch.head.table)
-        self.catalog.put(*sketches)
+        self.context.catalog.put(*sketches)
 
     def free_name(self, table: str, attributes: Sequence[Attribute], others: Sequence[str]) -> str:
         """A name that no kept sketch has, nor one of `others`."""
@@ -84,7 +78,9 @@ class Keeping:
         base = "_".join("".join(c if c.isalnum() else "_" for c in w) for w in words)
         taken = {n.lower() for n in others}
         name, number = base, 2
-        while name.lower() in taken or self.catalog.entry(name) or self.catalog.workload(name):
+        while (
+            name.lower() in taken or self.context.catalog.entry(name) or self.context.catalog.workload(name)
+        ):
             name, number = f"{base}_{number}", number + 1
         return name
 
