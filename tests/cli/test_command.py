@@ -57,7 +57,17 @@ def test_stdout_holds_data_and_nothing_else(folder):
     assert done.returncode == 0, done.stderr
     results = [json.loads(line) for line in done.stdout.splitlines()]
     record = results[0][0]
-    assert list(record) == ["n", "n_low", "n_high", "a", "a_low", "a_high", "confidence", "certified"]
+    assert list(record) == [
+        "n",
+        "n_low",
+        "n_high",
+        "a",
+        "a_low",
+        "a_high",
+        "confidence",
+        "certified",
+        "target",
+    ]
     assert (record["n"], record["a"]) == (2.0, 100.5)
     assert results[1:3] == [[{"t": "a;b"}], [{"big": 9007199254740993}]]
     assert results[3][0]["s"] is None
