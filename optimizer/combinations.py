@@ -105,14 +105,6 @@ def _check_method(query: Query, method: Method, asked: Asked) -> None:
     if method.attributes == "one" and any(len(graph.edges_at(v)) > 1 for v in range(len(graph.vertices))):
         why = f"a {method.name} sketch has one join attribute; a table of this query has several"
         raise refusal(why, "USING convolution")
-    if "error_within" in asked.clauses and not method.error and not asked.by_hand:
-        raise UnsupportedQuery(
-            f"{method.name} sketches are not sized for an asked error",
-            "SKIMQL_CLAUSE",
-            query.sql,
-            asked.clauses["error_within"],
-            "OPTIONS (buckets = ...) beside it, for a size of your choice, or no USING",
-        )
     if is_grouped(query) and not method.groups:
         kind = "GROUP BY" if query.groups else next(f.name for f in query.features if f.name in GROUPING)
         others = (

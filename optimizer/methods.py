@@ -118,6 +118,7 @@ METHODS: Mapping[str, Method] = {
             named=True,
             groups=True,
             sized=True,
+            error="planned",
             synopsis=True,
             candidate=True,
             routes=_WORKERS,

@@ -124,16 +124,12 @@ class Creation:
                 settings = replace(settings, seed=first.seed)
             like = self._method_like(first, draft)
             if like is not None and method in (None, like):
-                if not sized:
-                    return self._like(draft, first, like, settings)
-                method, form = like, self._sizing.sized(draft, settings, like)
-                if self._leaves_room(form, first, draft, settings.size_bytes):
-                    return self._like(draft, first, like, settings)
-                notes = (
-                    f"of the method and seed of sketch {first.name}, the first of its class",
-                    *form.notes,
-                )
-                form = replace(form, notes=notes)
+                form = self._like(draft, first, like, settings)
+                if sized:
+                    own = self._sizing.sized(draft, settings, like)
+                    if not self._leaves_room(own, first, draft, settings.size_bytes):
+                        note = f"of the method and seed of sketch {first.name}, the first of its class"
+                        form = replace(own, notes=(note, *own.notes))
                 return self._told_apart(form, made)
             notes = (f"of the seed of sketch {first.name}, the first of its class; it is by another method",)
         if method is None and len(draft.attributes) > 1:
@@ -192,7 +188,7 @@ class Creation:
             dense = loaded.built[0].sketch.dense_keys if loaded.built else None  # type: ignore[union-attr]
         usual = (method in ("hash", "convolution"), first.seed) == (True, self.context.settings.seed)
         usual = usual and (first.rows, first.buckets) == usual_size(settings)
-        note = f"as sketch {first.name}, the first of its class: {method}, seed {first.seed}"
+        note = f"as sketch {first.name}, the first of its class: {method}, seed {settings.seed}"
         sparse = first.limit_bytes > 0 if "sparse" not in self.statement.options else settings.sparse
         parameters = self._sizing.sampled_key(draft) if method == "sample_sketch" else first.parameters
         return Form(

@@ -177,6 +177,7 @@ class MaterializedLookup:
             for h in heads
             if not _fits(h, settings)
         ]
+        notes += _notes_of_parts(query, heads)
         if heads and not query.counts_distinct:
             now = self.context.environment.circumstances()
             found = unlike(
@@ -318,6 +319,21 @@ class MaterializedLookup:
         runs = self.context.spark_runs
         notes = (stale_note(head, self.context.tables, runs) for head in heads)
         return tuple(printable(n) for n in notes if n)
+
+
+def _notes_of_parts(query: Query, heads: Sequence[Head]) -> list[str]:
+    """Why workloads with partitioned domains do not answer a query of which they have all tables."""
+    parts: dict[str, set[tuple[str, str | None]]] = {}
+    for head in heads:
+        if head.cell:
+            parts.setdefault(head.group, set()).add((head.table.lower(), head.filter))
+    asked = {(v.table.lower(), v.filter) for v in query.graph.vertices}
+    return [
+        f"not from the sketches {group}: each has a part of the keys, and only the questions that they were planned for"
+        " put the parts together"
+        for group, known in parts.items()
+        if asked <= known
+    ]
 
 
 def _join(plan: Plan, heads: Sequence[Head], missing: tuple[int, ...] = ()) -> MaterializedJoin:

@@ -289,7 +289,13 @@ class AdaptiveRun:
     def _after_fault(
         self, attempt: Attempt, fault: MessageTooLarge | DataError | EnvironmentFault
     ) -> Attempt | None:
-        """What is run in the place of an attempt that failed: no messages, where these were too large."""
+        """What is run in the place of an attempt that failed: no messages, where these were too large.
+
+        Where a value is no number that is added up, Spark says what the sum is.
+        """
+        if fault.code == "SKIMQL_NOT_FINITE" and self.planner.request.aims_freely:
+            self._notes += (f"run exactly: {fault.message}",)
+            return self.planner.exact()
         if not isinstance(attempt, SketchJoin):
             return None
         if self.planner.query.counts_distinct:

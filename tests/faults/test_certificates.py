@@ -1,5 +1,7 @@
 """What was certified and covered too seldom: many rows of few counters, values with many partners, chosen groups."""
 
+import math
+
 import numpy as np
 import pytest
 from support.theory import fewest_hits
@@ -11,6 +13,8 @@ from skimql.sketches.intervals.interval import averaged, exact, median_interval
 from skimql.sketches.joins.agms import AgmsSpec
 from skimql.sketches.joins.estimate import join_estimate
 from skimql.sketches.joins.hash_sketch import hash_spec
+from skimql.sketches.samples.known_keys import JoinTerms
+from skimql.sketches.samples.sample_join import estimate_ratio
 
 TRIALS = 1000
 CONFIDENCE = 0.95
@@ -96,3 +100,16 @@ def test_dense_joins_stay_certified():
         for seed in range(10)
     ]
     assert sum(f.certified for f in found) >= 8
+
+
+# Of one key, or of keys that all have the same average, the interval had no width: the average of others is unknown.
+@pytest.mark.parametrize("tops", [[7.0], [0.0, 0.0, 0.0], [2.0, 4.0, 6.0]])
+def test_an_average_that_no_key_differs_from_is_not_known_to_be_the_average_of_all(tops):
+    bottoms = [max(t / 2, 1.0) for t in tops]
+    sampled = np.full(len(tops), 0.1)
+    unseen = np.array([[-math.inf, math.inf]] * 2)
+    terms = JoinTerms(np.arange(len(tops)), np.array([tops, bottoms]), sampled, unseen)
+    found = estimate_ratio(terms, CONFIDENCE)
+    assert (found.low, found.high, found.certified) == (-math.inf, math.inf, False)
+    terms = JoinTerms(np.arange(3), np.array([[2.0, 4.0, 5.0], [1.0, 2.0, 3.0]]), np.full(3, 0.1), unseen)
+    assert math.isfinite(estimate_ratio(terms, CONFIDENCE).high)

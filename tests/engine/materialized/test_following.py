@@ -1,59 +1,37 @@
-"""With which sketches of its class a new one is not joined."""
-
-from dataclasses import dataclass
+"""What a new sketch says of those of its class with which it is not joined."""
 
 import pytest
+from support.kept import kept
 
-from skimql.engine.catalog.kinds.registry import KINDS
 from skimql.engine.materialized.following import note_of_unlike, share_layout
 
-
-@dataclass
-class Kept:
-    name: str
-    method: str = "hash"
-    seed: int = 1
-    rows: int = 5
-    buckets: int = 64
-
-    @property
-    def kind(self):
-        return KINDS[self.method]
+FIRST = kept("a", "t", {"k": [1]}).head
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("new", "said"),
     [
-        ("hash", "convolution", True),
-        ("agms", "agms", True),
-        ("hash", "agms", False),
-        ("hash", "key_sample", False),
+        (("hash", 1, 11, 64), ""),
+        (("convolution", 1, 11, 64), ""),
+        (("hash", 1, 11, 32), "as counters it is not joined with a (11 rows x 64 buckets) of its class"),
+        (("hash", 2, 11, 64), "as counters it is not joined with a (seed 1) of its class"),
+        (("agms", 1, 11, 64), "it is not joined with a (hash) of its class"),
+        (("key_sample", 1, 1, 9), "it is not joined with a (hash) of its class"),
+        (("sample_sketch", 1, 1, 9), ""),
     ],
 )
-def test_methods_that_share_a_layout(one, other, same):
-    assert share_layout(one, other) is share_layout(other, one) is same
+def test_what_keeps_a_new_sketch_from_another_is_told(new, said):
+    assert note_of_unlike(*new, [FIRST]) == said
 
 
-@pytest.mark.parametrize(
-    ("kept", "told"),
-    [
-        (Kept("s", "agms"), "s (agms)"),
-        (Kept("s", seed=2), "s (seed 2)"),
-        (Kept("s", buckets=2048), "s (5 rows x 2,048 buckets)"),
-    ],
-)
-def test_what_differs_is_told(kept, told):
-    assert (
-        note_of_unlike("hash", 1, 5, 64, [kept]) == f"as counters it is not joined with {told} of its class"
-    )
+def test_of_many_some_are_named():
+    others = [kept(name, "t", {"k": [1]}).head for name in "abcde"]
+    said = note_of_unlike("hash", 1, 11, 32, others)
+    assert said.count("64 buckets") == 3
+    assert said.endswith("and 2 more of its class")
 
 
-def test_nothing_is_told_of_what_joins():
-    assert note_of_unlike("hash", 1, 5, 64, [Kept("s"), Kept("t", "convolution")]) == ""
-    assert note_of_unlike("sample_sketch", 1, 1, 64, [Kept("s")]) == "", "a sketch beside a sampled table"
-    assert note_of_unlike("key_sample", 1, 1, 64, [Kept("s", "key_sample", buckets=9, rows=1)]) == ""
-
-
-def test_of_many_three_are_told():
-    note = note_of_unlike("hash", 1, 5, 64, [Kept(n, seed=2) for n in "abcde"])
-    assert "a (seed 2), b (seed 2), c (seed 2) and 2 more" in note
+def test_hash_and_convolution_sketches_share_their_layout():
+    assert share_layout("hash", "convolution")
+    assert share_layout("agms", "agms")
+    assert not share_layout("agms", "hash")

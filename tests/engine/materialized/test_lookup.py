@@ -150,3 +150,16 @@ def test_sketches_of_a_workload_of_other_sizes_are_no_fault_of_a_question(monkey
     session = Session(catalog=remember(Catalog(), own, other), error=None)
     with pytest.raises(pytest.fail.Exception, match="Spark was asked for"):
         session.sql("SELECT APPROXIMATE COUNT(*) FROM x JOIN y ON x.id = y.id")
+
+
+def test_a_partitioned_workload_says_why_it_answers_no_other_question(monkeypatch):
+    monkeypatch.setattr(Session, "_running", lambda self: None)
+    cells = [
+        kept(f"w.{n}", table, {"id": [n]}, group="w", cell=(n // 2,), sparse=False)
+        for n, table in enumerate("xyxy")
+    ]
+    session = Session(catalog=remember(Catalog(), *cells))
+    (note,) = _passed_over(session)
+    assert note.startswith("not from the sketches w: each has a part of the keys")
+    monkeypatch.setattr(Catalog, "heads", lambda self: tuple(c.head for c in cells[::2]))
+    assert _passed_over(session) == ()
