@@ -62,7 +62,6 @@ NOT_YET = {
     "engine.spark.session",
     "engine.statistics.columns",
     "engine.statistics.pilot",
-    "engine.statistics.pilot_counts",
 }
 
 

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ...optimizer.prediction.histograms import Histogram, equi_depth
-from ...optimizer.prediction.relation import AttributeStatistics, RelationStatistics
 from ...sketches.ranking import by_weight
 from ...sketches.samples.known_keys import KnownKeys
+from ...sketches.samples.sampled_hash import HASH_BITS
 from ...sketches.samples.two_level_plan import Candidates, heaviest
-from ..execution.sample_tree import HASH_BITS
+from .histograms import Histogram, equi_depth
 from .pilot_counts import PILOT_FAMILY, Counts, Pilot
+from .relation import AttributeStatistics, RelationStatistics
 
 # Heavy keys listed, buckets of a histogram.
 MOST_HEAVY = 1024
