@@ -30,12 +30,10 @@ NOT_YET = {
     "engine.queries.exact",
     "engine.queries.pass_through",
     "engine.queries.run",
-    "engine.results.materialized_samples",
     "engine.sources.files",
     "engine.sources.source_state",
     "engine.spark.isolation",
     "engine.spark.session",
-    "engine.statistics.columns",
     "engine.statistics.pilot",
 }
 
