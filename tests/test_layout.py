@@ -31,7 +31,6 @@ NOT_YET = {
     "engine.sources.files",
     "engine.sources.source_state",
     "engine.spark.isolation",
-    "engine.spark.session",
     "engine.statistics.pilot",
 }
 
