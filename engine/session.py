@@ -244,7 +244,7 @@ class Session:
                 return self.sql(whole)
         try:
             with self._awake():
-                statement = read_statement(text, self.environment.circumstances)
+                statement = self._read(text)
                 with self.tables.statement(text):
                     return self._run(statement)
         except Exception as fault:
@@ -271,6 +271,10 @@ class Session:
         result = self.sql(text, **values)
         assert isinstance(result, Answer), "a statement of ours gives an answer"
         return result
+
+    def _read(self, text: str) -> Statement:
+        """One statement, as the Spark session would read it."""
+        return read_statement(text, self.environment.circumstances)
 
     def _run(self, statement: Statement) -> Answer | DataFrame:
         match statement:
@@ -320,7 +324,7 @@ class Session:
         UnsupportedQuery
             If the statement is not a SELECT to be estimated.
         """
-        statement = read_statement(text, self.environment.circumstances)
+        statement = self._read(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery(
                 "only an approximate SELECT has an exact answer to compare with",
@@ -350,7 +354,7 @@ class Session:
 
     def plan(self, text: str) -> PhysicalPlan:
         """How an approximate query would be answered, by what is known without a job."""
-        statement = read_statement(text, self.environment.circumstances)
+        statement = self._read(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery("only an approximate SELECT has a plan", "SKIMQL_NO_PLAN", text)
         with self.tables.statement(text):
