@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,15 +20,20 @@ from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.expressions import passing
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
+from skimql.engine.memory_backend.weights import weights_of
 from skimql.engine.queries.adaptive import AdaptiveRun
 from skimql.engine.queries.footers import Footers
-from skimql.engine.queries.planner import Planner
+from skimql.engine.queries.planner import ASSUMED_GROUPS, Planner
 from skimql.engine.results.answer import Answer
+from skimql.engine.sources.ranges import weight_range
 from skimql.optimizer.candidates.candidate import Choice
-from skimql.optimizer.candidates.first_sample import Size
-from skimql.optimizer.messages import JoinClass
+from skimql.optimizer.candidates.first_sample import Size, sampled_class
+from skimql.optimizer.candidates.tuple_draws import TupleDraws
+from skimql.optimizer.candidates.value_draws import value_draws
+from skimql.optimizer.messages import JoinClass, tree_of
 from skimql.optimizer.objective import Objective
 from skimql.optimizer.physical import ExactRun, PhysicalPlan, SampleJoin
+from skimql.optimizer.plan import Weight
 from skimql.optimizer.prediction.relation import RelationStatistics
 from skimql.parser.join_graph import Query
 
@@ -104,11 +110,22 @@ class MemoryFooters(Footers):
             Size(t or 0.0, self._share(v.table, v.filter)) for v, t in zip(vertices, self.tuples, strict=True)
         )
 
-    def _share(self, name: str, condition: str | None) -> float:
+    def _glance(self, name: str) -> pa.Table:
         table = self._table(name)
         each = table.num_rows // GLANCES
-        parts = [table.slice(n * each, max(each // GLANCED, 64)) for n in range(GLANCES)]
-        seen = pa.concat_tables(parts)
+        return pa.concat_tables([table.slice(n * each, max(each // GLANCED, 64)) for n in range(GLANCES)])
+
+    def _values(self, vertex: int, expression: str) -> tuple[list[float], float]:
+        relation, tables = self.query.graph.vertices[vertex], self.tables_in_memory
+        seen = self._glance(relation.table)
+        kept = None if relation.filter is None else passing(relation.filter, seen, "UTC")
+        weights = weights_of(Weight(expression), seen if kept is None else seen.filter(kept), self.query.sql)
+        ends = weight_range(Weight(expression), lambda c: tables.column_range(relation.table, c))
+        values = [] if weights.values is None else np.abs(weights.values / weights.scale).tolist()
+        return values, max(map(abs, ends))
+
+    def _share(self, name: str, condition: str | None) -> float:
+        seen = self._glance(name)
         kept = None if condition is None else passing(condition, seen, "UTC")
         return 1.0 if kept is None else seen.filter(kept).num_rows / max(seen.num_rows, 1)
 
@@ -153,20 +170,32 @@ class FirstSample(Planner):
             asked = min(2.0 * asked, MOST_ASKED)
             less = replace(self, settings=replace(self.settings, error=asked))
             found = super(FirstSample, less)._first_sample(jobs=jobs)
-        return _as_large(found, tuples) if isinstance(found, SampleJoin) else found
+        return self._as_large(found, tuples) if isinstance(found, SampleJoin) else found
 
+    def _as_large(self, attempt: SampleJoin, tuples: float) -> SampleJoin:
+        """The sample with as few tuples looked at by themselves as show the same of heavy keys in a large table.
 
-def _as_large(attempt: SampleJoin, tuples: float) -> SampleJoin:
-    """The sample with as few tuples looked at by themselves as show the same of heavy keys in a large table.
-
-    A key that makes a given share of a join has tuples as the root of the table's: so have those looked at to be.
-    """
-    sample = attempt.plan.sample
-    if sample is None or not sample.row_rates:
-        return attempt
-    less = min(1.0, math.sqrt(tuples / STANDS_FOR))
-    looked_at = replace(sample, row_rates=tuple(less * r for r in sample.row_rates))
-    return replace(attempt, plan=replace(attempt.plan, sample=looked_at))
+        A key that makes a given share of a join has tuples as the root of the table's: so have those looked at to be.
+        What is drawn for its value is planned for these.
+        """
+        sample, footers = attempt.plan.sample, self.footers
+        if sample is None or not sample.row_rates or footers is None:
+            return attempt
+        less = min(1.0, math.sqrt(tuples / STANDS_FOR))
+        rates = tuple(less * r for r in sample.row_rates)
+        graph = self.query.graph
+        joined = sampled_class(graph, [s.tuples for s in footers.sizes])
+        members = tree_of(graph).classes[joined].vertices
+        own = [footers.sizes[v].filtered for v in members]
+        left = max(footers.sizes[v].tuples for v in members) * math.prod(s.share for s in footers.sizes)
+        left /= ASSUMED_GROUPS if self.query.groups else 1
+        drawn = sum(r * s for r, s in zip(rates, own, strict=True))
+        draws = TupleDraws(rates, sample.hits, drawn, (math.inf,) * len(rates))
+        values = value_draws(
+            footers.summed, members, own, left, self.settings.error or 1.0, sample.rate, draws
+        )
+        looked_at = replace(sample, row_rates=rates, value_draws=tuple(d for _, d in values))
+        return replace(attempt, plan=replace(attempt.plan, sample=looked_at))
 
 
 @dataclass(frozen=True)

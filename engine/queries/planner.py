@@ -409,7 +409,10 @@ class Planner:
         assert footers is not None, "large tables are of files"
         sizes = footers.sizes if jobs else footers.bare_sizes
         groups = ASSUMED_GROUPS if self.query.groups else 1
-        sample = first_sample(self.query.graph, sizes, self._target, footers.values, groups, self._most_drawn)
+        summed = footers.summed if jobs else ()
+        sample = first_sample(
+            self.query.graph, sizes, self._target, footers.values, groups, self._most_drawn, summed
+        )
         if sample is None:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)

@@ -11,6 +11,7 @@ from skimql.engine.results.expressions import Evaluator
 from skimql.engine.results.rows import Estimated
 from skimql.optimizer.candidates.first_sample import ClassSample
 from skimql.optimizer.choose import choose
+from skimql.optimizer.plan import ValueDraw
 
 N = 5_000
 KEYS = np.arange(N)
@@ -67,3 +68,27 @@ def test_what_an_unseen_key_can_add_to_a_sum_is_what_it_can_to_a_count_times_the
     assert most > 1
     assert (low, high) == (0.0, pytest.approx(N * most, rel=1e-5))
     assert (least, none) == (pytest.approx(-N * most, rel=1e-5), 0.0)
+
+
+def test_the_largest_values_are_in_every_sample_and_bound_what_is_unseen():
+    rng = np.random.default_rng(8)
+    values = 1 + rng.pareto(1.1, 2 * N)
+    values[3] = values.sum()
+    tables = {"r": {"k": rng.integers(0, N, 2 * N), "x": values}, "s": {"k": np.r_[KEYS, KEYS[:9]]}}
+    memory = MemoryBackend(MemoryTables({n: pa.table(c) for n, c in tables.items()}))
+    run = MemoryRun.of(f"SELECT APPROXIMATE SUM(x), AVG(x), SUM(-x) {TWO}", memory)
+    truth = [c.value for c in run.exact().rows[0]]
+    mass = values.sum()
+    draws = tuple(ValueDraw(0, e, mass / 40_000, mass / 2000) for e in ("`x`", "-`x`"))
+    widths = []
+    for seed in range(12):
+        sample = ClassSample(0, 0.05, row_rates=(0.3, 1.0), hits=5, value_draws=draws)
+        (joined,) = memory.sample(choose(run.query, seed, 0, 0, sample=sample), 1 << 28, None, None).values()
+        assert tables["r"]["k"][3] in joined.contributions.keys
+        plan = choose(run.query, seed, 0, 0, sample=sample)
+        cells = Estimated(run.query, {(): Evaluator(plan, joined, 0.999)}).answer().rows[0]
+        for cell, value in zip(cells, truth, strict=True):
+            assert cell.certified
+            assert cell.low <= value <= cell.high, (seed, cell, value)
+            widths.append((cell.high - cell.low) / abs(value))
+    assert max(widths) < 0.5
