@@ -54,6 +54,7 @@ from .sample_tree import (
 # Columns of a scan, beside those of the user's table.
 KEY = "`skimql key {}`"
 WHY = "`skimql why`"
+ROW = "`skimql row`"
 DRAWN = "`skimql drawn`"
 UNVALUED = "`skimql unvalued`"
 READ = "`skimql read`"
@@ -131,7 +132,7 @@ class _Sampled:
         reasons = []
         if sample.row_rates[number]:
             family = draw_family(seed, sample.class_name, draw)
-            word = f"xxhash64('{seed_text(family)}', monotonically_increasing_id())"
+            word = f"xxhash64('{seed_text(family)}', {ROW})"
             reasons.append(f"IF({_below(word, sample.row_rates[number])}, {LOOKED_AT}, 0)")
         if values:
             drawn = " OR ".join(_drawn(d, value_family(seed, sample.class_name, n)) for n, d in values)
@@ -145,7 +146,7 @@ def _value(draw: ValueDraw) -> str:
 
 def _drawn(draw: ValueDraw, family: XxHash64) -> str:
     """Whether a tuple is drawn for its value, as SQL; Spark takes what is not a number for the largest one."""
-    word = f"(xxhash64('{seed_text(family)}', monotonically_increasing_id()) & {(1 << HASH_BITS) - 1}L)"
+    word = f"(xxhash64('{seed_text(family)}', {ROW}) & {(1 << HASH_BITS) - 1}L)"
     most = f"{_value(draw)} * {(1 << HASH_BITS) / draw.unit!r}D"
     return f"({_value(draw)} >= {draw.least!r}D AND {word} < {most})"
 
@@ -370,7 +371,11 @@ class SampleScans(SampleTree):
         own_columns = [*keys, f"{kept.drawn} AS {DRAWN}"]
         if kept.unvalued:
             own_columns.append(f"{kept.unvalued} AS {UNVALUED}")
-        text = f"SELECT *, {', '.join(own_columns)} FROM skimql_tuples_{suffix}{filtered}"
+        text = f"SELECT * FROM skimql_tuples_{suffix}{filtered}"
+        if kept.drawn != "0":
+            # Numbered once: the function counts its calls, which a condition may leave out.
+            text = f"SELECT *, monotonically_increasing_id() AS {ROW} FROM ({text})"
+        text = f"SELECT *, {', '.join(own_columns)} FROM ({text})"
         # The sample first: neither weights nor messages are looked at for what it leaves out.
         text = f"SELECT *, {kept.why} AS {WHY if among is None else READ} FROM ({text})"
         if group is not None:
