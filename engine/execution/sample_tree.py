@@ -19,6 +19,7 @@ from ...optimizer.plan import Message, Plan, Sample, Synopsis, Weight
 from ...sketches.hashing.xi import XxHash64, derive_seed
 from ...sketches.samples.known_keys import product_range, products
 from ..sources.ranges import ANY, Range, weight_range
+from ..synopses import check_mass
 from .partial_aggregate import group_column
 
 HASH_BITS = 40
@@ -218,6 +219,11 @@ def rows_of(
         How many tuples each row stands for; by default 1.
     unvalued : ndarray of float64, shape (n,), optional
         The logarithm of the chance that none of them was drawn for its value; by default 0.
+
+    Raises
+    ------
+    ValueError
+        If a weight is not finite.
     """
     reasons = why.astype(np.int64)
     first, sampled = keys[0].to_numpy(), reasons & SAMPLED > 0
@@ -237,6 +243,8 @@ def rows_of(
     by_keys = pa.table(arrays).group_by([n for n in arrays if n.startswith("k")], use_threads=False)
     grouped = by_keys.aggregate([(n, "sum") for n in names])
     sums = dict(zip(weights, (grouped[f"{n}_sum"].to_numpy() for n in names), strict=True))
+    for own_sums in sums.values():
+        check_mass(float(np.abs(own_sums).sum()) if own_sums.dtype == np.float64 else 0.0)
     return Rows(
         np.array([grouped[f"k{n}"].to_numpy() for n in range(len(keys))], np.int64),
         np.array([sums[s] for s in own], np.float64),
