@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,23 +18,21 @@ from skimql import Settings
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.expressions import passing
 from skimql.engine.memory_backend.run import MemoryRun
+from skimql.engine.memory_backend.summed import summed_values
 from skimql.engine.memory_backend.tables import MemoryTables
-from skimql.engine.memory_backend.weights import weights_of
 from skimql.engine.queries.adaptive import AdaptiveRun
 from skimql.engine.queries.footers import Footers
 from skimql.engine.queries.planner import ASSUMED_GROUPS, Planner
 from skimql.engine.queries.request import Request
 from skimql.engine.results.answer import Answer
 from skimql.engine.results.rows import Estimated
-from skimql.engine.sources.ranges import weight_range
 from skimql.optimizer.candidates.candidate import Choice
 from skimql.optimizer.candidates.first_sample import Size, sampled_class
 from skimql.optimizer.candidates.tuple_draws import TupleDraws
-from skimql.optimizer.candidates.value_draws import value_draws
+from skimql.optimizer.candidates.value_draws import Summed, value_draws
 from skimql.optimizer.messages import JoinClass, tree_of
 from skimql.optimizer.objective import Objective
 from skimql.optimizer.physical import Attempt, ExactRun, PhysicalPlan, SampleJoin
-from skimql.optimizer.plan import Weight
 from skimql.optimizer.prediction.relation import RelationStatistics
 from skimql.parser.join_graph import Query
 
@@ -117,14 +114,11 @@ class MemoryFooters(Footers):
         each = table.num_rows // GLANCES
         return pa.concat_tables([table.slice(n * each, max(each // GLANCED, 64)) for n in range(GLANCES)])
 
-    def _values(self, vertex: int, expression: str) -> tuple[list[float], float]:
-        relation, tables = self.query.graph.vertices[vertex], self.tables_in_memory
-        seen = self._glance(relation.table)
-        kept = None if relation.filter is None else passing(relation.filter, seen, "UTC")
-        weights = weights_of(Weight(expression), seen if kept is None else seen.filter(kept), self.query.sql)
-        ends = weight_range(Weight(expression), lambda c: tables.column_range(relation.table, c))
-        values = [] if weights.values is None else np.abs(weights.values / weights.scale).tolist()
-        return values, max(map(abs, ends))
+    @cached_property
+    def summed(self) -> tuple[Summed, ...]:
+        """See `Footers.summed`."""
+        probe = max(int(max(t or 0.0 for t in self.tuples)) // GLANCED, 64 * GLANCES)
+        return summed_values(self.query, self.tables_in_memory, probe)
 
     def _share(self, name: str, condition: str | None) -> float:
         seen = self._glance(name)

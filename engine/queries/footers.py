@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 from ...optimizer.candidates.first_sample import Size, is_large, sampled_class
 from ...optimizer.messages import JoinClass, tree_of
-from ...optimizer.plan import Weight
 from ...optimizer.prediction.cost import Input, exact_join
 from ...parser.join_graph import Query
-from ..sources.files import column_range, files_of, values_between
-from ..sources.ranges import weight_range
-from ..sources.selectivity import absolute_values, filter_selectivity
+from ..sources.files import files_of, values_between
+from ..sources.selectivity import filter_selectivity
 from ..sources.tables import Tables
 
 if TYPE_CHECKING:
@@ -79,27 +77,9 @@ class Footers:
     @cached_property
     def summed(self) -> tuple[Summed, ...]:
         """The expressions that are summed over the join and are of one vertex, with what files tell of their values."""
-        import numpy as np
+        from ..sources.summed import summed_values
 
-        from ...optimizer.candidates.value_draws import Summed
-
-        found: dict[tuple[int, str], Summed] = {}
-        for aggregate in self.query.aggregates:
-            for term in aggregate.total:
-                values = [f for f in term.factors if f.expression is not None and not f.presence]
-                if len(values) == 1 and (values[0].vertex, values[0].expression) not in found:
-                    vertex, expression = values[0].vertex, str(values[0].expression)
-                    seen, largest = self._values(vertex, expression)
-                    known = np.array([x for x in seen if math.isfinite(x)], np.float64)
-                    found[vertex, expression] = Summed(vertex, expression, known, largest)
-        return tuple(found.values())
-
-    def _values(self, vertex: int, expression: str) -> tuple[list[float], float]:
-        """Absolute values of some tuples of a vertex behind its filter, and one that none exceeds."""
-        relation = self.query.graph.vertices[vertex]
-        seen = absolute_values(self.spark, self._frame(vertex), relation.filter, expression)
-        ends = weight_range(Weight(expression), lambda c: column_range(self.tables, relation.table, c))
-        return seen, max(map(abs, ends))
+        return summed_values(self.spark, self.tables, self.query)
 
     @cached_property
     def outputs(self) -> tuple[float, ...]:

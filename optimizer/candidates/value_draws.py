@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ...parser.join_graph import Query
 from ..plan import ValueDraw
 from .tuple_draws import MOST_PART, PART, TupleDraws
 
@@ -60,6 +61,17 @@ class Summed:
         """So many tuples are expected to be drawn of so many."""
         chances = np.where(self.values >= draw.least, np.minimum(self.values / draw.unit, 1.0), 0.0)
         return tuples * float(chances.mean()) if chances.size else 0.0
+
+
+def expressions_of(query: Query) -> tuple[tuple[int, str], ...]:
+    """The expressions, each of one vertex, that a query sums over its join alone."""
+    found: dict[tuple[int, str], None] = {}
+    for aggregate in query.aggregates:
+        for term in aggregate.total:
+            values = [f for f in term.factors if f.expression is not None and not f.presence]
+            if len(values) == 1:
+                found.setdefault((values[0].vertex, str(values[0].expression)))
+    return tuple(found)
 
 
 def value_draws(

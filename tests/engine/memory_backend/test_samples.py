@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from skimql import Settings
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
@@ -115,3 +116,18 @@ def test_a_value_that_is_no_number_is_met_or_leaves_nothing_certified(strange):
         assert count.certified
         assert not any(s.certified for s in sums)
     assert 0 < met < 12
+
+
+def test_sums_of_what_nothing_bounds_are_certified():
+    rng = np.random.default_rng(5)
+    tables = {"r": {"k": rng.integers(0, N, 8 * N), "x": rng.lognormal(0, 2, 8 * N)}, "s": {"k": KEYS}}
+    memory = MemoryBackend(MemoryTables({n: pa.table(c) for n, c in tables.items()}))
+    sql = f"SELECT APPROXIMATE SUM(sqrt(x)) {TWO} ERROR WITHIN 20% USING key_sample"
+    run = MemoryRun.of(sql, memory, Settings(fold_bytes=0))
+    truth = run.exact().rows[0][0].value
+    answer = run.answer()
+    (total,) = answer.rows[0]
+    assert answer.method == "key_sample"
+    assert not total.exact
+    assert total.certified
+    assert total.low <= truth <= total.high
