@@ -114,8 +114,13 @@ class MemoryFooters(Footers):
         each = table.num_rows // GLANCES
         return pa.concat_tables([table.slice(n * each, max(each // GLANCED, 64)) for n in range(GLANCES)])
 
-    @cached_property
+    @property
     def summed(self) -> tuple[Summed, ...]:
+        """Nothing: that the keys of large values are read again is too dear for small tables, as all is."""
+        return ()
+
+    @cached_property
+    def values(self) -> tuple[Summed, ...]:
         """See `Footers.summed`."""
         probe = max(int(max(t or 0.0 for t in self.tuples)) // GLANCED, 64 * GLANCES)
         return summed_values(self.query, self.tables_in_memory, probe)
@@ -175,7 +180,7 @@ class FirstSample(Planner):
         What is drawn for its value is planned for these.
         """
         sample, footers = attempt.plan.sample, self.footers
-        if sample is None or not sample.row_rates or footers is None:
+        if sample is None or not sample.row_rates or not isinstance(footers, MemoryFooters):
             return attempt
         less = min(1.0, math.sqrt(tuples / STANDS_FOR))
         rates = tuple(less * r for r in sample.row_rates)
@@ -188,7 +193,7 @@ class FirstSample(Planner):
         drawn = sum(r * s for r, s in zip(rates, own, strict=True))
         draws = TupleDraws(rates, sample.hits, drawn, (math.inf,) * len(rates))
         values = value_draws(
-            footers.summed, members, own, left, self.settings.error or 1.0, sample.rate, draws
+            footers.values, members, own, left, self.settings.error or 1.0, sample.rate, draws
         )
         looked_at = replace(sample, row_rates=rates, value_draws=tuple(d for _, d in values))
         return replace(attempt, plan=replace(attempt.plan, sample=looked_at))
