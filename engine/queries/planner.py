@@ -361,7 +361,14 @@ class Planner:
         groups = ASSUMED_GROUPS if self.query.groups else 1
         summed = footers.summed if jobs else ()
         sample = first_sample(
-            self.query.graph, sizes, self.request.target, footers.values, groups, self._most_drawn, summed
+            self.query.graph,
+            sizes,
+            self.request.target,
+            footers.values,
+            groups,
+            self._most_drawn,
+            summed,
+            grouped_vertices(self.query),
         )
         if sample is None:
             return self.exact() if self.may_run_exactly else None
