@@ -120,7 +120,7 @@ class MemoryFooters(Footers):
         return ()
 
     @cached_property
-    def values(self) -> tuple[Summed, ...]:
+    def glanced(self) -> tuple[Summed, ...]:
         """See `Footers.summed`."""
         probe = max(int(max(t or 0.0 for t in self.tuples)) // GLANCED, 64 * GLANCES)
         return summed_values(self.query, self.tables_in_memory, probe)
@@ -193,7 +193,7 @@ class FirstSample(Planner):
         drawn = sum(r * s for r, s in zip(rates, own, strict=True))
         draws = TupleDraws(rates, sample.hits, drawn, (math.inf,) * len(rates))
         values = value_draws(
-            footers.values, members, own, left, self.settings.error or 1.0, sample.rate, draws
+            footers.glanced, members, own, left, self.settings.error or 1.0, sample.rate, draws
         )
         looked_at = replace(sample, row_rates=rates, value_draws=tuple(d for _, d in values))
         return replace(attempt, plan=replace(attempt.plan, sample=looked_at))
