@@ -20,7 +20,8 @@ from pyspark.sql import functions as F
 from ...errors import BudgetExceeded
 from ...optimizer.operators import SAMPLE
 from ...optimizer.plan import Message, Plan, Sample, Synopsis, ValueDraw
-from ...sketches.hashing.xi import XxHash64
+from ...sketches.hashing.spark_families import XxHash64
+from ...sketches.samples.sampled_hash import HASH_BITS, draw_family, sample_family, seed_text, value_family
 from ..observed import Observation, observed
 from ..sources.files import column_range, has_nan, partitions
 from ..sources.filters import cheap_first, filtered
@@ -35,7 +36,6 @@ from .explanation import explained
 from .grouping import SparkGroups
 from .messages import Messages
 from .sample_tree import (
-    HASH_BITS,
     LOOKED_AT,
     NEVER,
     SAMPLED,
@@ -44,11 +44,7 @@ from .sample_tree import (
     Rows,
     SampleTree,
     asks_for_dense,
-    draw_family,
     rows_of,
-    sample_family,
-    seed_text,
-    value_family,
 )
 
 # Columns of a scan, beside those of the user's table.

@@ -12,9 +12,9 @@ import pyarrow as pa
 from ...errors import BudgetExceeded
 from ...optimizer.operators import SAMPLE
 from ...optimizer.plan import Message, Plan, Sample, ValueDraw, Weight
+from ...sketches.samples.sampled_hash import HASH_BITS, draw_family, sample_family, value_family
 from ..execution.sample_join import DEFAULT_LIMIT_BYTES, SampleJoin, sample_join
 from ..execution.sample_tree import (
-    HASH_BITS,
     LOOKED_AT,
     NEVER,
     SAMPLED,
@@ -23,10 +23,7 @@ from ..execution.sample_tree import (
     Ints,
     Rows,
     SampleTree,
-    draw_family,
     rows_of,
-    sample_family,
-    value_family,
 )
 from ..observed import Observation, observed
 from ..sources.ranges import Range

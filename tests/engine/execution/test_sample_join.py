@@ -17,7 +17,7 @@ from skimql.engine.execution import sample_scan as sampled_scan
 from skimql.engine.execution.sample_join import Evaluation, run_sample
 from skimql.engine.execution.sample_join import SampleJoin as EvaluatedSample
 from skimql.engine.execution.sample_scan import SampleScans
-from skimql.engine.execution.sample_tree import HASH_BITS, Counts, Grouped, Member, Rows, sample_family
+from skimql.engine.execution.sample_tree import Counts, Grouped, Member, Rows
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
@@ -28,6 +28,7 @@ from skimql.optimizer.choose import choose
 from skimql.optimizer.plan import ValueDraw
 from skimql.parser.statement import parse_statement
 from skimql.sketches.samples.dual_frame import OVERLOOKED
+from skimql.sketches.samples.sampled_hash import HASH_BITS, sample_family
 
 pytestmark = pytest.mark.spark
 
