@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from .folders import is_configured
+
 if TYPE_CHECKING:
     from .run import Request
 
@@ -121,6 +123,8 @@ def _leave(code: int) -> NoReturn:
 
 def plain_request(arguments: Sequence[str]) -> Request | None:
     """The request of a plain command line with a catalog; None for any other, and for one with a mistake in it."""
+    if is_configured():
+        return None
     given: dict[str, list[str]] = {}
     texts: list[str] = []
     flags: set[str] = set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -69,6 +70,8 @@ class Session:
     catalog : str, Path or Catalog, optional
         Folder or URI in which sketches, and the schemas of tables, are kept; without it they live as long as the
         session.
+    spark_conf : mapping of str to str, optional
+        Settings of the Spark session that is started when first needed, such as ``spark.master``.
     **overrides
         Single settings by name: ``Session(seed=7, buckets=8192)``.
 
@@ -85,14 +88,19 @@ class Session:
         settings: Settings | None = None,
         listener: ProgressListener | None = None,
         catalog: str | Path | Catalog | None = None,
+        spark_conf: Mapping[str, str] | None = None,
         **overrides: Any,
     ) -> None:
         self.settings = replace(settings or Settings(), **overrides)
         self.listener = listener
         self.catalog = catalog if isinstance(catalog, Catalog) else Catalog(catalog)
         self._spark = spark
+        self._spark_conf = dict(spark_conf or {})
         self._started = False
         self._closed = False
+        self._starting = threading.RLock()
+        self._is_starting = False
+        self._given_up = threading.Event()
         self._tables: Tables | None = None
         self._statistics: KnownStatistics | None = None
 
@@ -113,10 +121,32 @@ class Session:
         if self._closed:
             return
         self._closed = True
-        spark, self._spark = self._spark, None
+        self._given_up.set()
+        with self._starting:
+            spark, self._spark = self._spark, None
         if spark is not None and self._started:
             # Of a session that was stopped already nothing is left to stop.
             spark.stop()
+
+    def stop_spark(self) -> None:
+        """End Spark where this session has started it, or is starting it in another thread; it starts anew when needed.
+
+        Settings, kept sketches and tables of files stay; DataFrames go with their Spark session. Also for a Spark
+        whose JVM has died.
+        """
+        given_up, self._given_up = self._given_up, threading.Event()
+        given_up.set()
+        with self._starting:
+            spark, self._spark = self._spark, None
+            if spark is None or not self._started:
+                self._spark = spark
+                return
+            from .spark.session import end_spark
+
+            end_spark(spark)
+            self._statistics = None
+            if self._tables is not None:
+                self._tables.forget_frames()
 
     @property
     def spark(self) -> SparkSession:
@@ -129,14 +159,25 @@ class Session:
         """
         if self._closed:
             raise EnvironmentFault("this session is closed", "SKIMQL_SPARK_STOPPED", hint="skimql.Session()")
-        if self._spark is None:
-            from .spark.session import running_spark, start_spark
-
-            self._started = running_spark() is None
-            self._spark = start_spark()
+        spark = self._spark or self._start()
         if not self._alive():
             raise _stopped()
-        return self._spark
+        return spark
+
+    def _start(self) -> SparkSession:
+        """Spark, started by one thread while others wait."""
+        given_up = self._given_up
+        with self._starting:
+            if self._spark is None:
+                self._is_starting = True
+                try:
+                    from .spark.session import running_spark, start_spark
+
+                    self._started = running_spark() is None
+                    self._spark = start_spark(self._spark_conf, given_up)
+                finally:
+                    self._is_starting = False
+            return self._spark
 
     def _alive(self) -> bool:
         """Whether there is a Spark session that nobody has stopped in this process; no call to the JVM."""
@@ -164,6 +205,13 @@ class Session:
     def spark_runs(self) -> bool:
         """Whether there is a Spark session already."""
         return self._running() is not None
+
+    @property
+    def spark_state(self) -> str:
+        """``none``, ``starting`` or ``ready``, as this session knows without asking; costs nothing, from any thread."""
+        if self._spark is not None:
+            return "ready"
+        return "starting" if self._is_starting else "none"
 
     @property
     def tables(self) -> Tables:

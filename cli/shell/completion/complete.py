@@ -1,0 +1,544 @@
+"""What may be typed at the cursor, the likeliest first."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from .... import Token, tokens, vocabulary
+from ..names import Names, Table
+from .patterns import Piece, following
+from .scope import Relation, closing, common_tables, relations, unquoted
+
+MOST = 50
+_WORDS = frozenset(("keyword", "ours", "function", "name"))
+_PLAIN = re.compile(r"[A-Za-z_]\w*")
+# Names that Spark takes for words where a name stands.
+_RESERVED = frozenset(
+    """
+    ALL AND ANTI ANY AS BOTH CASE CAST CHECK COLUMN CONSTRAINT CREATE CROSS DISTINCT ELSE END EXCEPT FALSE FETCH FILTER
+    FOR FOREIGN FROM FULL GRANT GROUP HAVING IN INNER INTERSECT INTO IS JOIN LEADING LEFT NATURAL NOT NULL ON ONLY OR
+    ORDER OUTER OVERLAPS PRIMARY REFERENCES RIGHT SELECT SEMI SOME TABLE THEN TO TRAILING TRUE UNION UNIQUE USER USING
+    WHEN WHERE WITH
+    """.split()
+)
+_AGGREGATES = ("count(*)", "sum(", "avg(", "count(distinct ", "count(", "min(", "max(")
+_OPERATORS = (
+    "AND",
+    "OR",
+    "IN",
+    "IS NULL",
+    "IS NOT NULL",
+    "BETWEEN",
+    "LIKE",
+    "NOT",
+    "AS",
+    "DESC",
+    "ASC",
+    "THEN",
+    "END",
+)
+_OPERANDS = ("NOT", "CASE", "DATE", "INTERVAL", "EXISTS", "CAST(")
+_OPTION_NAMES = ("rows", "buckets", "sparse", "route", "cache", "confidence")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What may stand from `start` to the cursor."""
+
+    text: str
+    start: int
+    kind: str
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the cursor is.
+
+    Attributes
+    ----------
+    before : tokens of the innermost open level in front of the word at the cursor
+    outer : tokens of the statement in front of that level
+    level : all tokens of that level, behind the cursor too
+    prefix, start : the word that is being typed, and where it starts
+    qualifier : of it, such as an alias
+    named : common table expressions that may be used
+    """
+
+    before: Sequence[Token]
+    outer: Sequence[Token]
+    level: Sequence[Token]
+    prefix: str
+    start: int
+    qualifier: str
+    named: Mapping[str, Table]
+
+
+def complete(text: str, cursor: int, names: Names) -> list[Candidate]:
+    """Candidates for the place of the cursor in SQL text, the likeliest first; at most `MOST`.
+
+    Parameters
+    ----------
+    text : str
+        The whole text; what stands behind the cursor tells of aliases too.
+    cursor : int
+        Offset in the text.
+    names : Names
+        Tables, columns and sketches that there are.
+    """
+    place = _place(text, cursor, names)
+    if place is None:
+        return []
+    seen: dict[str, Candidate] = {}
+    for word, kind, about in _offered(place, names):
+        if word.lower() not in seen:
+            seen[word.lower()] = Candidate(word, place.start, kind, about)
+    if not place.prefix:
+        return list(seen.values())[:MOST]
+    scored = []
+    for number, candidate in enumerate(seen.values()):
+        score = match(place.prefix, candidate.text)
+        if score is not None:
+            scored.append((score, number, candidate))
+    scored.sort(key=lambda s: s[:2])
+    return [c for _, _, c in scored][:MOST]
+
+
+def match(typed: str, word: str) -> int | None:
+    """How well a word goes with what is typed: 0 begins so, 1 a part of it does, 2 has it, 3 has its letters; None."""
+    typed, word = typed.lower().lstrip("`"), word.lower().lstrip("`")
+    if word.startswith(typed):
+        return 0
+    at = word.find(typed)
+    if at > 0:
+        return 1 if word[at - 1] in "_ .`(" else 2
+    letters = iter(word)
+    return 3 if len(typed) > 1 and all(c in letters for c in typed) else None
+
+
+def quoted(name: str) -> str:
+    """A name as it must be typed."""
+    if _PLAIN.fullmatch(name) and name.isascii() and name.upper() not in _RESERVED:
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _place(text: str, cursor: int, names: Names) -> _Place | None:
+    own, first = _statement(tokens(text), cursor)
+    before = [t for t in own if t.end <= cursor and t.kind != "comment"]
+    at = next((t for t in own if t.start < cursor <= t.end), None)
+    prefix, start = "", cursor
+    if at is not None:
+        if at.kind in _WORDS or (at.kind in ("mistake", "quoted_name") and at.text.startswith("`")):
+            prefix, start = text[at.start : cursor], at.start
+            before = [t for t in before if t.end <= at.start]
+        elif at.kind in ("comment", "mistake", "number") or (at.kind == "text" and cursor < at.end):
+            return None
+    qualifier = ""
+    if len(before) > 1 and before[-1].text == "." and before[-1].end == start:
+        qualifier = unquoted(before[-2].text)
+        before = before[:-2]
+    own = [t for t in own if t.kind != "comment"]
+    opened = _open(before)
+    named: dict[str, Table] = {}
+    for depth in range(len(opened) + 1):
+        begin = opened[depth - 1] + 1 if depth else 0
+        end = closing(own, opened[depth - 1]) if depth else len(own)
+        named.update(common_tables(own[begin:end], names, named))
+    begin = opened[-1] + 1 if opened else 0
+    end = closing(own, opened[-1]) if opened else len(own)
+    return _Place(
+        before[begin:], before[: begin - 1] if opened else [], own[begin:end], prefix, start, qualifier, named
+    )
+
+
+def _statement(found: Sequence[Token], cursor: int) -> tuple[list[Token], int]:
+    """The tokens of the statement with the cursor."""
+    start, depth = 0, 0
+    for number, token in enumerate(found):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if token.text == ";" and depth <= 0:
+            if token.end > cursor:
+                return list(found[start:number]), start
+            start, depth = number + 1, 0
+    return list(found[start:]), start
+
+
+def _open(before: Sequence[Token]) -> list[int]:
+    """The numbers of the parentheses that are open behind these tokens, outermost first."""
+    opened: list[int] = []
+    for number, token in enumerate(before):
+        if token.text == "(":
+            opened.append(number)
+        elif token.text == ")" and opened:
+            opened.pop()
+    return opened
+
+
+def _pieces(before: Sequence[Token]) -> list[Piece]:
+    """Tokens of one level, whole parentheses and names with dots as one piece each."""
+    pieces: list[Piece] = []
+    number = 0
+    while number < len(before):
+        token = before[number]
+        if token.text == "(":
+            number = closing(before, number)
+            pieces.append(Piece("group", "()"))
+        elif token.text == "." and pieces and number + 1 < len(before):
+            number += 1
+            pieces[-1] = Piece("name", "." + before[number].word)
+        elif token.text == "%" and pieces and pieces[-1].kind == "number":
+            pieces[-1] = Piece("percent", "%")
+        elif pieces and pieces[-1].kind == "number" and token.word in ("B", "KB", "MB", "GB", "TB"):
+            pieces[-1] = Piece("number", token.word)
+        elif token.kind in ("keyword", "ours", "function"):
+            pieces.append(Piece("word", token.word))
+        elif token.kind in ("name", "quoted_name"):
+            pieces.append(Piece("name", token.word))
+        else:
+            pieces.append(Piece(token.kind, token.word))
+        number += 1
+    return pieces
+
+
+def _offered(place: _Place, names: Names) -> Iterator[tuple[str, str, str]]:
+    """What may stand here, by what stands in front."""
+    outer = [t.word for t in place.outer]
+    if place.qualifier:
+        yield from _qualified(place, names)
+        return
+    heads = [t.word for t in place.before[:1]]
+    if place.outer and not (heads and heads[0] in ("SELECT", "WITH", "FROM")):
+        yield from _inside(place, names, outer)
+        return
+    pieces = _pieces(_after_semicolon(place.before))
+    yield from _by_pattern(place, names, pieces)
+
+
+def _after_semicolon(before: Sequence[Token]) -> Sequence[Token]:
+    """Of queries between semicolons within a parenthesis, the last."""
+    cuts = [i for i, t in enumerate(before) if t.text == ";"]
+    return before[cuts[-1] + 1 :] if cuts else before
+
+
+def _by_pattern(place: _Place, names: Names, pieces: Sequence[Piece]) -> Iterator[tuple[str, str, str]]:
+    after = following(pieces)
+    open_operand = _wants_operand(pieces)
+    within = any(s in ("<expression>", "<items>") for s in after)
+    if within and open_operand:
+        yield from _operands(place, names, pieces)
+        return
+    for symbol in after:
+        if symbol not in ("<expression>", "<items>"):
+            yield from _of_symbol(symbol, place, names)
+    if within:
+        # Behind a value the expression may go on.
+        yield from ((word, "keyword", "") for word in _OPERATORS)
+
+
+_SIGNS = frozenset("= < > <= >= <> != == <=> + - / % || , |".split())
+_BEFORE_OPERANDS = frozenset(
+    """
+    SELECT APPROXIMATE APPROX DISTINCT WHERE ON HAVING BY AND OR NOT IN LIKE ILIKE RLIKE BETWEEN CASE WHEN THEN ELSE FOR
+    """.split()
+)
+
+
+def _wants_operand(pieces: Sequence[Piece]) -> bool:
+    """Whether a value must follow: nothing stands here yet, or an operator does."""
+    if not pieces:
+        return False
+    last = pieces[-1]
+    if last.word == "*":
+        return len(pieces) > 1 and pieces[-2].kind in ("name", "number", "group", "text")
+    return last.word in _SIGNS or (last.kind == "word" and last.word in _BEFORE_OPERANDS)
+
+
+def _of_symbol(symbol: str, place: _Place, names: Names) -> Iterator[tuple[str, str, str]]:
+    words = vocabulary()
+    match symbol:
+        case "<table>":
+            yield from ((quoted(t.name), "table", "with") for t in place.named.values())
+            yield from ((quoted(t.name), "table", _about(t)) for t in names.tables)
+        case "<sketch>" | "<workload>":
+            yield from ((quoted(s), "sketch", "") for s in names.sketches)
+        case "<method>":
+            yield from ((m, "method", "") for m in words.methods)
+        case "<setting>":
+            yield from ((f"skimql.{s}", "setting", "") for s in words.settings)
+        case "<value>":
+            name = next(
+                (t.text.lower() for t in reversed(place.before) if t.text.lower() in words.settings), ""
+            )
+            yield from ((value, "value", "") for value in words.settings.get(name, ()))
+        case "<behavior>":
+            yield from ((value, "value", "") for value in words.settings["behavior"])
+        case "<percent>":
+            yield from ((value, "value", "") for value in _percents(place.before))
+        case "<size>":
+            yield from ((value, "value", "") for value in ("64 KB", "256 KB", "1 MB", "16 MB"))
+        case "<number>":
+            yield from ((value, "value", "") for value in ("10", "100"))
+        case "()":
+            yield "(", "sign", ""
+        case "," | "=":
+            yield symbol, "sign", ""
+        case _ if not symbol.startswith("<"):
+            yield symbol, "keyword", ""
+
+
+def _percents(before: Sequence[Token]) -> tuple[str, ...]:
+    return ("95%", "99%", "90%") if before and before[-1].word == "CONFIDENCE" else ("5%", "1%", "10%")
+
+
+def _about(table: Table) -> str:
+    return f"{len(table.columns)} columns" if table.columns else ""
+
+
+def _qualified(place: _Place, names: Names) -> Iterator[tuple[str, str, str]]:
+    """Columns of one relation; behind ``skimql.`` settings, and values behind one of these."""
+    if place.qualifier.lower() == "skimql":
+        yield from ((s, "setting", "") for s in vocabulary().settings)
+        return
+    mine = [r for r in _relations(place, names) if r.alias.lower() == place.qualifier.lower()]
+    tables = [r.table for r in mine] or [
+        t for t in (names.by_name.get(place.qualifier.lower()),) if t is not None
+    ]
+    left = _left_of_equals(place)
+    for table in tables:
+        ordered = sorted(table.columns, key=lambda c: _unlike(left, c, table)) if left else table.columns
+        yield from ((quoted(c), "column", kind) for c, kind in ordered)
+
+
+def _relations(place: _Place, names: Names) -> list[Relation]:
+    level = place.level
+    # Of queries between semicolons, the one with the cursor.
+    behind = [i for i, t in enumerate(level) if t.text == ";" and t.start >= place.start]
+    before = [i for i, t in enumerate(level) if t.text == ";" and t.start < place.start]
+    own = level[(before[-1] + 1 if before else 0) : (behind[0] if behind else len(level))]
+    found = relations(own, names, place.named)
+    if not found and place.outer:
+        found = relations(place.outer, names, place.named)
+    return found
+
+
+def _inside(place: _Place, names: Names, outer: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Within a parenthesis that holds no query yet."""
+    last = outer[-1] if outer else ""
+    if last == "OPTIONS":
+        if place.before and place.before[-1].text not in ("(", ","):
+            name = place.before[-2].text.lower() if len(place.before) > 1 else ""
+            values = (
+                vocabulary().settings.get(name, ())
+                if place.before[-1].text == "="
+                else (("=",) if len(place.before) % 4 == 1 else (",", ")"))
+            )
+            yield from ((v, "value", "") for v in values)
+            return
+        yield from ((n, "option", "") for n in _OPTION_NAMES)
+        return
+    if (
+        last == "QUERIES"
+        or (last == "AS" and not place.before)
+        or (last in ("FROM", "JOIN", "IN", "EXISTS") and not place.before)
+    ):
+        yield "SELECT", "keyword", ""
+        if last in ("QUERIES", "AS", "FROM", "JOIN", "EXISTS"):
+            return
+    if _is_sketch(outer):
+        yield from _columns_of_sketch(place, names)
+        return
+    if last == "USING":
+        yield from _common(place, names)
+        return
+    if (
+        place.before
+        and not _wants_operand(_pieces(place.before))
+        and place.before[-1].text not in ("DISTINCT",)
+    ):
+        yield from ((word, "keyword", "") for word in _OPERATORS)
+        return
+    if not place.before and last in ("COUNT",):
+        yield "*", "sign", ""
+        yield "DISTINCT", "keyword", ""
+    yield from _operands(place, names, _pieces(place.before))
+
+
+def _is_sketch(outer: Sequence[str]) -> bool:
+    return "SKETCH" in outer[:5] and "ON" in outer and "WHERE" not in outer and "CREATE" in outer[:1]
+
+
+def _columns_of_sketch(place: _Place, names: Names) -> Iterator[tuple[str, str, str]]:
+    outer = place.outer
+    on = max(i for i, t in enumerate(outer) if t.word == "ON")
+    table = names.by_name.get(unquoted(outer[on + 1].text).lower()) if on + 1 < len(outer) else None
+    if place.before and place.before[-1].text not in (",", "(", "+", "-", "*", "/"):
+        if place.before[-1].word == "CLASS":
+            return
+        yield "CLASS", "keyword", ""
+        return
+    yield from ((quoted(c), "column", kind) for c, kind in (table.columns if table else ()))
+
+
+def _common(place: _Place, names: Names) -> Iterator[tuple[str, str, str]]:
+    """Columns that the last relation shares with one before it."""
+    found = relations(place.outer, names, place.named)
+    if len(found) < 2:
+        return
+    earlier = {c.lower() for r in found[:-1] for c, _ in r.table.columns}
+    yield from ((quoted(c), "column", kind) for c, kind in found[-1].table.columns if c.lower() in earlier)
+
+
+def _operands(place: _Place, names: Names, pieces: Sequence[Piece]) -> Iterator[tuple[str, str, str]]:
+    """What may be a value: join conditions behind ON, columns, aggregates, functions."""
+    found = _relations(place, names)
+    last = pieces[-1].word if pieces else ""
+    if last == "SELECT":
+        yield "APPROXIMATE", "ours", ""
+    if last == "ON" or (last == "AND" and _in_on(pieces)):
+        yield from ((c, "join", "join keys") for c in join_conditions(_in_front(found, place, names)))
+    left = _left_of_equals(place)
+    if left is not None:
+        yield from ((c, "column", kind) for c, kind in _alike(found, left))
+    if last in ("SELECT", "APPROXIMATE", "APPROX", "HAVING") or (last == "," and _in_select(pieces)):
+        yield from ((a, "function", "") for a in _AGGREGATES)
+    several = len(found) > 1
+    counts: dict[str, int] = {}
+    for relation in found:
+        for column, _ in relation.table.columns:
+            counts[column.lower()] = counts.get(column.lower(), 0) + 1
+    for relation in found:
+        for column, kind in relation.table.columns:
+            if several and counts[column.lower()] > 1:
+                yield f"{quoted(relation.alias)}.{quoted(column)}", "column", kind
+            else:
+                yield quoted(column), "column", kind
+    if several:
+        # Qualified too, for who begins with the alias.
+        for relation in found:
+            yield quoted(relation.alias), "alias", relation.table.name
+            if place.prefix:
+                yield from (
+                    (f"{quoted(relation.alias)}.{quoted(c)}", "column", kind)
+                    for c, kind in relation.table.columns
+                )
+    elif found:
+        yield quoted(found[0].alias), "alias", ""
+    if last == "SELECT":
+        yield "DISTINCT", "keyword", ""
+        yield "*", "sign", ""
+    if not found and place.prefix and last != "SET":
+        yield from ((quoted(c), "column", "") for c in _beginning(names, place.prefix))
+    yield from ((w, "keyword", "") for w in _OPERANDS)
+    yield from ((f"{f}(", "function", "") for f in vocabulary().functions)
+
+
+def _beginning(names: Names, prefix: str) -> Iterable[str]:
+    """Columns of any table that begin so: there may be a hundred thousand."""
+    columns, typed = names.all_columns, prefix.lower().lstrip("`")
+    at = bisect_left(columns, typed, key=str.lower)
+    for column in columns[at : at + MOST]:
+        if not column.lower().startswith(typed):
+            return
+        yield column
+
+
+def _in_on(pieces: Sequence[Piece]) -> bool:
+    words = [p.word for p in pieces]
+    on = max((i for i, w in enumerate(words) if w == "ON"), default=-1)
+    return on >= 0 and "WHERE" not in words[on:]
+
+
+def _in_select(pieces: Sequence[Piece]) -> bool:
+    words = [p.word for p in pieces]
+    select = max((i for i, w in enumerate(words) if w == "SELECT"), default=-1)
+    return select >= 0 and "FROM" not in words[select:]
+
+
+def _in_front(found: Sequence[Relation], place: _Place, names: Names) -> Sequence[Relation]:
+    """The relations up to the cursor: ON sees no later ones."""
+    known = relations(_after_semicolon(place.before), names, place.named)
+    return found[: len(known)] if len(known) <= len(found) else found
+
+
+def _left_of_equals(place: _Place) -> tuple[str, str] | None:
+    """Qualifier and column on the left of an equals sign at the cursor."""
+    before = list(place.before)
+    if len(before) >= 2 and before[-1].text == "=" and before[-2].kind in (*_WORDS, "quoted_name"):
+        name = unquoted(before[-2].text)
+        qualified = len(before) >= 4 and before[-3].text == "."
+        return (unquoted(before[-4].text) if qualified else "", name)
+    return None
+
+
+def _alike(found: Sequence[Relation], left: tuple[str, str]) -> Iterator[tuple[str, str]]:
+    """Columns of other relations, those first that go with the left side."""
+    known = {(r.alias.lower(), c.lower()): kind for r in found for c, kind in r.table.columns}
+    own = [r.alias.lower() for r in found if (not left[0] or r.alias.lower() == left[0].lower())]
+    kind = next((known[a, left[1].lower()] for a in own if (a, left[1].lower()) in known), "")
+    rest = [(r, c) for r in found if r.alias.lower() != left[0].lower() for c in r.table.columns]
+    rest.sort(key=lambda rc: (_unlike(left, rc[1], rc[0].table), not same_class(kind, rc[1][1])))
+    many = len(found) > 1
+    for relation, (column, its_kind) in rest[:20]:
+        yield (f"{quoted(relation.alias)}.{quoted(column)}" if many else quoted(column)), its_kind
+
+
+def _unlike(left: tuple[str, str] | None, column: tuple[str, str], table: Table) -> int:
+    if left is None:
+        return 0
+    name, typed = column[0].lower(), left[1].lower()
+    if name == typed:
+        return 0
+    if _stem(name) == _stem(typed):
+        return 1
+    return 2 if name in table.keys else 3
+
+
+def _stem(name: str) -> str:
+    """A key's name without its table's: ``o_orderkey`` and ``l_orderkey``, ``user_id`` and ``id``."""
+    return name.rpartition("_")[2]
+
+
+def same_class(one: str, other: str) -> bool:
+    """Whether values of two types can be equal without a cast that loses something."""
+    return not one or not other or _class(one) == _class(other)
+
+
+def _class(kind: str) -> str:
+    base = kind.lower().partition("(")[0].strip()
+    if base in ("tinyint", "smallint", "int", "integer", "bigint", "long", "decimal"):
+        return "number"
+    return "text" if base in ("string", "varchar", "char") else base
+
+
+def join_conditions(found: Sequence[Relation]) -> list[str]:
+    """Equalities by which the last relation may be joined to those before it, the likeliest first."""
+    if len(found) < 2:
+        return []
+    *earlier, last = found
+    scored = []
+    mine = last.table.columns
+    for far, other in enumerate(reversed(earlier)):
+        theirs: dict[str, list[tuple[str, str]]] = {}
+        for column, kind in other.table.columns:
+            theirs.setdefault(column.lower(), []).append((column, kind))
+            if _stem(column.lower()) != column.lower():
+                theirs.setdefault(_stem(column.lower()), []).append((column, kind))
+        for column, kind in mine:
+            for key in dict.fromkeys((column.lower(), _stem(column.lower()))):
+                for name, its_kind in theirs.get(key, []):
+                    if not same_class(kind, its_kind):
+                        continue
+                    same = name.lower() == column.lower()
+                    kept = (name.lower() in other.table.keys) + (column.lower() in last.table.keys)
+                    key_like = column.lower().endswith(("id", "key", "num", "no", "code"))
+                    scored.append(
+                        (
+                            (-kept, not same, not key_like, far, len(scored)),
+                            f"{quoted(other.alias)}.{quoted(name)} = {quoted(last.alias)}.{quoted(column)}",
+                        )
+                    )
+    return list(dict.fromkeys(text for _, text in sorted(scored)))[:10]
