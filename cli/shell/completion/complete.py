@@ -13,6 +13,8 @@ from .patterns import Piece, following
 from .scope import Relation, closing, common_tables, relations, unquoted
 
 MOST = 50
+# Characters; of a script that was pasted nobody wants completion.
+MOST_TEXT = 50_000
 _WORDS = frozenset(("keyword", "ours", "function", "name"))
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 # Names that Spark takes for words where a name stands.
@@ -89,7 +91,7 @@ def complete(text: str, cursor: int, names: Names) -> list[Candidate]:
     names : Names
         Tables, columns and sketches that there are.
     """
-    place = _place(text, cursor, names)
+    place = _place(text, cursor, names) if len(text) <= MOST_TEXT else None
     if place is None:
         return []
     seen: dict[str, Candidate] = {}
@@ -101,7 +103,7 @@ def complete(text: str, cursor: int, names: Names) -> list[Candidate]:
     scored = []
     for number, candidate in enumerate(seen.values()):
         score = match(place.prefix, candidate.text)
-        if score is not None:
+        if score is not None and (score < 2 or candidate.kind not in ("function", "keyword")):
             scored.append((score, number, candidate))
     scored.sort(key=lambda s: s[:2])
     return [c for _, _, c in scored][:MOST]
@@ -127,7 +129,7 @@ def quoted(name: str) -> str:
 
 
 def _place(text: str, cursor: int, names: Names) -> _Place | None:
-    own, first = _statement(tokens(text), cursor)
+    own = _statement(tokens(text), cursor)
     before = [t for t in own if t.end <= cursor and t.kind != "comment"]
     at = next((t for t in own if t.start < cursor <= t.end), None)
     prefix, start = "", cursor
@@ -155,16 +157,16 @@ def _place(text: str, cursor: int, names: Names) -> _Place | None:
     )
 
 
-def _statement(found: Sequence[Token], cursor: int) -> tuple[list[Token], int]:
+def _statement(found: Sequence[Token], cursor: int) -> list[Token]:
     """The tokens of the statement with the cursor."""
     start, depth = 0, 0
     for number, token in enumerate(found):
         depth += {"(": 1, ")": -1}.get(token.text, 0)
         if token.text == ";" and depth <= 0:
             if token.end > cursor:
-                return list(found[start:number]), start
+                return list(found[start:number])
             start, depth = number + 1, 0
-    return list(found[start:]), start
+    return list(found[start:])
 
 
 def _open(before: Sequence[Token]) -> list[int]:
@@ -231,12 +233,28 @@ def _by_pattern(place: _Place, names: Names, pieces: Sequence[Piece]) -> Iterato
     if within and open_operand:
         yield from _operands(place, names, pieces)
         return
-    for symbol in after:
-        if symbol not in ("<expression>", "<items>"):
-            yield from _of_symbol(symbol, place, names)
+    symbols = [s for s in after if s not in ("<expression>", "<items>")]
+    words = [s for s in symbols if not s.startswith("<")]
     if within:
         # Behind a value the expression may go on.
-        yield from ((word, "keyword", "") for word in _OPERATORS)
+        words += _OPERATORS
+    words.sort(key=_likelihood)
+    names_last = words if "<table>" in symbols else []
+    for symbol in (*names_last, *(s for s in symbols if s.startswith("<")), *words):
+        yield from _of_symbol(symbol, place, names)
+
+
+# The order of words that may follow, where several may.
+_LIKELY = (
+    "SELECT", "FROM", "ON", "JOIN", "AND", "WHERE", "ERROR WITHIN", "GROUP BY", "USING", "SIZE", "ORDER BY", "CONFIDENCE",
+    "HAVING", "LIMIT", "OPTIONS", "AS", "OR", "SEED", "BEHAVIOR", "LEFT JOIN", "=", "SHOW SKETCHES", "SHOW", "CREATE",
+    "EXPLAIN", "SET", "SKETCH", "SKETCHES",
+)  # fmt: skip
+_RANKS = {word: number for number, word in enumerate(_LIKELY)}
+
+
+def _likelihood(word: str) -> int:
+    return _RANKS.get(word, len(_RANKS))
 
 
 _SIGNS = frozenset("= < > <= >= <> != == <=> + - / % || , |".split())
@@ -329,24 +347,11 @@ def _inside(place: _Place, names: Names, outer: Sequence[str]) -> Iterator[tuple
     """Within a parenthesis that holds no query yet."""
     last = outer[-1] if outer else ""
     if last == "OPTIONS":
-        if place.before and place.before[-1].text not in ("(", ","):
-            name = place.before[-2].text.lower() if len(place.before) > 1 else ""
-            values = (
-                vocabulary().settings.get(name, ())
-                if place.before[-1].text == "="
-                else (("=",) if len(place.before) % 4 == 1 else (",", ")"))
-            )
-            yield from ((v, "value", "") for v in values)
-            return
-        yield from ((n, "option", "") for n in _OPTION_NAMES)
+        yield from ((word, "option", "") for word in _option(place.before))
         return
-    if (
-        last == "QUERIES"
-        or (last == "AS" and not place.before)
-        or (last in ("FROM", "JOIN", "IN", "EXISTS") and not place.before)
-    ):
+    if not place.before and last in _BEFORE_QUERIES:
         yield "SELECT", "keyword", ""
-        if last in ("QUERIES", "AS", "FROM", "JOIN", "EXISTS"):
+        if last != "IN":
             return
     if _is_sketch(outer):
         yield from _columns_of_sketch(place, names)
@@ -365,6 +370,19 @@ def _inside(place: _Place, names: Names, outer: Sequence[str]) -> Iterator[tuple
         yield "*", "sign", ""
         yield "DISTINCT", "keyword", ""
     yield from _operands(place, names, _pieces(place.before))
+
+
+_BEFORE_QUERIES = frozenset(("QUERIES", "AS", "FROM", "JOIN", "EXISTS", "IN"))
+
+
+def _option(before: Sequence[Token]) -> Sequence[str]:
+    """Within OPTIONS: a name, an equals sign, a value, a comma."""
+    last = before[-1].text if before else ","
+    if last == ",":
+        return _OPTION_NAMES
+    if last == "=":
+        return vocabulary().settings.get(before[-2].text.lower(), ()) if len(before) > 1 else ()
+    return ("=",) if len(before) < 2 or before[-2].text == "," else (",",)
 
 
 def _is_sketch(outer: Sequence[str]) -> bool:

@@ -23,7 +23,8 @@ _JOIN = f"""{{ [ INNER | LEFT | RIGHT | FULL | CROSS | NATURAL | LEFT OUTER | LE
     [ ON <expression> | USING () ] }}"""
 _FROM = f"FROM {_RELATION} {_JOIN} {{ , {_RELATION} {_JOIN} }}"
 _SELECT = f"SELECT [ APPROXIMATE | APPROX | DISTINCT ] <items> [ {_FROM} {_TAIL} ]"
-_QUERY = f"[ WITH <new> AS () {{ , <new> AS () }} ] {_SELECT} {{ UNION [ ALL ] {_SELECT} | EXCEPT|INTERSECT {_SELECT} }}"
+_WITH = "WITH <new> AS () { , <new> AS () }"
+_QUERY = f"[ {_WITH} ] {_SELECT} {{ UNION [ ALL ] {_SELECT} | EXCEPT|INTERSECT {_SELECT} }}"
 
 PATTERNS = (
     _QUERY,
