@@ -38,7 +38,7 @@ class InOrder(TyperGroup):
 
 def _complete_formats(incomplete: str) -> list[str]:
     """For the completion of the user's shell."""
-    from .render import FORMATS
+    from .formats import FORMATS
 
     return [f for f in FORMATS if f.startswith(incomplete)]
 
@@ -156,7 +156,7 @@ def query(
 
         print(f"skimql {__version__}")
         raise typer.Exit
-    from .run import Request
+    from .request import Request
 
     config = _configured(
         {
@@ -346,18 +346,17 @@ def _name_of(path: Path) -> str:
 
 def _format(asked: str | None, output_file: str | None) -> str:
     """The format of results; of a file without one, by its ending."""
-    from .render import FORMATS, default_format
+    from .formats import default_format, format_of_file
 
     if asked is not None:
         return asked
     if output_file is None:
         return default_format(sys.stdout)
-    ending = Path(output_file).suffix.removeprefix(".")
-    return {"md": "markdown", "ndjson": "jsonl"}.get(ending, ending if ending in FORMATS else "csv")
+    return format_of_file(output_file)
 
 
 def _format_given(asked: str | None) -> str | None:
-    from .render import FORMATS
+    from .formats import FORMATS
 
     if asked is not None and asked not in FORMATS:
         raise typer.BadParameter(f"{asked!r} is none of {', '.join(FORMATS)}", param_hint="--output-format")

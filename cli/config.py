@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import ParseError, Settings, SkimqlError, vocabulary
+from .. import ParseError, SkimqlError
 from .folders import CONFIG_FILE, PROJECT_FILE, config_folder, state_folder
-from .render import FORMATS
+from .formats import FORMATS
 
 BAD = "SKIMQL_BAD_SETTING"
 BUILT_IN = "built in"
@@ -117,7 +117,14 @@ class Config:
 
 def names() -> tuple[str, ...]:
     """Every name that a file or a variable may set."""
-    return (*OPTIONS, *vocabulary().settings)
+    return (*OPTIONS, *_settings())
+
+
+def _settings() -> Mapping[str, tuple[str, ...]]:
+    """The settings of queries; late, as most command lines and files have none."""
+    from .. import vocabulary
+
+    return vocabulary().settings
 
 
 def checked(name: str, value: Any) -> Any:
@@ -128,7 +135,9 @@ def checked(name: str, value: Any) -> Any:
     SkimqlError
         ``SKIMQL_BAD_SETTING``.
     """
-    if name in vocabulary().settings:
+    if name not in OPTIONS and name in _settings():
+        from .. import Settings
+
         text = str(value).lower() if isinstance(value, bool) else str(value)
         Settings().with_text({name: text})
         return text
@@ -185,8 +194,6 @@ def load(flags: Mapping[str, Any] | None = None, *, project: bool = False) -> Co
     config = Config()
     for name, option in OPTIONS.items():
         config.values[name] = Value(option.default, BUILT_IN)
-    for name in vocabulary().settings:
-        config.values[name] = Value(_default(name), BUILT_IN)
     _read_file(config, config_folder() / CONFIG_FILE)
     here = Path(PROJECT_FILE)
     if here.exists():
@@ -203,7 +210,10 @@ def load(flags: Mapping[str, Any] | None = None, *, project: bool = False) -> Co
     return config
 
 
-def _default(name: str) -> str:
+def default(name: str) -> str:
+    """What a setting of queries is by itself, as text."""
+    from .. import Settings
+
     value = getattr(Settings(), name)
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
@@ -341,7 +351,8 @@ def _digest(path: Path) -> str:
 
 def described(config: Config) -> list[tuple[str, str, str]]:
     """Every setting: name, value, where it came from."""
-    rows = [(n, _shown(v.value), v.origin) for n, v in config.values.items()]
+    values = {**{name: Value(default(name), BUILT_IN) for name in _settings()}, **config.values}
+    rows = [(n, _shown(values[n].value), values[n].origin) for n in names()]
     for name in _TABLES:
         rows += [(f"{name}.{key}", _shown(v.value), v.origin) for key, v in getattr(config, name).items()]
     return rows
@@ -362,7 +373,7 @@ def example() -> str:
         shown = _toml(option.default) if option.default is not None else '"..."'
         lines += [f"# {option.help}{takes}", f"# {name} = {shown}", ""]
     lines += ["# Settings of queries, as SET skimql.<name> takes them"]
-    lines += [f"# {name} = {_toml(_default(name))}" for name in vocabulary().settings]
+    lines += [f"# {name} = {_toml(default(name))}" for name in _settings()]
     lines += [
         "",
         "# [spark]",

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NoReturn
 from .folders import is_configured
 
 if TYPE_CHECKING:
-    from .run import Request
+    from .request import Request
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -145,8 +145,8 @@ def plain_request(arguments: Sequence[str]) -> Request | None:
     pairs = {name: [_pair(v) for v in given.get(name, [])] for name in ("table", "set")}
     if not texts or "catalog" not in given or any(p is None for ps in pairs.values() for p in ps):
         return None
-    from .render import FORMATS, default_format
-    from .run import Request
+    from .formats import FORMATS, default_format
+    from .request import Request
 
     output = given.get("output", [default_format(sys.stdout)])[-1]
     if output not in FORMATS:

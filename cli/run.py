@@ -6,38 +6,17 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any, TextIO
 
 from .. import Answer, EnvironmentFault, Message, Session, Settings, SkimqlError
 from ..parser.statement import is_approximate, split_statements
 from .render import foot_line, render
+from .request import Request
 from .streams import NOT_WRITTEN, writing
 from .talk import Talk
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A command line, checked."""
-
-    texts: tuple[str, ...]
-    output: str
-    tables: tuple[tuple[str, str], ...]
-    catalog: str | None
-    demo: bool
-    compare: bool
-    settings: Mapping[str, str]
-    keep_going: bool
-    progress: bool
-    quiet: bool
-    conf: Mapping[str, str] = field(default_factory=dict)
-    timing: bool = False
-    output_file: str | None = None
-    # Statements that are run first; what they give is not shown.
-    first: tuple[str, ...] = ()
 
 
 def run_texts(request: Request) -> int:

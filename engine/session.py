@@ -168,6 +168,8 @@ class Session:
         """Spark, started by one thread while others wait."""
         given_up = self._given_up
         with self._starting:
+            if given_up.is_set():
+                raise EnvironmentFault("Spark's start was given up", "SKIMQL_SPARK_STOPPED", hint="ask again")
             if self._spark is None:
                 self._is_starting = True
                 try:

@@ -1,4 +1,4 @@
-"""What runs beside the prompt: Spark's start, and the one thread of the statements.
+"""What runs beside the prompt: the one thread of the statements, in which Spark starts too.
 
 They run in a thread of their own so that Ctrl-C, which Python raises in the main one, interrupts no call to the JVM.
 """
@@ -8,9 +8,10 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ... import JobProgress, Session
+if TYPE_CHECKING:
+    from ... import JobProgress
 
 
 class Task:
@@ -78,20 +79,3 @@ class Worker:
     def done(self) -> None:
         """The job is over, the statement may have more of them."""
         self.progress = None
-
-
-def start_spark(session: Session, changed: Callable[[], None]) -> None:
-    """Start Spark beside the prompt; `changed` is called when it runs, or when that failed.
-
-    A fault is not told here: the first statement that needs Spark tells it.
-    """
-
-    def work() -> None:
-        try:
-            _ = session.spark
-        except Exception:
-            pass
-        finally:
-            changed()
-
-    threading.Thread(target=work, name="skimql starts Spark", daemon=True).start()

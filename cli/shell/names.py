@@ -6,8 +6,12 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from ... import Answer, Session, SkimqlError
+from ... import SkimqlError
+
+if TYPE_CHECKING:
+    from ... import Session
 
 # Of Spark's own tables so many are asked for their columns.
 MOST_OF_SPARK = 200
@@ -54,6 +58,8 @@ class Names:
 
 def gather(session: Session, queries: Mapping[str, str]) -> Names:
     """What a session knows now, without starting Spark; where it runs, with its own tables."""
+    from ... import Answer
+
     at_hand = dict(session.tables.at_hand())
     ready = session.spark_state == "ready"
     if ready:

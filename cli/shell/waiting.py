@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 import time
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from ... import JobProgress
 from ..streams import encodes, is_unicode
 from .theme import is_dumb
+
+if TYPE_CHECKING:
+    from ... import JobProgress
 
 SHOWN_AFTER = 0.3  # seconds: what is over sooner flickers
 PERIOD = 0.1

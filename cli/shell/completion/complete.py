@@ -246,9 +246,9 @@ def _by_pattern(place: _Place, names: Names, pieces: Sequence[Piece]) -> Iterato
 
 # The order of words that may follow, where several may.
 _LIKELY = (
-    "SELECT", "FROM", "ON", "JOIN", "AND", "WHERE", "ERROR WITHIN", "GROUP BY", "USING", "SIZE", "ORDER BY", "CONFIDENCE",
-    "HAVING", "LIMIT", "OPTIONS", "AS", "OR", "SEED", "BEHAVIOR", "LEFT JOIN", "=", "SHOW SKETCHES", "SHOW", "CREATE",
-    "EXPLAIN", "SET", "SKETCH", "SKETCHES",
+    "SELECT", "FROM", "ON", "JOIN", "AND", "WHERE", "ERROR WITHIN", "GROUP BY", "USING", "SIZE", "ORDER BY",
+    "CONFIDENCE", "HAVING", "LIMIT", "OPTIONS", "AS", "OR", "SEED", "BEHAVIOR", "LEFT JOIN", "=", "SHOW SKETCHES",
+    "SHOW", "CREATE", "EXPLAIN", "SET", "SKETCH", "SKETCHES",
 )  # fmt: skip
 _RANKS = {word: number for number, word in enumerate(_LIKELY)}
 

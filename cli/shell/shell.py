@@ -1,0 +1,544 @@
+"""The shell: its session, what it remembers of the last query, and how a statement is asked, waited for and shown."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TextIO
+
+from ... import SkimqlError, tokens
+from .. import config as configuration
+from ..crash import report
+from ..folders import state_folder
+from ..formats import format_of_file
+from ..request import Request
+from ..streams import encodes, is_unicode
+from .background import Task, Worker
+from .editor import Editor, make_editor
+from .history import StatementHistory, is_secret
+from .names import Names
+from .theme import THEMES, has_colours, is_dumb, theme_of
+from .waiting import WaitingLine
+
+if TYPE_CHECKING:
+    from ... import Answer, Session
+    from .results import Screen
+
+UNKNOWN = "SKIMQL_UNKNOWN_COMMAND"
+# So long the prompt waits for what was cancelled, and so close is a second Ctrl-C to the first.
+PATIENCE = 0.7
+TWICE = 2.0
+# Of these the names may change that there are.
+_CHANGES = frozenset("CREATE DROP ALTER USE IMPORT REPLACE TRUNCATE APPEND REFRESH SET CACHE".split())
+_GONE = ("SKIMQL_SPARK_GONE", "SKIMQL_SPARK_STOPPED")
+_SET = re.compile(r"\s*SET\s+skimql\.(\w+)\s*=\s*(.+?)\s*;?\s*", re.IGNORECASE | re.DOTALL)
+
+
+class Shell:
+    """What `\\` commands and the loop work with."""
+
+    def __init__(self, request: Request, config: configuration.Config) -> None:
+        self.request = request
+        self.config = config
+        self.worker = Worker()
+        self._session: Session | None = None
+        self._session_fault: SkimqlError | None = None
+        self._made = threading.Event()
+        self.names = Names()
+        self.last: str | None = None
+        self.last_answer: Answer | None = None
+        self.correction: str | None = None
+        self.offered = ""
+        self.run_command: Callable[[str], None] = lambda text: None
+        self.complete_command: Callable[[str], Iterable[tuple[str, int, str]]] = lambda text: ()
+        self._sink: TextIO | None = None
+        self._leftover: Task | None = None
+        self._queries = {**_kept_queries(), **{name: str(v.value) for name, v in config.queries.items()}}
+        self.history = StatementHistory(state_folder() / "history.jsonl") if config["history"] else None
+        self.editor: Editor = make_editor(self, self.history)
+
+    def make_session(self) -> None:
+        """Load what answers statements, and make the session: in the worker's thread, while the prompt is there."""
+        try:
+            # All that a first answer and completion need is loaded here, not at the first key.
+            from ... import Session, Settings
+            from .. import render, run  # noqa: F401
+            from . import corrections, results  # noqa: F401
+            from .completion import complete  # noqa: F401
+
+            self._session = Session(
+                settings=Settings().with_text(self.request.settings),
+                listener=self.worker,
+                catalog=self.request.catalog,
+                spark_conf=self.request.conf,
+            )
+        except SkimqlError as fault:
+            self._session_fault = fault
+            self.tell_fault(fault)
+        finally:
+            self._made.set()
+
+    @property
+    def session(self) -> Session:
+        """The session, as soon as it is there.
+
+        Raises
+        ------
+        SkimqlError
+            Where it could not be made.
+        """
+        self._made.wait()
+        if self._session is None:
+            raise self._session_fault or SkimqlError("there is no session")
+        return self._session
+
+    @property
+    def spark_state(self) -> str:
+        """``none``, ``starting`` or ``ready``."""
+        return "none" if self._session is None else self._session.spark_state
+
+    # What the editor looks at.
+
+    @property
+    def theme(self) -> str:
+        """The theme that is set."""
+        return str(self.config["theme"])
+
+    def option(self, name: str) -> Any:
+        """The value of a setting of the shell."""
+        return self.config[name]
+
+    def toolbar(self) -> str:
+        """Spark's state, the catalog, tables, the error that is aimed at."""
+        parts = [f"spark: {self.spark_state}"]
+        if self._is_busy():
+            parts.append("the cancelled statement is still ending")
+        if self.request.catalog:
+            parts.append(f"catalog {self.request.catalog}")
+        parts.append(f"{len(self.names.tables)} tables, {len(self.names.sketches)} sketches")
+        if self._session is not None:
+            error = self._session.settings.error
+            parts.append("error none" if error is None else f"error {100 * error:g} %")
+        return " " + "   ".join(parts)
+
+    def candidates(self, text: str, cursor: int) -> Iterable[tuple[str, int, str]]:
+        """Completions at the cursor."""
+        if text.startswith("\\"):
+            return self.complete_command(text[:cursor])
+        if not self._made.is_set():
+            return []
+        from .completion.complete import complete
+
+        return [(c.text, c.start, c.about or c.kind) for c in complete(text, cursor, self.names)]
+
+    # Talk.
+
+    def say(self, text: str, style: str = "dim") -> None:
+        """A line beside results."""
+        self._write(_in_colour(encodes(sys.stdout, text), self._colour(style)) + "\n")
+
+    def page(self, text: str) -> None:
+        """A text of any length: through the pager where it is longer than the screen."""
+        lines = text.count("\n")
+        size = shutil.get_terminal_size()
+        if not self.config["pager"] or is_dumb() or not sys.stdout.isatty() or lines < size.lines - 2:
+            self._write(text)
+            return
+        pager = os.environ.get("PAGER") or ("less -FRSX" if shutil.which("less") else "")
+        if not pager:
+            self._write(text)
+            return
+        with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+            subprocess.run(
+                pager, input=text.encode(sys.stdout.encoding or "utf-8", "replace"), shell=True, check=False
+            )
+
+    def _write(self, text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def _colour(self, name: str) -> str:
+        return THEMES[theme_of(self.theme)].get(name, "")
+
+    def screen(self) -> Screen:
+        """What results are shown on."""
+        from .results import Screen
+
+        theme = THEMES[theme_of(self.theme)] if has_colours() else None
+        width = shutil.get_terminal_size().columns
+        return Screen(width, is_unicode(sys.stdout), theme or None, str(self.config["expanded"]))
+
+    def show(self, answer: Answer) -> None:
+        """A result on the terminal, or into the file of ``\\o``."""
+        from ..render import render
+        from .results import shown
+
+        if self._sink is not None:
+            render(answer, format_of_file(self._sink.name), self._sink)
+            self._sink.flush()
+            return
+        self.page(shown(answer, self.screen()))
+
+    def tell_fault(self, fault: BaseException, text: str = "") -> None:
+        """What is wrong, and a correction for Enter where there is one."""
+        if not isinstance(fault, SkimqlError):
+            self.say(report(fault), "error")
+            return
+        self.say(str(fault), "error")
+        if fault.code in _GONE:
+            self.say("\\restart starts Spark anew; tables of files and settings are kept")
+        from .corrections import correction
+
+        self.correction = correction(fault, text, self.names) if text else None
+        if self.correction is not None and is_dumb():
+            self.say(f"Enter: {self.correction}")
+
+    # Statements.
+
+    def execute(self, text: str, *, remember: bool = True) -> None:
+        """Run what was typed: a command, or statements; the first one that fails ends it."""
+        self.correction = None
+        if text.lstrip().startswith("\\"):
+            self.run_command(text.strip())
+            return
+        from ...parser.statement import split_statements
+
+        for statement in split_statements(text):
+            if not self.statement(statement.sql, remember=remember):
+                return
+
+    def statement(self, sql: str, *, compare: bool = False, remember: bool = True) -> bool:
+        """Ask one statement and show what it gives; whether it went well."""
+        option = _SET.fullmatch(sql)
+        if option is not None and option[1].lower() in configuration.OPTIONS:
+            self.set_option(option[1].lower(), option[2].strip("'"))
+            return True
+        if not self._confirmed(sql):
+            return False
+        wall, cpu = time.perf_counter(), time.process_time()
+        task = self.worker.submit(lambda: self._ask(sql, compare))
+        if not self._await(task, "planning"):
+            self.say(
+                "cancelled; it ends beside the prompt. Tables, settings and kept sketches are as they were"
+            )
+            return False
+        if task.fault is not None:
+            if isinstance(task.fault, KeyboardInterrupt):
+                self.say("cancelled; tables, settings and kept sketches are as they were")
+            else:
+                self.tell_fault(task.fault, sql)
+            return False
+        self._tell(sql, task.result, remember, time.perf_counter() - wall, time.process_time() - cpu)
+        return True
+
+    def _ask(self, sql: str, compare: bool) -> Answer:
+        """In the worker's thread."""
+        from ... import Answer, Message
+
+        result = self.session.compare(sql) if compare else self.session.sql(sql)
+        if isinstance(result, Answer):
+            return result
+        if not result.columns:
+            return Message((), (), exact=True)
+        from ...engine.queries.exact import collected
+
+        return collected(result, None if self._sink is not None else MOST_COLLECTED, self.worker)
+
+    def _tell(self, sql: str, answer: Answer, remember: bool, wall: float, cpu: float) -> None:
+        from ... import Message
+        from ..render import foot_line
+
+        if isinstance(answer, Message):
+            for note in answer.notes:
+                self.say(note)
+        else:
+            self.show(answer)
+            for note in answer.notes:
+                self.say(f"note: {note}")
+            foot = [f for f in (foot_line(answer),) if f]
+            if answer.rows and not foot and not answer.is_text:
+                foot = [f"{len(answer.rows):,} row{'' if len(answer.rows) == 1 else 's'}"]
+            if foot:
+                self.say(f"{foot[0]}; {wall:.2f} s")
+            if answer.target == "missed":
+                self.say("wider than asked: \\size shows what more bytes would give, \\exact runs it exactly")
+            self.last_answer = answer
+        if self.config["timing"]:
+            self.say(f"{wall:.3f} s, {cpu:.3f} s of CPU in this process")
+        if remember and _is_query(sql):
+            self.last = sql
+        if tokens(sql)[:1] and tokens(sql)[0].word in _CHANGES:
+            self.load_names()
+
+    def _confirmed(self, sql: str) -> bool:
+        """Whether the user wants what takes something away; asked once, on a terminal."""
+        words = [t.word for t in tokens(sql)[:3]]
+        takes_away = words[:1] == ["DROP"] or words == ["CREATE", "OR", "REPLACE"]
+        if not takes_away or not self.config["confirm"] or not sys.stdin.isatty():
+            return True
+        first = " ".join(sql.split()[:6])
+        self._write(f"{encodes(sys.stdout, first)} ... really? [y/N] ")
+        try:
+            told = sys.stdin.readline()
+        except KeyboardInterrupt:
+            self._write("\n")
+            return False
+        if told.strip().lower() in ("y", "yes"):
+            return True
+        self.say("nothing done; SET skimql.confirm = false asks no more")
+        return False
+
+    # Waiting.
+
+    def wait(self, work: Callable[[], Any], phase: str) -> Any:
+        """What some work gives, done in the worker's thread; None where it was cancelled.
+
+        Raises
+        ------
+        SkimqlError
+            As the work.
+        """
+        task = self.worker.submit(work)
+        if not self._await(task, phase) or isinstance(task.fault, KeyboardInterrupt):
+            self.say("cancelled")
+            return None
+        if task.fault is not None:
+            raise task.fault
+        return task.result
+
+    def _is_busy(self) -> bool:
+        return self._leftover is not None and not self._leftover.done.is_set()
+
+    def _await(self, task: Task, phase: str) -> bool:
+        """Wait until a task is over, telling how far it is; whether it is, and was not left alone."""
+        line = WaitingLine(sys.stderr)
+        cancelled = 0.0
+        try:
+            while True:
+                try:
+                    if task.done.wait(0.05):
+                        return True
+                    now = time.monotonic()
+                    if cancelled and now - cancelled > PATIENCE:
+                        self._leave_alone(task)
+                        return False
+                    line.tick(self._phase(phase, bool(cancelled)), self.worker.progress)
+                except KeyboardInterrupt:
+                    if cancelled and time.monotonic() - cancelled < TWICE:
+                        self._leave_alone(task)
+                        return False
+                    cancelled = time.monotonic()
+                    task.cancelled.set()
+                    if self.spark_state == "starting":
+                        threading.Thread(target=self.session.stop_spark, daemon=True).start()
+        finally:
+            line.close()
+
+    def _phase(self, phase: str, cancelled: bool) -> str:
+        if cancelled:
+            return "cancelling"
+        if self._is_busy():
+            return "the cancelled statement is still ending"
+        return "starting Spark" if self.spark_state == "starting" else phase
+
+    def _leave_alone(self, task: Task) -> None:
+        task.cancelled.set()
+        self._leftover = task
+        self.say(
+            "cancelled; it still ends beside the prompt. Tables, settings and kept sketches are as they were"
+        )
+
+    # What the commands change.
+
+    def set_option(self, name: str, value: str) -> None:
+        """Set a setting of the shell or of queries.
+
+        Raises
+        ------
+        SkimqlError
+            ``SKIMQL_BAD_SETTING``.
+        """
+        self.config.set(name, value, "this shell")
+        if name not in configuration.OPTIONS:
+            self.session.settings = self.session.settings.with_text({name: value})
+
+    def unset_option(self, name: str) -> None:
+        """A setting as it is built in."""
+        if name in configuration.OPTIONS:
+            self.config.values[name] = configuration.Value(
+                configuration.OPTIONS[name].default, configuration.BUILT_IN
+            )
+        else:
+            self.set_option(name, configuration.default(name))
+
+    def redirect(self, path: str | None) -> None:
+        """Send results to a file; None: to the terminal again.
+
+        Raises
+        ------
+        SkimqlError
+            If the file cannot be written.
+        """
+        if self._sink is not None:
+            self._sink.close()
+            self._sink = None
+        if path is not None:
+            self._sink = _opened(path)
+
+    def copy(self, path: str) -> None:
+        """Write the last result into a file, in the format of its ending.
+
+        Raises
+        ------
+        SkimqlError
+            If there is none, or the file cannot be written.
+        """
+        if self.last_answer is None:
+            raise SkimqlError("there is no result yet", UNKNOWN, hint="SELECT ...")
+        if path.endswith(".parquet"):
+            import pyarrow.parquet as pq
+
+            with contextlib.closing(_opened(path)):
+                pq.write_table(self.last_answer.arrow(), os.path.expanduser(path))
+        else:
+            from ..render import render
+
+            with contextlib.closing(_opened(path)) as sink:
+                render(self.last_answer, format_of_file(path), sink)
+        self.say(f"{len(self.last_answer.rows):,} rows in {path}")
+
+    def keep_query(self, name: str, sql: str) -> None:
+        """Save a query under a name, for this and later shells."""
+        if not sql or not name.isidentifier():
+            raise SkimqlError("\\n keeps NAME = SQL", UNKNOWN, hint="\\n late = SELECT APPROXIMATE ...")
+        self._queries[name] = sql
+        if not is_secret(sql):
+            kept = {**_kept_queries(), name: sql}
+            folder = state_folder()
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            draft = folder / f"queries.json.{os.getpid()}"
+            draft.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+            draft.replace(folder / "queries.json")
+        self.refresh_names()
+
+    def restart(self) -> None:
+        """End Spark, whatever it does; it starts anew when needed."""
+        ended = threading.Event()
+
+        def end() -> None:
+            with contextlib.suppress(Exception):
+                self.session.stop_spark()
+            ended.set()
+
+        threading.Thread(target=end, daemon=True).start()
+        line = WaitingLine(sys.stderr)
+        while not ended.wait(0.05):
+            line.tick("ending Spark", None)
+        line.close()
+        self.say("Spark is ended; it starts anew when needed")
+
+    # Tables and names.
+
+    def register(self) -> Task | None:
+        """Have the tables of the command line registered beside the prompt."""
+        self.worker.submit(self.make_session)
+        if not (self.request.demo or self.request.tables or self.request.first):
+            self.load_names()
+            return None
+
+        def work() -> None:
+            from ...parser.statement import split_statements
+            from ..run import register
+
+            register(self.session, self.request)
+            for text in self.request.first:
+                for statement in split_statements(text):
+                    self.session.sql(statement.sql)
+
+        task = self.worker.submit(work)
+        self.load_names()
+
+        def told() -> None:
+            task.done.wait()
+            if task.fault is not None and not isinstance(task.fault, KeyboardInterrupt):
+                self.tell_fault(task.fault)
+            self.editor.invalidate()
+
+        threading.Thread(target=told, daemon=True).start()
+        return task
+
+    def load_names(self) -> None:
+        """Have the names looked up beside the prompt."""
+        self.worker.submit(self.refresh_names)
+
+    def refresh_names(self) -> None:
+        """Look up tables, columns and sketches as they are now."""
+        from .names import gather
+
+        with contextlib.suppress(SkimqlError):
+            self.names = gather(self.session, self._queries)
+        self.editor.invalidate()
+
+    def first_page(self) -> None:
+        """What to do where there are no tables yet."""
+        self.say(
+            "No tables yet. Three ways to begin:\n"
+            "  \\demo             the flights tables, to try\n"
+            "  \\t NAME=PATH      a Parquet, CSV or JSON file, or a folder, is a table\n"
+            "  skimql FILE ...   the same from the command line\n"
+            "Then: SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k;   \\? for more",
+            "",
+        )
+
+
+# Rows of a statement of Spark's that are fetched for the terminal.
+MOST_COLLECTED = 10_000
+
+
+def _is_query(sql: str) -> bool:
+    from ...parser.statement import is_approximate
+
+    with contextlib.suppress(SkimqlError):
+        if is_approximate(sql):
+            return True
+    return [t.word for t in tokens(sql)[:1]] in (["SELECT"], ["EXACT"], ["WITH"], ["FROM"], ["ESTIMATE"])
+
+
+def _opened(path: str) -> TextIO:
+    try:
+        return open(os.path.expanduser(path), "w", encoding="utf-8")
+    except (OSError, ValueError) as fault:
+        raise SkimqlError(f"cannot write {path}: {getattr(fault, 'strerror', fault)}", UNKNOWN) from fault
+
+
+def _kept_queries() -> dict[str, str]:
+    try:
+        kept = json.loads((state_folder() / "queries.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {str(k): str(v) for k, v in kept.items()} if isinstance(kept, dict) else {}
+
+
+def _in_colour(text: str, style: str) -> str:
+    """A text in a colour of a theme, as the terminal wants it told."""
+    if not style.startswith("#"):
+        return text
+    from rich.color import Color, ColorSystem
+    from rich.console import Console
+
+    system = Console().color_system
+    if system is None:
+        return text
+    wanted = {"truecolor": ColorSystem.TRUECOLOR, "256": ColorSystem.EIGHT_BIT}.get(
+        system, ColorSystem.STANDARD
+    )
+    codes = ";".join(Color.parse(style.split()[0]).downgrade(wanted).get_ansi_codes())
+    return f"\x1b[{codes}m{text}\x1b[0m"
