@@ -211,7 +211,8 @@ def query(
 def _configured(flags: dict[str, Any], settings: list[str], conf: list[str], project: bool) -> Config:
     """The configuration, the command line over all."""
     from .. import SkimqlError
-    from .config import PROJECT_FILE, Value, load, trust
+    from .config import Value, load, trust
+    from .folders import PROJECT_FILE
 
     try:
         if project and Path(PROJECT_FILE).exists():
@@ -242,13 +243,14 @@ def config_command(
     """Print every setting, its value and where it came from."""
     from .. import SkimqlError
     from . import config as module
+    from .folders import PROJECT_FILE
 
     try:
         if init:
             print(module.write_example())
             return
         if trust:
-            module.trust(Path(module.PROJECT_FILE))
+            module.trust(Path(PROJECT_FILE))
             ctx.obj = (ctx.obj[0], module.load())
     except SkimqlError as fault:
         print(fault, file=sys.stderr)

@@ -22,6 +22,7 @@ from ..optimizer.describe.physical import (
 )
 from ..optimizer.methods import GROUPING
 from ..optimizer.physical import PhysicalPlan
+from ..parser.file_tables import with_file_tables
 from ..parser.join_graph import Query
 from ..parser.lexing import with_quoted_names
 from ..parser.resolve import resolve, resolve_rows
@@ -45,6 +46,7 @@ from .results.answer import Answer, Message
 from .settings import Settings
 from .sources.environment import Environment
 from .sources.keys import with_key_types
+from .sources.paths import is_readable
 from .sources.settings_followed import DOUBLE_QUOTED, refuse_not_followed
 from .sources.tables import Tables
 from .spark.jobs import ProgressListener
@@ -304,6 +306,7 @@ class Session:
                 return self.sql(whole)
         try:
             with self._awake():
+                text = self._with_file_tables(text)
                 statement = self._read(text)
                 with self.tables.statement(text):
                     return self._run(statement)
@@ -331,6 +334,13 @@ class Session:
         result = self.sql(text, **values)
         assert isinstance(result, Answer), "a statement of ours gives an answer"
         return result
+
+    def _with_file_tables(self, text: str) -> str:
+        """The text with names for its files in FROM, which are registered under their paths."""
+        text, files = with_file_tables(text, is_readable)
+        for path in files:
+            self.tables.register(path, path, {})
+        return text
 
     def _read(self, text: str) -> Statement:
         """One statement, read as the Spark session would read it.
@@ -398,6 +408,7 @@ class Session:
         UnsupportedQuery
             If the statement is not a SELECT to be estimated.
         """
+        text = self._with_file_tables(text)
         statement = self._read(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery(
@@ -428,6 +439,7 @@ class Session:
 
     def plan(self, text: str) -> PhysicalPlan:
         """How an approximate query would be answered, by what is known without a job."""
+        text = self._with_file_tables(text)
         statement = self._read(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery("only an approximate SELECT has a plan", "SKIMQL_NO_PLAN", text)

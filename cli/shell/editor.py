@@ -19,9 +19,17 @@ PROMPT, MORE = "skimql> ", "   ...> "
 class Surroundings(Protocol):
     """What the editor looks at while somebody types."""
 
-    names: Names
-    theme: str
-    correction: str | None
+    @property
+    def names(self) -> Names:
+        """What there is."""
+
+    @property
+    def theme(self) -> str:
+        """The theme that is set."""
+
+    @property
+    def correction(self) -> str | None:
+        """The last statement as it was probably meant."""
 
     def option(self, name: str) -> Any:
         """The value of a setting of the shell."""
@@ -102,7 +110,9 @@ class FullEditor:
         self._session: PromptSession[str] = PromptSession(
             message=[("class:prompt", PROMPT)],
             multiline=True,
-            prompt_continuation=lambda width, number, wrapped: [("class:dim", " " * width if wrapped else MORE)],
+            prompt_continuation=lambda width, number, wrapped: [
+                ("class:dim", " " * width if wrapped else MORE)
+            ],
             history=history,
             auto_suggest=AutoSuggestFromHistory(),
             completer=_completer(around),

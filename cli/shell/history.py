@@ -30,7 +30,7 @@ class StatementHistory(History):
         super().__init__()
         self.path = path
 
-    def load_history_strings(self) -> Iterator[str]:  # type: ignore[override]
+    def load_history_strings(self) -> Iterator[str]:
         """The newest first."""
         yield from reversed(self._entries())
 

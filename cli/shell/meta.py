@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import SkimqlError
 from .. import config as configuration
+from .names import keys_of
 from .shell import UNKNOWN, Shell
 
 if TYPE_CHECKING:
@@ -81,11 +82,7 @@ def _describe(shell: Shell, name: str) -> None:
     )
     rows = []
     for column, kind in table.columns:
-        of = [
-            str(r["sketch"])
-            for r in kept
-            if column.lower() in str(r["keys"]).lower().replace("`", "").split(", ")
-        ]
+        of = [str(r["sketch"]) for r in kept if column.lower() in keys_of(r)]
         rows.append((column, kind, ", ".join(of)))
     shell.show(_answer(("column", "type", "sketches"), rows))
     for record in kept:
@@ -155,7 +152,7 @@ def _tighten(shell: Shell, _: str) -> None:
 def _size(shell: Shell, _: str) -> None:
     from . import rewrite
 
-    query = rewrite.without_accuracy(_last(shell))
+    query = rewrite.bare(_last(shell))
 
     def ask() -> Answer:
         rows = []
@@ -295,12 +292,13 @@ def _help(shell: Shell, _: str) -> None:
     lines = [f"{head:<{width}}  {c.about}" for head, c in zip(heads, COMMANDS.values(), strict=True)]
     keys = [
         "",
-        "Enter runs a statement that is complete; Alt-Enter makes a line; Tab completes; Ctrl-R finds in the history;",
-        "Ctrl-C clears the line, or cancels what runs; Ctrl-D leaves. Statements that are not SkimQL's go to Spark.",
+        "Enter runs a statement that is complete, Alt-Enter makes a line, Tab completes,",
+        "Ctrl-R finds in the history, Ctrl-C clears the line or cancels what runs,",
+        "Ctrl-D leaves. Statements that are not SkimQL's go to Spark.",
         "",
-        "  SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k ERROR WITHIN 5%;   an estimate with its interval",
-        "  CREATE SKETCH s ON a (k);                                                 kept: answers need no scan then",
-        "  EXPLAIN SELECT APPROXIMATE ...;                                           before it runs",
+        "  SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k ERROR WITHIN 5%;",
+        "  CREATE SKETCH s ON a (k);    kept: what it answers needs no scan then",
+        "  EXPLAIN SELECT APPROXIMATE ...;    what would be built, before it runs",
     ]
     shell.page("\n".join([*lines, *keys]) + "\n")
 

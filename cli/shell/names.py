@@ -72,10 +72,7 @@ def gather(session: Session, queries: Mapping[str, str]) -> Names:
     sketches = shown.records() if isinstance(shown, Answer) else []
     keys: dict[str, set[str]] = {}
     for record in sketches:
-        named = str(record.get("keys") or "").replace("`", "")
-        keys.setdefault(str(record.get("table", "")).lower(), set()).update(
-            word.strip(" ()").lower() for word in named.split(",") if word.strip()
-        )
+        keys.setdefault(str(record.get("table", "")).lower(), set()).update(keys_of(record))
     tables = tuple(
         Table(
             schema.name,
@@ -85,3 +82,9 @@ def gather(session: Session, queries: Mapping[str, str]) -> Names:
         for schema in at_hand.values()
     )
     return Names(tables, tuple(str(r["sketch"]) for r in sketches), dict(queries), complete=ready)
+
+
+def keys_of(record: Mapping[str, object]) -> set[str]:
+    """The key columns of a row of SHOW SKETCHES, in lower case: of ``oid CLASS id, `k``` oid and k."""
+    parts = str(record.get("keys") or "").split(",")
+    return {part.split()[0].strip("`()").lower() for part in parts if part.strip()}

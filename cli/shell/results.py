@@ -69,7 +69,7 @@ class _Cells:
         places = [i for i, name in enumerate(answer.columns) if not answer.brief or name in answer.brief]
         scales = {i: _scale([row[i] for row in answer.rows]) for i in places}
         estimates = any(isinstance(c, Estimate) and not c.exact for row in answer.rows for c in row)
-        rows = []
+        made: list[tuple[_Cell, ...]] = []
         for row, texts in zip(answer.rows[:MOST_ROWS], grid.rows, strict=False):
             cells = [
                 _cell(
@@ -83,8 +83,8 @@ class _Cells:
                 for i, text in zip(places, texts, strict=False)
             ]
             cells += [_Cell("?" if text == "yes" else "", "dim") for text in texts[len(places) :]]
-            rows.append(tuple(cells))
-        return cls(tuple(_plain(h, screen) for h in grid.header), tuple(rows), grid.numeric)
+            made.append(tuple(cells))
+        return cls(tuple(_plain(h, screen) for h in grid.header), tuple(made), grid.numeric)
 
     def width(self, *, with_bars: bool) -> int:
         """Terminal columns that a table of these takes."""
@@ -144,7 +144,8 @@ def _scale(values: Sequence[Any]) -> tuple[float, float] | None:
 
 def _bar(value: Estimate, scale: tuple[float, float] | None, signs: bool) -> str:
     """The interval on the scale of its column: ``├──●─┤``."""
-    if scale is None or not all(map(math.isfinite, map(float, (value.low, value.high, value.value)))):
+    ends = (float(value.low), float(value.high), float(value.value))
+    if scale is None or ends[0] == ends[1] or not all(map(math.isfinite, ends)):
         return ""
     low, high = scale
     a, b, at = (

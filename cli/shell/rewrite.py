@@ -59,9 +59,14 @@ def without_accuracy(text: str) -> str:
     return _without(text, (*_ACCURACY, "WITH", "CONFIDENCE"))
 
 
+def bare(text: str) -> str:
+    """A query without any clause of ours at its end."""
+    return _without(text, (*_CLAUSES, "WITH"))
+
+
 def exact(text: str) -> str:
     """A query as Spark runs it: ``EXACT SELECT``, without anything of ours; Spark's own as it stands."""
-    plain = _without(text, (*_CLAUSES, "WITH"))
+    plain = bare(text)
     for token in tokens(plain):
         if token.kind == "ours" and token.word in ("APPROXIMATE", "APPROX"):
             plain = plain[: token.start] + plain[token.end :].lstrip()

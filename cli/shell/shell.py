@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -26,7 +27,7 @@ from .editor import Editor, make_editor
 from .history import StatementHistory, is_secret
 from .names import Names
 from .theme import THEMES, has_colours, is_dumb, theme_of
-from .waiting import WaitingLine
+from .waiting import CANCELLING, WaitingLine, without_echo
 
 if TYPE_CHECKING:
     from ... import Answer, Session
@@ -142,8 +143,10 @@ class Shell:
     # Talk.
 
     def say(self, text: str, style: str = "dim") -> None:
-        """A line beside results."""
-        self._write(_in_colour(encodes(sys.stdout, text), self._colour(style)) + "\n")
+        """Lines beside results, broken between words."""
+        width = max(shutil.get_terminal_size().columns - 1, 20)
+        lines = [_broken(line, width) for line in encodes(sys.stdout, text).split("\n")]
+        self._write(_in_colour("\n".join(lines), self._colour(style)) + "\n")
 
     def page(self, text: str) -> None:
         """A text of any length: through the pager where it is longer than the screen."""
@@ -266,8 +269,9 @@ class Shell:
             foot = [f for f in (foot_line(answer),) if f]
             if answer.rows and not foot and not answer.is_text:
                 foot = [f"{len(answer.rows):,} row{'' if len(answer.rows) == 1 else 's'}"]
+                foot = [f"{foot[0]}; {wall:.2f} s"]
             if foot:
-                self.say(f"{foot[0]}; {wall:.2f} s")
+                self.say(foot[0])
             if answer.target == "missed":
                 self.say("wider than asked: \\size shows what more bytes would give, \\exact runs it exactly")
             self.last_answer = answer
@@ -321,7 +325,7 @@ class Shell:
         """Wait until a task is over, telling how far it is; whether it is, and was not left alone."""
         line = WaitingLine(sys.stderr)
         cancelled = 0.0
-        try:
+        with without_echo(), contextlib.closing(line):
             while True:
                 try:
                     if task.done.wait(0.05):
@@ -339,12 +343,10 @@ class Shell:
                     task.cancelled.set()
                     if self.spark_state == "starting":
                         threading.Thread(target=self.session.stop_spark, daemon=True).start()
-        finally:
-            line.close()
 
     def _phase(self, phase: str, cancelled: bool) -> str:
         if cancelled:
-            return "cancelling"
+            return CANCELLING
         if self._is_busy():
             return "the cancelled statement is still ending"
         return "starting Spark" if self.spark_state == "starting" else phase
@@ -352,9 +354,6 @@ class Shell:
     def _leave_alone(self, task: Task) -> None:
         task.cancelled.set()
         self._leftover = task
-        self.say(
-            "cancelled; it still ends beside the prompt. Tables, settings and kept sketches are as they were"
-        )
 
     # What the commands change.
 
@@ -501,6 +500,13 @@ class Shell:
 
 # Rows of a statement of Spark's that are fetched for the terminal.
 MOST_COLLECTED = 10_000
+
+
+def _broken(line: str, width: int) -> str:
+    """A line that is too long, broken between words; what has a layout of its own stays."""
+    if len(line) <= width or line.startswith("  "):
+        return line
+    return textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _is_query(sql: str) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import sys
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from ..streams import encodes, is_unicode
@@ -14,9 +17,11 @@ if TYPE_CHECKING:
 
 SHOWN_AFTER = 0.3  # seconds: what is over sooner flickers
 PERIOD = 0.1
+CANCELS = "Ctrl-C cancels"
+CANCELLING = "cancelling"
 _TURNING = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _PLAIN = "|/-\\"
-_BAR = 20
+_BAR = 12
 
 
 class WaitingLine:
@@ -40,7 +45,7 @@ class WaitingLine:
         told = line_of(phase, progress, now - self._started, is_unicode(self._sink))
         text = f"{signs[self._turns % len(signs)]} {told}"
         columns = shutil.get_terminal_size().columns
-        self._sink.write(f"\r\x1b[2K{encodes(self._sink, text[: columns - 1])}")
+        self._sink.write(f"\r\x1b[2K{encodes(self._sink, text[: columns - 1].rstrip())}")
         self._sink.flush()
 
     def close(self) -> None:
@@ -53,19 +58,41 @@ class WaitingLine:
 
 def line_of(phase: str, progress: JobProgress | None, seconds: float, signs: bool = True) -> str:
     """What the line says."""
+    if phase == CANCELLING:
+        return f"{phase}  {seconds:.0f} s"
     if progress is None:
-        return f"{phase}  {seconds:.0f} s   Ctrl-C cancels"
+        return f"{phase}  {seconds:.0f} s   {CANCELS}"
     parts = [progress.description]
     if progress.share is not None:
         full = round(_BAR * progress.share)
         bar = ("━" if signs else "#") * full + ("╌" if signs else ".") * (_BAR - full)
         parts.append(f"{bar} {100 * progress.share:.0f} %")
+    left = progress.seconds_left
+    parts.append(f"{seconds:.0f} s" if left is None else f"{seconds:.0f} s, {left:.0f} s left")
     if progress.rows_per_second is not None:
-        parts.append(f"{short(progress.rows)} rows, {short(progress.rows_per_second)} rows/s")
-    parts.append(f"{seconds:.0f} s")
-    if progress.seconds_left is not None:
-        parts.append(f"{progress.seconds_left:.0f} s left")
-    return "  ".join(parts) + "   Ctrl-C cancels"
+        parts.append(f"{short(progress.rows)} rows, {short(progress.rows_per_second)}/s")
+    return "  ".join([*parts, CANCELS])
+
+
+@contextlib.contextmanager
+def without_echo() -> Iterator[None]:
+    """What is typed meanwhile is kept for the prompt, and not shown in the middle of the line."""
+    try:
+        import termios
+
+        number = sys.stdin.fileno()
+        before = termios.tcgetattr(number)
+    except Exception:
+        # No terminal, or a system without any.
+        yield
+        return
+    silent = [*before]
+    silent[3] &= ~termios.ECHO
+    termios.tcsetattr(number, termios.TCSADRAIN, silent)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(number, termios.TCSADRAIN, before)
 
 
 def short(number: float) -> str:

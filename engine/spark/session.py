@@ -166,7 +166,7 @@ def _end_jvm(jvm: subprocess.Popen[bytes] | None) -> None:
     SparkContext._active_spark_context = None
     SparkContext._gateway = None
     SparkContext._jvm = None
-    SparkSession._instantiatedSession = None  # type: ignore[assignment]
+    SparkSession._instantiatedSession = None
 
 
 def _refuse_given_up(given_up: threading.Event | None, jvm: subprocess.Popen[bytes]) -> None:

@@ -537,7 +537,7 @@ def join_conditions(found: Sequence[Relation]) -> list[str]:
     if len(found) < 2:
         return []
     *earlier, last = found
-    scored = []
+    scored: list[tuple[tuple[int, bool, bool, int, int], str]] = []
     mine = last.table.columns
     for far, other in enumerate(reversed(earlier)):
         theirs: dict[str, list[tuple[str, str]]] = {}

@@ -147,7 +147,8 @@ class _Automaton:
 
 
 def _split(words: Sequence[str]) -> Iterator[list[str]]:
-    depth, piece = 0, []
+    depth = 0
+    piece: list[str] = []
     for word in words:
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(word, 0)
         if word == "|" and depth == 0:
