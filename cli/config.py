@@ -373,7 +373,10 @@ def example() -> str:
         shown = _toml(option.default) if option.default is not None else '"..."'
         lines += [f"# {option.help}{takes}", f"# {name} = {shown}", ""]
     lines += ["# Settings of queries, as SET skimql.<name> takes them"]
-    lines += [f"# {name} = {_toml(default(name))}" for name in _settings()]
+    lines += [
+        f"# {name} = {_toml(examples[0].strip(chr(39)) if default(name) == 'none' else default(name))}"
+        for name, examples in _settings().items()
+    ]
     lines += [
         "",
         "# [spark]",

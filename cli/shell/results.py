@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ... import Answer, Estimate
@@ -200,7 +200,9 @@ def _across(cells: _Cells, screen: Screen, *, bars: bool) -> str:
             texts.append(text)
         table.add_row(*texts)
     sink = io.StringIO()
-    _console(screen, sink).print(table, crop=False, overflow="ignore", soft_wrap=False)
+    # What is wider than the screen was asked for so.
+    wide = replace(screen, width=max(screen.width, cells.width(with_bars=bars)))
+    _console(wide, sink).print(table, crop=False)
     return sink.getvalue()
 
 

@@ -17,12 +17,8 @@ def _clauses(text: str) -> list[tuple[str, int, int]]:
         depth += {"(": 1, ")": -1}.get(token.text, 0)
         if depth == 0 and _begins(found, number):
             places.append((token.word, token.start))
-    stop = (
-        next((t.start for t in reversed(found) if t.text == ";"), len(text))
-        if found and found[-1].text == ";"
-        else len(text)
-    )
-    ends = [start for _, start in places[1:]] + [stop]
+    stop = found[-1].start if found and found[-1].text == ";" else len(text)
+    ends = [*(start for _, start in places[1:]), stop][: len(places)]
     return [(word, start, end) for (word, start), end in zip(places, ends, strict=True)]
 
 

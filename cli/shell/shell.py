@@ -376,7 +376,12 @@ class Shell:
                 configuration.OPTIONS[name].default, configuration.BUILT_IN
             )
         else:
-            self.set_option(name, configuration.default(name))
+            from dataclasses import replace
+
+            from ... import Settings
+
+            self.session.settings = replace(self.session.settings, **{name: getattr(Settings(), name)})
+            self.config.values.pop(name, None)
 
     def redirect(self, path: str | None) -> None:
         """Send results to a file; None: to the terminal again.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .... import Token, tokens, vocabulary
 from ..names import Names, Table
@@ -129,6 +129,9 @@ def quoted(name: str) -> str:
 
 
 def _place(text: str, cursor: int, names: Names) -> _Place | None:
+    if text[cursor - 1 : cursor] == "." and not text[cursor : cursor + 1].isalnum():
+        # Else the word behind the dot would be the name that is still to be typed.
+        text = f"{text[:cursor]}_ {text[cursor:]}"
     own = _statement(tokens(text), cursor)
     before = [t for t in own if t.end <= cursor and t.kind != "comment"]
     at = next((t for t in own if t.start < cursor <= t.end), None)
@@ -222,8 +225,12 @@ def _offered(place: _Place, names: Names) -> Iterator[tuple[str, str, str]]:
 
 def _after_semicolon(before: Sequence[Token]) -> Sequence[Token]:
     """Of queries between semicolons within a parenthesis, the last."""
-    cuts = [i for i, t in enumerate(before) if t.text == ";"]
-    return before[cuts[-1] + 1 :] if cuts else before
+    depth, start = 0, 0
+    for number, token in enumerate(before):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if token.text == ";" and depth == 0:
+            start = number + 1
+    return before[start:]
 
 
 def _by_pattern(place: _Place, names: Names, pieces: Sequence[Piece]) -> Iterator[tuple[str, str, str]]:
@@ -235,19 +242,48 @@ def _by_pattern(place: _Place, names: Names, pieces: Sequence[Piece]) -> Iterato
         return
     symbols = [s for s in after if s not in ("<expression>", "<items>")]
     words = [s for s in symbols if not s.startswith("<")]
+    if pieces and pieces[-1].kind == "number" and len(pieces) > 1 and pieces[-2].word == "SIZE":
+        yield from ((unit, "unit", "") for unit in ("KB", "MB", "GB"))
+    clause = _clause(pieces)
+    if within and clause in _CONDITIONS and not _compares(pieces):
+        # What is to be compared is there, with what is not.
+        yield from ((word, "keyword", "") for word in _COMPARISONS)
+        return
     if within:
         # Behind a value the expression may go on.
-        words += _OPERATORS
-    words.sort(key=_likelihood)
+        words += _OPERATORS if clause in _CONDITIONS else ("DESC", "ASC") if clause == "ORDER" else ("AS",)
+    words = sorted(dict.fromkeys(words), key=_likelihood)
     names_last = words if "<table>" in symbols else []
     for symbol in (*names_last, *(s for s in symbols if s.startswith("<")), *words):
         yield from _of_symbol(symbol, place, names)
 
 
+_CONDITIONS = frozenset(("WHERE", "ON", "HAVING", "WHEN"))
+_COMPARISONS = ("=", "IN", "IS NULL", "IS NOT NULL", "BETWEEN", "LIKE", "<", ">", "<>", "+", "-", "*", "/")
+_CLAUSE_WORDS = frozenset("SELECT WHERE ON HAVING WHEN GROUP ORDER WEIGHT".split())
+_COMPARING = frozenset("= < > <= >= <> != == <=> IN IS BETWEEN LIKE ILIKE RLIKE EXISTS NOT".split())
+
+
+def _clause(pieces: Sequence[Piece]) -> str:
+    """The word that began the clause in which these end."""
+    return next((p.word for p in reversed(pieces) if p.kind == "word" and p.word in _CLAUSE_WORDS), "")
+
+
+def _compares(pieces: Sequence[Piece]) -> bool:
+    """Whether the last condition has its operator already."""
+    for piece in reversed(pieces):
+        if piece.kind == "word" and piece.word in ("AND", "OR", *_CLAUSE_WORDS):
+            return False
+        if piece.word in _COMPARING:
+            return True
+    return False
+
+
 # The order of words that may follow, where several may.
 _LIKELY = (
     "SELECT", "FROM", "ON", "JOIN", "AND", "WHERE", "ERROR WITHIN", "GROUP BY", "USING", "SIZE", "ORDER BY",
-    "CONFIDENCE", "HAVING", "LIMIT", "OPTIONS", "AS", "OR", "SEED", "BEHAVIOR", "LEFT JOIN", "=", "SHOW SKETCHES",
+    "CONFIDENCE", "HAVING", "LIMIT", "OPTIONS", "AS", "OR", "FOR SUM", "SEED", "BEHAVIOR",
+    "LEFT JOIN", "=", "SHOW SKETCHES",
     "SHOW", "CREATE", "EXPLAIN", "SET", "SKETCH", "SKETCHES",
 )  # fmt: skip
 _RANKS = {word: number for number, word in enumerate(_LIKELY)}
@@ -261,6 +297,7 @@ _SIGNS = frozenset("= < > <= >= <> != == <=> + - / % || , |".split())
 _BEFORE_OPERANDS = frozenset(
     """
     SELECT APPROXIMATE APPROX DISTINCT WHERE ON HAVING BY AND OR NOT IN LIKE ILIKE RLIKE BETWEEN CASE WHEN THEN ELSE FOR
+    WEIGHT
     """.split()
 )
 
@@ -286,7 +323,7 @@ def _of_symbol(symbol: str, place: _Place, names: Names) -> Iterator[tuple[str, 
         case "<method>":
             yield from ((m, "method", "") for m in words.methods)
         case "<setting>":
-            yield from ((f"skimql.{s}", "setting", "") for s in words.settings)
+            yield from ((f"skimql.{s}", "setting", "") for s in _settings())
         case "<value>":
             name = next(
                 (t.text.lower() for t in reversed(place.before) if t.text.lower() in words.settings), ""
@@ -308,6 +345,12 @@ def _of_symbol(symbol: str, place: _Place, names: Names) -> Iterator[tuple[str, 
             yield symbol, "keyword", ""
 
 
+def _settings() -> list[str]:
+    """The settings, those first that are set often."""
+    often = ("error", "confidence", "behavior", "cache", "seed")
+    return [*often, *(s for s in vocabulary().settings if s not in often)]
+
+
 def _percents(before: Sequence[Token]) -> tuple[str, ...]:
     return ("95%", "99%", "90%") if before and before[-1].word == "CONFIDENCE" else ("5%", "1%", "10%")
 
@@ -319,7 +362,7 @@ def _about(table: Table) -> str:
 def _qualified(place: _Place, names: Names) -> Iterator[tuple[str, str, str]]:
     """Columns of one relation; behind ``skimql.`` settings, and values behind one of these."""
     if place.qualifier.lower() == "skimql":
-        yield from ((s, "setting", "") for s in vocabulary().settings)
+        yield from ((s, "setting", "") for s in _settings())
         return
     mine = [r for r in _relations(place, names) if r.alias.lower() == place.qualifier.lower()]
     tables = [r.table for r in mine] or [
@@ -340,6 +383,11 @@ def _relations(place: _Place, names: Names) -> list[Relation]:
     found = relations(own, names, place.named)
     if not found and place.outer:
         found = relations(place.outer, names, place.named)
+    if not found and [t.word for t in own[:1]] == ["CREATE"] and "SKETCH" in [t.word for t in own[1:5]]:
+        # ON names the table there.
+        found = relations(
+            [replace(t, text="FROM", kind="keyword") if t.word == "ON" else t for t in own], names, {}
+        )
     return found
 
 
@@ -414,15 +462,19 @@ def _operands(place: _Place, names: Names, pieces: Sequence[Piece]) -> Iterator[
     """What may be a value: join conditions behind ON, columns, aggregates, functions."""
     found = _relations(place, names)
     last = pieces[-1].word if pieces else ""
+    selects = last in ("SELECT", "APPROXIMATE", "APPROX", "HAVING") or (last == "," and _in_select(pieces))
     if last == "SELECT":
         yield "APPROXIMATE", "ours", ""
+    if selects:
+        yield "count(*)", "function", ""
+        if not found:
+            yield "*", "sign", ""
+            yield from ((a, "function", "") for a in _AGGREGATES)
     if last == "ON" or (last == "AND" and _in_on(pieces)):
         yield from ((c, "join", "join keys") for c in join_conditions(_in_front(found, place, names)))
     left = _left_of_equals(place)
     if left is not None:
         yield from ((c, "column", kind) for c, kind in _alike(found, left))
-    if last in ("SELECT", "APPROXIMATE", "APPROX", "HAVING") or (last == "," and _in_select(pieces)):
-        yield from ((a, "function", "") for a in _AGGREGATES)
     several = len(found) > 1
     counts: dict[str, int] = {}
     for relation in found:
@@ -445,6 +497,8 @@ def _operands(place: _Place, names: Names, pieces: Sequence[Piece]) -> Iterator[
                 )
     elif found:
         yield quoted(found[0].alias), "alias", ""
+    if selects:
+        yield from ((a, "function", "") for a in _AGGREGATES)
     if last == "SELECT":
         yield "DISTINCT", "keyword", ""
         yield "*", "sign", ""

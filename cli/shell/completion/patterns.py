@@ -189,8 +189,12 @@ def following(pieces: Sequence[Piece]) -> list[str]:
     automaton = _automaton()
     places = automaton.reached([automaton.start])
     for number, piece in enumerate(pieces):
-        behind = [automaton.after[p] for p in places if _takes(automaton.symbols[p], piece, number == 0)]
-        places = automaton.reached(dict.fromkeys(behind))
+        taking = [p for p in places if _takes(automaton.symbols[p], piece, number == 0)]
+        literal = [p for p in taking if automaton.symbols[p] == piece.word]
+        if number == len(pieces) - 1 and literal and piece.kind == "word" and piece.word not in _ALSO_VALUES:
+            # The last word is one of the statement's own, not the name of something.
+            taking = literal
+        places = automaton.reached(dict.fromkeys(automaton.after[p] for p in taking))
         if not places:
             return []
     return list(dict.fromkeys(_phrase(automaton, place) for place in places))
@@ -232,6 +236,8 @@ def _takes(symbol: str, piece: Piece, first: bool) -> bool:
     return piece.word == symbol
 
 
+# Words of ours that many a column is called.
+_ALSO_VALUES = frozenset(("AS", "AT"))
 # Words that begin a clause: no name, and nothing within an expression.
 _NEVER_NAMES = frozenset(
     """
