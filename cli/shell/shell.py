@@ -122,12 +122,12 @@ class Shell:
         parts = [f"spark: {self.spark_state}"]
         if self._is_busy():
             parts.append("the cancelled statement is still ending")
-        if self.request.catalog:
-            parts.append(f"catalog {self.request.catalog}")
         parts.append(f"{len(self.names.tables)} tables, {len(self.names.sketches)} sketches")
         if self._session is not None:
             error = self._session.settings.error
             parts.append("error none" if error is None else f"error {100 * error:g} %")
+        if self.request.catalog:
+            parts.append(f"catalog {self.request.catalog}")
         return " " + "   ".join(parts)
 
     def candidates(self, text: str, cursor: int) -> Iterable[tuple[str, int, str]]:

@@ -56,12 +56,11 @@ class Terminal:
             data = self.process.read_nonblocking(1 << 16, timeout=seconds)
         except (pexpect.TIMEOUT, pexpect.EOF):
             return False
+        asked = (self.raw[-3:] + data).count(b"\x1b[6n")
         self.raw += data
-        # What asks for the cursor's place gets an answer, as a terminal gives one.
-        if b"\x1b[6n" in data:
-            row, column = self.screen.cursor.y + 1, self.screen.cursor.x + 1
-            self.process.send(f"\x1b[{row};{column}R")
         self._stream.feed(data)
+        # What asks for the cursor's place gets an answer, as a terminal gives one.
+        self.process.send(f"\x1b[{self.screen.cursor.y + 1};{self.screen.cursor.x + 1}R" * asked)
         return True
 
     def keys(self, *keys):
