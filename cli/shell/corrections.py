@@ -10,7 +10,7 @@ from ... import SkimqlError, tokens, vocabulary
 from .names import Names
 
 _NAME = re.compile(r"[A-Za-z_][\w.]*|`[^`]+`(?:\.`[^`]+`)?")
-_UNKNOWN = ("SKIMQL_UNKNOWN_TABLE", "SKIMQL_UNKNOWN_COLUMN", "SKIMQL_UNKNOWN_SKETCH")
+_UNKNOWN = ("SKIMQL_UNKNOWN_TABLE", "SKIMQL_UNKNOWN_COLUMN", "SKIMQL_UNKNOWN_NAME")
 _SPARK_TABLE = re.compile(r"table or view `([^`]+)` cannot be found", re.IGNORECASE)
 _HEADS = (
     "SELECT",
