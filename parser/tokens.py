@@ -94,7 +94,9 @@ def _tokens(text: str) -> Iterator[Token]:
 def _kind_of(word: str, before: str, text: str, end: int) -> str:
     after = _first_sign(text, end)
     capitals = word.upper()
-    if before == "." or (after == "." and capitals not in ("SKIMQL",)):
+    if before == "." or (after == "." and capitals != "SKIMQL"):
+        return NAME
+    if before.upper() == "AS" and capitals not in _BEHIND_AS:
         return NAME
     if after == "(" and word.lower() in functions() and capitals not in _NEVER_CALLED:
         return FUNCTION
@@ -103,6 +105,8 @@ def _kind_of(word: str, before: str, text: str, end: int) -> str:
     return KEYWORD if capitals in KEYWORDS else NAME
 
 
+# Behind AS stands an alias or a type, or what a view or table is made of.
+_BEHIND_AS = frozenset(("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE"))
 _NEVER_CALLED = frozenset(
     ("IN", "AND", "OR", "NOT", "ON", "USING", "VALUES", "FROM", "WHERE", "AS", "OVER", "FILTER")
 )

@@ -8,11 +8,14 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 from ... import Token, is_complete, tokens
+from .interrupts import INTERRUPTS
 from .names import Names
 from .theme import THEMES, is_dumb, theme_of
 
 # Characters; beyond this a text is not coloured, each key would cost too much.
 MOST_COLOURED = 40_000
+# Seconds.
+JUST_NOW = 0.5
 PROMPT, MORE = "skimql> ", "   ...> "
 
 
@@ -63,7 +66,8 @@ class PlainEditor:
         while True:
             sys.stdout.write(MORE if lines else PROMPT)
             sys.stdout.flush()
-            line = sys.stdin.readline()
+            with INTERRUPTS.raised():
+                line = sys.stdin.readline()
             if not line:
                 if lines:
                     return "\n".join(lines)
@@ -141,9 +145,15 @@ class FullEditor:
         """A statement."""
         from prompt_toolkit.patch_stdout import patch_stdout
 
+        INTERRUPTS.take()
         # What is told meanwhile by other threads stands above the prompt.
         with patch_stdout(raw=True):
-            return str(self._session.prompt(default=text))
+            # Here Ctrl-C is a key; the signal comes only while that begins or ends.
+            typed = str(self._session.prompt(default=text, handle_sigint=False))
+        if INTERRUPTS.take(JUST_NOW):
+            # Behind Enter: it is for the statement.
+            INTERRUPTS.put_back()
+        return typed
 
     def invalidate(self) -> None:
         """Draw the toolbar anew."""

@@ -11,6 +11,7 @@ from ..config import Config
 from ..crash import report
 from ..request import Request
 from . import meta
+from .interrupts import INTERRUPTS
 from .shell import Shell
 
 DONE = 0
@@ -33,6 +34,7 @@ def run_shell(request: Request, config: Config) -> int:
             shell.say(f"note: {note}")
         if not (request.tables or request.demo or request.catalog):
             shell.first_page()
+    INTERRUPTS.install()
     shell.register()
     while True:
         try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import SkimqlError
 from .. import config as configuration
+from .interrupts import INTERRUPTS
 from .names import keys_of
 from .shell import UNKNOWN, Shell
 
@@ -70,7 +71,7 @@ def _describe(shell: Shell, name: str) -> None:
     from ... import Answer
 
     plain = name.strip("`").lower()
-    shell.refresh_names()
+    shell.wait(shell.refresh_names, "looking at tables")
     table = shell.names.by_name.get(plain)
     if table is None:
         near = difflib.get_close_matches(plain, list(shell.names.by_name), 1)
@@ -98,7 +99,7 @@ def _answer(columns: tuple[str, ...], rows: Any) -> Answer:
 
 
 def _tables(shell: Shell, pattern: str) -> None:
-    shell.refresh_names()
+    shell.wait(shell.refresh_names, "looking at tables")
     rows = [
         (t.name, len(t.columns), ", ".join(sorted(t.keys)))
         for t in sorted(shell.names.tables, key=lambda t: t.name.lower())
@@ -244,11 +245,12 @@ def _watch(shell: Shell, text: str) -> None:
     if not 0 < period < 1e6:
         raise _wrong("watch", "seconds, such as \\watch 5")
     shell.say(f"every {period:g} s; Ctrl-C ends it")
-    try:
-        while shell.statement(query, remember=False):
-            time.sleep(period)
-    except KeyboardInterrupt:
-        shell.say("")
+    while shell.statement(query, remember=False):
+        next_time = time.monotonic() + period
+        while time.monotonic() < next_time:
+            if INTERRUPTS.take():
+                return
+            time.sleep(0.05)
 
 
 def _set(shell: Shell, text: str) -> None:

@@ -25,6 +25,7 @@ from ..streams import encodes, is_unicode
 from .background import Task, Worker
 from .editor import Editor, make_editor
 from .history import StatementHistory, is_secret
+from .interrupts import INTERRUPTS
 from .names import Names
 from .theme import THEMES, has_colours, is_dumb, theme_of
 from .waiting import CANCELLING, WaitingLine, without_echo
@@ -291,7 +292,8 @@ class Shell:
         first = " ".join(sql.split()[:6])
         self._write(f"{encodes(sys.stdout, first)} ... really? [y/N] ")
         try:
-            told = sys.stdin.readline()
+            with INTERRUPTS.raised():
+                told = sys.stdin.readline()
         except KeyboardInterrupt:
             self._write("\n")
             return False
@@ -326,23 +328,21 @@ class Shell:
         line = WaitingLine(sys.stderr)
         cancelled = 0.0
         with without_echo(), contextlib.closing(line):
-            while True:
-                try:
-                    if task.done.wait(0.05):
-                        return True
-                    now = time.monotonic()
-                    if cancelled and now - cancelled > PATIENCE:
+            while not task.done.wait(0.05):
+                now = time.monotonic()
+                if INTERRUPTS.take():
+                    if cancelled and now - cancelled < TWICE:
                         self._leave_alone(task)
                         return False
-                    line.tick(self._phase(phase, bool(cancelled)), self.worker.progress)
-                except KeyboardInterrupt:
-                    if cancelled and time.monotonic() - cancelled < TWICE:
-                        self._leave_alone(task)
-                        return False
-                    cancelled = time.monotonic()
+                    cancelled = now
                     task.cancelled.set()
                     if self.spark_state == "starting":
                         threading.Thread(target=self.session.stop_spark, daemon=True).start()
+                if cancelled and now - cancelled > PATIENCE:
+                    self._leave_alone(task)
+                    return False
+                line.tick(self._phase(phase, bool(cancelled)), self.worker.progress)
+        return True
 
     def _phase(self, phase: str, cancelled: bool) -> str:
         if cancelled:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 import pytest
 from support.terminal import Terminal
@@ -26,7 +27,7 @@ def children(process):
     found = []
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
-            parent = open(f"/proc/{entry}/stat").read().rpartition(")")[2].split()[1]
+            parent = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[1]
         except OSError:
             continue
         if int(parent) == process:
