@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
@@ -24,7 +25,11 @@ from pyspark.sql import SparkSession
 
 from ...errors import DataError, EnvironmentFault, SkimqlError
 from ..catalog.disk import create
+from .quiet import quiet_session
 from .scratch import end_first, scratch_folder
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 # What Spark raises: its own errors, and Java's where it has no class of its own for them.
 SPARK_FAULTS = (PySparkException, Py4JJavaError)
@@ -131,6 +136,7 @@ def start_spark(
             end_first(lambda: _end(gateway.proc))
             context = SparkContext(gateway=gateway, conf=conf)
             _refuse_given_up(given_up, gateway.proc)
+            quiet_session(context)
         except (PySparkRuntimeError, OSError) as fault:
             tail = "\n  ".join(log.read_text(errors="replace").strip().splitlines()[-8:])
             raise EnvironmentFault(
@@ -143,7 +149,7 @@ def start_spark(
     # PySpark writes every error a second time, as JSON on stderr.
     logging.getLogger("DataFrameQueryContextLogger").disabled = True
     logging.getLogger("SQLQueryContextLogger").disabled = True
-    atexit.register(context.stop)
+    atexit.register(_stop, context)
     return SparkSession(context)
 
 
@@ -173,6 +179,12 @@ def _refuse_given_up(given_up: threading.Event | None, jvm: subprocess.Popen[byt
     if given_up is not None and given_up.is_set():
         _end_jvm(jvm)
         raise EnvironmentFault("Spark's start was given up", "SKIMQL_SPARK_STOPPED", hint="ask again")
+
+
+def _stop(context: SparkContext) -> None:
+    """Stop Spark, unless its JVM has ended before."""
+    with contextlib.suppress(Py4JError, OSError):
+        context.stop()
 
 
 def _end(jvm: subprocess.Popen[bytes]) -> None:
