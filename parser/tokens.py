@@ -98,6 +98,13 @@ def _kind_of(word: str, before: str, text: str, end: int) -> str:
         return NAME
     if before.upper() == "AS" and capitals not in _BEHIND_AS:
         return NAME
+    if (
+        before.upper() in ("FROM", "JOIN")
+        and capitals in KEYWORDS
+        and capitals not in _BEHIND_FROM
+        and after != "("
+    ):
+        return NAME
     if after == "(" and word.lower() in functions() and capitals not in _NEVER_CALLED:
         return FUNCTION
     if capitals in OURS:
@@ -107,6 +114,13 @@ def _kind_of(word: str, before: str, text: str, end: int) -> str:
 
 # Behind AS stands an alias or a type, or what a view or table is made of.
 _BEHIND_AS = frozenset(("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE"))
+# Behind FROM and JOIN stands a table, which may be called as a word of Spark's; these are none.
+_BEHIND_FROM = frozenset(
+    """
+    SELECT WITH VALUES TABLE LATERAL UNNEST NULL TRUE FALSE CURRENT_DATE CURRENT_TIMESTAMP DATE TIMESTAMP INTERVAL WHERE
+    GROUP ORDER JOIN ON USING LEFT RIGHT FULL INNER CROSS NATURAL HAVING LIMIT UNION EXCEPT INTERSECT AS STREAM
+    """.split()
+)
 _NEVER_CALLED = frozenset(
     ("IN", "AND", "OR", "NOT", "ON", "USING", "VALUES", "FROM", "WHERE", "AS", "OVER", "FILTER")
 )

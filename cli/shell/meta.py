@@ -18,6 +18,7 @@ from .. import config as configuration
 from .interrupts import INTERRUPTS
 from .names import keys_of
 from .shell import UNKNOWN, Shell
+from .waiting import without_echo
 
 if TYPE_CHECKING:
     from ... import Answer
@@ -245,12 +246,13 @@ def _watch(shell: Shell, text: str) -> None:
     if not 0 < period < 1e6:
         raise _wrong("watch", "seconds, such as \\watch 5")
     shell.say(f"every {period:g} s; Ctrl-C ends it")
-    while shell.statement(query, remember=False):
-        next_time = time.monotonic() + period
-        while time.monotonic() < next_time:
-            if INTERRUPTS.take():
-                return
-            time.sleep(0.05)
+    with without_echo():
+        while shell.statement(query, remember=False):
+            next_time = time.monotonic() + period
+            while time.monotonic() < next_time:
+                if INTERRUPTS.take():
+                    return
+                time.sleep(0.05)
 
 
 def _set(shell: Shell, text: str) -> None:

@@ -23,6 +23,7 @@ from skimql import tokens
         ("/* open /* */", "mistake"),
         ("x IN (1)", "keyword keyword symbol number symbol"),
         ("größe 東京", "name name"),
+        ("FROM lines l JOIN date WHERE", "keyword name name keyword keyword keyword"),
         ("n AS delay FROM", "name keyword name keyword"),
         ("VIEW v AS SELECT", "keyword name keyword keyword"),
         ("", ""),

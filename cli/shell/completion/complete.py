@@ -613,4 +613,17 @@ def join_conditions(found: Sequence[Relation]) -> list[str]:
                             f"{quoted(other.alias)}.{quoted(name)} = {quoted(last.alias)}.{quoted(column)}",
                         )
                     )
+        for column, kind in mine:
+            # Keys of kept sketches go together whatever they are called.
+            scored += [
+                (
+                    (-1, True, False, far, len(scored)),
+                    f"{quoted(other.alias)}.{quoted(name)} = {quoted(last.alias)}.{quoted(column)}",
+                )
+                for name, its_kind in other.table.columns
+                if name.lower() in other.table.keys
+                and column.lower() in last.table.keys
+                and kind
+                and same_class(kind, its_kind)
+            ]
     return list(dict.fromkeys(text for _, text in sorted(scored)))[:10]

@@ -109,6 +109,16 @@ def test_any_text_has_candidates_from_before_the_cursor(pieces, cursor):
         assert candidate.start <= at
 
 
+def test_keys_of_kept_sketches_go_together():
+    kept = Names(
+        (
+            Table("orders", (("id", "bigint"),), frozenset({"id"})),
+            Table("lines", (("oid", "bigint"), ("price", "bigint")), frozenset({"oid"})),
+        )
+    )
+    assert texts("SELECT COUNT(*) FROM orders o JOIN lines l ON ", kept)[0] == "o.id = l.oid"
+
+
 def test_how_well_words_go_together():
     assert [match("dep", w) for w in ("dep_delay", "arr_dep", "xdep", "daeap", "x")] == [0, 1, 2, 3, None]
 
