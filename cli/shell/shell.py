@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -22,11 +20,14 @@ from ..folders import state_folder
 from ..formats import format_of_file
 from ..request import Request
 from ..streams import encodes, is_unicode
+from .advice import reaching
 from .background import Task, Worker
 from .editor import Editor, make_editor
 from .history import StatementHistory, is_secret
 from .interrupts import INTERRUPTS
+from .lines import broken, in_colour
 from .names import Names
+from .saved import keep, kept_queries
 from .theme import THEMES, has_colours, is_dumb, theme_of
 from .waiting import CANCELLING, WaitingLine, without_echo
 
@@ -59,11 +60,12 @@ class Shell:
         self.last_answer: Answer | None = None
         self.correction: str | None = None
         self.offered = ""
+        self._reach = ""
         self.run_command: Callable[[str], None] = lambda text: None
         self.complete_command: Callable[[str], Iterable[tuple[str, int, str]]] = lambda text: ()
         self._sink: TextIO | None = None
         self._leftover: Task | None = None
-        self._queries = {**_kept_queries(), **{name: str(v.value) for name, v in config.queries.items()}}
+        self._queries = {**kept_queries(), **{name: str(v.value) for name, v in config.queries.items()}}
         self.history = StatementHistory(state_folder() / "history.jsonl") if config["history"] else None
         self.editor: Editor = make_editor(self, self.history)
 
@@ -146,8 +148,8 @@ class Shell:
     def say(self, text: str, style: str = "dim") -> None:
         """Lines beside results, broken between words."""
         width = max(shutil.get_terminal_size().columns - 1, 20)
-        lines = [_broken(line, width) for line in encodes(sys.stdout, text).split("\n")]
-        self._write(_in_colour("\n".join(lines), self._colour(style)) + "\n")
+        lines = [broken(line, width) for line in encodes(sys.stdout, text).split("\n")]
+        self._write(in_colour("\n".join(lines), self._colour(style)) + "\n")
 
     def page(self, text: str) -> None:
         """A text of any length: through the pager where it is longer than the screen."""
@@ -249,12 +251,21 @@ class Shell:
 
         result = self.session.compare(sql) if compare else self.session.sql(sql)
         if isinstance(result, Answer):
+            self._reach = "" if result.target != "missed" else self._what_would_reach(sql)
             return result
         if not result.columns:
             return Message((), (), exact=True)
         from ...engine.queries.exact import collected
 
         return collected(result, None if self._sink is not None else MOST_COLLECTED, self.worker)
+
+    def _what_would_reach(self, sql: str) -> str:
+        """What the planner says of a query that missed its error: the cheapest other way, and the exact run."""
+        with contextlib.suppress(SkimqlError):
+            plan = self.session.plan(sql)
+            if plan.choice is not None and plan.error is not None:
+                return reaching(plan.choice.candidates, plan.choice.taken, plan.error, plan.confidence)
+        return ""
 
     def _tell(self, sql: str, answer: Answer, remember: bool, wall: float, cpu: float) -> None:
         from ... import Message
@@ -274,7 +285,10 @@ class Shell:
             if foot:
                 self.say(foot[0])
             if answer.target == "missed":
-                self.say("wider than asked: \\size shows what more bytes would give, \\exact runs it exactly")
+                self.say(
+                    self._reach
+                    or "wider than asked: \\size shows what more bytes would give, \\exact runs it exactly"
+                )
             self.last_answer = answer
         if self.config["timing"]:
             self.say(f"{wall:.3f} s, {cpu:.3f} s of CPU in this process")
@@ -425,12 +439,7 @@ class Shell:
             raise SkimqlError("\\n keeps NAME = SQL", UNKNOWN, hint="\\n late = SELECT APPROXIMATE ...")
         self._queries[name] = sql
         if not is_secret(sql):
-            kept = {**_kept_queries(), name: sql}
-            folder = state_folder()
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            draft = folder / f"queries.json.{os.getpid()}"
-            draft.write_text(json.dumps(kept, indent=1), encoding="utf-8")
-            draft.replace(folder / "queries.json")
+            keep(name, sql)
         self.refresh_names()
 
     def restart(self) -> None:
@@ -507,13 +516,6 @@ class Shell:
 MOST_COLLECTED = 10_000
 
 
-def _broken(line: str, width: int) -> str:
-    """A line that is too long, broken between words; what has a layout of its own stays."""
-    if len(line) <= width or line.startswith("  "):
-        return line
-    return textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-
-
 def _is_query(sql: str) -> bool:
     from ...parser.statement import is_approximate
 
@@ -528,28 +530,3 @@ def _opened(path: str) -> TextIO:
         return open(os.path.expanduser(path), "w", encoding="utf-8")
     except (OSError, ValueError) as fault:
         raise SkimqlError(f"cannot write {path}: {getattr(fault, 'strerror', fault)}", UNKNOWN) from fault
-
-
-def _kept_queries() -> dict[str, str]:
-    try:
-        kept = json.loads((state_folder() / "queries.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return {str(k): str(v) for k, v in kept.items()} if isinstance(kept, dict) else {}
-
-
-def _in_colour(text: str, style: str) -> str:
-    """A text in a colour of a theme, as the terminal wants it told."""
-    if not style.startswith("#"):
-        return text
-    from rich.color import Color, ColorSystem
-    from rich.console import Console
-
-    system = Console().color_system
-    if system is None:
-        return text
-    wanted = {"truecolor": ColorSystem.TRUECOLOR, "256": ColorSystem.EIGHT_BIT}.get(
-        system, ColorSystem.STANDARD
-    )
-    codes = ";".join(Color.parse(style.split()[0]).downgrade(wanted).get_ansi_codes())
-    return f"\x1b[{codes}m{text}\x1b[0m"
