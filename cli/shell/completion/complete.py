@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .... import Token, tokens, vocabulary
+from .... import Token, vocabulary
 from ..names import Names, Table
+from .joins import join_conditions, same_class, stem
 from .patterns import Piece, following
-from .scope import Relation, closing, common_tables, relations, unquoted
+from .place import WORDS, Place, after_semicolon, find_place, pieces_of
+from .scope import Relation, relations, unquoted
+from .words import match, quoted
 
 MOST = 50
 # Characters; of a script that was pasted nobody wants completion.
 MOST_TEXT = 50_000
-_WORDS = frozenset(("keyword", "ours", "function", "name"))
-_PLAIN = re.compile(r"[A-Za-z_]\w*")
-# Names that Spark takes for words where a name stands.
-_RESERVED = frozenset(
-    """
-    ALL AND ANTI ANY AS BOTH CASE CAST CHECK COLUMN CONSTRAINT CREATE CROSS DISTINCT ELSE END EXCEPT FALSE FETCH FILTER
-    FOR FOREIGN FROM FULL GRANT GROUP HAVING IN INNER INTERSECT INTO IS JOIN LEADING LEFT NATURAL NOT NULL ON ONLY OR
-    ORDER OUTER OVERLAPS PRIMARY REFERENCES RIGHT SELECT SEMI SOME TABLE THEN TO TRAILING TRUE UNION UNIQUE USER USING
-    WHEN WHERE WITH
-    """.split()
-)
 _AGGREGATES = ("count(*)", "sum(", "avg(", "count(distinct ", "count(", "min(", "max(")
 _OPERATORS = (
     "AND",
@@ -56,29 +47,6 @@ class Candidate:
     about: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where the cursor is.
-
-    Attributes
-    ----------
-    before : tokens of the innermost open level in front of the word at the cursor
-    outer : tokens of the statement in front of that level
-    level : all tokens of that level, behind the cursor too
-    prefix, start : the word that is being typed, and where it starts
-    qualifier : of it, such as an alias
-    named : common table expressions that may be used
-    """
-
-    before: Sequence[Token]
-    outer: Sequence[Token]
-    level: Sequence[Token]
-    prefix: str
-    start: int
-    qualifier: str
-    named: Mapping[str, Table]
-
-
 def complete(text: str, cursor: int, names: Names) -> list[Candidate]:
     """Candidates for the place of the cursor in SQL text, the likeliest first; at most `MOST`.
 
@@ -91,7 +59,7 @@ def complete(text: str, cursor: int, names: Names) -> list[Candidate]:
     names : Names
         Tables, columns and sketches that there are.
     """
-    place = _place(text, cursor, names) if len(text) <= MOST_TEXT else None
+    place = find_place(text, cursor, names) if len(text) <= MOST_TEXT else None
     if place is None:
         return []
     seen: dict[str, Candidate] = {}
@@ -109,107 +77,7 @@ def complete(text: str, cursor: int, names: Names) -> list[Candidate]:
     return [c for _, _, c in scored][:MOST]
 
 
-def match(typed: str, word: str) -> int | None:
-    """How well a word goes with what is typed: 0 begins so, 1 a part of it does, 2 has it, 3 has its letters; None."""
-    typed, word = typed.lower().lstrip("`"), word.lower().lstrip("`")
-    if word.startswith(typed):
-        return 0
-    at = word.find(typed)
-    if at > 0:
-        return 1 if word[at - 1] in "_ .`(" else 2
-    letters = iter(word)
-    return 3 if len(typed) > 1 and all(c in letters for c in typed) else None
-
-
-def quoted(name: str) -> str:
-    """A name as it must be typed."""
-    if _PLAIN.fullmatch(name) and name.isascii() and name.upper() not in _RESERVED:
-        return name
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _place(text: str, cursor: int, names: Names) -> _Place | None:
-    if text[cursor - 1 : cursor] == "." and not text[cursor : cursor + 1].isalnum():
-        # Else the word behind the dot would be the name that is still to be typed.
-        text = f"{text[:cursor]}_ {text[cursor:]}"
-    own = _statement(tokens(text), cursor)
-    before = [t for t in own if t.end <= cursor and t.kind != "comment"]
-    at = next((t for t in own if t.start < cursor <= t.end), None)
-    prefix, start = "", cursor
-    if at is not None:
-        if at.kind in _WORDS or (at.kind in ("mistake", "quoted_name") and at.text.startswith("`")):
-            prefix, start = text[at.start : cursor], at.start
-            before = [t for t in before if t.end <= at.start]
-        elif at.kind in ("comment", "mistake", "number") or (at.kind == "text" and cursor < at.end):
-            return None
-    qualifier = ""
-    if len(before) > 1 and before[-1].text == "." and before[-1].end == start:
-        qualifier = unquoted(before[-2].text)
-        before = before[:-2]
-    own = [t for t in own if t.kind != "comment"]
-    opened = _open(before)
-    named: dict[str, Table] = {}
-    for depth in range(len(opened) + 1):
-        begin = opened[depth - 1] + 1 if depth else 0
-        end = closing(own, opened[depth - 1]) if depth else len(own)
-        named.update(common_tables(own[begin:end], names, named))
-    begin = opened[-1] + 1 if opened else 0
-    end = closing(own, opened[-1]) if opened else len(own)
-    return _Place(
-        before[begin:], before[: begin - 1] if opened else [], own[begin:end], prefix, start, qualifier, named
-    )
-
-
-def _statement(found: Sequence[Token], cursor: int) -> list[Token]:
-    """The tokens of the statement with the cursor."""
-    start, depth = 0, 0
-    for number, token in enumerate(found):
-        depth += {"(": 1, ")": -1}.get(token.text, 0)
-        if token.text == ";" and depth <= 0:
-            if token.end > cursor:
-                return list(found[start:number])
-            start, depth = number + 1, 0
-    return list(found[start:])
-
-
-def _open(before: Sequence[Token]) -> list[int]:
-    """The numbers of the parentheses that are open behind these tokens, outermost first."""
-    opened: list[int] = []
-    for number, token in enumerate(before):
-        if token.text == "(":
-            opened.append(number)
-        elif token.text == ")" and opened:
-            opened.pop()
-    return opened
-
-
-def _pieces(before: Sequence[Token]) -> list[Piece]:
-    """Tokens of one level, whole parentheses and names with dots as one piece each."""
-    pieces: list[Piece] = []
-    number = 0
-    while number < len(before):
-        token = before[number]
-        if token.text == "(":
-            number = closing(before, number)
-            pieces.append(Piece("group", "()"))
-        elif token.text == "." and pieces and number + 1 < len(before):
-            number += 1
-            pieces[-1] = Piece("name", "." + before[number].word)
-        elif token.text == "%" and pieces and pieces[-1].kind == "number":
-            pieces[-1] = Piece("percent", "%")
-        elif pieces and pieces[-1].kind == "number" and token.word in ("B", "KB", "MB", "GB", "TB"):
-            pieces[-1] = Piece("number", token.word)
-        elif token.kind in ("keyword", "ours", "function"):
-            pieces.append(Piece("word", token.word))
-        elif token.kind in ("name", "quoted_name"):
-            pieces.append(Piece("name", token.word))
-        else:
-            pieces.append(Piece(token.kind, token.word))
-        number += 1
-    return pieces
-
-
-def _offered(place: _Place, names: Names) -> Iterator[tuple[str, str, str]]:
+def _offered(place: Place, names: Names) -> Iterator[tuple[str, str, str]]:
     """What may stand here, by what stands in front."""
     outer = [t.word for t in place.outer]
     if place.qualifier:
@@ -219,21 +87,11 @@ def _offered(place: _Place, names: Names) -> Iterator[tuple[str, str, str]]:
     if place.outer and not (heads and heads[0] in ("SELECT", "WITH", "FROM")):
         yield from _inside(place, names, outer)
         return
-    pieces = _pieces(_after_semicolon(place.before))
+    pieces = pieces_of(after_semicolon(place.before))
     yield from _by_pattern(place, names, pieces)
 
 
-def _after_semicolon(before: Sequence[Token]) -> Sequence[Token]:
-    """Of queries between semicolons within a parenthesis, the last."""
-    depth, start = 0, 0
-    for number, token in enumerate(before):
-        depth += {"(": 1, ")": -1}.get(token.text, 0)
-        if token.text == ";" and depth == 0:
-            start = number + 1
-    return before[start:]
-
-
-def _by_pattern(place: _Place, names: Names, pieces: Sequence[Piece]) -> Iterator[tuple[str, str, str]]:
+def _by_pattern(place: Place, names: Names, pieces: Sequence[Piece]) -> Iterator[tuple[str, str, str]]:
     after = following(pieces)
     open_operand = _wants_operand(pieces)
     within = any(s in ("<expression>", "<items>") for s in after)
@@ -260,19 +118,19 @@ def _by_pattern(place: _Place, names: Names, pieces: Sequence[Piece]) -> Iterato
 
 _CONDITIONS = frozenset(("WHERE", "ON", "HAVING", "WHEN"))
 _COMPARISONS = ("=", "IN", "IS NULL", "IS NOT NULL", "BETWEEN", "LIKE", "<", ">", "<>", "+", "-", "*", "/")
-_CLAUSE_WORDS = frozenset("SELECT WHERE ON HAVING WHEN GROUP ORDER WEIGHT".split())
+_CLAUSEWORDS = frozenset("SELECT WHERE ON HAVING WHEN GROUP ORDER WEIGHT".split())
 _COMPARING = frozenset("= < > <= >= <> != == <=> IN IS BETWEEN LIKE ILIKE RLIKE EXISTS NOT".split())
 
 
 def _clause(pieces: Sequence[Piece]) -> str:
     """The word that began the clause in which these end."""
-    return next((p.word for p in reversed(pieces) if p.kind == "word" and p.word in _CLAUSE_WORDS), "")
+    return next((p.word for p in reversed(pieces) if p.kind == "word" and p.word in _CLAUSEWORDS), "")
 
 
 def _compares(pieces: Sequence[Piece]) -> bool:
     """Whether the last condition has its operator already."""
     for piece in reversed(pieces):
-        if piece.kind == "word" and piece.word in ("AND", "OR", *_CLAUSE_WORDS):
+        if piece.kind == "word" and piece.word in ("AND", "OR", *_CLAUSEWORDS):
             return False
         if piece.word in _COMPARING:
             return True
@@ -312,7 +170,7 @@ def _wants_operand(pieces: Sequence[Piece]) -> bool:
     return last.word in _SIGNS or (last.kind == "word" and last.word in _BEFORE_OPERANDS)
 
 
-def _of_symbol(symbol: str, place: _Place, names: Names) -> Iterator[tuple[str, str, str]]:
+def _of_symbol(symbol: str, place: Place, names: Names) -> Iterator[tuple[str, str, str]]:
     words = vocabulary()
     match symbol:
         case "<table>":
@@ -359,7 +217,7 @@ def _about(table: Table) -> str:
     return f"{len(table.columns)} columns" if table.columns else ""
 
 
-def _qualified(place: _Place, names: Names) -> Iterator[tuple[str, str, str]]:
+def _qualified(place: Place, names: Names) -> Iterator[tuple[str, str, str]]:
     """Columns of one relation; behind ``skimql.`` settings, and values behind one of these."""
     if place.qualifier.lower() == "skimql":
         yield from ((s, "setting", "") for s in _settings())
@@ -374,7 +232,7 @@ def _qualified(place: _Place, names: Names) -> Iterator[tuple[str, str, str]]:
         yield from ((quoted(c), "column", kind) for c, kind in ordered)
 
 
-def _relations(place: _Place, names: Names) -> list[Relation]:
+def _relations(place: Place, names: Names) -> list[Relation]:
     level = place.level
     # Of queries between semicolons, the one with the cursor.
     behind = [i for i, t in enumerate(level) if t.text == ";" and t.start >= place.start]
@@ -391,7 +249,7 @@ def _relations(place: _Place, names: Names) -> list[Relation]:
     return found
 
 
-def _inside(place: _Place, names: Names, outer: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+def _inside(place: Place, names: Names, outer: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Within a parenthesis that holds no query yet."""
     last = outer[-1] if outer else ""
     if last == "OPTIONS":
@@ -409,7 +267,7 @@ def _inside(place: _Place, names: Names, outer: Sequence[str]) -> Iterator[tuple
         return
     if (
         place.before
-        and not _wants_operand(_pieces(place.before))
+        and not _wants_operand(pieces_of(place.before))
         and place.before[-1].text not in ("DISTINCT",)
     ):
         yield from ((word, "keyword", "") for word in _OPERATORS)
@@ -417,7 +275,7 @@ def _inside(place: _Place, names: Names, outer: Sequence[str]) -> Iterator[tuple
     if not place.before and last in ("COUNT",):
         yield "*", "sign", ""
         yield "DISTINCT", "keyword", ""
-    yield from _operands(place, names, _pieces(place.before))
+    yield from _operands(place, names, pieces_of(place.before))
 
 
 _BEFORE_QUERIES = frozenset(("QUERIES", "AS", "FROM", "JOIN", "EXISTS", "IN"))
@@ -437,7 +295,7 @@ def _is_sketch(outer: Sequence[str]) -> bool:
     return "SKETCH" in outer[:5] and "ON" in outer and "WHERE" not in outer and "CREATE" in outer[:1]
 
 
-def _columns_of_sketch(place: _Place, names: Names) -> Iterator[tuple[str, str, str]]:
+def _columns_of_sketch(place: Place, names: Names) -> Iterator[tuple[str, str, str]]:
     outer = place.outer
     on = max(i for i, t in enumerate(outer) if t.word == "ON")
     table = names.by_name.get(unquoted(outer[on + 1].text).lower()) if on + 1 < len(outer) else None
@@ -449,7 +307,7 @@ def _columns_of_sketch(place: _Place, names: Names) -> Iterator[tuple[str, str, 
     yield from ((quoted(c), "column", kind) for c, kind in (table.columns if table else ()))
 
 
-def _common(place: _Place, names: Names) -> Iterator[tuple[str, str, str]]:
+def _common(place: Place, names: Names) -> Iterator[tuple[str, str, str]]:
     """Columns that the last relation shares with one before it."""
     found = relations(place.outer, names, place.named)
     if len(found) < 2:
@@ -458,7 +316,7 @@ def _common(place: _Place, names: Names) -> Iterator[tuple[str, str, str]]:
     yield from ((quoted(c), "column", kind) for c, kind in found[-1].table.columns if c.lower() in earlier)
 
 
-def _operands(place: _Place, names: Names, pieces: Sequence[Piece]) -> Iterator[tuple[str, str, str]]:
+def _operands(place: Place, names: Names, pieces: Sequence[Piece]) -> Iterator[tuple[str, str, str]]:
     """What may be a value: join conditions behind ON, columns, aggregates, functions."""
     found = _relations(place, names)
     last = pieces[-1].word if pieces else ""
@@ -530,16 +388,16 @@ def _in_select(pieces: Sequence[Piece]) -> bool:
     return select >= 0 and "FROM" not in words[select:]
 
 
-def _in_front(found: Sequence[Relation], place: _Place, names: Names) -> Sequence[Relation]:
+def _in_front(found: Sequence[Relation], place: Place, names: Names) -> Sequence[Relation]:
     """The relations up to the cursor: ON sees no later ones."""
-    known = relations(_after_semicolon(place.before), names, place.named)
+    known = relations(after_semicolon(place.before), names, place.named)
     return found[: len(known)] if len(known) <= len(found) else found
 
 
-def _left_of_equals(place: _Place) -> tuple[str, str] | None:
+def _left_of_equals(place: Place) -> tuple[str, str] | None:
     """Qualifier and column on the left of an equals sign at the cursor."""
     before = list(place.before)
-    if len(before) >= 2 and before[-1].text == "=" and before[-2].kind in (*_WORDS, "quoted_name"):
+    if len(before) >= 2 and before[-1].text == "=" and before[-2].kind in (*WORDS, "quoted_name"):
         name = unquoted(before[-2].text)
         qualified = len(before) >= 4 and before[-3].text == "."
         return (unquoted(before[-4].text) if qualified else "", name)
@@ -564,66 +422,6 @@ def _unlike(left: tuple[str, str] | None, column: tuple[str, str], table: Table)
     name, typed = column[0].lower(), left[1].lower()
     if name == typed:
         return 0
-    if _stem(name) == _stem(typed):
+    if stem(name) == stem(typed):
         return 1
     return 2 if name in table.keys else 3
-
-
-def _stem(name: str) -> str:
-    """A key's name without its table's: ``o_orderkey`` and ``l_orderkey``, ``user_id`` and ``id``."""
-    return name.rpartition("_")[2]
-
-
-def same_class(one: str, other: str) -> bool:
-    """Whether values of two types can be equal without a cast that loses something."""
-    return not one or not other or _class(one) == _class(other)
-
-
-def _class(kind: str) -> str:
-    base = kind.lower().partition("(")[0].strip()
-    if base in ("tinyint", "smallint", "int", "integer", "bigint", "long", "decimal"):
-        return "number"
-    return "text" if base in ("string", "varchar", "char") else base
-
-
-def join_conditions(found: Sequence[Relation]) -> list[str]:
-    """Equalities by which the last relation may be joined to those before it, the likeliest first."""
-    if len(found) < 2:
-        return []
-    *earlier, last = found
-    scored: list[tuple[tuple[int, bool, bool, int, int], str]] = []
-    mine = last.table.columns
-    for far, other in enumerate(reversed(earlier)):
-        theirs: dict[str, list[tuple[str, str]]] = {}
-        for column, kind in other.table.columns:
-            theirs.setdefault(column.lower(), []).append((column, kind))
-            if _stem(column.lower()) != column.lower():
-                theirs.setdefault(_stem(column.lower()), []).append((column, kind))
-        for column, kind in mine:
-            for key in dict.fromkeys((column.lower(), _stem(column.lower()))):
-                for name, its_kind in theirs.get(key, []):
-                    if not same_class(kind, its_kind):
-                        continue
-                    same = name.lower() == column.lower()
-                    kept = (name.lower() in other.table.keys) + (column.lower() in last.table.keys)
-                    key_like = column.lower().endswith(("id", "key", "num", "no", "code"))
-                    scored.append(
-                        (
-                            (-kept, not same, not key_like, far, len(scored)),
-                            f"{quoted(other.alias)}.{quoted(name)} = {quoted(last.alias)}.{quoted(column)}",
-                        )
-                    )
-        for column, kind in mine:
-            # Keys of kept sketches go together whatever they are called.
-            scored += [
-                (
-                    (-1, True, False, far, len(scored)),
-                    f"{quoted(other.alias)}.{quoted(name)} = {quoted(last.alias)}.{quoted(column)}",
-                )
-                for name, its_kind in other.table.columns
-                if name.lower() in other.table.keys
-                and column.lower() in last.table.keys
-                and kind
-                and same_class(kind, its_kind)
-            ]
-    return list(dict.fromkeys(text for _, text in sorted(scored)))[:10]

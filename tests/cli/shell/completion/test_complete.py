@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.completion_cases import CASES, NAMES, STATEMENTS
 
-from skimql.cli.shell.completion.complete import complete, match, quoted
+from skimql.cli.shell.completion.complete import complete
 from skimql.cli.shell.names import Names, Table
 
 FIRST = 8
@@ -117,13 +117,3 @@ def test_keys_of_kept_sketches_go_together():
         )
     )
     assert texts("SELECT COUNT(*) FROM orders o JOIN lines l ON ", kept)[0] == "o.id = l.oid"
-
-
-def test_how_well_words_go_together():
-    assert [match("dep", w) for w in ("dep_delay", "arr_dep", "xdep", "daeap", "x")] == [0, 1, 2, 3, None]
-
-
-def test_names_are_quoted_where_they_must():
-    assert [quoted(n) for n in ("a", "order id", "1a", "from", "größe", "a`b")] == [
-        "a", "`order id`", "`1a`", "`from`", "`größe`", "`a``b`",
-    ]  # fmt: skip
