@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from ... import SkimqlError
 from .. import config as configuration
+from .display import UNKNOWN
 from .interrupts import INTERRUPTS
 from .names import keys_of
-from .shell import UNKNOWN, Shell
+from .shell import Shell
 from .waiting import without_echo
 
 if TYPE_CHECKING:

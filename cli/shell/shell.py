@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import shutil
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from ... import SkimqlError, tokens
 from .. import config as configuration
 from ..crash import report
 from ..folders import state_folder
-from ..formats import format_of_file
 from ..request import Request
-from ..streams import encodes, is_unicode
+from ..streams import encodes
 from .advice import reaching
 from .background import Task, Worker
+from .display import UNKNOWN, Display
 from .editor import Editor, make_editor
 from .history import StatementHistory, is_secret
 from .interrupts import INTERRUPTS
-from .lines import broken, in_colour
 from .names import Names
 from .saved import keep, kept_queries
-from .theme import THEMES, has_colours, is_dumb, theme_of
+from .theme import is_dumb
 from .waiting import CANCELLING, WaitingLine, without_echo
 
 if TYPE_CHECKING:
     from ... import Answer, Session
-    from .results import Screen
 
-UNKNOWN = "SKIMQL_UNKNOWN_COMMAND"
 # So long the prompt waits for what was cancelled, and so close is a second Ctrl-C to the first.
 PATIENCE = 0.7
 TWICE = 2.0
@@ -45,25 +39,23 @@ _GONE = ("SKIMQL_SPARK_GONE", "SKIMQL_SPARK_STOPPED")
 _SET = re.compile(r"\s*SET\s+skimql\.(\w+)\s*=\s*(.+?)\s*;?\s*", re.IGNORECASE | re.DOTALL)
 
 
-class Shell:
+class Shell(Display):
     """What `\\` commands and the loop work with."""
 
     def __init__(self, request: Request, config: configuration.Config) -> None:
+        super().__init__(config)
         self.request = request
-        self.config = config
         self.worker = Worker()
         self._session: Session | None = None
         self._session_fault: SkimqlError | None = None
         self._made = threading.Event()
         self.names = Names()
         self.last: str | None = None
-        self.last_answer: Answer | None = None
         self.correction: str | None = None
         self.offered = ""
         self._reach = ""
         self.run_command: Callable[[str], None] = lambda text: None
         self.complete_command: Callable[[str], Iterable[tuple[str, int, str]]] = lambda text: ()
-        self._sink: TextIO | None = None
         self._leftover: Task | None = None
         self._queries = {**kept_queries(), **{name: str(v.value) for name, v in config.queries.items()}}
         self.history = StatementHistory(state_folder() / "history.jsonl") if config["history"] else None
@@ -111,11 +103,6 @@ class Shell:
 
     # What the editor looks at.
 
-    @property
-    def theme(self) -> str:
-        """The theme that is set."""
-        return str(self.config["theme"])
-
     def option(self, name: str) -> Any:
         """The value of a setting of the shell."""
         return self.config[name]
@@ -142,56 +129,6 @@ class Shell:
         from .completion.complete import complete
 
         return [(c.text, c.start, c.about or c.kind) for c in complete(text, cursor, self.names)]
-
-    # Talk.
-
-    def say(self, text: str, style: str = "dim") -> None:
-        """Lines beside results, broken between words."""
-        width = max(shutil.get_terminal_size().columns - 1, 20)
-        lines = [broken(line, width) for line in encodes(sys.stdout, text).split("\n")]
-        self._write(in_colour("\n".join(lines), self._colour(style)) + "\n")
-
-    def page(self, text: str) -> None:
-        """A text of any length: through the pager where it is longer than the screen."""
-        lines = text.count("\n")
-        size = shutil.get_terminal_size()
-        if not self.config["pager"] or is_dumb() or not sys.stdout.isatty() or lines < size.lines - 2:
-            self._write(text)
-            return
-        pager = os.environ.get("PAGER") or ("less -FRSX" if shutil.which("less") else "")
-        if not pager:
-            self._write(text)
-            return
-        with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
-            subprocess.run(
-                pager, input=text.encode(sys.stdout.encoding or "utf-8", "replace"), shell=True, check=False
-            )
-
-    def _write(self, text: str) -> None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-
-    def _colour(self, name: str) -> str:
-        return THEMES[theme_of(self.theme)].get(name, "")
-
-    def screen(self) -> Screen:
-        """What results are shown on."""
-        from .results import Screen
-
-        theme = THEMES[theme_of(self.theme)] if has_colours() else None
-        width = shutil.get_terminal_size().columns
-        return Screen(width, is_unicode(sys.stdout), theme or None, str(self.config["expanded"]))
-
-    def show(self, answer: Answer) -> None:
-        """A result on the terminal, or into the file of ``\\o``."""
-        from ..render import render
-        from .results import shown
-
-        if self._sink is not None:
-            render(answer, format_of_file(self._sink.name), self._sink)
-            self._sink.flush()
-            return
-        self.page(shown(answer, self.screen()))
 
     def tell_fault(self, fault: BaseException, text: str = "") -> None:
         """What is wrong, and a correction for Enter where there is one."""
@@ -397,42 +334,6 @@ class Shell:
             self.session.settings = replace(self.session.settings, **{name: getattr(Settings(), name)})
             self.config.values.pop(name, None)
 
-    def redirect(self, path: str | None) -> None:
-        """Send results to a file; None: to the terminal again.
-
-        Raises
-        ------
-        SkimqlError
-            If the file cannot be written.
-        """
-        if self._sink is not None:
-            self._sink.close()
-            self._sink = None
-        if path is not None:
-            self._sink = _opened(path)
-
-    def copy(self, path: str) -> None:
-        """Write the last result into a file, in the format of its ending.
-
-        Raises
-        ------
-        SkimqlError
-            If there is none, or the file cannot be written.
-        """
-        if self.last_answer is None:
-            raise SkimqlError("there is no result yet", UNKNOWN, hint="SELECT ...")
-        if path.endswith(".parquet"):
-            import pyarrow.parquet as pq
-
-            with contextlib.closing(_opened(path)):
-                pq.write_table(self.last_answer.arrow(), os.path.expanduser(path))
-        else:
-            from ..render import render
-
-            with contextlib.closing(_opened(path)) as sink:
-                render(self.last_answer, format_of_file(path), sink)
-        self.say(f"{len(self.last_answer.rows):,} rows in {path}")
-
     def keep_query(self, name: str, sql: str) -> None:
         """Save a query under a name, for this and later shells."""
         if not sql or not name.isidentifier():
@@ -523,10 +424,3 @@ def _is_query(sql: str) -> bool:
         if is_approximate(sql):
             return True
     return [t.word for t in tokens(sql)[:1]] in (["SELECT"], ["EXACT"], ["WITH"], ["FROM"], ["ESTIMATE"])
-
-
-def _opened(path: str) -> TextIO:
-    try:
-        return open(os.path.expanduser(path), "w", encoding="utf-8")
-    except (OSError, ValueError) as fault:
-        raise SkimqlError(f"cannot write {path}: {getattr(fault, 'strerror', fault)}", UNKNOWN) from fault
