@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EnvironmentFault, ParseError, SkimqlError, UnsupportedQuery
-from ..optimizer.methods import GROUPING
+from ..optimizer.methods import ANSWERED, DISTINCT, GROUPING
 from ..optimizer.physical import PhysicalPlan
 from ..parser.file_tables import with_file_tables
 from ..parser.join_graph import Query
@@ -31,7 +31,6 @@ from .catalog.catalog import Catalog
 from .context import Context
 from .faults import as_ours
 from .materialized.lookup import MaterializedLookup
-from .queries.features import DISTINCT, RUNS
 from .queries.run import SelectRun
 from .results.answer import Answer, Message
 from .settings import Settings
@@ -427,7 +426,8 @@ class Session:
         from .materialized.workloads import Workloads
 
         queries = [
-            self.typed(self._resolved(select, RUNS - GROUPING - DISTINCT)) for select in selects_of(statement)
+            self.typed(self._resolved(select, ANSWERED - GROUPING - DISTINCT))
+            for select in selects_of(statement)
         ]
         return Workloads(self.context).create(statement, queries)
 
@@ -444,7 +444,7 @@ class Session:
 
         return with_counted_types(keyed, self.tables, MaterializedLookup(self.context).key_types())
 
-    def _resolved(self, select: ApproximateSelect, known: frozenset[str] = RUNS) -> Query:
+    def _resolved(self, select: ApproximateSelect, known: frozenset[str] = ANSWERED) -> Query:
         return resolve(select, self.tables, ansi=self._ansi(), known=known)
 
     def _explained(self, statement: Explain) -> str:

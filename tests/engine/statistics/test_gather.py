@@ -11,7 +11,7 @@ from skimql.engine.execution.sample_join import HASH_BITS
 from skimql.engine.sources.keys import with_key_types
 from skimql.engine.statistics import gather as gathering
 from skimql.engine.statistics.gather import KnownStatistics, gather
-from skimql.engine.statistics.pilot_counts import PILOT_FAMILY
+from skimql.optimizer.prediction.pilot_counts import PILOT_FAMILY
 from skimql.parser.statement import parse_statement
 
 pytestmark = pytest.mark.spark
