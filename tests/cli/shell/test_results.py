@@ -80,6 +80,8 @@ def test_without_unicode_all_is_ascii():
     assert shown(answer, Screen(80, unicode=False, expanded="on")).isascii()
 
 
-def test_many_rows_are_cut_and_the_cut_is_said():
+def test_many_rows_are_cut_and_the_cut_is_said(monkeypatch):
+    monkeypatch.setattr("skimql.cli.shell.results.MOST_ROWS", 10)
     told = lines(Answer(("n",), tuple((i,) for i in range(2000)), exact=True))
-    assert told[-1] == "... the first 1,000 of 2,000 rows; \\copy FILE writes all"
+    assert len(told) == 13
+    assert told[-1] == "... the first 10 of 2,000 rows; \\copy FILE writes all"
