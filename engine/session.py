@@ -297,7 +297,7 @@ class Session:
         try:
             with self._awake():
                 text = self._with_file_tables(text)
-                statement = read_statement(text, self.environment.circumstances)
+                statement = self._read(text)
                 with self.tables.statement(text):
                     return self._run(statement)
         except Exception as fault:
@@ -331,6 +331,10 @@ class Session:
         for path in files:
             self.tables.register(path, path, {})
         return text
+
+    def _read(self, text: str) -> Statement:
+        """One statement, as the Spark session would read it."""
+        return read_statement(text, self.environment.circumstances)
 
     def _run(self, statement: Statement) -> Answer | DataFrame:
         match statement:
@@ -381,7 +385,7 @@ class Session:
             If the statement is not a SELECT to be estimated.
         """
         text = self._with_file_tables(text)
-        statement = read_statement(text, self.environment.circumstances)
+        statement = self._read(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery(
                 "only an approximate SELECT has an exact answer to compare with",
@@ -412,7 +416,7 @@ class Session:
     def plan(self, text: str) -> PhysicalPlan:
         """How an approximate query would be answered, by what is known without a job."""
         text = self._with_file_tables(text)
-        statement = read_statement(text, self.environment.circumstances)
+        statement = self._read(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery("only an approximate SELECT has a plan", "SKIMQL_NO_PLAN", text)
         with self.tables.statement(text):

@@ -124,6 +124,7 @@ def quotient(above: Estimate, below: Estimate) -> Estimate:
 def _whole(weight: SampledWeight, order: Sequence[int]) -> ExactMap | None:
     """All keys of a table with their weights, where none is lost: for each edge those of its attribute."""
     synopsis = weight.sample
+    weights: Any
     if isinstance(synopsis, SparseFirstSketch):
         if synopsis.exact is None:
             return None

@@ -53,7 +53,7 @@ def _compared(frame, pairs):
 
 
 def _type(frame, side, column):
-    """Of the column, or of its cast."""
-    cast = re.fullmatch(rf"cast\({column}#\d+L? as (.+)\)", side)
+    """Of the column, or of its outermost cast."""
+    cast = re.fullmatch(rf"cast\(.*\b{column}#.* as (.+)\)", side)
     assert cast or re.fullmatch(rf"{column}#\d+L?", side), side
     return cast[1] if cast else frame.schema[column].dataType.simpleString()

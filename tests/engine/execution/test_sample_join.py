@@ -219,6 +219,7 @@ def test_names_of_user_columns_may_hold_braces_and_quotes(session):
     assert answer.value == exact
 
 
+@pytest.mark.usefixtures("as_users_have_it")
 def test_a_hot_key_of_large_files_stays_within_the_budget(session, tmp_path, monkeypatch):
     """Key 7 has nine tenths of 1.2 million tuples; the sample meets it or not, a scan may send 16 MB."""
     monkeypatch.setattr(sampled_scan, "LEAST_OF_PARTITION", 10_000)
