@@ -34,7 +34,20 @@ from ..parser.statement import (
     parse_statement,
     split_statements,
 )
-from ..parser.syntax import AppendSketch, CreateSketch, CreateSketches, ExplainSketches, Statement
+from ..parser.syntax import (
+    AppendSketch,
+    ControlQuery,
+    CreateContinuousView,
+    CreateSketch,
+    CreateSketches,
+    CreateStream,
+    DescribeStream,
+    DropStream,
+    ExplainSketches,
+    ShowQueries,
+    ShowStreams,
+    Statement,
+)
 from .catalog.catalog import Catalog
 from .context import Context
 from .materialized.lookup import MaterializedLookup
@@ -53,6 +66,8 @@ if TYPE_CHECKING:
 
     from .queries.guard import On
     from .statistics.gather import KnownStatistics
+    from .streams.running import Runs
+    from .streams.statements import StreamStatements
 
 
 class Session:
@@ -95,6 +110,7 @@ class Session:
         self._closed = False
         self._tables: Tables | None = None
         self._statistics: KnownStatistics | None = None
+        self._runs: Runs | None = None
 
     def __repr__(self) -> str:
         where = self.catalog.where if self.catalog.lasting else "in memory"
@@ -113,6 +129,8 @@ class Session:
         if self._closed:
             return
         self._closed = True
+        if self._runs is not None:
+            self._runs.stop_all()
         spark, self._spark = self._spark, None
         if spark is not None and self._started:
             # Of a session that was stopped already nothing is left to stop.
@@ -323,10 +341,31 @@ class Session:
                 )
                 return Message.of(f"{statement.name} = {statement.value}")
             case PassThrough():
+                if self.catalog.manifest.continuous.views:
+                    from .streams.statements import view_in
+
+                    view = view_in(statement.sql, self.catalog.manifest.continuous.views)
+                    if view is not None:
+                        return self._streams().select(view)
                 return self._pass_through(statement.sql)
+        if isinstance(statement, _OF_STREAMS):
+            return self._streams().run(statement)
         from .materialized.statements import SketchStatements
 
         return SketchStatements(self.context).run(statement)
+
+    def _streams(self) -> StreamStatements:
+        from .streams.statements import StreamStatements
+
+        return StreamStatements(self.context, self._running_streams)
+
+    def _running_streams(self) -> Runs:
+        """The streams that this session runs."""
+        if self._runs is None:
+            from .streams.running import Runs
+
+            self._runs = Runs()
+        return self._runs
 
     def script(self, text: str) -> Iterator[tuple[str, Answer | DataFrame]]:
         """Run the statements of a script one after the other, as they are asked for: (statement, result)."""
@@ -508,6 +547,15 @@ def _is_allocation(fault: BaseException | None) -> bool:
     )
 
 
+_OF_STREAMS = (
+    CreateStream,
+    CreateContinuousView,
+    ShowStreams,
+    DescribeStream,
+    DropStream,
+    ShowQueries,
+    ControlQuery,
+)
 # Statements with expressions that the parser reads before Spark does.
 _READ_BY_US = (ApproximateSelect, EstimateRows, Explain, CreateSketch, CreateSketches, AppendSketch)
 
