@@ -33,7 +33,9 @@ MOST_BYTES = 1 << 28
 _DATA_FILE = re.compile(r"[0-9a-f]{32}\.parquet")
 _STATE_FILE = re.compile(r"[0-9a-f]{32}\.state")
 _NUMBERED = re.compile(r"catalog-\d{8,18}\.json")
-_GARBAGE = re.compile(rf"{_DATA_FILE.pattern}|{_STATE_FILE.pattern}|[0-9a-f]{{32}}\.partial|{_NUMBERED.pattern}")
+_GARBAGE = re.compile(
+    rf"{_DATA_FILE.pattern}|{_STATE_FILE.pattern}|[0-9a-f]{{32}}\.partial|{_NUMBERED.pattern}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ class Manifest:
     id: str = ""
     digest: str = field(default="", compare=False)
     settings: tuple[tuple[str, str], ...] = ()
-    continuous: Continuous = Continuous()
+    continuous: Continuous = field(default_factory=Continuous)
 
     @property
     def files(self) -> set[str]:

@@ -157,9 +157,10 @@ def from_json(data: Mapping[str, Any]) -> Continuous:
     """What `to_json` wrote; ValueError or KeyError where it is not that."""
     streams = {n: _stream(s) for n, s in checks.mapping(data.get("streams", {}), "streams").items()}
     views = {n: _view(v) for n, v in checks.mapping(data.get("views", {}), "views").items()}
-    for name, own in [*streams.items(), *views.items()]:
-        if own.name.lower() != name:
-            raise ValueError(f"{own.name!r} stands under another name")
+    spelled = [*((n, s.name) for n, s in streams.items()), *((n, v.name) for n, v in views.items())]
+    for name, own in spelled:
+        if own.lower() != name:
+            raise ValueError(f"{own!r} stands under another name")
     for view in views.values():
         if not {s.lower() for s in view.streams} <= set(streams):
             raise ValueError(f"view {view.name} reads a stream that is not there")

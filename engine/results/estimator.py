@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol
@@ -59,7 +59,7 @@ class SketchJoin:
 
     plan: Plan
     built: Sequence[Built]
-    deletions: bool = False
+    deletions: bool = field(default=False, kw_only=True)
 
     @property
     def nbytes(self) -> int:

@@ -85,7 +85,8 @@ class Batches(Generic[Frame]):
             return
         if batch != state.next_batch:
             raise mismatch(self.name, f"batch {batch} arrives, and the state waits for {state.next_batch}")
-        assert self._stream is not None and self._loaded is not None, "started"
+        assert self._stream is not None, "started"
+        assert self._loaded is not None, "started"
         stream, views = self._stream, readers(continuous(self.catalog), self.name)
         if not views:
             raise StreamError(f"no view reads stream {self.name} any more", "SKIMQL_NO_STREAM")
@@ -98,7 +99,7 @@ class Batches(Generic[Frame]):
             raise
         self._look_at_bad_rows(frame, batch, plan, built, views)
         after = state.after(
-            batch, self.checkpoint, dict(zip(plan.synopses, built, strict=True)), messages, now()
+            batch, self.checkpoint, dict(zip(plan.synopses, built, strict=True)), messages, now(), plan.seed
         )
         save(self.catalog, stream, self._loaded.file, after)
         self._stream = self._now()
@@ -131,6 +132,8 @@ class Batches(Generic[Frame]):
         found = continuous(self.catalog).streams.get(self.name.lower())
         if found is None or (self._stream is not None and found.id != self._stream.id):
             raise StreamError(
-                f"stream {self.name} was dropped or replaced meanwhile", "SKIMQL_STATE_CHANGED", hint="SHOW STREAMS"
+                f"stream {self.name} was dropped or replaced meanwhile",
+                "SKIMQL_STATE_CHANGED",
+                hint="SHOW STREAMS",
             )
         return found

@@ -13,7 +13,6 @@ from filelock import FileLock, Timeout
 from ...errors import SkimqlError, StreamError
 from ...optimizer.plan import Message, Plan
 from ..catalog.catalog import Catalog
-from ..catalog.folder import LocalFolder
 from ..catalog.streams import StoredStream
 from ..execution.build import add_up
 from ..execution.explanation import explained
@@ -27,6 +26,8 @@ from ..spark.shipping import ship
 from ..synopses import Built
 from .batches import Batches
 from .checkpoint import batch_to_repeat, read_checkpoint, uncommit
+from .creating import AVAILABLE_NOW
+from .place import lock_of, stream_folder
 from .state import BAD_ROW, READ_AS_TEXT, Sender, batch_plan
 from .store import continuous, tell_fault
 from .views import readers
@@ -38,10 +39,7 @@ if TYPE_CHECKING:
     from ..context import Context
     from ..sources.tables import Frames
 
-FOLDER = "streams"  # of the catalog's; in it a folder of each stream, by its id
-DEFAULT_TRIGGER = "1 second"
-AVAILABLE_NOW = "available now"
-_POLL_SECONDS = 0.2
+_POLL_SECONDS = 1
 
 
 @dataclass
@@ -69,7 +67,9 @@ class SparkBuilder:
         with explained(plan.query.sql, scan.table, [a for s in plan.synopses for a in s.attributes]):
             prepared = prepare(plan, scan, frame, self._messages, times)
             # In the thread of the stream, so that stopping it cancels the job.
-            rows = prepared.columns.mapInArrow(task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA).toArrow()
+            rows = prepared.columns.mapInArrow(
+                task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA
+            ).toArrow()
             parts = add_up(prepared, rows.to_pylist())
         wanted = {m for s in plan.synopses for m in _all(s.messages)}
         senders = {
@@ -85,7 +85,9 @@ class SparkBuilder:
 
         bad = frame.where(F.col(f"`{BAD_ROW}`").isNotNull())
         reason = F.lit("the row does not parse as the columns of the stream")
-        rows = bad.select(F.col(f"`{BAD_ROW}`").alias("row"), reason.alias("reason"), F.col("`skimql file`").alias("file"))
+        rows = bad.select(
+            F.col(f"`{BAD_ROW}`").alias("row"), reason.alias("reason"), F.col("`skimql file`").alias("file")
+        )
         rows.coalesce(1).write.mode("overwrite").json(str(self.quarantined / f"batch={batch}"))
 
 
@@ -101,7 +103,7 @@ class Run:
     query: StreamingQuery
     batches: Batches[Any]
     lock: FileLock
-    fault: SkimqlError | None = None
+    faults: list[SkimqlError] = field(default_factory=list)
 
     @property
     def active(self) -> bool:
@@ -124,7 +126,9 @@ class Run:
             raise
         except SPARK_FAULTS as fault:
             self.lock.release()
-            raise self.fault or StreamError(
+            if self.faults:
+                raise self.faults[0] from fault
+            raise StreamError(
                 f"stream {self.stream.name} stopped: {first_line(fault)}", "SKIMQL_STREAM_FAILED"
             ) from fault
         self.lock.release()
@@ -141,11 +145,6 @@ class Runs:
         run = self._runs.get(stream.lower())
         return run if run is not None and run.active else None
 
-    def fault(self, stream: str) -> SkimqlError | None:
-        """Why the last run of a stream ended."""
-        run = self._runs.get(stream.lower())
-        return None if run is None else run.fault
-
     def start(self, context: Context, name: str, trigger: str) -> Run:
         """Start a stream, or start it anew with the views that it has now.
 
@@ -155,65 +154,32 @@ class Runs:
             ``SKIMQL_STREAM_RUNS`` if another process runs it; ``SKIMQL_CHECKPOINT_MISMATCH``;
             ``SKIMQL_STREAM_SETTINGS`` if the Spark session would read its batches in another way.
         """
-        self.stop(name)
-        folder = stream_folder(context.catalog, continuous(context.catalog).streams[name.lower()])
+        own = Catalog(context.catalog.folder)
+        stream = continuous(own).streams[name.lower()]
+        _refuse_other_settings(context, stream)
+        folder = stream_folder(own, stream)
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / "lock", timeout=0)
+        builder = SparkBuilder(context.spark, context.tables, folder / "quarantine")
+        views = readers(continuous(own), stream.name)
+        needed = dict.fromkeys(s for v in views for s in v.synopses_of(stream.name))
+        ship(context.spark)
+        builder.warm(batch_plan(views[0].query, views[0].view.seed, stream, needed))
+        self.stop(name)
+        lock = lock_of(own, stream)
         try:
             lock.acquire()
         except Timeout as fault:
             raise StreamError(
-                f"another process runs stream {name}", "SKIMQL_STREAM_RUNS", hint="PAUSE there; SHOW QUERIES tells"
+                f"another process runs stream {name}",
+                "SKIMQL_STREAM_RUNS",
+                hint="PAUSE there; SHOW QUERIES tells",
             ) from fault
         try:
-            run = self._started(context, name, trigger, folder, lock)
+            run = _started(Batches(own, stream.name, builder), stream, trigger, folder / "checkpoint", lock)
         except BaseException:
             lock.release()
             raise
         self._runs[name.lower()] = run
-        return run
-
-    def _started(self, context: Context, name: str, trigger: str, folder: Path, lock: FileLock) -> Run:
-        own = Catalog(context.catalog.folder)
-        stream = continuous(own).streams[name.lower()]
-        spark, checkpoint = context.spark, folder / "checkpoint"
-        _refuse_other_settings(context, stream)
-        builder = SparkBuilder(spark, context.tables, folder / "quarantine")
-        batches = Batches(own, stream.name, builder)
-        loaded = batches.start()
-        again = batch_to_repeat(stream.name, loaded.state, read_checkpoint(checkpoint), lost=bool(loaded.lost))
-        if again is not None:
-            uncommit(checkpoint, again)
-        views = readers(continuous(own), stream.name)
-        needed = dict.fromkeys(s for v in views for s in v.synopses_of(stream.name))
-        ship(spark)
-        builder.warm(batch_plan(views[0].query, views[0].view.seed, stream, needed))
-        found: list[Run] = []
-        faults: list[SkimqlError] = []
-
-        def take(frame: DataFrame, batch: int) -> None:
-            batches.checkpoint = batches.checkpoint or read_checkpoint(checkpoint).id
-            try:
-                batches(frame, batch)
-            except SkimqlError as fault:
-                faults.append(fault)
-                for run in found:
-                    run.fault = fault
-                tell_fault(own, stream, fault.message)
-                raise
-
-        writer = frame_of(spark, stream).writeStream.foreachBatch(take).outputMode("append")
-        writer = writer.option("checkpointLocation", str(checkpoint))
-        asked = {"availableNow": True} if trigger == AVAILABLE_NOW else {"processingTime": trigger}
-        try:
-            query = writer.trigger(**asked).start()
-        except SPARK_FAULTS as fault:
-            raise StreamError(
-                f"Spark does not start stream {stream.name}: {first_line(fault)}", "SKIMQL_STREAM_FAILED"
-            ) from fault
-        run = Run(stream, query, batches, lock)
-        found.append(run)
-        run.fault = faults[0] if faults else None
         return run
 
     def stop(self, name: str) -> bool:
@@ -231,41 +197,38 @@ class Runs:
             self.stop(name)
 
 
-def stream_folder(catalog: Catalog, stream: StoredStream) -> Path:
-    """Where a stream has its checkpoint, lock and bad rows.
+def _started(
+    batches: Batches[Any], stream: StoredStream, trigger: str, checkpoint: Path, lock: FileLock
+) -> Run:
+    """Spark's query on a stream, once state and checkpoint are seen to belong together."""
+    loaded = batches.start()
+    again = batch_to_repeat(stream.name, loaded.state, read_checkpoint(checkpoint), lost=bool(loaded.lost))
+    if again is not None:
+        uncommit(checkpoint, again)
+    faults: list[SkimqlError] = []
 
-    Raises
-    ------
-    StreamError
-        ``SKIMQL_STREAM_CATALOG`` if the catalog is no local folder.
-    """
-    if not isinstance(catalog.folder, LocalFolder):
-        raise no_folder(catalog)
-    return Path(catalog.folder.path) / FOLDER / stream.id
+    def take(frame: DataFrame, batch: int) -> None:
+        batches.checkpoint = batches.checkpoint or read_checkpoint(checkpoint).id
+        try:
+            batches(frame, batch)
+        except SkimqlError as fault:
+            faults.append(fault)
+            tell_fault(batches.catalog, stream, fault.message)
+            raise
 
-
-def no_folder(catalog: Catalog) -> StreamError:
-    """The error for a catalog that keeps no streams."""
-    where = f"in {catalog.where}" if catalog.lasting else "in memory"
-    return StreamError(
-        f"streams need a catalog in a local folder, and this session has one {where}",
-        "SKIMQL_STREAM_CATALOG",
-        hint="skimql.Session(catalog='folder')",
-    )
-
-
-def is_running(catalog: Catalog, stream: StoredStream) -> bool:
-    """Whether some process runs a stream."""
-    path = stream_folder(catalog, stream) / "lock"
-    if not path.exists():
-        return False
-    lock = FileLock(path, timeout=0)
+    assert isinstance(batches.builder, SparkBuilder), "batches of Spark"
+    writer = frame_of(batches.builder.spark, stream).writeStream.foreachBatch(take).outputMode("append")
+    writer = writer.option("checkpointLocation", str(checkpoint))
     try:
-        lock.acquire()
-    except Timeout:
-        return True
-    lock.release()
-    return False
+        if trigger == AVAILABLE_NOW:
+            query = writer.trigger(availableNow=True).start()
+        else:
+            query = writer.trigger(processingTime=trigger).start()
+    except SPARK_FAULTS as fault:
+        raise StreamError(
+            f"Spark does not start stream {stream.name}: {first_line(fault)}", "SKIMQL_STREAM_FAILED"
+        ) from fault
+    return Run(stream, query, batches, lock, faults)
 
 
 def frame_of(spark: SparkSession, stream: StoredStream) -> DataFrame:
@@ -291,7 +254,10 @@ def _refuse_other_settings(context: Context, stream: StoredStream) -> None:
     wanted = (stream.ansi, stream.time_zone, stream.settings)
     if (here.ansi, here.time_zone, here.settings) == wanted:
         return
-    before, after = ({ANSI: str(a).lower(), TIME_ZONE: z, **dict(s)} for a, z, s in (wanted, (here.ansi, here.time_zone, here.settings)))
+    before, after = (
+        {ANSI: str(a).lower(), TIME_ZONE: z, **dict(s)}
+        for a, z, s in (wanted, (here.ansi, here.time_zone, here.settings))
+    )
     differing = sorted(n for n in {*before, *after} if before.get(n) != after.get(n))
     raise StreamError(
         f"stream {stream.name} was created under other settings of Spark: {', '.join(differing)}",

@@ -101,6 +101,10 @@ class StreamState:
         """In-memory bytes of all its sketches."""
         return sum(s.built.sketch.nbytes for s in self.summaries.values())
 
+    def summary(self, synopsis: Synopsis, seed: int) -> Summary | None:
+        """What it has of a synopsis of a seed; nothing hangs on the seed where there is no key."""
+        return self.summaries.get(synopsis) if seed == self.seed or not synopsis.attributes else None
+
     def tally(self, synopsis: Synopsis) -> Tally:
         """What is known exactly of the tuples of a synopsis."""
         found = self.summaries.get(synopsis)
@@ -113,8 +117,11 @@ class StreamState:
         built: Mapping[Synopsis, Built],
         messages: Mapping[Message, Sender],
         at: str,
+        seed: int | None = None,
     ) -> StreamState:
         """The state with the events of a batch; synopses that are not among `built` are not needed any more.
+
+        Of another `seed` than before, sketches by a key begin anew.
 
         Raises
         ------
@@ -132,10 +139,13 @@ class StreamState:
                     hint="CREATE OR REPLACE the view, which begins anew; or the table as it was, and RESUME",
                 )
         for synopsis, new in built.items():
-            old = self.summaries.get(synopsis)
-            found[synopsis] = Summary(new, batch) if old is None else Summary(_sum(old, new, batch), old.since)
+            old = self.summary(synopsis, self.seed if seed is None else seed)
+            found[synopsis] = (
+                Summary(new, batch) if old is None else Summary(_sum(old, new, batch), old.since)
+            )
         return replace(
             self,
+            seed=self.seed if seed is None else seed,
             batch=batch,
             checkpoint=checkpoint,
             summaries=found,
@@ -148,7 +158,8 @@ def _sum(old: Summary, new: Built, batch: int) -> Built:
     mine = old.built
     if mine.scale != new.scale or mine.sketch.spec != new.sketch.spec:
         raise StreamError(
-            f"values of batch {batch} are of another type than those before", "SKIMQL_STREAM_TYPE",
+            f"values of batch {batch} are of another type than those before",
+            "SKIMQL_STREAM_TYPE",
             hint="CREATE OR REPLACE the view over the values as they are now",
         )
     sketch: Any = mine.sketch.copy()

@@ -26,7 +26,7 @@ _METHODS = ("hash", "convolution", "total", "agms")
 
 def encode(state: StreamState) -> bytes:
     """The file of a state."""
-    sketches = [to_bytes(s.built.sketch) for s in state.summaries.values()]  # type: ignore[arg-type]
+    sketches = [to_bytes(s.built.sketch) for s in state.summaries.values()]
     head = canonical(
         {
             "format_version": VERSION,

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...errors import CorruptSketch, StreamError, UnknownName
+from ...parser.syntax import Part
 from ..catalog.catalog import Catalog
 from ..catalog.streams import Continuous, StoredState, StoredStream, StoredView
 from ..materialized.names import place_of
-from ...parser.syntax import Part
 from .state import StreamState
 from .state_file import decode, encode
 

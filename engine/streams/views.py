@@ -177,7 +177,9 @@ def define(
     query = typed(query)
     own = tuple(streams[t].name for t in tables if t in streams)
     if len({(streams[s.lower()].ansi, streams[s.lower()].time_zone) for s in own}) > 1:
-        raise unsupported("streams of other ANSI modes or time zones in one view", "CREATE OR REPLACE STREAM", sql)
+        raise unsupported(
+            "streams of other ANSI modes or time zones in one view", "CREATE OR REPLACE STREAM", sql
+        )
     rows = settings.rows or rows_for(settings.confidence)
     residual = residual_of(query, folds)
 
@@ -240,8 +242,7 @@ def _planned(of: _Hashed, ansi: bool) -> PlannedView:
     select = select_of(view.select, view.select)
     query = resolve(select, schemas(view, of.streams), ansi=ansi, known=KNOWN)
     edges = tuple(
-        replace(edge, key_types=types)
-        for edge, types in zip(query.graph.edges, view.key_types, strict=True)
+        replace(edge, key_types=types) for edge, types in zip(query.graph.edges, view.key_types, strict=True)
     )
     query = replace(query, graph=replace(query.graph, edges=edges))
     residual = residual_of(query, view.folds)
@@ -281,7 +282,7 @@ def answer(planned_view: PlannedView, states: Mapping[str, StreamState], bounds:
     view, plan = planned_view.view, planned_view.plan
     built = tuple(_built(s, plan, states[s.table.lower()]) for s in plan.synopses)
     deletions = any(states[s.lower()].tally(events(s)).negative for s in _names(plan))
-    joined = SketchJoin(plan, built, deletions)
+    joined = SketchJoin(plan, built, deletions=deletions)
     found = Estimated(plan.query, {(): Evaluator(plan, joined, view.confidence)}).answer()
     return replace(
         found,
@@ -298,15 +299,16 @@ def _names(plan: Plan) -> tuple[str, ...]:
 
 
 def _built(synopsis: Synopsis, plan: Plan, state: StreamState) -> Built:
-    found = state.summaries.get(synopsis)
+    found = state.summary(synopsis, plan.seed)
     if found is None:
         return Built(sketch_plan(synopsis, plan.seed, "int64").empty(), Tally(), 1.0)
     return found.built
 
 
 def _cell(cell: Any) -> Any:
-    if isinstance(cell, Estimate) and isinstance(cell.value, Fraction):
-        return replace(cell, value=float(cell.value), low=float(cell.value), high=float(cell.value))
+    value: object = cell.value if isinstance(cell, Estimate) else None
+    if isinstance(value, Fraction):
+        return replace(cell, value=float(value), low=float(value), high=float(value))
     return cell
 
 

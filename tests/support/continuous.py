@@ -142,5 +142,7 @@ def asked(catalog, name):
     catalog = Catalog(catalog.folder)
     found = continuous(catalog)
     view = planned(found.views[name.lower()], found.streams)
-    states = {s.lower(): load(catalog, found.streams[s.lower()], view.view.seed).state for s in view.view.streams}
+    states = {
+        s.lower(): load(catalog, found.streams[s.lower()], view.view.seed).state for s in view.view.streams
+    }
     return answer(view, states)

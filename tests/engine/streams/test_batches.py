@@ -46,9 +46,7 @@ def truth(batches, hosts):
 
 @pytest.fixture
 def catalog(tmp_path):
-    return declared(
-        Catalog(tmp_path / "catalog"), [stream_of("flows", SCHEMA, DELETES)], {"q": JOIN}, HOSTS
-    )
+    return declared(Catalog(tmp_path / "catalog"), [stream_of("flows", SCHEMA, DELETES)], {"q": JOIN}, HOSTS)
 
 
 def test_a_view_of_a_stream_and_a_table_is_exact_after_every_batch(catalog, tmp_path):
@@ -67,7 +65,8 @@ def test_a_view_of_a_stream_and_a_table_is_exact_after_every_batch(catalog, tmp_
 
 
 @pytest.mark.parametrize(
-    ("kill", "again"), list(product(product((0, 2), ("planned", "built", "saved", "committed")), (False, True)))
+    ("kill", "again"),
+    list(product(product((0, 2), ("planned", "built", "saved", "committed")), (False, True))),
 )
 def test_wherever_it_is_killed_the_state_ends_as_if_it_was_not(catalog, tmp_path, kill, again):
     batches = events(2)
@@ -78,9 +77,7 @@ def test_wherever_it_is_killed_the_state_ends_as_if_it_was_not(catalog, tmp_path
         with pytest.raises(Killed):
             spark.run(batches, kill)
     spark.run(batches)
-    other = declared(
-        Catalog(tmp_path / "other"), [stream_of("flows", SCHEMA, DELETES)], {"q": JOIN}, HOSTS
-    )
+    other = declared(Catalog(tmp_path / "other"), [stream_of("flows", SCHEMA, DELETES)], {"q": JOIN}, HOSTS)
     MemorySpark(other, "flows", tmp_path / "unkilled", HOSTS).run(batches)
     assert counters(catalog) == counters(other)
     assert asked(catalog, "q").records() == asked(other, "q").records()
@@ -91,7 +88,8 @@ def counters(catalog, name="flows"):
     catalog = Catalog(catalog.folder)
     state = load(catalog, continuous(catalog).streams[name], 1).state
     return {
-        s: (f.built.sketch.dense().counters.tolist(), f.built.tally, f.since) for s, f in state.summaries.items()
+        s: (f.built.sketch.dense().counters.tolist(), f.built.tally, f.since)
+        for s, f in state.summaries.items()
     }
 
 
@@ -121,9 +119,7 @@ def test_a_newest_state_that_is_cut_off_is_made_again(catalog, tmp_path, batch, 
     file = tmp_path / "catalog" / continuous(Catalog(tmp_path / "catalog")).streams["flows"].state.file
     file.write_bytes(file.read_bytes()[:-40])
     spark.run(batches)
-    other = declared(
-        Catalog(tmp_path / "other"), [stream_of("flows", SCHEMA, DELETES)], {"q": JOIN}, HOSTS
-    )
+    other = declared(Catalog(tmp_path / "other"), [stream_of("flows", SCHEMA, DELETES)], {"q": JOIN}, HOSTS)
     MemorySpark(other, "flows", tmp_path / "whole", HOSTS).run(batches)
     assert counters(catalog) == counters(other)
 
