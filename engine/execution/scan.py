@@ -77,12 +77,14 @@ def prepare(
     slack_names: dict[int, tuple[str, object]] = {}
     domains = dict(plan.partitions)
     # By virtual relation and attributes; in each, the synopses of every group or cell, or those of all tuples.
-    fed: dict[tuple[_Relation, tuple[Attribute, ...], int | None], dict[int, list[int]]] = {}
+    fed: dict[tuple[_Relation, tuple[Attribute, ...], int | None, object], dict[int, list[int]]] = {}
     for i, synopsis in synopses.items():
         grouped, number = synopsis.group or (None, cell_number(synopsis, domains))
         if grouped is not None:
             columns["group", grouped] = F.col(f"`{group_column(grouped)}`")
-        members = fed.setdefault((relations[i], synopsis.attributes, grouped), {})
+        # Hashes are shared by sketches of one size; groups and cells are told apart at once, and hash each their own.
+        size = (synopsis.rows, synopsis.buckets) if grouped is None and not synopsis.cell else None
+        members = fed.setdefault((relations[i], synopsis.attributes, grouped, size), {})
         members.setdefault(number, []).append(i)
         mask = masks[relations[i]]
         if mask is not None:
@@ -105,7 +107,7 @@ def prepare(
                 columns[slack_names[i]] = moved if shield is None else F.when(shield, moved).otherwise(0)
     names: dict[tuple[str, object], str] = {what: f"c{n}" for n, what in enumerate(columns)}
     feeds = []
-    for (relation, attributes, grouped), members in fed.items():
+    for (relation, attributes, grouped, _), members in fed.items():
         one = [synopses[i] for i in members[0]]
         partitions = tuple(domains.get(a.class_name) for a in attributes) if one[0].cell else ()
         split = grouped is not None or bool(partitions)

@@ -122,7 +122,7 @@ def _fed(
     signs = [] if times is None else [relations.weights(Weight(times), (), relation)]
     columns: dict[object, pa.Array] = {"one": pa.array(np.ones(relation.tuples.num_rows, np.int64))}
     made: dict[int, tuple[SketchPlan, Weights]] = {}
-    fed: dict[tuple[tuple[Attribute, ...], int | None], dict[int, list[int]]] = {}
+    fed: dict[tuple[tuple[Attribute, ...], int | None, object], dict[int, list[int]]] = {}
     domains = dict(plan.partitions)
     for i in own:
         synopsis = plan.synopses[i]
@@ -139,7 +139,8 @@ def _fed(
         grouped, number = synopsis.group or (None, cell_number(synopsis, domains))
         if grouped is not None:
             columns["group", grouped] = relation.tuples[group_column(grouped)].combine_chunks()
-        fed.setdefault((synopsis.attributes, grouped), {}).setdefault(number, []).append(i)
+        size = (synopsis.rows, synopsis.buckets) if grouped is None and not synopsis.cell else None
+        fed.setdefault((synopsis.attributes, grouped, size), {}).setdefault(number, []).append(i)
         parameters = family_parameters(plan)
         weighing = Weights(None) if synopsis.distinct else weights[what]
         sketch = sketch_plan(synopsis, plan.seed, weighing.dtype, plan.family, **parameters)
@@ -147,7 +148,7 @@ def _fed(
     names = {what: f"c{n}" for n, what in enumerate(columns)}
     batch = pa.RecordBatch.from_arrays([_flat(c) for c in columns.values()], list(names.values()))
     parts = {i: Partial.empty(sketch) for i, (sketch, _) in made.items()}
-    for (attributes, grouped), members in fed.items():
+    for (attributes, grouped, _), members in fed.items():
         first = [plan.synopses[i] for i in members[0]]
         partitions = tuple(domains.get(a.class_name) for a in attributes) if first[0].cell else ()
         split = grouped is not None or bool(partitions)

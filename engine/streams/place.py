@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -30,6 +31,11 @@ def stream_folder(catalog: Catalog, stream: StoredStream) -> Path:
             hint="skimql.Session(catalog='folder')",
         )
     return Path(catalog.folder.path) / FOLDER / stream.id
+
+
+def forget_folder(catalog: Catalog, stream: StoredStream) -> None:
+    """Delete the folder of a stream that the catalog does not have any more."""
+    shutil.rmtree(stream_folder(catalog, stream), ignore_errors=True)
 
 
 def lock_of(catalog: Catalog, stream: StoredStream) -> FileLock:

@@ -23,7 +23,7 @@ from ..catalog.streams import Continuous, StoredStream, StoredView
 from ..materialized.names import is_taken, place_of
 from ..results.answer import Answer
 from .describe import describe_stream, select, show_queries, show_streams
-from .place import is_running, stream_folder
+from .place import forget_folder, is_running, stream_folder
 from .store import continuous, find_stream, find_view
 from .views import planned
 
@@ -111,6 +111,8 @@ class StreamStatements:
                 planned(view, replaced.streams)  # with the new columns
             self.runs().stop(name)
         self._change(lambda now: replace(now, streams={**now.streams, name.lower(): stream}))
+        if before is not None:
+            forget_folder(catalog, before)
         return show_streams(catalog, name)
 
     def _create_view(self, statement: CreateContinuousView) -> Answer:
@@ -194,6 +196,7 @@ class StreamStatements:
         self._change(
             lambda now: replace(now, streams={n: s for n, s in now.streams.items() if n != name.lower()})
         )
+        forget_folder(catalog, stream)
         return Answer(("stream",), ((stream.name,),), exact=True, notes=("dropped",))
 
     def _change(self, change: Callable[[Continuous], Continuous]) -> None:

@@ -17,7 +17,7 @@ from ...optimizer.fold import residual_tree
 from ...optimizer.messages import Residual, receiver_of, tree_of, whole
 from ...optimizer.methods import GROUPING
 from ...optimizer.plan import Plan, Synopsis
-from ...parser.join_graph import Query, Schema, TableSchema
+from ...parser.join_graph import FEATURES, Query, Schema, TableSchema
 from ...parser.resolve import resolve
 from ...parser.statement import ApproximateSelect, parse_statement
 from ...sketches.intervals.interval import Estimate, rows_for
@@ -37,6 +37,8 @@ from .state import StreamState, events
 
 # What a view may use beyond aggregates over one join tree.
 KNOWN = (RUNS - GROUPING - DISTINCT) | {"HAVING", "ORDER BY", "LIMIT", "OFFSET"}
+# What is read so far that it can be refused by its name.
+_READ = frozenset(FEATURES) - {"cyclic join", "cross product"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,13 @@ def define(
     select = select_of(text, sql)
     settings = settings_of(ours, select)
     first = next(iter(streams.values()), None)
-    query = resolve(select, _With(known, streams), ansi=first is None or first.ansi, known=KNOWN)
+    query = resolve(select, _With(known, streams), ansi=first is None or first.ansi, known=_READ)
+    beyond = next((f for f in query.features if f.name not in KNOWN), None)
+    if beyond is not None:
+        place = (beyond.span.start, beyond.span.end)
+        raise unsupported(f"{beyond.name} in a continuous view", "aggregates over one join, without it", text, place)
+    if query.empty:
+        raise unsupported(f"a view that no event can be in ({query.empty})", "another WHERE", sql)
     tables = {v.table.lower(): v.table for v in query.graph.vertices}
     folds = folds_of(query, streams, sql)
     query = typed(query)
