@@ -79,7 +79,7 @@ class StreamStatements:
             case ControlQuery(action="resume"):
                 view = find_view(catalog, statement.sql, statement.name)
                 self._mark([view, *self._sharing(view)], paused=False)
-                return self._run(view)
+                return self._run(view, [s for s in view.streams if self.runs().of(s) is None])
             case ControlQuery():
                 return self._terminate(statement)
         raise AssertionError(f"{type(statement).__name__} is no statement about streams")
@@ -133,20 +133,20 @@ class StreamStatements:
         files = self._files(view)
         self._change(lambda now: replace(now, views={**now.views, name.lower(): view}))
         try:
-            return self._run(view)
+            return self._run(view, view.streams)
         except BaseException:
             if self._files(view) == files:  # what has not begun is not there
                 self._change(lambda now: replace(now, views=_with(now.views, name, before)))
             raise
 
-    def _run(self, view: StoredView) -> Answer:
-        """Start the streams of a view; with the trigger `available now`, wait until all that is there is taken."""
+    def _run(self, view: StoredView, streams: Sequence[str]) -> Answer:
+        """Start streams of a view; with the trigger `available now`, wait until all that is there is taken."""
         from .creating import AVAILABLE_NOW
 
         trigger = view.settings.get("trigger", DEFAULT_TRIGGER)
         started: list[Run] = []
         try:
-            started.extend(self.runs().start(self.context, s, trigger) for s in view.streams)
+            started.extend(self.runs().start(self.context, s, trigger) for s in streams)
             for run in started if trigger == AVAILABLE_NOW else ():
                 run.wait()
         except BaseException:

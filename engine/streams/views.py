@@ -177,7 +177,9 @@ def define(
     beyond = next((f for f in query.features if f.name not in KNOWN), None)
     if beyond is not None:
         place = (beyond.span.start, beyond.span.end)
-        raise unsupported(f"{beyond.name} in a continuous view", "aggregates over one join, without it", text, place)
+        raise unsupported(
+            f"{beyond.name} in a continuous view", "aggregates over one join, without it", text, place
+        )
     if query.empty:
         raise unsupported(f"a view that no event can be in ({query.empty})", "another WHERE", sql)
     tables = {v.table.lower(): v.table for v in query.graph.vertices}

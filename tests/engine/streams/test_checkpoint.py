@@ -58,7 +58,10 @@ def test_what_does_not_is_refused_with_both_ways_out(batch, found, lost, said):
 def test_a_folder_is_read_as_spark_writes_it_and_a_commit_taken_back(tmp_path):
     assert read_checkpoint(tmp_path / "nothing") == Checkpoint()
     (tmp_path / "metadata").write_text(json.dumps({"id": "q"}))
-    for folder, names in (("offsets", ("0", "9", "10", ".10.crc")), ("commits", ("0", "9", ".9.crc", "x.tmp"))):
+    for folder, names in (
+        ("offsets", ("0", "9", "10", ".10.crc")),
+        ("commits", ("0", "9", ".9.crc", "x.tmp")),
+    ):
         (tmp_path / folder).mkdir()
         for name in names:
             (tmp_path / folder / name).write_text("")

@@ -18,13 +18,16 @@ def test_any_process_is_told_without_spark(tmp_path, monkeypatch):
     catalog = declared(
         Catalog(tmp_path / "c"),
         [stream_of("s", SCHEMA, "CASE WHEN `op` = 'd' THEN -1 ELSE 1 END")],
-        {"q": "SELECT APPROXIMATE COUNT(*) AS n FROM s", "empty": "SELECT APPROXIMATE COUNT(*) FROM s WHERE k > 9"},
+        {
+            "q": "SELECT APPROXIMATE COUNT(*) AS n FROM s",
+            "empty": "SELECT APPROXIMATE COUNT(*) FROM s WHERE k > 9",
+        },
     )
     rows = [(1, "i"), (2, "i"), (1, "d")]
     MemorySpark(catalog, "s", tmp_path / "checkpoint").run([arrow(SCHEMA, rows), arrow(SCHEMA, rows[:1])])
     session = Session(catalog=tmp_path / "c")
     assert session.sql("SELECT * FROM q").records() == [
-        {"n": 2, "n_low": 2.0, "n_high": 2.0, "confidence": 0.95, "certified": True}
+        {"n": 2, "n_low": 2.0, "n_high": 2.0, "confidence": 1.0, "certified": True}
     ]
     assert session.sql("select * from `Q`;").value == 2
     shown = {r["query"]: r for r in session.sql("SHOW QUERIES").records()}

@@ -15,7 +15,10 @@ STREAM = stream_of("s", "k BIGINT")
 def test_only_a_catalog_in_a_folder_has_room_for_streams():
     with pytest.raises(StreamError, match="this session has one in memory") as fault:
         stream_folder(Catalog(), STREAM)
-    assert (fault.value.code, fault.value.hint) == ("SKIMQL_STREAM_CATALOG", "skimql.Session(catalog='folder')")
+    assert (fault.value.code, fault.value.hint) == (
+        "SKIMQL_STREAM_CATALOG",
+        "skimql.Session(catalog='folder')",
+    )
 
 
 def test_who_holds_the_lock_runs_the_stream(tmp_path):

@@ -31,7 +31,9 @@ def built(synopsis, keys, weights, seed=1):
 
 
 def after(state, number, synopsis, weights, seed=1):
-    return state.after(number, "q", {synopsis: built(synopsis, [5] * len(weights), weights, seed)}, {}, "", seed)
+    return state.after(
+        number, "q", {synopsis: built(synopsis, [5] * len(weights), weights, seed)}, {}, "", seed
+    )
 
 
 def test_a_deletion_may_come_first_and_nothing_is_clamped():
@@ -103,4 +105,6 @@ def test_rows_that_cannot_be_read_count_nothing():
     assert bad_rows(stream_of("s", "k BIGINT")) is None
     assert bad_rows(read).filter == f"`{BAD_ROW}` IS NOT NULL"
     assert times_of(stream_of("s", "k BIGINT")) is None
-    assert times_of(read).startswith(f"CASE WHEN `{BAD_ROW}` IS NULL THEN coalesce(CAST((`k`) AS BIGINT), 0L)")
+    assert times_of(read).startswith(
+        f"CASE WHEN `{BAD_ROW}` IS NULL THEN coalesce(CAST((`k`) AS BIGINT), 0L)"
+    )

@@ -31,8 +31,12 @@ def state():
         "q", TEXT, MemoryTables({"hosts": hosts}), {"flows": stream}, Settings(), tables.typed, {}, TEXT
     )
     plan = batch_plan(view.query, 1, stream, view.synopses_of("flows"))
-    built, senders = MemoryBuilder("flows", {"hosts": hosts}).build(arrow(SCHEMA, rows), plan, times_of(stream))
-    found = StreamState(stream.id, 1).after(0, "q", dict(zip(plan.synopses, built, strict=True)), senders, "now")
+    built, senders = MemoryBuilder("flows", {"hosts": hosts}).build(
+        arrow(SCHEMA, rows), plan, times_of(stream)
+    )
+    found = StreamState(stream.id, 1).after(
+        0, "q", dict(zip(plan.synopses, built, strict=True)), senders, "now"
+    )
     assert any(s.messages for s in found.summaries), "a table is folded in"
     assert {s.built.sketch.exact is None for s in found.summaries.values()} == {True, False}
     return found

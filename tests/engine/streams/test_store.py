@@ -16,7 +16,9 @@ from skimql.parser.syntax import Part
 
 @pytest.fixture
 def catalog(tmp_path):
-    return declared(Catalog(tmp_path / "c"), [stream_of("s", "k BIGINT")], {"q": "SELECT APPROXIMATE COUNT(*) FROM s"})
+    return declared(
+        Catalog(tmp_path / "c"), [stream_of("s", "k BIGINT")], {"q": "SELECT APPROXIMATE COUNT(*) FROM s"}
+    )
 
 
 def stream(catalog):
@@ -75,9 +77,7 @@ def test_nobody_overwrites_what_another_has_written(catalog):
     with pytest.raises(StreamError, match="changed by another process") as fault:
         save(catalog, before, None, StreamState(before.id, 1, 0, "q"))
     assert fault.value.code == "SKIMQL_STATE_CHANGED"
-    catalog.change_streams(
-        lambda now, _: replace(now, streams={"s": replace(stream(catalog), id="0" * 32)})
-    )
+    catalog.change_streams(lambda now, _: replace(now, streams={"s": replace(stream(catalog), id="0" * 32)}))
     with pytest.raises(StreamError, match="changed by another process"):
         save(catalog, before, None, StreamState(before.id, 1, 0, "q"))
 

@@ -29,12 +29,20 @@ def test_two_streams_with_deletions_join_what_is_there_now(tmp_path):
     catalog = declared(
         Catalog(tmp_path / "catalog"),
         [stream_of("a", SCHEMA, DELETES), stream_of("b", SCHEMA, DELETES)],
-        {"q": "SELECT APPROXIMATE COUNT(*) AS n, SUM(a.v) AS s, AVG(b.v) AS m FROM a JOIN b ON a.k = b.k WHERE b.g < 3"},
+        {
+            "q": "SELECT APPROXIMATE COUNT(*) AS n, SUM(a.v) AS s, AVG(b.v) AS m FROM a JOIN b ON a.k = b.k WHERE b.g < 3"
+        },
     )
-    left = [arrow(SCHEMA, [(1, 0, 10, "i"), (1, 0, 10, "i"), (2, 0, 5, "i")]), arrow(SCHEMA, [(1, 0, 10, "d")])]
+    left = [
+        arrow(SCHEMA, [(1, 0, 10, "i"), (1, 0, 10, "i"), (2, 0, 5, "i")]),
+        arrow(SCHEMA, [(1, 0, 10, "d")]),
+    ]
     right = [arrow(SCHEMA, [(1, 1, 4, "i"), (1, 7, 100, "i"), (2, 2, 8, "d")])]
     spark_of(catalog, tmp_path, "a").run(left[:1])
-    assert (asked(catalog, "q").records()[0]["n"], asked(catalog, "q").notes[0].endswith("no batch of b yet")) == (
+    assert (
+        asked(catalog, "q").records()[0]["n"],
+        asked(catalog, "q").notes[0].endswith("no batch of b yet"),
+    ) == (
         0,
         True,
     )
@@ -89,7 +97,9 @@ def test_views_share_the_sketches_that_are_equal(tmp_path):
 def test_a_view_that_comes_later_says_from_which_batch_it_counts(tmp_path):
     batches = [arrow(SCHEMA, [(1, 0, 1, "i")])] * 3
     catalog = declared(
-        Catalog(tmp_path / "catalog"), [stream_of("a", SCHEMA)], {"q": "SELECT APPROXIMATE COUNT(*) AS n FROM a"}
+        Catalog(tmp_path / "catalog"),
+        [stream_of("a", SCHEMA)],
+        {"q": "SELECT APPROXIMATE COUNT(*) AS n FROM a"},
     )
     spark_of(catalog, tmp_path, "a").run(batches, last=2)
     declared(catalog, [continuous(catalog).streams["a"]], {"r": "SELECT APPROXIMATE SUM(v) AS s FROM a"})
@@ -107,7 +117,10 @@ def test_the_plan_of_a_view_is_that_of_its_creation(tmp_path):
         {"q": "SELECT APPROXIMATE COUNT(*) FROM a x JOIN a y ON x.k = y.k SIZE 4 KB CONFIDENCE 99%"},
     )
     view = continuous(Catalog(catalog.folder)).views["q"]
-    assert (view.confidence, view.buckets) == (0.99, planned(view, continuous(catalog).streams).plan.synopses[0].buckets)
+    assert (view.confidence, view.buckets) == (
+        0.99,
+        planned(view, continuous(catalog).streams).plan.synopses[0].buckets,
+    )
     assert 8 * view.rows * view.buckets <= 4096
 
 
@@ -118,7 +131,10 @@ def test_the_plan_of_a_view_is_that_of_its_creation(tmp_path):
         ("SELECT APPROXIMATE COUNT(*) FROM t", "SKIMQL_NO_STREAM"),
         ("SELECT APPROXIMATE COUNT(*) FROM a ERROR WITHIN 5%", "SKIMQL_STREAM_UNSUPPORTED"),
         ("SELECT APPROXIMATE COUNT(*) FROM a USING agms", "SKIMQL_STREAM_UNSUPPORTED"),
-        ("SELECT APPROXIMATE COUNT(*) FROM a JOIN t ON a.k = t.k JOIN b ON t.v = b.k", "SKIMQL_STREAM_UNSUPPORTED"),
+        (
+            "SELECT APPROXIMATE COUNT(*) FROM a JOIN t ON a.k = t.k JOIN b ON t.v = b.k",
+            "SKIMQL_STREAM_UNSUPPORTED",
+        ),
         ("SELECT APPROXIMATE g, COUNT(*) FROM a GROUP BY g", "SKIMQL_STREAM_UNSUPPORTED"),
         ("SELECT APPROXIMATE COUNT(DISTINCT k) FROM a", "SKIMQL_STREAM_UNSUPPORTED"),
     ],
