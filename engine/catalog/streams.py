@@ -102,6 +102,8 @@ class StoredView:
         The exact messages: sender, receiver and join class of each, as in `optimizer.messages.Fold`.
     key_types : tuple of tuples of str
         The comparison types of every edge.
+    classes : tuple of str
+        The join class of every edge: that of the views before it on the same keys, so that they share sketches.
     streams : tuple of str
         Those that it reads.
     tables : tuple of TableSchema
@@ -120,6 +122,7 @@ class StoredView:
     confidence: float
     folds: tuple[tuple[int, int, int], ...]
     key_types: tuple[tuple[str, ...], ...]
+    classes: tuple[str, ...]
     streams: tuple[str, ...]
     tables: tuple[TableSchema, ...]
     created: str
@@ -243,6 +246,7 @@ def _view_json(view: StoredView) -> dict[str, Any]:
         "confidence": view.confidence,
         "folds": [list(f) for f in view.folds],
         "key_types": [list(t) for t in view.key_types],
+        "classes": list(view.classes),
         "streams": list(view.streams),
         "tables": [[t.name, _columns_json(t.columns)] for t in view.tables],
         "created": view.created,
@@ -265,6 +269,7 @@ def _view(data: Any) -> StoredView:
         _confidence(data["confidence"]),
         tuple((_number(a), _number(b), _number(c)) for a, b, c in folds),
         tuple(checks.texts(t, "key types") for t in checks.items(data["key_types"], "key types")),
+        checks.texts(data["classes"], "classes"),
         checks.texts(data["streams"], "streams"),
         tuple(TableSchema(checks.text(n, "a table"), _columns(c)) for n, c in tables),
         checks.text(data["created"], "created", 64),

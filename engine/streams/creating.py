@@ -117,7 +117,7 @@ class Creating:
                 statement.name.text,
                 statement.query.text,
                 self.context.tables,
-                found.streams,
+                found,
                 self.context.settings,
                 typed,
                 options,

@@ -140,7 +140,7 @@ def define(
     name: str,
     text: str,
     known: Schema,
-    streams: Mapping[str, StoredStream],
+    found: Continuous,
     ours: Settings,
     typed: Callable[[Query], Query],
     options: Mapping[str, str],
@@ -154,8 +154,8 @@ def define(
         `text` is its SELECT.
     known : Schema
         The tables that are no streams, by name.
-    streams : mapping of str to StoredStream
-        By lower-cased name.
+    found : Continuous
+        The streams, and the views that are there already.
     ours : Settings
         The session's.
     typed : callable
@@ -170,7 +170,7 @@ def define(
     SkimqlError
         If the SELECT cannot be resolved, or not be answered from streams.
     """
-    select = select_of(text, sql)
+    select, streams = select_of(text, sql), found.streams
     settings = settings_of(ours, select)
     first = next(iter(streams.values()), None)
     query = resolve(select, _With(known, streams), ansi=first is None or first.ansi, known=_READ)
@@ -184,7 +184,7 @@ def define(
         raise unsupported(f"a view that no event can be in ({query.empty})", "another WHERE", sql)
     tables = {v.table.lower(): v.table for v in query.graph.vertices}
     folds = folds_of(query, streams, sql)
-    query = typed(query)
+    query = _in_classes(typed(query), _known_classes(found, name))
     own = tuple(streams[t].name for t in tables if t in streams)
     if len({(streams[s.lower()].ansi, streams[s.lower()].time_zone) for s in own}) > 1:
         raise unsupported(
@@ -210,6 +210,7 @@ def define(
         settings.confidence,
         folds,
         tuple(tuple(t for t in e.key_types if t is not None) for e in query.graph.edges),
+        tuple(e.class_name for e in query.graph.edges),
         own,
         tuple(known[t] for low, t in tables.items() if low not in streams),
         now(),
@@ -252,11 +253,40 @@ def _planned(of: _Hashed, ansi: bool) -> PlannedView:
     select = select_of(view.select, view.select)
     query = resolve(select, schemas(view, of.streams), ansi=ansi, known=KNOWN)
     edges = tuple(
-        replace(edge, key_types=types) for edge, types in zip(query.graph.edges, view.key_types, strict=True)
+        replace(edge, key_types=types, class_name=name)
+        for edge, types, name in zip(query.graph.edges, view.key_types, view.classes, strict=True)
     )
     query = replace(query, graph=replace(query.graph, edges=edges))
     residual = residual_of(query, view.folds)
     return PlannedView(view, choose(query, view.seed, view.rows, view.buckets, view.sparse, residual))
+
+
+# A stream with the keys by which it is joined, as they are compared.
+_Keys = tuple[str, tuple[str, ...], tuple[str, ...]]
+
+
+def _known_classes(found: Continuous, name: str) -> dict[_Keys, str]:
+    """The join class that the views, but for the one of a name, have for the keys of streams."""
+    known: dict[_Keys, str] = {}
+    for _, view in sorted(found.views.items()):
+        if view.name.lower() != name.lower():
+            for synopsis in planned(view, found.streams).plan.synopses:
+                for a in synopsis.attributes:
+                    known.setdefault((synopsis.table.lower(), a.keys, a.key_types), a.class_name)
+    return known
+
+
+def _in_classes(query: Query, known: Mapping[_Keys, str]) -> Query:
+    """The query with the join classes of others on the same keys, as far as none of its own has that name."""
+    graph, edges = query.graph, list(query.graph.edges)
+    for number, edge in enumerate(edges):
+        types = tuple(t for t in edge.key_types if t is not None)
+        for vertex, keys in ((edge.left, edge.left_keys), (edge.right, edge.right_keys)):
+            name = known.get((graph.vertices[vertex].table.lower(), keys, types))
+            if name is not None and all(e.class_name != name for e in edges if e is not edge):
+                edges[number] = replace(edge, class_name=name)
+                break
+    return replace(query, graph=replace(graph, edges=tuple(edges)))
 
 
 class _With(Mapping[str, TableSchema]):

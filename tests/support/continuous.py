@@ -123,7 +123,16 @@ def declared(catalog, streams, views, statics=None, **settings):
         if isinstance(text, tuple):
             text, options = text
         ours = replace(Settings(), **settings)
-        made[name.lower()] = define(name, text, only, known, ours, tables.typed, options, text).view
+        made[name.lower()] = define(
+            name,
+            text,
+            only,
+            Continuous(known, {**continuous(catalog).views, **made}),
+            ours,
+            tables.typed,
+            options,
+            text,
+        ).view
 
     def change(now, _):
         return Continuous({**now.streams, **known}, {**now.views, **made})

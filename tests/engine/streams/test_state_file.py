@@ -7,6 +7,7 @@ import pytest
 from support.continuous import MemoryBuilder, stream_of
 from support.memory import arrow
 
+from skimql.engine.catalog.streams import Continuous
 from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.settings import Settings
 from skimql.engine.streams.state import StreamState, batch_plan, times_of
@@ -28,7 +29,14 @@ def state():
     rows = [(n % 300, n / 3, "d" if n % 5 == 0 else "i") for n in range(900)]
     tables = MemoryTables({"hosts": hosts, "flows": arrow(SCHEMA, [])})
     view = define(
-        "q", TEXT, MemoryTables({"hosts": hosts}), {"flows": stream}, Settings(), tables.typed, {}, TEXT
+        "q",
+        TEXT,
+        MemoryTables({"hosts": hosts}),
+        Continuous({"flows": stream}),
+        Settings(),
+        tables.typed,
+        {},
+        TEXT,
     )
     plan = batch_plan(view.query, 1, stream, view.synopses_of("flows"))
     built, senders = MemoryBuilder("flows", {"hosts": hosts}).build(

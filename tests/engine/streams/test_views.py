@@ -94,6 +94,28 @@ def test_views_share_the_sketches_that_are_equal(tmp_path):
     assert len({s for v in shown for s in v.synopses_of("b")}) == 2
 
 
+def test_views_name_a_join_as_the_first_of_them_does_so_that_they_share(tmp_path):
+    catalog = declared(
+        Catalog(tmp_path / "catalog"),
+        [stream_of("a", SCHEMA), stream_of("b", SCHEMA), stream_of("c", SCHEMA)],
+        {
+            "q1": "SELECT APPROXIMATE COUNT(*) AS n FROM a JOIN b ON a.k = b.g",
+            "q2": "SELECT APPROXIMATE COUNT(*) AS n FROM c JOIN a ON c.v = a.k",
+            "q3": "SELECT APPROXIMATE COUNT(*) AS n FROM a x JOIN a y ON x.k = y.k JOIN b ON y.g = b.g",
+        },
+    )
+    shown = {v.view.name: v for v in readers(continuous(catalog), "a")}
+    assert shown["q1"].synopses_of("a") == shown["q2"].synopses_of("a")
+    assert set(shown["q1"].synopses_of("a")) < set(shown["q3"].synopses_of("a"))
+    rows = [(n % 5, n % 3, n % 7, "i") for n in range(40)]
+    for name in ("a", "b", "c"):
+        spark_of(catalog, tmp_path, name).run([arrow(SCHEMA, rows)])
+    for name, left, right in (("q1", 0, 1), ("q2", 2, 0)):
+        assert asked(catalog, name).value == sum(r[left] == s[right] for r in rows for s in rows)
+    triples = sum((x[0] == y[0]) * sum(y[1] == z[1] for z in rows) for x in rows for y in rows)
+    assert asked(catalog, "q3").value == triples
+
+
 def test_a_view_that_comes_later_says_from_which_batch_it_counts(tmp_path):
     batches = [arrow(SCHEMA, [(1, 0, 1, "i")])] * 3
     catalog = declared(
