@@ -40,7 +40,8 @@ def tables(rng: Rng) -> MemoryTables:
     """Three tables with keys from flat to very skewed, some NULL."""
     found = {}
     for name in "abc":
-        rows = int(rng.integers(20, 1500))
+        # Small tables too: synopses of a key or two, groups of which a sample has seen nothing.
+        rows = int(rng.integers(12, 120) if rng.random() < 0.3 else rng.integers(20, 1500))
         skew, keys = float(rng.choice([0.0, 0.0, 1.2, 2.0])), int(rng.choice([5, 60, 700]))
 
         def column(keys: int = keys, rows: int = rows, skew: float = skew) -> pa.Array:
@@ -66,7 +67,7 @@ def record_of(seed: int) -> dict[str, Any]:
     backend = MemoryBackend(tables(rng))
     asked = question(Words(rng))
     bare, sql = asked.bare, asked.sql
-    settings = Settings(seed=seed, error=None if rng.random() < 0.4 else 0.05)
+    settings = Settings(seed=seed, error=None if rng.random() < 0.4 else 0.05, cache=rng.random() < 0.3)
     record: dict[str, Any] = {"seed": seed, "sql": sql, "error": settings.error}
     try:
         run = MemoryRun.of(sql, backend, settings)

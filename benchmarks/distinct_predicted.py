@@ -18,12 +18,12 @@ import numpy.typing as npt
 
 from skimql.engine.statistics.pilot_counts import PILOT_FAMILY, Counts, Pilot, Rates
 from skimql.engine.statistics.pilot_figures import relation_statistics
-from skimql.optimizer.candidates.distinct import DistinctPredictor
 from skimql.optimizer.distinct import level_buckets, sample_size
 from skimql.optimizer.distinct_count import LEVELS, DistinctCount, JoinedPairs, KeySets, PairsByKey, Part
 from skimql.optimizer.messages import JoinClass, JoinTree
 from skimql.optimizer.methods import LEVEL, PAIRS
 from skimql.optimizer.plan import Attribute, Synopsis, Weight
+from skimql.optimizer.prediction.distinct_counts import DistinctPredictor
 from skimql.optimizer.prediction.figures import Figures
 from skimql.optimizer.prediction.relation import Relation, complete
 from skimql.sketches.distinct.join_distinct import join_distinct, join_distinct_with_key

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-import json
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,16 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EnvironmentFault, ParseError, SkimqlError, UnsupportedQuery
-from ..optimizer.describe.physical import (
-    describe_attempts,
-    describe_physical,
-    physical_dict,
-    physical_mermaid,
-)
 from ..optimizer.methods import GROUPING
 from ..optimizer.physical import PhysicalPlan
 from ..parser.join_graph import Query
-from ..parser.lexing import with_quoted_names
 from ..parser.resolve import resolve, resolve_rows
 from ..parser.statement import (
     ApproximateSelect,
@@ -34,22 +24,10 @@ from ..parser.statement import (
     parse_statement,
     split_statements,
 )
-from ..parser.syntax import (
-    AppendSketch,
-    ControlQuery,
-    CreateContinuousView,
-    CreateSketch,
-    CreateSketches,
-    CreateStream,
-    DescribeStream,
-    DropStream,
-    ExplainSketches,
-    ShowQueries,
-    ShowStreams,
-    Statement,
-)
+from ..parser.syntax import STREAM_STATEMENTS, CreateSketches, ExplainSketches, Statement
 from .catalog.catalog import Catalog
 from .context import Context
+from .faults import as_ours
 from .materialized.lookup import MaterializedLookup
 from .queries.features import DISTINCT, RUNS
 from .queries.run import SelectRun
@@ -57,7 +35,7 @@ from .results.answer import Answer, Message
 from .settings import Settings
 from .sources.environment import Environment
 from .sources.keys import with_key_types
-from .sources.settings_followed import DOUBLE_QUOTED, refuse_not_followed
+from .sources.reading import read_statement
 from .sources.tables import Tables
 from .spark.jobs import ProgressListener
 
@@ -272,11 +250,11 @@ class Session:
                 return self.sql(whole)
         try:
             with self._awake():
-                statement = self._read(text)
+                statement = read_statement(text, self.environment.circumstances)
                 with self.tables.statement(text):
                     return self._run(statement)
         except Exception as fault:
-            ours = _as_ours(fault, text)
+            ours = as_ours(fault, text)
             if ours is None:
                 raise
             raise ours from fault
@@ -299,24 +277,6 @@ class Session:
         result = self.sql(text, **values)
         assert isinstance(result, Answer), "a statement of ours gives an answer"
         return result
-
-    def _read(self, text: str) -> Statement:
-        """One statement, read as the Spark session would read it.
-
-        Raises
-        ------
-        SkimqlError
-            As `parse_statement`, and for a setting of Spark's that gives the text a meaning that is not followed.
-        """
-        statement = parse_statement(text)
-        if not isinstance(statement, _READ_BY_US) or _is_exact(statement):
-            return statement
-        now = self.environment.circumstances()
-        if '"' in text and now.ansi and (DOUBLE_QUOTED, "true") in now.settings:
-            statement = _with_quoted_names(statement)
-        if now.settings:
-            refuse_not_followed(statement.sql, now.settings)
-        return statement
 
     def _run(self, statement: Statement) -> Answer | DataFrame:
         match statement:
@@ -348,7 +308,7 @@ class Session:
                     if view is not None:
                         return self._streams().select(view)
                 return self._pass_through(statement.sql)
-        if isinstance(statement, _OF_STREAMS):
+        if isinstance(statement, STREAM_STATEMENTS):
             return self._streams().run(statement)
         from .materialized.statements import SketchStatements
 
@@ -387,7 +347,7 @@ class Session:
         UnsupportedQuery
             If the statement is not a SELECT to be estimated.
         """
-        statement = self._read(text)
+        statement = read_statement(text, self.environment.circumstances)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery(
                 "only an approximate SELECT has an exact answer to compare with",
@@ -417,7 +377,7 @@ class Session:
 
     def plan(self, text: str) -> PhysicalPlan:
         """How an approximate query would be answered, by what is known without a job."""
-        statement = self._read(text)
+        statement = read_statement(text, self.environment.circumstances)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery("only an approximate SELECT has a plan", "SKIMQL_NO_PLAN", text)
         with self.tables.statement(text):
@@ -453,7 +413,7 @@ class Session:
 
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""
-        from ..parser.explain import as_dict, explain
+        from .queries.explain import explained
 
         match statement.statement:
             case ApproximateSelect() as select:
@@ -461,26 +421,10 @@ class Session:
             case EstimateRows() as rows:
                 select, query = rows.select, resolve_rows(rows, self.tables, ansi=self._ansi())
             case ExactSelect() as plain:
-                explained = self._pass_through(f"EXPLAIN {plain.select_sql}").collect()
-                return str(explained[0][0])
-        if any(f.name not in RUNS for f in query.features):
-            if statement.analyze:
-                query.refuse_beyond(RUNS)
-            return explain(query, statement.format)
+                rows_of_plan = self._pass_through(f"EXPLAIN {plain.select_sql}").collect()
+                return str(rows_of_plan[0][0])
         run = self._run_of(select, query, counts_rows=isinstance(statement.statement, EstimateRows))
-        if statement.analyze:
-            plan, answer = run.analyzed()
-            attempts = answer.attempts
-        else:
-            plan, attempts = run.plan(), ()
-        now = time.time()
-        match statement.format:
-            case "json":
-                told = {**as_dict(query), "plan": physical_dict(plan, attempts)}
-                return json.dumps(told, indent=2, ensure_ascii=False)
-            case "mermaid":
-                return explain(query, "mermaid") + "\n" + physical_mermaid(plan, attempts)
-        return "\n".join([explain(query), describe_physical(plan, now), *describe_attempts(attempts)])
+        return explained(run, statement.format, analyze=statement.analyze)
 
     def exact(self, sql: str, select_sql: str, query: Query | None = None) -> Answer:
         """The result of `select_sql` as Spark runs it; `sql` is the statement, for errors; see `run_exact`."""
@@ -514,68 +458,6 @@ class Session:
 
     def _ansi(self) -> bool:
         return self.environment.circumstances().ansi
-
-
-def _as_ours(fault: Exception, sql: str) -> SkimqlError | None:
-    """An error of Spark's that nothing has explained, or the end of its JVM, as one of ours; None of others."""
-    if _is_allocation(fault):
-        return EnvironmentFault(
-            f"this process has no more memory: {fault}" if str(fault) else "this process has no more memory",
-            "SKIMQL_OUT_OF_MEMORY",
-            sql,
-            hint="a smaller SIZE, or fewer rows and buckets: OPTIONS (...); a larger limit of the process (ulimit -v)",
-        )
-    if isinstance(fault, SkimqlError) or "pyspark" not in sys.modules:
-        return None
-    from .spark.session import explained
-
-    return explained(fault, sql)
-
-
-def _is_allocation(fault: BaseException | None) -> bool:
-    """Whether the system has refused this process memory, for an array, a thread, a module that is first needed now.
-
-    Modules tell of the reason for which they cannot be imported in words of their own, that of the system behind them.
-    """
-    if fault is None:
-        return False
-    refused = isinstance(fault, MemoryError) or (isinstance(fault, OSError) and fault.errno == errno.ENOMEM)
-    if isinstance(fault, (ImportError, RuntimeError)):
-        refused = any(words in str(fault) for words in ("failed to map segment", "can't start new thread"))
-    return refused or (
-        isinstance(fault, ImportError) and _is_allocation(fault.__cause__ or fault.__context__)
-    )
-
-
-_OF_STREAMS = (
-    CreateStream,
-    CreateContinuousView,
-    ShowStreams,
-    DescribeStream,
-    DropStream,
-    ShowQueries,
-    ControlQuery,
-)
-# Statements with expressions that the parser reads before Spark does.
-_READ_BY_US = (ApproximateSelect, EstimateRows, Explain, CreateSketch, CreateSketches, AppendSketch)
-
-
-def _with_quoted_names(statement: Statement) -> Statement:
-    """The statement with names for its texts in double quotes, but for those in our own clauses of a SELECT."""
-    match statement:
-        case ApproximateSelect():
-            return replace(statement, select_sql=with_quoted_names(statement.select_sql))
-        case EstimateRows(select=select):
-            return replace(statement, select=replace(select, select_sql=with_quoted_names(select.select_sql)))
-        case Explain(statement=ApproximateSelect() | EstimateRows() as inner):
-            named = _with_quoted_names(inner)
-            assert isinstance(named, (ApproximateSelect, EstimateRows)), "the same statement"
-            return replace(statement, statement=named)
-    return parse_statement(with_quoted_names(statement.sql))
-
-
-def _is_exact(statement: Statement) -> bool:
-    return isinstance(statement, Explain) and isinstance(statement.statement, ExactSelect)
 
 
 def _stopped() -> EnvironmentFault:

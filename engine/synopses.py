@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..errors import DataError
 from ..sketches.joins.sparse import SparseFirstSketch
 
 if TYPE_CHECKING:
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 
 # A sketch of join keys; one of distinct values; one of pairs of values.
 Sketch: TypeAlias = "SparseFirstSketch[Any] | SparseLevelSketch | SparsePairSample"
+
+
+# What is said of values that are NaN, or infinite.
+NOT_FINITE = "not finite"
 
 
 @dataclass(slots=True)
@@ -44,6 +49,16 @@ def check_mass(mass: float) -> None:
         raise ValueError(
             "weights that are not finite, or whose absolute values add up to more than a DOUBLE holds"
         )
+
+
+def not_finite(sql: str, table: str, said: str) -> DataError:
+    """The error for a NaN or an infinity among the values that a table adds, as Spark adds them."""
+    return DataError(
+        f"a sum over {table} has what no synopsis adds up: {said}",
+        "SKIMQL_NOT_FINITE",
+        sql,
+        hint="EXACT SELECT ..., which gives NaN or Infinity, or WHERE without such values",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from ..errors import BudgetExceeded
 from ..parser.join_graph import Query, Term
 from .candidates.first_sample import ClassSample
+from .combinations import check_aggregates
 from .distinct import DistinctPlanner, set_tree
 from .fold import ResidualTree, residual_tree, weight_at
 from .groups import grouped_vertices
 from .messages import Residual
-from .methods import CHOSEN, check_aggregates
+from .methods import CHOSEN
 from .plan import (
     BYTES_PER_COUNTER,
     Plan,

@@ -18,6 +18,7 @@ from itertools import combinations
 
 from ..errors import UnsupportedQuery
 from ..parser.join_graph import Aggregate, Query, SetLeaf, SetOperation, Term
+from .combinations import aggregate_fault
 from .counted import Counted, attribute_of, counted_columns, key_classes
 from .distinct_count import (
     LEVELS,
@@ -30,7 +31,7 @@ from .distinct_count import (
 )
 from .fold import INTEGERS, ResidualTree, class_attribute, residual_tree
 from .messages import JoinTree, Residual, receiver_of, tree_of, whole
-from .methods import LEVEL, PAIRS, aggregate_fault
+from .methods import LEVEL, PAIRS
 from .plan import Attribute, Synopsis, Weight
 
 CODE = "SKIMQL_DISTINCT_JOIN"

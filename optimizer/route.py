@@ -18,7 +18,8 @@ from ..sketches.hashing.spark_families import FIELD_BITS, FIELDS
 from ..sketches.hashing.xi import WORD_BITS
 from ..sketches.joins.count_min import MOST_ROWS
 from ..sketches.joins.folding import fine_bits_for, packed_sums
-from .methods import METHODS, route_fault
+from .combinations import route_fault
+from .methods import METHODS
 from .plan import Plan, Synopsis
 
 ROUTES = ("auto", "jvm", "arrow")

@@ -131,17 +131,17 @@ def _join_query(
     results.read()
     return replace(
         query,
-        aggregates=tuple(results.aggregates),
+        aggregates=tuple(results.values.aggregates),
         graph=built.graph,
         warnings=built.warnings,
-        items=tuple(results.items),
-        groups=tuple(results.groups),
+        items=tuple(results.values.items),
+        groups=tuple(results.values.groups),
         having=results.having,
         order=tuple(results.order),
         limit=results.limit,
         offset=results.offset,
         empty=conditions.empty,
-        features=(*built.features, *results.features),
+        features=(*built.features, *results.values.features),
     )
 
 

@@ -311,4 +311,13 @@ Command = (
     | ShowQueries
     | ControlQuery
 )
+STREAM_STATEMENTS = (
+    CreateStream,
+    ShowStreams,
+    DescribeStream,
+    DropStream,
+    CreateContinuousView,
+    ShowQueries,
+    ControlQuery,
+)
 Statement = ApproximateSelect | ExactSelect | EstimateRows | Explain | SetOption | PassThrough | Command

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .record import Tally
 
-TRIES = 9
+TRIES = 10
 MOST_SECONDS = 180.0
 
 LOCAL = {"spark.master": "local[2]", "spark.driver.memory": "512m"}
@@ -53,6 +53,10 @@ CASES = {
     "a list in an executor": (
         CLUSTER,
         "EXACT SELECT size(collect_list(repeat(s, 3000000 + id % 7))) FROM t, range(1000)",
+    ),
+    "counters in an executor's worker": (
+        {**CLUSTER, "spark.executor.pyspark.memory": "300m"},
+        f"CREATE SKETCH big ON t (k) {HUGE}",
     ),
 }
 

@@ -93,6 +93,7 @@ EXACTLY = (
     *_exact("UNSUPPORTED_FUNCTION", "COUNT(*) FROM a WHERE rand(1) < 2"),
     *_exact("GROUP_TYPE", "t COLLATE UTF8_LCASE AS c, COUNT(*) AS n FROM a GROUP BY t COLLATE UTF8_LCASE ORDER BY n, c"),
     *_exact("NO_FROM", "COUNT(*)"),
+    *_exact("NOT_FINITE", f"SUM(y * CAST('Infinity' AS DOUBLE)) {JOIN} USING hash"),
 )  # fmt: skip
 
 # Ways out that are a rewrite, or another statement.
@@ -153,9 +154,11 @@ REWRITTEN = (
     Way("GROUP_COMPARISON", f"{APPROXIMATE} k, COUNT(*) AS n FROM a WHERE k IS NOT NULL GROUP BY k HAVING n > 0 AND k > '1'", "the condition in WHERE", (f"{APPROXIMATE} k, COUNT(*) AS n FROM a WHERE k IS NOT NULL AND k > '1' GROUP BY k HAVING n > 0",), "SELECT k, COUNT(*) AS n FROM a WHERE k IS NOT NULL GROUP BY k HAVING n > 0 AND k > '1'"),
     Way("GROUP_EXPRESSION", f"{APPROXIMATE} k / 2 AS h, COUNT(*) AS n FROM a WHERE k > 0 GROUP BY k HAVING k / 0 IS NULL", "GROUP BY the whole expression",
         (f"{APPROXIMATE} k / 2 AS h, COUNT(*) AS n FROM a WHERE k > 0 GROUP BY k / 2",), "SELECT k / 2 AS h, COUNT(*) AS n FROM a WHERE k > 0 GROUP BY k"),
-    Way("INCOMPATIBLE_SKETCHES", f"{APPROXIMATE} COUNT(*) FROM a JOIN b ON a.x = b.y", "CREATE OR REPLACE SKETCH i2 ... with the same seed",
-        ("CREATE OR REPLACE SKETCH i2 ON b (y CLASS x) OPTIONS (seed = 5)", f"{APPROXIMATE} COUNT(*) FROM a JOIN b ON a.x = b.y"), "SELECT COUNT(*) FROM a JOIN b ON a.x = b.y",
-        ("CREATE SKETCH i1 ON a (x CLASS x) OPTIONS (seed = 5)", "CREATE SKETCH i2 ON b (y CLASS x) OPTIONS (seed = 6)")),
+    *(Way("INCOMPATIBLE_SKETCHES", f"{APPROXIMATE} COUNT(*) FROM a JOIN b ON a.x = b.y USING hash", says, typed, "SELECT COUNT(*) FROM a JOIN b ON a.x = b.y",
+          ("CREATE OR REPLACE SKETCH i1 ON a (x CLASS x) OPTIONS (seed = 5, sparse = false)", "CREATE OR REPLACE SKETCH i2 ON b (y CLASS x) OPTIONS (seed = 6, sparse = false)"))
+      for says, typed in (
+          ("CREATE OR REPLACE SKETCH i2 ... with the same seed", ("CREATE OR REPLACE SKETCH i2 ON b (y CLASS x) OPTIONS (seed = 5)", f"{APPROXIMATE} COUNT(*) FROM a JOIN b ON a.x = b.y USING hash")),
+          ("leave USING out", (f"{APPROXIMATE} COUNT(*) FROM a JOIN b ON a.x = b.y ERROR WITHIN 5%",)))),
     Way("MAX_BYTES", f"{APPROXIMATE} SUM(y) {JOIN} USING hash OPTIONS (buckets = 4M)", "SIZE", (f"{APPROXIMATE} SUM(y) {JOIN} USING hash SIZE 64 KB",), f"SELECT SUM(y) {JOIN}"),
     Way("MAX_BYTES", "CREATE SKETCH m1 ON c (k) OPTIONS (buckets = 16M)", "SIZE", ("CREATE SKETCH m1 ON c (k) SIZE 64 KB", f"{APPROXIMATE} COUNT(*) FROM a JOIN c ON a.k = c.k"), "SELECT COUNT(*) FROM a JOIN c ON a.k = c.k"),
     Way("ROUTE", f"{APPROXIMATE} COUNT(DISTINCT x) FROM a OPTIONS (route = jvm)", "SET skimql.route = auto", ("SET skimql.route = auto", f"{APPROXIMATE} COUNT(DISTINCT x) FROM a"), "SELECT COUNT(DISTINCT x) FROM a"),

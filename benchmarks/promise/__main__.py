@@ -1,6 +1,6 @@
 """Classes of hostile and of ordinary data, by the product's own plans, and how often the answers keep their promise.
 
-``python -m benchmarks.promise --json FILE [--classes a,b] [--kinds ...] [--seeds N] [--rows N] [--routes ...]``.
+``python -m benchmarks.promise --json FILE [--classes a,b] [--kinds ...] [--seeds N] [--from N] [--routes ...]``.
 One record a cell (class, aggregate, asked error, route): ``state``, ``covered``, ``wrong_and_met`` and the like, and
 what the answers cost. Cells that FILE has are not run again. At the end: cells that break the promise, and the pooled
 rates of the ordinary classes. Exits with 1 if there are any.
@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from . import hostile_keys, hostile_values, ordinary  # noqa: F401 - they register their classes
+from . import hostile_keys, hostile_other, hostile_values, ordinary  # noqa: F401 - they register their classes
 from .data import CLASSES
 from .memory_run import DRAWS, cells, wanted
 from .routes import ERRORS, ROUTES
@@ -37,6 +37,9 @@ def main() -> int:
     parser.add_argument("--routes", default=",".join(ROUTES), help=f"of {', '.join(ROUTES)}")
     parser.add_argument("--errors", default=",".join(map(str, ERRORS)))
     parser.add_argument("--seeds", type=int, default=300)
+    parser.add_argument(
+        "--from", type=int, default=0, dest="first", help="the first seed: more of the same cells"
+    )
     parser.add_argument("--draws", type=int, default=DRAWS, help="draws of the data, which the seeds share")
     parser.add_argument(
         "--together", action="store_true", help="COUNT, SUM and AVG in one statement: a third of the time"
@@ -58,7 +61,11 @@ def run(options: argparse.Namespace, found: list[dict[str, Any]]) -> None:
     names = [n for n in options.classes.split(",") if n] or list(CLASSES)
     kinds = [k for k in options.kinds.split(",") if k]
     errors = [float(e) for e in options.errors.split(",")]
-    known = {(r["class"], r["aggregate"], r["error_asked"], r["route"]) for r in found}
+    known = {
+        (r["class"], r["aggregate"], r["error_asked"], r["route"])
+        for r in found
+        if r.get("from", 0) == options.first
+    }
     began, answers = time.perf_counter(), 0
     for name in names:
         chosen = CLASSES[name]
@@ -71,7 +78,8 @@ def run(options: argparse.Namespace, found: list[dict[str, Any]]) -> None:
             left = [e for e in errors if (name, "grouped", e, "sql") not in known]
             made = spark_cells(spark_session(), chosen, left, options.seeds, options.rows) if left else ()
         elif asked:
-            made = cells(chosen, asked, options.seeds, options.rows, options.draws, together=options.together)
+            seeds = range(options.first, options.first + options.seeds)
+            made = cells(chosen, asked, seeds, options.rows, options.draws, together=options.together)
         fresh = [_plain(r) for r in made]
         if not fresh:
             continue

@@ -12,7 +12,8 @@ import numpy as np
 from scipy.special import bdtrc
 
 from skimql import Estimate
-from skimql.engine.results.answer import Answer, is_null, misses
+from skimql.engine.results.answer import Answer, is_null
+from skimql.engine.results.answer import state_of as of_cell
 
 SLACK = 1e-9
 STATES = ("met", "missed", "unknown", "exact")
@@ -34,17 +35,13 @@ class Seen:
     absent: int  # groups that the answer does not have
     cpu: float
     foreseen: float  # predicted half-width of the widest interval over the one it has; NaN where nothing was predicted
+    attempts: int = 1  # what was run for it
 
 
 def state_of(answer: Answer, cell: Any, target: float) -> str:
-    """`met`, `missed` or `unknown`; an answer that knows its state says it."""
-    if misses(cell, target):
-        return "missed"
-    for name in ("state", "target", "outcome"):
-        said = getattr(answer, name, None)
-        if str(getattr(said, "value", said)) == "unknown":
-            return "unknown"
-    return "met"
+    """`met`, `missed` or `unknown`: of the value, where the answer does not know less."""
+    state = of_cell(cell, target)
+    return "unknown" if state == "met" and answer.target == "unknown" else state
 
 
 def seen(
@@ -69,12 +66,16 @@ def seen(
     value, low, high = (float(v) for v in (cell.value, cell.low, cell.high))
     nothing = math.isnan(truth)
     if nothing and is_null(cell):
-        return Seen("exact", answer.method, True, False, True, 0.0, 0.0, absent, cpu, math.nan)
+        return Seen(
+            "exact", answer.method, True, False, True, 0.0, 0.0, absent, cpu, math.nan, len(answer.attempts)
+        )
     # A sum of nothing is NULL, which an estimate comes close to as a 0.
     truth = 0.0 if nothing else truth
     off, scale = abs(value - truth), abs(truth) or 1.0
     if cell.exact and (off <= SLACK * scale):
-        return Seen("exact", answer.method, True, False, True, 0.0, 0.0, absent, cpu, math.nan)
+        return Seen(
+            "exact", answer.method, True, False, True, 0.0, 0.0, absent, cpu, math.nan, len(answer.attempts)
+        )
     state = "met" if cell.exact else state_of(answer, cell, target)
     if math.isnan(value):
         low, high, off = -math.inf, math.inf, math.inf
@@ -137,6 +138,7 @@ def record_of(found: Sequence[Seen], scan: float, exact: float) -> dict[str, Any
         "half_width_over_rmse": float(np.median([s.half_width for s in told]) / rmse)
         if rmse > 0
         else math.nan,
+        "foreseen": len(foreseen),
         "predicted_within_2": _rate(sum(0.5 <= f <= 2.0 for f in foreseen), len(foreseen)),
         "cpu": cpu,
         "cpu_over_scan": cpu / scan if scan else math.nan,
@@ -146,6 +148,36 @@ def record_of(found: Sequence[Seen], scan: float, exact: float) -> dict[str, Any
 
 def _rate(part: int, whole: int) -> float:
     return part / whole if whole else math.nan
+
+
+# What is added up where a cell has several records, and by which of these what is averaged.
+SUMMED = ("seeds", "sampled", "wrong_and_met", "wrong_and_unknown", "certified", "certified_missed")
+SUMMED += ("uncertified_missed", "uncertified", "foreseen")
+AVERAGED = {"covered": "sampled", "bias": "sampled", "half_width_over_rmse": "sampled"}
+AVERAGED |= {"predicted_within_2": "foreseen", "absent": "seeds"}
+
+
+def pooled(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One record for each cell, of those of its ranges of seeds."""
+    cells: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for record in records:
+        names = ("class", "aggregate", "error_asked", "route", "backend")
+        cells.setdefault(tuple(record[n] for n in names), []).append(record)
+    return [_pooled(parts) if len(parts) > 1 else dict(parts[0]) for parts in cells.values()]
+
+
+def _pooled(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = dict(parts[0])
+    for name in SUMMED:
+        found[name] = sum(p.get(name, 0) for p in parts)
+    for name, weight in AVERAGED.items():
+        told = [(p[name], p.get(weight, 0)) for p in parts if p[name] is not None]
+        whole = sum(w for _, w in told)
+        found[name] = sum(v * w for v, w in told) / whole if whole else None
+    found["states"] = {s: sum(p["states"][s] for p in parts) for s in STATES}
+    found["state"] = max(STATES, key=lambda s: found["states"][s])
+    found["refused"] = next((p["refused"] for p in parts if p["refused"]), "")
+    return found
 
 
 def most(trials: int, share: float, cells: int) -> int:

@@ -21,6 +21,8 @@ Ints = npt.NDArray[np.int64]
 Columns = dict[str, Any]  # ndarrays or Arrow arrays
 
 GROUPS = 5
+# One value of a grouped answer: of a SUM, of a COUNT(DISTINCT).
+GROUPED = ("grouped", "grouped DISTINCT")
 
 
 @dataclass
@@ -41,13 +43,14 @@ class Data:
         return {name: pa.table(columns) for name, columns in self.tables.items()}
 
     def select(self, *aggregates: str) -> str:
-        """The query of some aggregates, or of "grouped" alone, without its clauses."""
+        """The query of some aggregates, or of one of `GROUPED` alone, without its clauses."""
         where = f" WHERE {self.where}" if self.where else ""
-        if aggregates == ("grouped",):
-            item = f"{self.g} AS g, SUM({self.x}) AS v"
-            return (
-                f"SELECT APPROXIMATE {item} FROM {self.join}{where} GROUP BY {self.g} {self.behind}".rstrip()
-            )
+        if aggregates[0] in GROUPED:
+            (aggregate,) = aggregates
+            value = f"SUM({self.x})" if aggregate == "grouped" else self.item("COUNT(DISTINCT)")
+            behind = self.behind if aggregate == "grouped" else ""
+            item = f"{self.g} AS g, {value} AS v"
+            return f"SELECT APPROXIMATE {item} FROM {self.join}{where} GROUP BY {self.g} {behind}".rstrip()
         items = ", ".join(f"{self.item(a)} AS v{n}" for n, a in enumerate(aggregates))
         return f"SELECT APPROXIMATE {items} FROM {self.join}{where}"
 

@@ -15,16 +15,17 @@ from skimql import Estimate, SkimqlError
 from skimql.engine.memory_backend.tables import MemoryTables
 
 from .cells import RAISED, Seen, key_of, most, record_of, seen
-from .data import Data, DataClass
+from .data import GROUPED, Data, DataClass
 from .routes import ROUTES, Asked, KnownBackend, Route, backend_of
 
-AGGREGATES = ("COUNT", "SUM", "AVG", "COUNT(DISTINCT)", "grouped")
+AGGREGATES = ("COUNT", "SUM", "AVG", "COUNT(DISTINCT)", *GROUPED)
 BESIDE = ("COUNT", "SUM", "AVG")
 DRAWS = 4  # of the data; the seeds are shared among them
 
 
-# After so many seeds a cell ends that is exact, or has broken its promise whatever follows.
-LOOKS = (40, 100, 200)
+# After so many seeds a cell ends that is exact, or has broken its promise whatever follows; a plan without a sample
+# is the same for every seed.
+PLANNED, LOOKS = 3, (40, 100, 200)
 CELLS = 2000  # at most; a bound for more of them would be larger
 
 
@@ -52,6 +53,8 @@ def _integers(table: pa.Table) -> pa.Table:
 
 def _settled(found: Sequence[Seen], seeds: int) -> bool:
     """Whether no further seed changes what is said of a cell."""
+    if len(found) < LOOKS[0]:
+        return all(s.state == "exact" and s.attempts == 1 for s in found)
     worst = max(
         sum(s.wrong and s.state == "met" for s in found), sum(s.certified and not s.covered for s in found)
     )
@@ -105,14 +108,14 @@ def statements(
 def cells(
     chosen: DataClass,
     asked: Iterable[tuple[str, float, str]],
-    seeds: int,
+    seeds: range,
     tuples: int,
     draws: int = DRAWS,
     *,
     together: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """One record for each cell."""
-    drawn = [Draw(chosen, n, tuples) for n in range(min(draws, seeds))]
+    drawn = [Draw(chosen, n, tuples) for n in range(min(draws, len(seeds)))]
     scan = float(np.median([d.scan_cpu for d in drawn]))
     for aggregates, error, route in statements(asked, together=together):
         found, sql, refused = _answers(drawn, aggregates, error, ROUTES[route], seeds)
@@ -126,13 +129,14 @@ def cells(
                 "route": route,
                 "backend": "memory",
                 "error_asked": error,
+                "from": seeds.start,
                 "refused": refused,
                 **record_of(values, scan, exact),
             }
 
 
 def _answers(
-    drawn: Sequence[Draw], aggregates: tuple[str, ...], error: float, route: Route, seeds: int
+    drawn: Sequence[Draw], aggregates: tuple[str, ...], error: float, route: Route, seeds: range
 ) -> tuple[dict[str, list[Seen]], str, str]:
     """What a statement gave for every seed by aggregate, its text, and why it was not answered."""
     found: dict[str, list[Seen]] = {a: [] for a in aggregates}
@@ -142,7 +146,7 @@ def _answers(
             Asked(d.backend, d.data.select(*aggregates), error, route, d.data.max_groups) for d in drawn
         ]
         sql = questions[0].sql
-        for seed in range(seeds):
+        for number, seed in enumerate(seeds, 1):
             draw, question = drawn[seed % len(drawn)], questions[seed % len(drawn)]
             started = time.process_time()
             answer = question.answer(seed + 1)
@@ -151,7 +155,7 @@ def _answers(
                 one = seen(answer, draw.truth(aggregate), error, seed // len(drawn), cpu, n)
                 if one is not None:
                     found[aggregate].append(one)
-            if seed + 1 in LOOKS and all(_settled(f, seeds) for f in found.values()):
+            if number in (PLANNED, *LOOKS) and all(_settled(f, len(seeds)) for f in found.values()):
                 break
     except SkimqlError as fault:
         return found, sql, f"{fault.code}: {fault.message}"

@@ -22,12 +22,14 @@ from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.queries.adaptive import AdaptiveRun
 from skimql.engine.queries.footers import Footers
 from skimql.engine.queries.planner import Planner
+from skimql.engine.queries.request import Request
 from skimql.engine.results.answer import Answer
+from skimql.engine.results.rows import Estimated
 from skimql.optimizer.candidates.candidate import Choice
 from skimql.optimizer.candidates.first_sample import Size
 from skimql.optimizer.messages import JoinClass
 from skimql.optimizer.objective import Objective
-from skimql.optimizer.physical import ExactRun, PhysicalPlan, SampleJoin
+from skimql.optimizer.physical import Attempt, ExactRun, PhysicalPlan, SampleJoin
 from skimql.optimizer.prediction.relation import RelationStatistics
 from skimql.parser.join_graph import Query
 
@@ -170,17 +172,28 @@ def _as_large(attempt: SampleJoin, tuples: float) -> SampleJoin:
 
 
 @dataclass(frozen=True)
-class Planned(Planner):
-    """Plans by statistics, without the exact ways that small tables would always go."""
+class WithoutExact(Request):
+    """Asks for what no exact way gives, which small tables would always go."""
 
     @property
     def may_run(self) -> bool:
         """Never: what misses is shown."""
         return False
 
-    def _objective(self, fold_bytes: int, groups: dict[int, int]) -> Objective:
-        found = super()._objective(fold_bytes, groups)
+    def objective(self, fold_bytes: int, groups: Mapping[int, int]) -> Objective:
+        """See `Request.objective`."""
+        found = super().objective(fold_bytes, groups)
         return replace(found, methods=tuple(m for m in found.methods if m not in GATES))
+
+
+@dataclass(frozen=True)
+class Planned(Planner):
+    """Plans by statistics, without the exact ways."""
+
+    @cached_property
+    def request(self) -> Request:
+        """See `Planner.request`."""
+        return WithoutExact(self.select, self.query, self.settings, self.counts_rows)
 
     def _choice(
         self, statistics: tuple[RelationStatistics, ...], fold_bytes: int, groups: dict[int, int]
@@ -188,6 +201,14 @@ class Planned(Planner):
         backend: Any = self.backend()
         key = ("c", self.query.sql, fold_bytes, tuple(groups.items()))
         return backend.once(key, lambda: super(Planned, self)._choice(statistics, fold_bytes, groups))
+
+
+class SampleRun(AdaptiveRun):
+    """A run that shows its last sample, where the product would go on to an exact way."""
+
+    def _following(self, attempt: Attempt, estimated: Estimated | None, target: float) -> Attempt | None:
+        found = super()._following(attempt, estimated, target)
+        return found if isinstance(found, SampleJoin) and found.enlarges else None
 
 
 @dataclass(frozen=True)
@@ -204,6 +225,8 @@ class Route:
         What is asked by it.
     kinds : tuple of str
         Of the classes that are; empty: all.
+    run : type
+        What goes on after an attempt that misses.
     """
 
     name: str
@@ -212,6 +235,7 @@ class Route:
     aggregates: tuple[str, ...] = ("COUNT", "SUM", "AVG")
     errors: tuple[float, ...] = (0.05,)
     kinds: tuple[str, ...] = ()
+    run: type[AdaptiveRun] = AdaptiveRun
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -228,7 +252,8 @@ ROUTES: Mapping[str, Route] = {
     r.name: r
     for r in (
         Route("first", "", FirstSample, ALL, ERRORS),
-        Route("distinct", "", Planned, ("COUNT(DISTINCT)",), ERRORS),
+        Route("sample", "", FirstSample, ALL, ERRORS, run=SampleRun),
+        Route("distinct", "", Planned, ("COUNT(DISTINCT)", "grouped DISTINCT"), ERRORS),
         Route("planned", "", Planned, ALL),
         Route("two_level", "USING two_level", Planned),
         Route("hash", "USING convolution", Planned),
@@ -270,7 +295,7 @@ class Asked:
         """What the product gives for a seed."""
         run = replace(self.run, settings=replace(self.run.settings, seed=seed))
         planner = self.route.planner(None, lambda: self.backend, run.select, run.query, run.settings)
-        return AdaptiveRun(planner, lambda: self.backend, run.exact).answer()
+        return self.route.run(planner, lambda: self.backend, run.exact).answer()
 
     def plan(self) -> PhysicalPlan:
         """How it is planned."""

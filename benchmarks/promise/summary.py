@@ -7,10 +7,14 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from .cells import faults_of, most
+from .cells import faults_of, most, pooled
 
 ANSWERS = 300  # of a cell, for which the bounds are told
 POOLED = 0.055  # of the ordinary classes together
+MET = 0.95  # of their answers, at least
+WIDEST = 2.5  # median half-width over the root mean square error, of ordinary classes
+FORESEEN = 0.95  # of the answers whose half-width was predicted, within a factor of two
+AIMED = ("first", "planned", "distinct", "sql")  # routes that take what reaches the asked error
 
 
 def line(record: Mapping[str, Any]) -> str:
@@ -27,6 +31,7 @@ def line(record: Mapping[str, Any]) -> str:
 
 def summary(records: Sequence[Mapping[str, Any]]) -> int:
     """Print the cells that break the promise, kind by kind, and the pooled rates; 1 where there are any."""
+    records = pooled(records)
     number = max(len(records), 1)
     broken: dict[str, list[tuple[Mapping[str, Any], list[str]]]] = defaultdict(list)
     for record in records:
@@ -73,12 +78,24 @@ def _pooled(records: Sequence[Mapping[str, Any]]) -> int:
             states = {s: sum(r["states"][s] for r in chosen) / total for s in ("met", "unknown")}
             ratios = [r["half_width_over_rmse"] for r in chosen if r["half_width_over_rmse"] is not None]
             width = median(ratios) if ratios else float("nan")
-            over = name == "ordinary" and max(wrong, missed) > POOLED
-            bad += over
+            within = [(r["predicted_within_2"], r.get("foreseen", 0)) for r in chosen]
+            told = sum(n for _, n in within)
+            foreseen = sum((w or 0) * n for w, n in within) / told if told else float("nan")
+            answers = sum(r["seeds"] for r in chosen)
+            met = sum(r["states"]["met"] + r["states"]["exact"] for r in chosen) / answers
+            faults = []
+            if name == "ordinary":
+                faults += ["TOO MANY MISS"] * (max(wrong, missed) > POOLED)
+                faults += ["TOO FEW MET"] * (route in AIMED and met < MET)
+                faults += ["TOO WIDE"] * (route in AIMED and width > WIDEST)
+            faults += ["BADLY PREDICTED"] * (foreseen < FORESEEN)
+            bad += len(faults)
             print(
                 f"{name:8} {route:14} {total:7,} sampled answers: met {states['met']:.3f},",
                 f"unknown {states['unknown']:.3f}, met and wrong {wrong:.4f}, covered {covered:.3f},",
                 f"certified {certified / total:.3f} of which missed {missed:.4f},",
-                f"half-width / RMSE {width:.2f}{'  TOO MANY' if over else ''}",
+                f"half-width / RMSE {width:.2f}, predicted within 2 x {foreseen:.2f}; of all answers",
+                f"{met:.3f} met or exact",
+                *faults,
             )
     return bad

@@ -180,7 +180,7 @@ def _head(data: Mapping[str, Any]) -> Head:
         method=method,
         seed=checks.integer(data["seed"], 0, checks.INT64 - 1, "seed"),
         rows=checks.integer(data["rows"], 1, MOST_ROWS, "rows"),
-        buckets=checks.integer(data["buckets"], 2, MOST_BUCKETS, "buckets"),
+        buckets=checks.integer(data["buckets"], 1, MOST_BUCKETS, "buckets"),
         limit_bytes=checks.integer(data["limit_bytes"], 0, checks.INT64 - 1, "limit_bytes"),
         measures=together(parts, measures),
         columns=tuple(_column(c) for c in checks.items(data["columns"], "columns")),
@@ -269,7 +269,7 @@ def _check_together(head: Head) -> None:
     for measure in head.measures[: head.synopses]:
         head.kind.spec(head.size(measure))
     if head.families:
-        bits = Size(head.families, 1, head.buckets).slot_bits
+        bits = Size(head.families, 1, max(head.buckets, 2)).slot_bits
         if any(bits > _MOST_BITS.get(f.name, bits) for f in head.families):
             raise ValueError(f"its hash family has no {head.buckets:,} buckets")
 

@@ -9,6 +9,7 @@ from ...errors import DataError, EnvironmentFault, SkimqlError
 from ...optimizer.plan import Attribute
 from ..sources.weights import LEAVES_64_BITS
 from ..spark.session import SPARK_FAULTS, first_line, out_of_room
+from ..synopses import NOT_FINITE, not_finite
 
 
 @contextmanager
@@ -40,6 +41,8 @@ def explanation(fault: Exception, sql: str, table: str, attributes: Sequence[Att
     # An error that our own code raised in a worker stands on a line of its own at the end of a traceback.
     own = [x.split(": ", 1)[1] for x in text.splitlines() if x.startswith("ValueError: ")]
     said = str(fault) if isinstance(fault, ValueError) else own[-1] if own else first_line(fault)
+    if NOT_FINITE in said:
+        return not_finite(sql, table, said)
     keys = {f"{key} as {kind}" for a in attributes for key, kind in zip(a.keys, a.key_types, strict=True)}
     compared = f"; its join keys: {', '.join(sorted(keys))}" if keys else ""
     return DataError(f"scan of {table} failed: {said}{compared}", "SKIMQL_SCAN_FAILED", sql)

@@ -21,7 +21,7 @@ from ...errors import BudgetExceeded
 from ...optimizer.operators import SAMPLE
 from ...optimizer.plan import Message, Plan, Sample, Synopsis
 from ..observed import Observation, observed
-from ..sources.files import column_range, partitions
+from ..sources.files import column_range, has_nan, partitions
 from ..sources.filters import cheap_first, filtered
 from ..sources.keys import key_column, key_text
 from ..sources.ranges import ANY, Range
@@ -217,7 +217,12 @@ class SampleScans(SampleTree):
         tables = self._tables
         while isinstance(tables, SparkGroups):
             tables = tables.tables
-        return column_range(tables, table, column) if isinstance(tables, Tables) else ANY
+        found = column_range(tables, table, column) if isinstance(tables, Tables) else ANY
+        if isinstance(tables, Tables) and found.bounded and found.bits is None:
+            job = f"NaN in {column} of {table}"
+            if has_nan(tables, table, column, lambda d: run_job(self._spark, job, d.toArrow, self._listener)):
+                return ANY
+        return found
 
     def _message_range(self, message: Message) -> tuple[float, float]:
         return self._messages.weight_range(message)

@@ -19,6 +19,7 @@ from ...optimizer.plan import Message, Plan, Sample, Synopsis
 from ...sketches.hashing.xi import XxHash64, derive_seed
 from ...sketches.samples.known_keys import product_range, products
 from ..sources.ranges import ANY, Range, weight_range
+from ..synopses import check_mass
 from .partial_aggregate import group_column
 
 HASH_BITS = 40
@@ -193,6 +194,11 @@ def rows_of(
         How many tuples of each row were looked at; by default 1 where `why` says so.
     tuples : ndarray of int64, shape (n,), optional
         How many tuples each row stands for; by default 1.
+
+    Raises
+    ------
+    ValueError
+        If a weight is not finite.
     """
     counts = (why != SAMPLED).astype(np.int64) if hits is None else hits
     first, met, sampled = keys[0].to_numpy(), counts > 0, why != LOOKED_AT
@@ -209,6 +215,8 @@ def rows_of(
     by_keys = pa.table(arrays).group_by([n for n in arrays if n.startswith("k")], use_threads=False)
     grouped = by_keys.aggregate([(n, "sum") for n in names])
     sums = dict(zip(weights, (grouped[f"{n}_sum"].to_numpy() for n in names), strict=True))
+    for own_sums in sums.values():
+        check_mass(float(np.abs(own_sums).sum()) if own_sums.dtype == np.float64 else 0.0)
     return Rows(
         np.array([grouped[f"k{n}"].to_numpy() for n in range(len(keys))], np.int64),
         np.array([sums[s] for s in own], np.float64),

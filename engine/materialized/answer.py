@@ -13,13 +13,14 @@ from typing import Any
 
 from ...optimizer.plan import Attribute, Plan, Weight, vertices_of
 from ...parser.join_graph import Query
+from ...sketches.hashing.family import Family
 from ...sketches.joins.sparse import SparseFirstSketch
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head
 from ..catalog.texts import from_text
 from ..results.estimator import Joined, SketchJoin
 from ..synopses import Built
-from .matching import INTEGERS, in_order, of_size
+from .matching import INTEGERS, in_order, of_form
 
 Load = Callable[[str], StoredSketch]
 GroupKey = tuple[Any, ...]
@@ -34,11 +35,15 @@ TUPLES = Weight()
 
 @dataclass(frozen=True, slots=True)
 class Materialized:
-    """A kept sketch for a synopsis of a plan: which of its weights, and its attributes in which order."""
+    """A kept sketch for a synopsis of a plan: which of its weights, its attributes in which order, hashed by what.
+
+    `families` as in `matching.Candidate`.
+    """
 
     head: Head
     weight: Weight = TUPLES
     order: tuple[int, ...] = ()
+    families: tuple[Family, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +161,10 @@ class MaterializedAnswer:
             return _skimmed(self.plan, built)
         if self.method in LINEAR:
             built = [
-                replace(b, sketch=in_order(of_size(b.linear, s.rows, s.buckets), self.materialized[i].order))
-                for i, (b, s) in enumerate(zip(built, self.plan.synopses, strict=True))
+                replace(b, sketch=in_order(of_form(b.linear, s.rows, s.buckets, k.families), k.order))
+                for b, s, k in zip(
+                    built, self.plan.synopses, (k for _, k in sorted(self.materialized.items())), strict=True
+                )
             ]
         return SketchJoin(self.plan, tuple(built))
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from ...errors import IncompatibleSketches, UnsupportedQuery
+from ...errors import UnsupportedQuery
 from ...optimizer.choose import choose
 from ...optimizer.distinct_count import JoinedPairs, KeySets, PairsByKey, parts_of
 from ...optimizer.plan import Synopsis, vertices_of
@@ -37,7 +37,7 @@ from .sampled_answers import of_sampled_tables, of_samples
 
 
 def materialized_answers(
-    query: Query, heads: Sequence[Head], asked: Asked, now: Circumstances, files: Mapping[str, str]
+    query: Query, heads: Sequence[Head], asked: Asked, now: Circumstances
 ) -> list[MaterializedAnswer]:
     """Every way in which kept sketches alone answer a query, those of one kind together.
 
@@ -50,13 +50,6 @@ def materialized_answers(
     asked : Asked
         What the statement fixes: sketches of another method, seed or size are not taken.
     now : Circumstances
-    files : mapping of str to str
-        Where each sketch lies, by its name, for messages.
-
-    Raises
-    ------
-    IncompatibleSketches
-        If no kind answers, and hash sketches would but for their seeds, families or sizes.
     """
     usable = [h for h in heads if now.fit(h) and not h.cell and asked.allows(h)]
     if query.counts_distinct:
@@ -65,16 +58,10 @@ def materialized_answers(
         tables = of_sampled_tables(query, usable)
         if asked.method == "sample_sketch":
             return tables
-        found = [of_samples(query, usable, kind) for kind in SAMPLES]
-        found += [_of_sketches(query, usable, asked, now, kinds) for kinds in (("agms",), ("skimmed",))]
-        answers = [f for f in found if f is not None] + tables
-        try:
-            linear = _of_sketches(query, usable, asked, now, LINEAR, files)
-        except IncompatibleSketches:
-            if not answers:
-                raise
-            linear = None
-        return [*([] if linear is None else [linear]), *answers]
+        linear, agms, skimmed = (
+            _of_sketches(query, usable, asked, now, kinds) for kinds in (LINEAR, ("agms",), ("skimmed",))
+        )
+        found = [linear, *(of_samples(query, usable, kind) for kind in SAMPLES), agms, skimmed, *tables]
     return [f for f in found if f is not None]
 
 
@@ -94,24 +81,19 @@ def _of_sketches(
     asked: Asked,
     now: Circumstances,
     kinds: tuple[str, ...],
-    files: Mapping[str, str] | None = None,
 ) -> MaterializedAnswer | None:
     """By sketches that are multiplied: all vertices by those of the same kind, seed and size."""
     own = [h for h in heads if h.method in kinds]
     if not own:
         return None
-    named = files if files is not None else {h.name: h.name for h in own}
-    try:
-        found = reuse(query, own, asked, now, named, grouping_of(query))
-    except IncompatibleSketches:
-        if files is None:
-            return None
-        raise
+    found = reuse(query, own, asked, now, grouping_of(query))
     if found is None or found.missing:
         return None
     if kinds == ("skimmed",) and len(query.graph.vertices) != 2:
         return None
-    materialized = {i: Materialized(c.head, w, c.order) for i, (c, w) in found.materialized.items()}
+    materialized = {
+        i: Materialized(c.head, w, c.order, c.families) for i, (c, w) in found.materialized.items()
+    }
     method = "agms" if kinds == ("agms",) else "skimmed" if kinds == ("skimmed",) else "hash"
     plan = shown(found.plan, materialized)
     return whole(query, method, plan, materialized)

@@ -108,7 +108,7 @@ class Apart:
         now = Circumstances(heads[0].ansi, heads[0].time_zone, heads[0].settings)
         asked = Asked(method="sample_sketch" if self.attempt.method == "sample_sketch" else None)
         query = without_count(self.query)
-        found = materialized_answers(query, heads, asked, now, {n: n for n in sketches})
+        found = materialized_answers(query, heads, asked, now)
         method = "hash" if self.attempt.method in JOINED else self.attempt.method
         own = [f for f in found if f.method == method or self.query.counts_distinct]
         taken = best(own, sketches.__getitem__, self.settings.confidence)

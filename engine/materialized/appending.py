@@ -15,7 +15,7 @@ from ...parser.syntax import AppendSketch, Part, RefreshSketch
 from ..catalog.file import StoredSketch
 from ..catalog.form import Groups, Head, Lineage
 from ..results.answer import Answer
-from ..sources.tables import schema_of
+from ..sources.schemas import schema_of
 from ..synopses import Built
 from .building import Source, aligned, built_on, merged
 from .creating import refuse_large

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ...errors import UnsupportedQuery, printable
+from ...errors import IncompatibleSketches, UnsupportedQuery, printable
 from ...optimizer.operators import LOAD
 from ...optimizer.physical import MaterializedJoin
 from ...optimizer.plan import Attribute, Plan, Synopsis, Weight
@@ -20,11 +20,11 @@ from ..observed import observed
 from ..results.estimator import Joined, SketchJoin
 from ..settings import Settings
 from ..synopses import Built
-from .answer import LINEAR, GroupKey, MaterializedAnswer
+from .answer import LINEAR, GroupKey, MaterializedAnswer, grouping_of
 from .answering import best, materialized_answers
 from .definition import blank, stored, typed, unstable
 from .lineage import table_lineage
-from .matching import Asked, Reuse, reuse
+from .matching import JOINED, Asked, Reuse, Unlike, reuse, unlike
 from .staleness import other_source, stale_note
 
 if TYPE_CHECKING:
@@ -46,6 +46,27 @@ class Supply:
     joined: Mapping[GroupKey, Joined]
     notes: tuple[str, ...] = ()
     stale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A workload that has just the question of a query, its plan for it, and its sketches."""
+
+    workload: StoredWorkload
+    plan: Plan
+    heads: Sequence[Head]
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowest:
+    """The narrowest answer of kept sketches alone, with what gives it where that had to be loaded to tell."""
+
+    answer: MaterializedAnswer
+    joined: Mapping[GroupKey, Joined] | None = None
+
+
+# What of the catalog answers a query: found once, then shown or run.
+Found = Declared | Narrowest | Reuse
 
 
 @dataclass
@@ -71,32 +92,61 @@ class MaterializedLookup:
             for key, kind in zip(a.keys, own, strict=True)
         }
 
-    def supply(self, select: ApproximateSelect, query: Query, settings: Settings) -> Supply | None:
-        """The synopses of a query, some or all from the catalog; None where it has none for it.
+    def find(self, select: ApproximateSelect, query: Query, settings: Settings) -> Found | None:
+        """What the catalog has for a query, some or all of its synopses; None where it has nothing for it.
 
         Raises
         ------
-        IncompatibleSketches
-            If all its sketches are there, and cannot be joined with one another.
         CorruptSketch
-            If one that would be read is damaged.
-        SkimqlError
-            As `build`, for what is missing.
+            If one that has to be read for that is damaged.
         """
         if not self.catalog.manifest.sketches:
             return None
-        declared = self._declared(select, query, settings)
+        declared = self.declared(select, query, settings)
         if declared is not None:
             return declared
-        whole = self.answer(select, query, settings)
-        if whole is not None:
-            answer, joined = whole
-            stale = self._stale(answer.heads)
-            notes = (*_notes(answer.heads, ()), *stale)
-            return Supply(replace(answer.plan, query=query), joined, notes, bool(stale))
-        found = self.usable(select, query, settings)
-        if found is None:
-            return None
+        answers = self.answers(select, query, settings)
+        if len(answers) == 1:
+            return Narrowest(answers[0])
+        if answers:
+            # Which of several is the narrowest they tell when they are asked.
+            return Narrowest(*self._best(answers, settings))
+        return self.usable(select, query, settings)
+
+    def attempt(self, query: Query, found: Found) -> MaterializedJoin:
+        """How the catalog answers a query, nothing loaded."""
+        match found:
+            case Declared():
+                return _join(found.plan, found.heads)
+            case Narrowest():
+                return _join(replace(found.answer.plan, query=query), found.answer.heads)
+            case Reuse():
+                return _join(found.plan, found.heads, found.missing)
+
+    def supply(self, query: Query, found: Found, settings: Settings) -> Supply:
+        """The synopses of a query, those that the catalog has not built now.
+
+        Raises
+        ------
+        CorruptSketch
+            If one that is read is damaged.
+        SkimqlError
+            As `build`, for what is missing.
+        """
+        match found:
+            case Declared():
+                return self._declared(found, settings)
+            case Narrowest(answer, joined):
+                if joined is None:
+                    joined = answer.joined(lambda name: self._load(name, settings))
+                stale = self._stale(answer.heads)
+                notes = (*_notes(answer.heads, ()), *stale)
+                return Supply(replace(answer.plan, query=query), joined, notes, bool(stale))
+            case Reuse():
+                return self._completed(found, settings)
+
+    def _completed(self, found: Reuse, settings: Settings) -> Supply:
+        """Kept sketches with those that are missing, which are built now."""
         new: tuple[Built, ...] = ()
         if found.missing:
             from ..execution.build import build
@@ -109,6 +159,39 @@ class MaterializedLookup:
         stale = self._stale(found.heads)
         notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)
         return Supply(found.plan, {(): SketchJoin(found.plan, built)}, notes, bool(stale))
+
+    def passed_over(self, select: ApproximateSelect, query: Query, settings: Settings) -> tuple[str, ...]:
+        """Why sketches that somebody made for a query do not answer it, for one that nothing kept answers.
+
+        Raises
+        ------
+        IncompatibleSketches
+            If hash sketches are asked for by USING, and those that are kept do not fit each other.
+        """
+        if not self.catalog.manifest.sketches:
+            return ()
+        notes = [*self._unreadable(query)]
+        heads = self._of_tables(query)
+        notes += [
+            f"sketch {named(h)} is not used: it may take {h.most_bytes:,} bytes, more than skimql.max_bytes ="
+            f" {settings.max_bytes:,}"
+            for h in heads
+            if not _fits(h, settings)
+        ]
+        notes += _notes_of_parts(query, heads)
+        if heads and not query.counts_distinct:
+            now = self.context.environment.circumstances()
+            found = unlike(
+                without_count(query), self._usable(query, settings), asked_of(select), now, grouping_of(query)
+            )
+            if found is not None:
+                if select.method in JOINED:
+                    raise _refused(
+                        found, select, {h.name: self._file(h) for h in (found.first, found.second)}
+                    )
+                kept = " and ".join(found.told(h) for h in (found.first, found.second))
+                notes.append(f"not from kept sketches: {kept} cannot be joined")
+        return tuple(map(printable, notes))
 
     def _load(self, name: str, settings: Settings) -> StoredSketch:
         """A sketch of the catalog, or those of `together` under their joint name."""
@@ -126,8 +209,8 @@ class MaterializedLookup:
         return sketch
 
     def usable(self, select: ApproximateSelect, query: Query, settings: Settings) -> Reuse | None:
-        """How kept sketches serve a query, within what its settings allow; raises as `supply`."""
-        found = self.plan(select, query)
+        """How kept sketches serve a query with others built beside, within what its settings allow."""
+        found = self.plan(select, query, settings)
         if found is None or _too_large(found.heads, settings):
             return None
         # Kept sketches are made by Python workers, and what is missing would have to be.
@@ -136,27 +219,20 @@ class MaterializedLookup:
     def answers(
         self, select: ApproximateSelect, query: Query, settings: Settings
     ) -> list[MaterializedAnswer]:
-        """Every way in which kept sketches alone answer a query, within its SIZE; raises as `supply`.
+        """Every way in which kept sketches alone answer a query, within its SIZE.
 
         Each answers without a scan: of the candidates of a planner they are the ones that cost nothing.
         """
-        heads = self._usable(query)
+        heads = self._usable(query, settings)
         if not heads:
             return []
         now = self.context.environment.circumstances()
-        found = materialized_answers(without_count(query), heads, asked_of(select), now, self._files())
+        found = materialized_answers(without_count(query), heads, asked_of(select), now)
         return [
             f
             for f in found
             if not _too_large(f.heads, settings) and f.number_of_groups <= settings.max_groups
         ]
-
-    def answer(
-        self, select: ApproximateSelect, query: Query, settings: Settings
-    ) -> tuple[MaterializedAnswer, dict[GroupKey, Joined]] | None:
-        """The narrowest of `answers`, loaded."""
-        found = self.answers(select, query, settings)
-        return self._best(found, settings) if found else None
 
     def _best(
         self, answers: Sequence[MaterializedAnswer], settings: Settings
@@ -166,44 +242,41 @@ class MaterializedLookup:
         assert found is not None, "there are some"
         return found
 
-    def attempt(self, select: ApproximateSelect, query: Query, settings: Settings) -> MaterializedJoin | None:
-        """How the catalog would answer a query, nothing loaded; None where it cannot; raises as `supply`."""
-        if not self.catalog.manifest.sketches:
-            return None
-        declared = self.declared(select, query, settings)
-        if declared is not None:
-            _, plan, heads = declared
-            return _join(plan, heads)
-        found_whole = self.answers(select, query, settings)
-        if found_whole:
-            # Which of several is the narrowest, and so answers, they tell when they are asked.
-            taken = found_whole[0] if len(found_whole) == 1 else self._best(found_whole, settings)[0]
-            return _join(replace(taken.plan, query=query), taken.heads)
-        found = self.usable(select, query, settings)
-        if found is None:
-            return None
-        return _join(found.plan, found.heads, found.missing)
-
-    def plan(self, select: ApproximateSelect, query: Query) -> Reuse | None:
-        """How kept hash sketches would serve a query, with others built beside, nothing loaded; raises as `supply`."""
+    def plan(self, select: ApproximateSelect, query: Query, settings: Settings) -> Reuse | None:
+        """How kept hash sketches would serve a query, with others built beside, nothing loaded."""
         if query.counts_distinct or query.groups or select.size_bytes is not None:
             return None
         if select.method == "sample_sketch":
             return None  # hash sketches beside samples, not alone
-        heads = [h for h in self._usable(query) if h.method in LINEAR]
+        heads = [h for h in self._usable(query, settings) if h.method in LINEAR]
         if not heads:
             return None
         now = self.context.environment.circumstances()
-        return reuse(query, heads, asked_of(select), now, self._files())
+        return reuse(query, heads, asked_of(select), now)
 
-    def _usable(self, query: Query) -> list[Head]:
+    def _of_tables(self, query: Query) -> list[Head]:
         """The sketches of tables of a query, those of another table of the same name left out."""
         tables = {v.table.lower() for v in query.graph.vertices}
         heads = (h for h in self.catalog.heads() if h.table.lower() in tables)
-        return together([h for h in heads if not other_source(h, self.context.tables)])
+        return [h for h in heads if not other_source(h, self.context.tables)]
 
-    def _files(self) -> dict[str, str]:
-        return {e.name: f"{self.catalog.where}/{e.file}" for e in self.catalog.manifest.sketches.values()}
+    def _usable(self, query: Query, settings: Settings) -> list[Head]:
+        """Those of `_of_tables` that may be loaded."""
+        return together([h for h in self._of_tables(query) if _fits(h, settings)])
+
+    def _unreadable(self, query: Query) -> list[str]:
+        """What there is to say of sketches of a newer SkimQL, where they are of tables of a query."""
+        tables = {v.table.lower() for v in query.graph.vertices}
+        return [
+            f"sketch {e.name} is not used: a newer SkimQL wrote it"
+            for e in self.catalog.manifest.sketches.values()
+            if e.head is None and str(e.metadata.get("table")).lower() in tables
+        ]
+
+    def _file(self, head: Head) -> str:
+        """Where a sketch lies."""
+        entry = self.catalog.entry(head.name)
+        return self.catalog.where if entry is None else f"{self.catalog.where}/{entry.file}"
 
     def keep(self, plan: Plan, built: Mapping[int, Built]) -> None:
         """Keep what was built for a query: the virtual relations whose sketches are all among `built`."""
@@ -262,21 +335,15 @@ class MaterializedLookup:
             name, number = f"{base}_{number}", number + 1
         return name
 
-    def _declared(self, select: ApproximateSelect, query: Query, settings: Settings) -> Supply | None:
+    def _declared(self, found: Declared, settings: Settings) -> Supply:
         """From the sketches of a workload that has just this question."""
-        found = self.declared(select, query, settings)
-        if found is None:
-            return None
-        workload, plan, heads = found
-        built = tuple(self._load(h.name, settings).built[0] for h in heads)
-        told = printable(f"from the sketches {workload.name}, as of {heads[0].updated}")
-        stale = self._stale(heads)
-        return Supply(plan, {(): SketchJoin(plan, built)}, (told, *stale), bool(stale))
+        built = tuple(self._load(h.name, settings).built[0] for h in found.heads)
+        told = printable(f"from the sketches {found.workload.name}, as of {found.heads[0].updated}")
+        stale = self._stale(found.heads)
+        return Supply(found.plan, {(): SketchJoin(found.plan, built)}, (told, *stale), bool(stale))
 
-    def declared(
-        self, select: ApproximateSelect, query: Query, settings: Settings
-    ) -> tuple[StoredWorkload, Plan, Sequence[Head]] | None:
-        """A workload that has just this question, its plan for it and its sketches, nothing loaded."""
+    def declared(self, select: ApproximateSelect, query: Query, settings: Settings) -> Declared | None:
+        """A workload that has just this question, nothing loaded; raises as `Catalog.members`."""
         if select.options or select.method or select.seed is not None or select.size_bytes is not None:
             return None
         if not self.catalog.manifest.workloads:
@@ -284,7 +351,7 @@ class MaterializedLookup:
         from .declared import asked_in, plan_from
 
         for workload in self.catalog.manifest.workloads.values():
-            if not asked_in(workload.plans, query):
+            if not asked_in(workload.plans, query) or not self._readable(workload):
                 continue
             heads = self.catalog.members(workload)
             try:
@@ -295,9 +362,15 @@ class MaterializedLookup:
                 continue
             circumstances = self.context.environment.circumstances()
             usable = all(circumstances.fit(h) and not other_source(h, self.context.tables) for h in heads)
+            usable = usable and all(_fits(h, settings) for h in heads)
             if usable and not _too_large(heads, settings):
-                return workload, plan, heads
+                return Declared(workload, plan, heads)
         return None
+
+    def _readable(self, workload: StoredWorkload) -> bool:
+        """Whether no newer SkimQL wrote one of its sketches."""
+        entries = (self.catalog.entry(name) for name in workload.sketches)
+        return all(e is None or e.head is not None for e in entries)
 
     def _stale(self, heads: Iterable[Head]) -> tuple[str, ...]:
         """What has changed since the sketches were made, one sentence for each that is out of date."""
@@ -306,12 +379,41 @@ class MaterializedLookup:
         return tuple(printable(n) for n in notes if n)
 
 
+def _notes_of_parts(query: Query, heads: Sequence[Head]) -> list[str]:
+    """Why workloads with partitioned domains do not answer a query of which they have all tables."""
+    parts: dict[str, set[tuple[str, str | None]]] = {}
+    for head in heads:
+        if head.cell:
+            parts.setdefault(head.group, set()).add((head.table.lower(), head.filter))
+    asked = {(v.table.lower(), v.filter) for v in query.graph.vertices}
+    return [
+        f"not from the sketches {group}: each has a part of the keys, and only the questions that they were planned for"
+        " put the parts together"
+        for group, known in parts.items()
+        if asked <= known
+    ]
+
+
 def _join(plan: Plan, heads: Sequence[Head], missing: tuple[int, ...] = ()) -> MaterializedJoin:
     """The attempt that reads sketches of the catalog."""
     expected = tuple(
         (max(m.tally.tuples for m in h.measures), sum(m.nbytes for m in h.measures)) for h in heads
     )
     return MaterializedJoin(plan, tuple(map(named, heads)), missing, method=plan.method, expected=expected)
+
+
+def _refused(found: Unlike, select: ApproximateSelect, files: Mapping[str, str]) -> IncompatibleSketches:
+    """The error where hash sketches are asked for, and two that are kept do not fit each other."""
+    first, second = found.first, found.second
+    span = select.clause_spans.get("method")
+    told = " and ".join(f"{found.told(h)} ({files[h.name]})" for h in (first, second))
+    return IncompatibleSketches(
+        f"{told} cannot be joined",
+        sql=select.sql,
+        span=None if span is None else (span.start, span.end),
+        hint=f"CREATE OR REPLACE SKETCH {second.name} ... with the same {found.reason}, or leave USING out: then they"
+        " are not used",
+    )
 
 
 def together(heads: Sequence[Head]) -> list[Head]:
@@ -371,6 +473,11 @@ def named(head: Head) -> str:
     """A kept sketch as people are told of it: those of a workload with its name."""
     name = head.name.replace(JOINT, ", ")
     return f"{name} of the sketches {head.group}" if head.group else name
+
+
+def _fits(head: Head, settings: Settings) -> bool:
+    """Whether a sketch may be loaded."""
+    return max(head.most_bytes, head.nbytes) <= settings.max_bytes
 
 
 def _too_large(heads: Sequence[Head], settings: Settings) -> bool:

@@ -2,8 +2,8 @@
 
 A kept sketch stands for a vertex of the join graph if it is of the same virtual relation, has the same join
 attributes in the same comparison types, and every weight that the query puts on the vertex. Two of them can be joined
-if the ends of each edge have one hash family, and all have one size. Among all choices the one is taken that leaves
-the least to build. Needs neither Spark nor the tables.
+if the ends of each edge have one hash family, and all have one size; one that is still an exact map has any. Among all
+choices the one is taken that leaves the least to build. Needs neither Spark nor the tables.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, permutations, product
 
-from ...errors import IncompatibleSketches
 from ...optimizer.choose import choose
 from ...optimizer.plan import Plan, Scan, Weight
 from ...optimizer.route import TABULATION
@@ -61,10 +60,36 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A kept sketch for a vertex; entry i of `order` is its attribute for the vertex's i-th edge."""
+    """A kept sketch for a vertex; entry i of `order` is its attribute for the vertex's i-th edge.
+
+    `families` are those of the plan, one for each attribute, where the sketch is an exact map, which has any.
+    """
 
     head: Head
     order: tuple[int, ...]
+    families: tuple[Family, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unlike:
+    """Two kept sketches that a query would join, and why they are not joined.
+
+    `reason` is "method", "size", "seed" or "family".
+    """
+
+    first: Head
+    second: Head
+    reason: str
+
+    def told(self, head: Head) -> str:
+        """One of the two, with what keeps it from the other."""
+        what = {
+            "method": head.method,
+            "size": f"{head.rows} rows x {head.buckets:,} buckets",
+            "seed": f"seed {head.seed}",
+            "family": " and ".join(str(f) for f in head.families),
+        }
+        return f"sketch {head.name} of {what[self.reason]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +134,11 @@ class Reuse:
         for i, (candidate, weight) in self.materialized.items():
             sketch = load(candidate.head.name)
             built = sketch.built[sketch.head.weights.index(weight)]
-            sized = of_size(built.linear, self.plan.synopses[i].rows, self.plan.synopses[i].buckets)
+            own = self.plan.synopses[i]
+            formed = of_form(built.linear, own.rows, own.buckets, candidate.families)
             # What was taken out was added up as well; the first weight counts the tuples.
             updates = sketch.built[0].tally.mass
-            found[i] = replace(built, sketch=in_order(sized, candidate.order), updates=updates)
+            found[i] = replace(built, sketch=in_order(formed, candidate.order), updates=updates)
         return tuple(found[i] for i in range(len(found)))
 
 
@@ -121,10 +147,9 @@ def reuse(
     heads: Sequence[Head],
     asked: Asked,
     now: Circumstances,
-    files: Mapping[str, str],
     grouping: Mapping[int, frozenset[str]] | None = None,
 ) -> Reuse | None:
-    """How kept sketches serve a query, or None where none does.
+    """How kept sketches serve a query, or None where none does, nor where those that somebody made do not fit.
 
     Parameters
     ----------
@@ -135,32 +160,47 @@ def reuse(
     asked : Asked
     now : Circumstances
         Of the Spark session that would run the query.
-    files : mapping of str to str
-        Where each sketch lies, by its name, for messages.
     grouping : mapping of int to frozenset of str, optional
         The vertices that are grouped, and by which expressions: their sketches have a synopsis for each group.
-
-    Raises
-    ------
-    IncompatibleSketches
-        If every vertex has its sketch, and they cannot be joined with one another for their seeds, families or
-        sizes; the message names both.
     """
-    vertices = range(len(query.graph.vertices))
-    weights = [weights_at(query, v) for v in vertices]
-    newest = sorted(heads, key=lambda h: h.updated, reverse=True)
-    choices = [
-        [c for h in newest for c in _candidates(query, v, weights[v], h, asked, now, grouping or {})]
-        for v in vertices
-    ]
+    choices = _choices(query, heads, asked, now, grouping or {})
     if not any(choices):
         return None
     best = _Search(query, choices).best()
-    if len(best) < len(choices) and all(choices):
-        _refuse_unlike(query, choices, files)
-    if not best:
+    if not best or (len(best) < len(choices) and _unlike(query, choices) is not None):
         return None
     return _planned(query, best)
+
+
+def unlike(
+    query: Query,
+    heads: Sequence[Head],
+    asked: Asked,
+    now: Circumstances,
+    grouping: Mapping[int, frozenset[str]] | None = None,
+) -> Unlike | None:
+    """Two sketches that somebody made and that keep one another from answering; parameters as of `reuse`.
+
+    None where some table has no such sketch, or they differ in their classes: nobody meant them to be joined then, nor
+    what `cache` kept, nor the sketches of a workload, whose sizes are for its queries.
+    """
+    return _unlike(query, _choices(query, heads, asked, now, grouping or {}))
+
+
+def _choices(
+    query: Query,
+    heads: Sequence[Head],
+    asked: Asked,
+    now: Circumstances,
+    grouping: Mapping[int, frozenset[str]],
+) -> list[list[Candidate]]:
+    """The sketches that stand for each vertex, the newest first, of those of one time the most accurate."""
+    newest = sorted(heads, key=lambda h: (h.updated, h.exact, h.buckets), reverse=True)
+    found = []
+    for v in range(len(query.graph.vertices)):
+        weights = weights_at(query, v)
+        found.append([c for h in newest for c in _candidates(query, v, weights, h, asked, now, grouping)])
+    return found
 
 
 def in_order(
@@ -178,17 +218,18 @@ def in_order(
     return turned
 
 
-def of_size(
-    sketch: SparseFirstSketch[ConvolutionSpec], rows: int, buckets: int
+def of_form(
+    sketch: SparseFirstSketch[ConvolutionSpec], rows: int, buckets: int, families: tuple[Family, ...]
 ) -> SparseFirstSketch[ConvolutionSpec]:
-    """An empty sketch has any size; no other is changed."""
-    if (
-        sketch.exact is None
-        or len(sketch.exact)
-        or (sketch.spec.rows, sketch.spec.buckets) == (rows, buckets)
-    ):
+    """An exact map in another size and by other hash functions, of which it has any; what has counters is as it is."""
+    if sketch.exact is None or not families:
         return sketch
-    return SparseFirstSketch(replace(sketch.spec, rows=rows, buckets=buckets), sketch.limit_bytes)
+    spec = replace(sketch.spec, families=families, rows=rows, buckets=buckets)
+    if spec == sketch.spec:
+        return sketch
+    formed = SparseFirstSketch(spec, max(sketch.limit_bytes, sketch.exact.nbytes))
+    formed.update(sketch.exact.columns, sketch.exact.weights)
+    return formed
 
 
 def has_groups(head: Head, vertex: int, grouping: Mapping[int, frozenset[str]]) -> bool:
@@ -281,7 +322,7 @@ class _Search:
         families = [f for _, f in ends.values()]
         if len(set(families)) < len(families):
             return False
-        seed = next(iter(taken.values())).head.seed
+        seed = _first(taken).seed
         for number, edge in enumerate(self.query.graph.edges):
             if number in ends and not {edge.left, edge.right} <= set(taken):
                 name, materialized = ends[number]
@@ -294,13 +335,17 @@ def conflict(query: Query, u: int, a: Candidate, v: int, b: Candidate) -> str | 
     """Why the candidates of two vertices cannot serve one query; None if they can.
 
     Row r of hash and convolution sketches is of the same functions however many there are: workloads allot them as
-    queries need them, and those that all have count.
+    queries need them, and those that all have count. An exact map has any size and functions, and a sample any size.
     """
-    rows = not ({a.head.method, b.head.method} <= JOINED and (a.head.group or b.head.group))
-    sizes = {(c.head.rows if rows else 0, c.head.buckets) for c in (a, b) if not c.head.empty}
-    if len(sizes) > 1:
+    linear = {a.head.method, b.head.method} <= JOINED
+    if not linear and a.head.method != b.head.method:
+        return "method"
+    fixed = not (_is_map(a.head) or _is_map(b.head))
+    rows = not (linear and (a.head.group or b.head.group))
+    sizes = {(c.head.rows if rows else 0, c.head.buckets) for c in (a, b)}
+    if fixed and len(sizes) > 1 and not a.head.kind.joint:
         return "size"
-    if a.head.seed != b.head.seed:
+    if fixed and a.head.seed != b.head.seed:
         return "seed"
     for number in query.graph.edges_at(u):
         if number in query.graph.edges_at(v):
@@ -308,9 +353,19 @@ def conflict(query: Query, u: int, a: Candidate, v: int, b: Candidate) -> str | 
             theirs = b.order[query.graph.edges_at(v).index(number)]
             if a.head.attributes[mine].class_name != b.head.attributes[theirs].class_name:
                 return "class"
-            if a.head.families[mine] != b.head.families[theirs]:
+            if fixed and a.head.families[mine] != b.head.families[theirs]:
                 return "family"
     return None
+
+
+def _is_map(head: Head) -> bool:
+    """Whether it still has all keys, as a map that can be hashed in any way."""
+    return head.exact and head.method in JOINED
+
+
+def _first(taken: Mapping[int, Candidate]) -> Head:
+    """The sketch of which the others have the seed and the size: one with counters, where there is one."""
+    return min((c.head for c in taken.values()), key=_is_map)
 
 
 def _distinct(candidate: Candidate) -> bool:
@@ -320,13 +375,15 @@ def _distinct(candidate: Candidate) -> bool:
 def _edge_ends(query: Query, taken: Mapping[int, Candidate]) -> dict[int, tuple[str, Family]]:
     """Join class and family of every edge that a kept sketch decides."""
     ends: dict[int, tuple[str, Family]] = {}
-    for vertex, candidate in taken.items():
+    seed = _first(taken).seed
+    # What has counters has its families, and comes last.
+    for vertex, candidate in sorted(taken.items(), key=lambda t: not _is_map(t[1].head)):
         for place, number in enumerate(query.graph.edges_at(vertex)):
             attribute = candidate.order[place]
-            ends[number] = (
-                candidate.head.attributes[attribute].class_name,
-                candidate.head.families[attribute],
-            )
+            name, family = candidate.head.attributes[attribute].class_name, candidate.head.families[attribute]
+            if _is_map(candidate.head) and candidate.head.seed != seed:
+                family = make_family(TABULATION, derive_seed(seed, name))
+            ends[number] = (name, family)
     return ends
 
 
@@ -342,44 +399,38 @@ def _planned(query: Query, taken: Mapping[int, Candidate]) -> Reuse:
         used.add(name)
         edges.append(replace(edge, class_name=name))
     renamed = replace(query, graph=replace(query.graph, edges=tuple(edges)))
-    sized = sorted((c.head for c in taken.values()), key=lambda h: h.empty)
-    one = sized[0]
+    one = _first(taken)
     sparse = any(c.head.limit_bytes > 0 for c in taken.values())
     plan = choose(renamed, one.seed, one.rows, one.buckets, sparse)
+    formed = {v: _formed(query, v, c, ends) for v, c in taken.items()}
     materialized: dict[int, tuple[Candidate, Weight]] = {}
     for planned in plan.aggregates:
         for term, vertex in product((*planned.total, *planned.presence), taken):
             number = term.synopses[vertex]
-            materialized.setdefault(number, (taken[vertex], plan.synopses[number].weight))
+            materialized.setdefault(number, (formed[vertex], plan.synopses[number].weight))
     return Reuse(plan, materialized)
 
 
-def _refuse_unlike(query: Query, choices: Sequence[Sequence[Candidate]], files: Mapping[str, str]) -> None:
-    """Raise where two vertices have sketches that no choice makes fit, for another reason than their classes.
+def _formed(
+    query: Query, vertex: int, candidate: Candidate, ends: Mapping[int, tuple[str, Family]]
+) -> Candidate:
+    """A candidate with the families of the edges, where it is an exact map."""
+    if not _is_map(candidate.head):
+        return candidate
+    by_attribute = {
+        candidate.order[place]: ends[number][1] for place, number in enumerate(query.graph.edges_at(vertex))
+    }
+    return replace(candidate, families=tuple(by_attribute[i] for i in range(len(by_attribute))))
 
-    Only what somebody has made by a statement of its own counts: what `cache` kept goes unused in silence, and so do
-    the sketches of a workload, whose sizes are for its queries.
-    """
+
+def _unlike(query: Query, choices: Sequence[Sequence[Candidate]]) -> Unlike | None:
+    """The first two vertices whose sketches no choice makes fit, for another reason than their classes."""
     made = [[c for c in own if c.head.made_by == "statement" and not c.head.group] for own in choices]
     if not all(made):
-        return
+        return None
     for u, v in combinations(range(len(choices)), 2):
-        reasons = [(a, b, conflict(query, u, a, v, b)) for a, b in product(made[u], made[v])]
-        if all(reason in ("size", "seed", "family") for _, _, reason in reasons):
-            a, b, reason = reasons[0]
-            assert reason is not None, "all have one"
-            raise IncompatibleSketches(
-                f"{_told(a.head, reason, files)} and {_told(b.head, reason, files)} cannot be joined",
-                sql=query.sql,
-                hint=f"CREATE OR REPLACE SKETCH {b.head.name} ... with the same {reason}, or OPTIONS (...) here to"
-                " build what they ask for",
-            )
-
-
-def _told(head: Head, reason: str, files: Mapping[str, str]) -> str:
-    what = {
-        "size": f"{head.rows} rows x {head.buckets:,} buckets",
-        "seed": f"seed {head.seed}",
-        "family": " and ".join(str(f) for f in head.families),
-    }
-    return f"sketch {head.name} of {what[reason]} ({files[head.name]})"
+        pairs = [(a, b, conflict(query, u, a, v, b)) for a, b in product(made[u], made[v])]
+        if all(reason not in (None, "class") for _, _, reason in pairs):
+            a, b, reason = pairs[0]
+            return Unlike(a.head, b.head, reason or "")
+    return None

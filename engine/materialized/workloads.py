@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import UnknownName, UnsupportedQuery, printable
-from ...optimizer.methods import check_materialized
+from ...optimizer.combinations import check_materialized
 from ...optimizer.plan import Synopsis
 from ...parser.join_graph import Query
 from ...parser.syntax import CreateSketches, ExplainSketches

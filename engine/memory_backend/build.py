@@ -25,7 +25,7 @@ from ..execution.partial_aggregate import (
 )
 from ..execution.scanned import tell
 from ..observed import observed
-from ..synopses import Built, Sketch
+from ..synopses import NOT_FINITE, Built, Sketch, not_finite
 from .groups import MemoryGroups
 from .relations import Relation, Relations
 from .tables import MemoryTables
@@ -94,6 +94,8 @@ def explained(sql: str, table: str) -> Iterator[None]:
             hint="SUM(CAST(... AS DOUBLE))",
         ) from fault
     except ValueError as fault:
+        if NOT_FINITE in str(fault):
+            raise not_finite(sql, table, str(fault)) from fault
         raise DataError(f"scan of {table} failed: {fault}", "SKIMQL_SCAN_FAILED", sql) from fault
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...errors import UnsupportedQuery
-from ...optimizer.methods import Asked, check
+from ...optimizer.combinations import Asked, check
 from ...optimizer.physical import PhysicalPlan
 from ...optimizer.plan import Plan
 from ...parser.join_graph import FEATURES, Query

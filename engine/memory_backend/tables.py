@@ -34,12 +34,14 @@ class MemoryTables(Mapping[str, TableSchema]):
         return self._tables[name.lower()][1]
 
     def column_range(self, name: str, column: str) -> Range:
-        """What the numbers of a column lie between, as the footers of a file tell of its columns."""
+        """What the numbers of a column lie between; a NaN lies between none."""
         table = self.table(name)
         if column not in table.column_names:
             return ANY
         kind = table.schema.field(column).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+            return ANY
+        if pa.types.is_floating(kind) and pc.any(pc.is_nan(table[column])).as_py():
             return ANY
         ends = pc.min_max(table[column])
         if ends["min"].as_py() is None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ...errors import AccuracyNotReached, DataError, EnvironmentFault, SkimqlError, UnsupportedQuery
-from ...optimizer.groups import per_group
+from ...errors import DataError, EnvironmentFault, SkimqlError, UnsupportedQuery
 from ...optimizer.operator_tree import of_attempt, operators_of
 from ...optimizer.operators import ESTIMATE, EXACT_RUN, PLANNING, Operator
 from ...optimizer.physical import (
@@ -27,11 +27,9 @@ from ...optimizer.physical import (
     SampleJoin,
     SketchJoin,
 )
-from ...optimizer.plan import Plan
-from ...sketches.intervals.interval import Estimate, exact
+from ...sketches.intervals.interval import Estimate
 from ..execution import message_limit
 from ..execution.message_limit import MessageTooLarge
-from ..materialized.lookup import MaterializedLookup
 from ..observed import Meter, Recorder, observed
 from ..results.answer import (
     MET,
@@ -39,37 +37,25 @@ from ..results.answer import (
     Answer,
     half_width,
     target_state,
+    targets_of,
     uncertified_answer,
     with_confidence,
     with_target,
 )
-from ..results.estimator import Joined
-from ..results.expressions import Evaluator
-from ..results.rows import Estimated, GroupNumbers, groups_text
+from ..results.rows import Estimated
+from .attempt_run import SPENT, AttemptRun, GroupList
+from .behavior import PARTLY, missed_fault, runs_in_full, with_exact_groups
 from .planner import Planner
-from .settings_of import span_of
 
 if TYPE_CHECKING:
     from ...optimizer.prediction.relation import RelationStatistics
-    from ..catalog.form import Groups as CatalogGroups
-    from ..catalog.form import Head
-    from ..execution.groups import Groups
-    from ..materialized.answer import GroupKey
-    from ..synopses import Built
-    from .backend import Backend, Ints
-
-# Of the chance that an interval fails, what the first sample of a query may take, the second and the third: one that is
-# enlarged until it looks narrow must not be asked at the full confidence each time.
-SPENT = (0.6, 0.3, 0.1)
+    from .backend import Backend
 
 # Where what unseen keys may add takes more than this part of the asked error, a larger sample is not enough.
 MOST_UNSEEN = 0.5
 
 # A method as a note tells it, where its name with blanks does not.
 METHOD_WORDS = {"exact": "exact messages"}
-
-# Below it a sample holds nothing but its dense keys.
-LEAST_RATE = 1e-9
 
 # After an attempt that missed, the exact run is started where both together cost no more than so many exact runs.
 MOST_EXACT_RUNS = 1.3
@@ -104,11 +90,14 @@ class AdaptiveRun:
     first: PhysicalPlan | None = None
     _recorder: Recorder = field(default_factory=Recorder)
     _plan: PhysicalPlan | None = None
-    _groups: Groups | None = None
     _notes: tuple[str, ...] = ()
     _most_message: int | None = field(default_factory=lambda: message_limit.DEFAULT_LIMIT_BYTES)
     _too_large: frozenset[int] = frozenset()
     _known: tuple[RelationStatistics, ...] = ()
+
+    @cached_property
+    def _groups(self) -> GroupList:
+        return GroupList(self.planner, self.backend)
 
     def answer(self) -> Answer:
         """The answer, or what the query's behaviour puts in its place where the asked error is missed.
@@ -127,7 +116,7 @@ class AdaptiveRun:
     def _answer(self) -> Answer:
         with observed(PLANNING):
             plan = self._plan = self.first = (
-                self.planner.anew(self._listed) if self.by_hand else self.planner.plan(self._listed)
+                self.planner.anew(self._groups) if self.by_hand else self.planner.plan(self._groups)
             )
         attempt: Attempt | None = plan.attempt
         self._notes = plan.notes
@@ -173,31 +162,14 @@ class AdaptiveRun:
         except SkimqlError:
             return ()
 
-    def _listed(self) -> Groups:
-        """The groups of the query, listed once."""
-        if self._groups is None:
-            self._groups = self.backend().groups(self.planner.query, self.planner.settings.max_groups)
-        return self._groups
-
     def _run(self, attempt: Attempt) -> tuple[Answer, Estimated | None]:
         """What one attempt gives, and what estimated it where that was no exact run."""
         started = time.perf_counter()
-        stale, notes = False, self._notes
-        match attempt:
-            case ExactRun():
-                return self._exact(), None
-            case Nothing():
-                found = self._nothing(attempt)
-            case SketchJoin():
-                found = self._sketched(attempt)
-            case SampleJoin():
-                found = self._sampled(attempt)
-            case ApartJoin():
-                found, told = self._apart(attempt)
-                notes += told
-            case MaterializedJoin():
-                found, told, stale = self._materialized()
-                notes += told
+        if isinstance(attempt, ExactRun):
+            return self._exact(), None
+        run = AttemptRun(self.planner, self.backend, self._groups, self._most_message, len(self._samples))
+        notes = self._notes
+        found, told, stale = run.estimated(attempt)
         built = time.perf_counter()
         with observed(ESTIMATE) as seen:
             answer = found.answer()
@@ -212,7 +184,7 @@ class AdaptiveRun:
             answer,
             plan=answer.plan or (None if isinstance(attempt, Nothing) else attempt.plan),
             seconds=seconds,
-            notes=(*notes, *self._told(attempt), *answer.notes),
+            notes=(*notes, *told, *self._told(attempt), *answer.notes),
         ), found
 
     def _exact(self) -> Answer:
@@ -237,99 +209,6 @@ class AdaptiveRun:
             return (note,)
         return ()
 
-    def _nothing(self, attempt: Nothing) -> Estimated:
-        query = self.planner.query
-        known = tuple(exact(0 if a.function.startswith("count") else math.nan) for a in query.aggregates)
-        plan = Plan(query, 0, (), (), (), (), ())
-        one: dict[GroupNumbers, Evaluator] = {(): Evaluator(plan, None, 1.0, known=known)}
-        self._notes += (attempt.reason,)
-        return Estimated(query, {} if query.groups else one)
-
-    def _sketched(self, attempt: SketchJoin) -> Estimated:
-        query, planner = self.planner.query, self.planner
-        groups = self._listed() if query.groups else None
-        if groups is not None and not groups.number:
-            return Estimated(query, {})
-        if groups is not None and groups.number > planner.settings.max_groups:
-            raise planner.too_many_groups()
-        plans = per_group(attempt.plan, groups.counts) if groups is not None else (attempt.plan,)
-        built = self.backend().build(plans[0], self._message_bytes(attempt), groups)
-        if planner.settings.cache and groups is None and planner.context is not None:
-            MaterializedLookup(planner.context).keep(attempt.plan, dict(enumerate(built)))
-        numbers = groups.combinations() if groups is not None else iter([()])
-        several = len(planner.query.groups) and len({g.vertex for g in query.groups}) > 1
-        evaluators = {
-            n: self._evaluator(plan, planner.joined(attempt, plan, built), n)
-            for n, plan in zip(numbers, plans, strict=True)
-        }
-        return Estimated(query, evaluators, listed=not several)
-
-    def _message_bytes(self, attempt: SketchJoin) -> int | None:
-        if attempt.plan.query.counts_distinct or math.isnan(attempt.predicted.half_width):
-            return self._most_message
-        return attempt.message_bytes
-
-    def _sampled(self, attempt: SampleJoin) -> Estimated:
-        query, settings = self.planner.query, self.planner.settings
-        groups = self._listed() if query.groups else None
-        expected = dict(enumerate(attempt.expected))
-        plan = attempt.plan
-        while True:
-            joined = self.backend().sample(plan, settings.max_bytes, expected, groups)
-            nbytes = next((j.nbytes for j in joined.values()), 0)
-            sample, size = plan.sample, settings.size_bytes
-            if size is None or sample is None or nbytes <= size or sample.rate < LEAST_RATE:
-                break
-            # What took more than the asked size is taken again, smaller.
-            plan = replace(plan, sample=sample.smaller(0.9 * sample.rate * size / nbytes))
-        spent = SPENT[len(self._samples)] if attempt.enlarges else 1.0
-        confidence = 1.0 - spent * (1.0 - settings.confidence)
-        evaluators = {
-            n: replace(self._evaluator(plan, j, n), confidence=confidence) for n, j in joined.items()
-        }
-        unmet = 0 if groups is None else groups.number - len(evaluators)
-        return Estimated(query, evaluators, listed=False, unmet=unmet)
-
-    def _materialized(self) -> tuple[Estimated, tuple[str, ...], bool]:
-        planner = self.planner
-        assert planner.context is not None, "there is a catalog"
-        lookup = MaterializedLookup(planner.context)
-        supply = lookup.supply(planner.select, planner.query, planner.settings)
-        assert supply is not None, "the catalog has it"
-        return self._of_groups(supply.plan, supply.joined), supply.notes, supply.stale
-
-    def _apart(self, attempt: ApartJoin) -> tuple[Estimated, tuple[str, ...]]:
-        from ..materialized.apart import Apart
-
-        planner, settings, backend = self.planner, self.planner.settings, self.backend()
-        made = Apart(planner.query, attempt, settings, planner.context)
-
-        def build(head: Head, dense: Ints | None) -> tuple[CatalogGroups | None, tuple[Built, ...]]:
-            return backend.apart(head, dense, settings.max_groups, planner.query.sql)
-
-        answer, joined, notes = made.answer(build)
-        if answer.number_of_groups > settings.max_groups:
-            raise planner.too_many_groups()
-        plan = replace(answer.plan, query=planner.query)
-        return self._of_groups(plan, joined), notes
-
-    def _of_groups(self, plan: Plan, joined: Mapping[GroupKey, Joined]) -> Estimated:
-        """What estimates each group, by its values; without GROUP BY the one of no values."""
-        query, confidence = self.planner.query, self.planner.settings.confidence
-        grouped = {g.vertex for g in query.groups}
-        # Groups that miss the asked error are run exactly by the numbers under which they were listed.
-        listed = self._groups
-        numbers = {} if listed is None else {repr(listed.values(n)): n for n in listed.combinations()}
-        evaluators: dict[GroupNumbers, Evaluator] = {
-            numbers.get(repr(values), (n,)) if grouped else (): Evaluator(plan, one, confidence, values)
-            for n, (values, one) in enumerate(joined.items())
-        }
-        return Estimated(query, evaluators, listed=len(grouped) < 2)
-
-    def _evaluator(self, plan: Plan, joined: Joined, numbers: GroupNumbers) -> Evaluator:
-        values = self._groups.values(numbers) if self._groups is not None and numbers else ()
-        return Evaluator(plan, joined, self.planner.settings.confidence, values)
-
     def _after(
         self, attempt: Attempt, answer: Answer, estimated: Estimated | None, started: float
     ) -> Attempt | None:
@@ -347,10 +226,10 @@ class AdaptiveRun:
         """What is run after an attempt that is not known to reach the asked error."""
         planner = self.planner
         if isinstance(attempt, MaterializedJoin):
-            if not planner.asks_more_than_materialized:
+            if not planner.request.asks_more_than_materialized:
                 return None
             self._notes += ("kept sketches miss the asked error",)
-            self._plan = planner.anew(self._listed)
+            self._plan = planner.anew(self._groups)
             return self._plan.attempt
         if isinstance(attempt, SampleJoin) and attempt.enlarges:
             said = self._told(attempt)[0]
@@ -361,7 +240,7 @@ class AdaptiveRun:
             if planner.may_run_exactly:
                 self._notes += ("run exactly: cheaper than a sample that meets the asked error",)
                 return planner.exact()
-            self._plan = planner.by_statistics(self._listed, planner.settings.fold_bytes)
+            self._plan = planner.by_statistics(self._groups, planner.settings.fold_bytes)
             self._notes += self._plan.notes
             return self._plan.attempt
         return self._exactly(attempt)
@@ -398,7 +277,7 @@ class AdaptiveRun:
         """The cheapest exact way, where that and what was tried cost little more than the exact run alone."""
         choice = None if self._plan is None else self._plan.choice
         failed = any(a.outcome == "failed" for a in self.record)
-        if choice is None or failed or not self.planner.aims_freely:
+        if choice is None or failed or not self.planner.request.aims_freely:
             return None
         following = self.planner.exactly(choice, MOST_EXACT_RUNS)
         if isinstance(following, ExactRun):
@@ -410,7 +289,13 @@ class AdaptiveRun:
     def _after_fault(
         self, attempt: Attempt, fault: MessageTooLarge | DataError | EnvironmentFault
     ) -> Attempt | None:
-        """What is run in the place of an attempt that failed: no messages, where these were too large."""
+        """What is run in the place of an attempt that failed: no messages, where these were too large.
+
+        Where a value is no number that is added up, Spark says what the sum is.
+        """
+        if fault.code == "SKIMQL_NOT_FINITE" and self.planner.aims_freely:
+            self._notes += (f"run exactly: {fault.message}",)
+            return self.planner.exact()
         if not isinstance(attempt, SketchJoin):
             return None
         if self.planner.query.counts_distinct:
@@ -420,7 +305,7 @@ class AdaptiveRun:
             return None
         # Statistics were wrong; or products of counts leave 64 bits: sketches and samples multiply doubles.
         if isinstance(fault, MessageTooLarge) or fault.code == "SKIMQL_OVERFLOW":
-            return self.planner.by_statistics(self._listed, 0).attempt
+            return self.planner.by_statistics(self._groups, 0).attempt
         return None
 
     def _without(self, attempt: SketchJoin, fault: MessageTooLarge) -> Attempt | None:
@@ -438,9 +323,9 @@ class AdaptiveRun:
             return None
         self._too_large |= senders
         try:
-            if planner.sized_by_hand:
-                return planner.by_hand(self._listed, self._too_large)
-            return planner.by_distinct(self._listed, self._too_large).attempt
+            if planner.request.sized_by_hand:
+                return planner.by_hand(self._groups, self._too_large)
+            return planner.by_distinct(self._groups, self._too_large).attempt
         except UnsupportedQuery:
             names = " and ".join(query.graph.vertices[v].alias for v in sorted(self._too_large))
             self._notes += (
@@ -451,21 +336,10 @@ class AdaptiveRun:
 
     def _with_exact_groups(self, answer: Answer, estimated: Estimated) -> Answer:
         """The answer, the groups that miss the asked error run exactly where that is the behaviour."""
-        settings = self.planner.settings
-        partial = settings.behavior == "partial_run_on_base_table" and settings.error is not None
-        if not partial or self._groups is None or settings.error is None:
+        planner, groups, error = self.planner, self._groups.known, self.planner.settings.error
+        if groups is None or error is None or planner.settings.behavior != PARTLY:
             return answer
-        missed = estimated.missed(settings.error)
-        if not missed:
-            return answer
-        started = time.perf_counter()
-        known: Mapping[GroupNumbers, Sequence[Estimate]] = self.backend().exact_groups(
-            self.planner.query, self._groups, missed
-        )
-        note = f"{groups_text(len(missed))} run exactly, since the asked error was missed"
-        found = estimated.with_known(known).answer()
-        seconds = {**answer.seconds, "exact": time.perf_counter() - started}
-        return replace(found, seconds=seconds, notes=(*self._notes, note, *found.notes))
+        return with_exact_groups(answer, estimated, planner.query, error, self.backend(), groups, self._notes)
 
     def _as_asked(self, answer: Answer) -> Answer:
         settings, select = self.planner.settings, self.planner.select
@@ -492,21 +366,8 @@ class AdaptiveRun:
         if noted.target == MET:
             return noted
         if settings.behavior == "strict":
-            raise AccuracyNotReached(
-                next(
-                    iter(noted.notes[len(answer.notes) :]), "groups that the sample has not met may be there"
-                ),
-                sql=select.sql,
-                span=span_of(select.clause_spans, "error"),
-                hint="the sum of CAST(... AS DECIMAL(38, 6)), whose digits no order of adding decides"
-                if ran
-                else "more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'",
-            )
-        if (
-            not ran
-            and settings.behavior in ("run_on_full_table", "partial_run_on_base_table")
-            and not (settings.behavior == "partial_run_on_base_table" and self.planner.query.groups)
-        ):
+            raise missed_fault(select, noted.notes[len(answer.notes) :], ran=ran)
+        if not ran and runs_in_full(settings, self.planner.query):
             note = "run exactly, since the asked error was missed"
             started = time.perf_counter()
             found = self._exact()
@@ -517,6 +378,7 @@ class AdaptiveRun:
                 attempts=tuple(self.record),
                 method="exact_run",
                 target=target_state(found, settings.error),
+                targets=targets_of(found, settings.error),
             )
         if settings.behavior == "local_omit":
             return noted.omitting(settings.error)
@@ -538,7 +400,7 @@ class AdaptiveRun:
         assert plan is not None, "an attempt is planned"
         predicted: tuple[Operator, ...] = ()
         if self.meter is not None:
-            counts = {} if self._groups is None else self._groups.counts
+            counts = {} if self._groups.known is None else self._groups.known.counts
             predicted = operators_of(plan, attempt, plan.statistics or self._known, counts)
         ran = self._recorder.taken() if ran is None else ran
         operators = of_attempt(attempt, ran, predicted, first=not self.record)

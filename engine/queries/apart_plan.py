@@ -12,6 +12,7 @@ from ...optimizer.plan import vertices_of
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
 from ..materialized.answer import LINEAR, grouping_of
+from ..materialized.lookup import without_count
 from ..settings import Settings
 from .settings_of import places_of
 
@@ -65,6 +66,10 @@ def as_materialized(
         why = f"distinct values behind an exact message of {plan.messages[0].table} are of this query alone"
     elif attempt.skim and len(query.graph.vertices) > 2:
         why = "skimmed sketches that are kept join two tables on one key"
+    elif query.counts_distinct and any(
+        a.function != "count_distinct" for a in without_count(query).aggregates
+    ):
+        why = "distinct values beside other aggregates, or in groups of a join, are counted for it alone"
     if why:
         raise UnsupportedQuery(
             f"skimql.cache = true keeps what a query builds, and {why}",

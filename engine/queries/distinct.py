@@ -9,7 +9,8 @@ from typing import Protocol
 from ...errors import BudgetExceeded
 from ...optimizer.candidates.candidate import Choice, NoMethod
 from ...optimizer.candidates.distinct import choose_distinct, counting_synopses, seen_key
-from ...optimizer.methods import CANDIDATES, route_fault, worker_reason
+from ...optimizer.combinations import route_fault, worker_reason
+from ...optimizer.methods import CANDIDATES
 from ...optimizer.objective import Objective
 from ...optimizer.plan import Synopsis
 from ...optimizer.prediction.relation import RelationStatistics

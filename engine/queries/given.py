@@ -12,7 +12,8 @@ from typing import Any
 
 from ...errors import UnsupportedQuery
 from ..results.columns import Names
-from ..sources.tables import Tables, is_frame
+from ..sources.spark_tables import is_frame
+from ..sources.tables import Tables
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import BudgetExceeded, UnknownName, UnsupportedQuery
 from ..results.answer import Answer
 from ..results.display import format_cell
-from ..sources.tables import is_frame
+from ..sources.spark_tables import is_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,17 +12,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ...errors import AccuracyNotReached, BudgetExceeded, SkimqlError, UnsupportedQuery
+from ...errors import BudgetExceeded, SkimqlError, UnsupportedQuery
 from ...optimizer.choose import choose, plan_of
+from ...optimizer.combinations import route_fault, worker_reason
 from ...optimizer.distinct import CODE as DISTINCT_JOIN
 from ...optimizer.groups import grouped_vertices
-from ...optimizer.methods import CHOSEN, METHODS, STORED, is_linear, route_fault, worker_reason
 from ...optimizer.physical import (
     ApartJoin,
     Attempt,
     ExactRun,
     GroupValues,
-    MaterializedJoin,
     Nothing,
     PhysicalPlan,
     Predicted,
@@ -30,30 +29,25 @@ from ...optimizer.physical import (
     SketchJoin,
 )
 from ...optimizer.plan import Plan
-from ...optimizer.route import obstacle, routed
+from ...optimizer.route import routed
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
-from ...sketches.intervals.interval import rows_for
-from ..materialized.answer import LINEAR
-from ..materialized.lookup import MaterializedLookup
+from ..materialized.lookup import Found, MaterializedLookup
 from ..results.estimator import SketchJoin as JoinedSketches
 from ..settings import Settings
 from .apart_plan import as_materialized, of_tables, refuse_sizes
+from .request import Request
 from .sizing import chosen, with_route, within
 
 if TYPE_CHECKING:
-    from ...optimizer.candidates.candidate import Candidate, Choice, NoMethod
+    from ...optimizer.candidates.candidate import Candidate, Choice
     from ...optimizer.candidates.first_sample import ClassSample
-    from ...optimizer.objective import Objective
     from ...optimizer.prediction.relation import RelationStatistics
     from ..context import Context
     from ..execution.groups import Groups
     from ..synopses import Built
     from .backend import Backend
     from .footers import Footers
-
-# Of what is kept where the asked error is out of reach.
-BEST_EFFORT_BYTES = 16 << 20
 
 # Of `skimql.max_bytes` so much is there for each tuple that is drawn.
 DRAWN_BYTES = 64
@@ -110,25 +104,26 @@ class Planner:
         """
         if self.query.empty:
             return self._of(Nothing(self.query.empty))
-        materialized = self.materialized()
-        if materialized is not None:
-            return self._of(materialized)
-        return self.anew(groups)
+        if self.materialized is not None:
+            return self._of(self.lookup.attempt(self.query, self.materialized))
+        told = () if self.context is None else self.lookup.passed_over(self.select, self.query, self.settings)
+        plan = self.anew(groups)
+        return replace(plan, notes=(*told, *plan.notes)) if told else plan
 
     def anew(self, groups: Callable[[], Groups] | None) -> PhysicalPlan:
         """As `plan`, by nothing that is kept."""
-        if self._keeps_keys:
+        if self.request.keeps_keys:
             refuse_sizes(self.query, self.select)
-        if self.sized_by_hand:
+        if self.request.sized_by_hand:
             return self._of(self._by_hand(groups))
         if self.query.counts_distinct:
             return self.by_distinct(groups)
         if not self.query.graph.edges:
             # One table: nothing is saved by not running it, but for what is to be kept.
-            if self.may_run:
+            if self.request.may_run:
                 return self._of(self.exact())
             return self._of(self._by_hand(groups))
-        if self._is_target_alone:
+        if self.request.aims_at_error_alone:
             if self._exact_is_cheap:
                 return self._of(self.exact())
             if self.footers is not None and self.footers.large:
@@ -158,7 +153,7 @@ class Planner:
         notes: tuple[str, ...] = ()
         if (
             choice.objective.relative_error is None
-            and self._target is not None
+            and self.request.target is not None
             and self.select.size_bytes is None
         ):
             refused = next((c.refused for c in choice.candidates if c.method == "exact_run"), "")
@@ -171,7 +166,7 @@ class Planner:
         self, fault: SkimqlError, statistics: tuple[RelationStatistics, ...], fold_bytes: int
     ) -> PhysicalPlan:
         """The exact run of a query that cannot have synopses, for `fault`; that where it may not be run."""
-        if not self.aims_freely:
+        if not self.request.aims_freely:
             raise fault
         choice = self._choice(statistics, fold_bytes, dict.fromkeys(grouped_vertices(self.query), 1))
         return self._exactly_for(fault, choice)
@@ -199,14 +194,14 @@ class Planner:
             if groups is not None and math.prod(counts.values()) > self.settings.max_groups:
                 raise self.too_many_groups()
         except BudgetExceeded as fault:
-            if not self.aims_freely:
+            if not self.request.aims_freely:
                 raise
             counts, many = dict.fromkeys(counts, 1), fault
-        found = DistinctPlan(self.query, self._routed, self.backend().relations, self.may_run, counts)
+        found = DistinctPlan(self.query, self._routed, self.backend().relations, self.request.may_run, counts)
         try:
             choice, statistics = found.choice(too_large, jobs=groups is not None)
         except UnsupportedQuery as fault:
-            if fault.code != DISTINCT_JOIN or not self.aims_freely:
+            if fault.code != DISTINCT_JOIN or not self.request.aims_freely:
                 raise
             # No synopsis counts these values; Spark does.
             known = self.backend().statistics(self.query, jobs=groups is not None)
@@ -224,14 +219,10 @@ class Planner:
             )
         return replace(self._of(attempt), choice=choice, statistics=statistics)
 
-    @property
-    def may_run(self) -> bool:
-        """Whether the query may be run exactly at all.
-
-        ESTIMATE ROWS is not, what is to be kept, and what reads the bounds of an estimate: Spark knows of none.
-        """
-        bounds = any(f.name == "bounds in SELECT" for f in self.query.features)
-        return not self.counts_rows and not self.settings.cache and not bounds
+    @cached_property
+    def request(self) -> Request:
+        """What is asked of the query."""
+        return Request(self.select, self.query, self.settings, self.counts_rows)
 
     @cached_property
     def _routed(self) -> Settings:
@@ -241,11 +232,16 @@ class Planner:
             )
         return with_route(self.query, self.settings, self.context.tables)
 
-    def materialized(self) -> MaterializedJoin | None:
-        """The query from what the catalog keeps, some or all of it; raises as `MaterializedLookup.supply`."""
-        if self.context is None:
-            return None
-        return MaterializedLookup(self.context).attempt(self.select, self.query, self.settings)
+    @property
+    def lookup(self) -> MaterializedLookup:
+        """Where kept sketches are looked for; there is a catalog where there is a context."""
+        assert self.context is not None, "there is a catalog"
+        return MaterializedLookup(self.context)
+
+    @cached_property
+    def materialized(self) -> Found | None:
+        """What the catalog has for the query, looked for once; raises as `MaterializedLookup.find`."""
+        return None if self.context is None else self.lookup.find(self.select, self.query, self.settings)
 
     def exact(self) -> ExactRun:
         """The exact run, with what its cost is predicted to be where files tell."""
@@ -281,12 +277,6 @@ class Planner:
 
         return too_many(self.query, self.settings.max_groups)
 
-    @property
-    def asks_more_than_materialized(self) -> bool:
-        """Whether the statement itself asks for an error, and not what to do where it is missed."""
-        asked = self.select.accuracy
-        return asked.relative_error is not None and asked.behavior is None
-
     def enlarged(self, attempt: SampleJoin, excess: float) -> SampleJoin | None:
         """A larger sample after one whose interval was `excess` times too wide; None where exact is cheaper."""
         from ...optimizer.candidates.first_sample import enlarged
@@ -302,7 +292,7 @@ class Planner:
         """Whether the exact run puts out no more than can be awaited, by what files tell."""
         footers = self.footers
         known = footers is not None and footers.exact_seconds <= self.settings.max_exact_seconds
-        return self.may_run and known
+        return self.request.may_run and known
 
     @cached_property
     def footers(self) -> Footers | None:
@@ -314,50 +304,10 @@ class Planner:
         return Footers(self.context.spark, self.context.tables, self.query)
 
     @property
-    def sized_by_hand(self) -> bool:
-        """Whether sketches of the session's size are wanted, whatever is predicted of them."""
-        settings, method = self.settings, self.select.method
-        if self._keeps_keys:
-            return False
-        if settings.by_hand:
-            return True
-        if method is not None and not METHODS[method].statistics:
-            # Sketches that were named are planned for an error or a size that the statement asks for.
-            asked = self.select.accuracy.relative_error is not None and bool(METHODS[method].error)
-            return not asked
-        if method == "skimmed":
-            return self.select.accuracy.relative_error is None
-        return method is None and settings.error is None and settings.size_bytes is None
-
-    @property
-    def _keeps_keys(self) -> bool:
-        """Whether a method is asked for that keeps keys, and has no rows and buckets to be set."""
-        method = self.select.method
-        return method is not None and METHODS[method].statistics and not METHODS[method].linear
-
-    @property
-    def aims_freely(self) -> bool:
-        """Whether an error alone is asked, and all that misses it may be run exactly at once."""
-        partly = self.settings.behavior == "partial_run_on_base_table" and bool(self.query.groups)
-        return self.may_run and not self.sized_by_hand and self._is_target_alone and not partly
-
-    @property
-    def _is_target_alone(self) -> bool:
-        alone = self.select.method is None and self.settings.size_bytes is None and not self.settings.cache
-        return alone and self._target is not None
-
-    @property
-    def _target(self) -> float | None:
-        """The error that is planned for: with USING the one that the statement asks for."""
-        if self.select.method is not None:
-            return self.select.accuracy.relative_error
-        return self.settings.error
-
-    @property
     def _exact_is_cheap(self) -> bool:
         """Whether the exact run surely costs less than finding out what else there is, by what files tell."""
         footers = self.footers
-        if footers is None or footers.large or not self.may_run:
+        if footers is None or footers.large or not self.request.may_run:
             return False
         return max(footers.outputs) <= sum(t or 0.0 for t in footers.tuples)
 
@@ -404,12 +354,14 @@ class Planner:
         """What is tried on large tables before anything else is known; None where that is for statistics to say."""
         from ...optimizer.candidates.first_sample import first_sample
 
-        assert self._target is not None, "a sample is taken for an asked error"
+        assert self.request.target is not None, "a sample is taken for an asked error"
         footers = self.footers
         assert footers is not None, "large tables are of files"
         sizes = footers.sizes if jobs else footers.bare_sizes
         groups = ASSUMED_GROUPS if self.query.groups else 1
-        sample = first_sample(self.query.graph, sizes, self._target, footers.values, groups, self._most_drawn)
+        sample = first_sample(
+            self.query.graph, sizes, self.request.target, footers.values, groups, self._most_drawn
+        )
         if sample is None:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)
@@ -450,7 +402,7 @@ class Planner:
 
     def _with_draws(self, plan: Plan, taken: Candidate, expected: Sequence[float]) -> Plan:
         """The plan with tuples drawn beside the sampled keys, where an error is asked for that unseen keys may miss."""
-        sample, error = plan.sample, self._target
+        sample, error = plan.sample, self.request.target
         if sample is None or error is None or sample.rate == 1.0 or self.settings.size_bytes is not None:
             return plan
         tuples = [expected[plan.vertices[v]] for v, _ in sample.members]
@@ -464,128 +416,6 @@ class Planner:
     def _choice(
         self, statistics: tuple[RelationStatistics, ...], fold_bytes: int, groups: dict[int, int]
     ) -> Choice:
-        from ...optimizer.candidates.candidate import NoMethod
-        from ...optimizer.candidates.enumerate import choose_method
-        from ...optimizer.messages import tree_of
+        from .choice import choose_candidate
 
-        objective, unmade = self._objective(fold_bytes, groups), ""
-        try:
-            while True:
-                choice = choose_method(tree_of(self.query.graph), statistics, objective)
-                reason = self._unmade(choice)
-                if not reason:
-                    return choice
-                # What no JVM makes is none of the candidates any more.
-                unmade = unmade or reason
-                others = tuple(m for m in objective.methods if m != choice.taken.method)
-                objective = replace(objective, methods=others)
-        except NoMethod as fault:
-            if unmade:
-                raise route_fault(self.query.sql, unmade) from fault
-            best = self._best_effort(fault, statistics, objective)
-            if best is not None:
-                return best
-            forced = self.select.method
-            own = [c for c in fault.candidates if forced is not None and c.method == self._forced]
-            if forced is not None and not own:
-                code, hint = "SKIMQL_UNKNOWN_METHOD", "another method, or no USING"
-                why = f"{forced} cannot answer this: it is {METHODS[forced].what}"
-                raise UnsupportedQuery(why, code, self.query.sql, hint=hint) from fault
-            told = own or fault.candidates[:4]
-            reasons = "; ".join(dict.fromkeys(f"{c.name}: {c.refused}" for c in told))
-            if self.settings.size_bytes is not None:
-                raise BudgetExceeded(
-                    f"{self.settings.size_bytes:,} bytes are too few: {reasons}",
-                    sql=self.query.sql,
-                    hint="a larger SIZE",
-                ) from fault
-            raise AccuracyNotReached(
-                f"no method is predicted to meet the asked error: {reasons}",
-                sql=self.query.sql,
-                hint="OPTIONS (cache = false)"
-                if self.settings.cache
-                else "a larger skimql.max_bytes or skimql.max_exact_seconds, or EXACT SELECT ...",
-            ) from fault
-
-    def _unmade(self, choice: Choice) -> str:
-        """Why the JVM cannot make the sketches of a choice, where it is to; empty otherwise."""
-        taken = choice.taken
-        if self.settings.route != "jvm" or taken.method == "exact_run" or taken.sample is not None:
-            return ""
-        return obstacle(plan_of(self.query, choice, self.settings.seed, self.settings.sparse)) or ""
-
-    def _best_effort(
-        self, fault: NoMethod, statistics: tuple[RelationStatistics, ...], objective: Objective
-    ) -> Choice | None:
-        """The least predicted error where nothing meets the asked one and the exact run would not end."""
-        from ...optimizer.candidates.candidate import NoMethod
-        from ...optimizer.candidates.enumerate import choose_method
-        from ...optimizer.messages import tree_of
-
-        exact = next((c for c in fault.candidates if c.method == "exact_run"), None)
-        hopeless = not self.may_run or (exact is not None and bool(exact.refused))
-        forced = self.select.method
-        if not hopeless or objective.size_bytes is not None or (forced is not None and not is_linear(forced)):
-            return None
-        size = min(self.settings.max_bytes, BEST_EFFORT_BYTES)
-        try:
-            choice = choose_method(
-                tree_of(self.query.graph),
-                statistics,
-                replace(objective, relative_error=None, size_bytes=size),
-            )
-        except NoMethod as nothing:
-            if forced is not None:
-                return None
-            told = exact.refused if exact is not None else "is not asked for"
-            raise BudgetExceeded(
-                f"an exact run {told}, and no sketch fits: {nothing}",
-                sql=self.query.sql,
-                hint="a larger skimql.max_bytes",
-            ) from nothing
-        candidates: tuple[Candidate, ...] = (*choice.candidates, *([exact] if exact is not None else []))
-        return replace(choice, candidates=candidates)
-
-    def _objective(self, fold_bytes: int, groups: dict[int, int]) -> Objective:
-        from ...optimizer.objective import Objective
-
-        rows = self.settings.rows or rows_for(self.settings.confidence)
-        size, error = self.settings.size_bytes, self._target
-        if size is None and error is None:
-            # Nothing is asked: as many bytes as sketches of the session's size take.
-            size = 8 * rows * self.settings.buckets * len(self.query.graph.vertices)
-        aggregates = {a.function for a in self.query.aggregates}
-        apart = self.settings.cache or self.select.method == "sample_sketch"
-        methods = CHOSEN if self.select.method is None else (*CHOSEN, self.select.method)
-        if not self.may_run:
-            methods = tuple(m for m in methods if m != "exact_run")
-        if self.settings.cache:
-            # Only what the catalog keeps, of each table by itself.
-            known = LINEAR if self.settings.route == "jvm" else STORED
-            methods = tuple(m for m in (*methods, "sample_sketch") if m in known)
-        return Objective(
-            # The tuples of a group are a part of all: what is known of it is known so much worse.
-            relative_error=None if error is None else error / math.sqrt(math.prod(groups.values())),
-            confidence=self.settings.confidence,
-            size_bytes=size,
-            max_bytes=self.settings.max_bytes,
-            fold_bytes=fold_bytes,
-            max_exact_seconds=self.settings.max_exact_seconds,
-            method=self._forced,
-            methods=methods,
-            rows=rows,
-            columns=1 if aggregates <= {"count"} else 2,
-            groups=tuple(groups.items()),
-            route=self.settings.route,
-            ordered=not apart,
-            # The scans of a sample look at its keys alone; one that is made of a table by itself has its totals.
-            regressed=apart,
-            tracked=not apart,
-        )
-
-    @property
-    def _forced(self) -> str | None:
-        """The method that USING asks for, as candidates name it: of two tables a convolution is a hash sketch."""
-        if self.select.method == "convolution" and len(self.query.graph.vertices) == 2:
-            return "hash"
-        return self.select.method
+        return choose_candidate(self.request, statistics, fold_bytes, groups)

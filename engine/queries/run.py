@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ...errors import DataError, SkimqlError
-from ...optimizer.methods import METHODS, Asked, check
+from ...optimizer.combinations import Asked, check
+from ...optimizer.methods import METHODS
 from ...optimizer.physical import MaterializedJoin, PhysicalPlan
 from ...parser.expressions import has_aggregate
 from ...parser.join_graph import Query
@@ -162,10 +163,10 @@ class SelectRun:
         planner = self._planner(self.query)
         # What is kept answers, whatever the session aims at, until the statement itself asks for an error.
         kept = bool(answer.attempts) and isinstance(answer.attempts[-1].attempt, MaterializedJoin)
-        as_kept = kept and not planner.asks_more_than_materialized
+        as_kept = kept and not planner.request.asks_more_than_materialized
         if as_kept and self.select.accuracy.relative_error is not None:
             return "ERROR WITHIN without BEHAVIOR would tell"
-        if self.settings.error is not None and not planner.sized_by_hand and not as_kept:
+        if self.settings.error is not None and not planner.request.sized_by_hand and not as_kept:
             return "a smaller error in ERROR WITHIN would tell"
         if self.settings.size_bytes is not None:
             return "a larger SIZE would tell"

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...errors import UnsupportedQuery
-from ...optimizer.methods import NAMED
 from ...parser.statement import ApproximateSelect
 from ..settings import BadSetting, Settings
 
@@ -19,17 +17,7 @@ def settings_of(ours: Settings, statement: ApproximateSelect) -> Settings:
     ------
     BadSetting
         If an option does not exist, or cannot take its value.
-    UnsupportedQuery
-        If there is no such method.
     """
-    if statement.method is not None and statement.method not in NAMED:
-        raise UnsupportedQuery(
-            f"there is no method {statement.method} in this version",
-            "SKIMQL_UNKNOWN_METHOD",
-            statement.sql,
-            span_of(statement.clause_spans, "method"),
-            "one of " + ", ".join(NAMED),
-        )
     try:
         settings = ours.with_text(statement.options)
         asked = statement.accuracy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from ...optimizer.plan import Plan, most_bytes
 from ...optimizer.route import TABULATION, routed
 from ...parser.join_graph import Query
 from ...sketches.intervals.interval import rows_for
+from ..results.selection import confidence_of_chosen
 from ..settings import Settings
 
 if TYPE_CHECKING:
@@ -54,7 +56,8 @@ def chosen(
     UnsupportedQuery
         Where the asked route cannot be gone.
     """
-    rows = settings.rows or rows_for(settings.confidence)
+    number = math.prod((groups or {}).values())
+    rows = settings.rows or rows_for(confidence_of_chosen(query, settings.confidence, number))
     template: Plan | None = None
 
     def sized(buckets: int) -> Plan:

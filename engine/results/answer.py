@@ -75,6 +75,8 @@ class Answer:
     target : str
         Whether the asked error is reached: ``met``, ``missed``, or ``unknown`` where intervals are narrow enough but
         not certified; empty where none was asked for.
+    targets : tuple of str
+        The same of each row by itself.
     """
 
     columns: tuple[str, ...]
@@ -95,6 +97,7 @@ class Answer:
     method: str = ""
     attempts: tuple[Attempted, ...] = ()
     target: str = ""
+    targets: tuple[str, ...] = ()
 
     @property
     def estimate(self) -> Estimate:
@@ -129,7 +132,7 @@ class Answer:
         return self.rows[0][0]
 
     def records(self) -> list[dict[str, Any]]:
-        """One dict a row: each aggregate, its bounds (and exact value), then `confidence` and `certified`."""
+        """One dict a row: each aggregate, its bounds (and exact value), then `confidence`, `certified`, `target`."""
         return columns_by_rows(self.result)
 
     @property
@@ -178,6 +181,8 @@ class Answer:
             columns.append(_column(names, "certified", pa.bool_(), [c for _, c in told]))
         if self.uncertain is not None and self.bounds:
             columns.append(_column(names, "uncertain", pa.bool_(), list(self.uncertain)))
+        if self.target and any(self.estimated) and self.bounds:
+            columns.append(_column(names, "target", pa.string(), list(self.targets)))
         return tuple(columns)
 
     def type_of(self, position: int) -> pa.DataType | None:
@@ -325,7 +330,15 @@ def with_confidence(answer: Answer, confidence: float) -> Answer:
 
 def target_state(answer: Answer, target: float) -> str:
     """Whether every estimate meets the asked relative error: `MISSED` if one does not, else `UNKNOWN` if of one."""
-    states = {state_of(cell, target) for row in answer.rows for cell in row}
+    return _worst(targets_of(answer, target))
+
+
+def targets_of(answer: Answer, target: float) -> tuple[str, ...]:
+    """The same of every row."""
+    return tuple(_worst([state_of(cell, target) for cell in row]) for row in answer.rows)
+
+
+def _worst(states: Sequence[str]) -> str:
     return next((s for s in (MISSED, UNKNOWN) if s in states), MET)
 
 
@@ -345,7 +358,8 @@ def with_target(answer: Answer, target: float) -> Answer:
     )
     if len(short) > MOST_MISSES_NAMED:
         notes += (f"{len(short) - MOST_MISSES_NAMED:,} more values miss the asked error",)
-    return replace(answer, notes=answer.notes + notes, target=target_state(answer, target))
+    targets = targets_of(answer, target)
+    return replace(answer, notes=answer.notes + notes, target=_worst(targets), targets=targets)
 
 
 def _group_text(answer: Answer, row: Sequence[Cell]) -> str:

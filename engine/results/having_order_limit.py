@@ -107,15 +107,20 @@ def show(rows: Sequence[Row], query: Query) -> Shown:
     passes.sort(key=cmp_to_key(lambda a, b: _sign(a, b, query)))
     end = None if query.limit is None else query.offset + query.limit
     chosen = passes[query.offset : end]
-    cut = (query.limit is not None or query.offset > 0) and bool(query.order)
+    cut = is_cut(query)
     uncertain = tuple(
-        not row.passes.must_hold or (cut and not _surely_within(row, rows, query, end)) for row in chosen
+        not row.passes.must_hold or (cut and not surely_within(row, rows, query, end)) for row in chosen
     )
     doubtful = sum(1 for r in rows if r.passes.value is not True and r.passes.may_hold)
     return Shown(tuple(chosen), uncertain, doubtful)
 
 
-def _surely_within(row: Row, rows: Sequence[Row], query: Query, end: int | None) -> bool:
+def is_cut(query: Query) -> bool:
+    """Whether rows in an order are cut by LIMIT or OFFSET."""
+    return (query.limit is not None or query.offset > 0) and bool(query.order)
+
+
+def surely_within(row: Row, rows: Sequence[Row], query: Query, end: int | None) -> bool:
     """Whether the place of a row lies in [offset, end) whatever the true values in the intervals."""
     others = [r for r in rows if r is not row]
     least = sum(1 for r in others if r.passes.must_hold and _precedes(r, row, query, surely=True))

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ...optimizer.distinct_count import DistinctCount
 from ...optimizer.plan import PlannedEdge, PlannedTerm
 from ...sketches.intervals.interval import Estimate, exact
 from ...sketches.joins.exact_map import ExactMap, exact_join
@@ -19,30 +18,22 @@ from ...sketches.samples.sample_sketch import SampleSketch
 from ...sketches.samples.sample_sketch_join import sample_sketch_average, sample_sketch_join
 from ...sketches.samples.threshold_sample import net_entries
 from ...sketches.samples.two_level import TwoLevel
-from .materialized_samples import SampledWeight, times
+from .materialized_samples import MaterializedSamples, SampledWeight, times
 
 
 @dataclass(frozen=True)
-class MaterializedSampleSketchJoin:
-    """Sampled tables and sketches, by the numbers of a plan's synopses; see `Joined`.
+class MaterializedSampleSketchJoin(MaterializedSamples):
+    """Sampled tables and sketches, of which the column does not count, by the numbers of a plan's synopses.
 
     Attributes
     ----------
-    weights : mapping of int to SampledWeight
-        The synopsis of each number: of a sketch the column does not count.
     edges : sequence of PlannedEdge
     orders : mapping of int to tuple of int
         For each edge of a synopsis's vertex the attribute that it joins.
     """
 
-    weights: Mapping[int, SampledWeight]
     edges: Sequence[PlannedEdge]
     orders: Mapping[int, tuple[int, ...]]
-
-    @property
-    def nbytes(self) -> int:
-        """In-memory bytes of all synopses."""
-        return sum({id(w.sample): int(w.sample.nbytes) for w in self.weights.values()}.values())
 
     def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
         """See `Joined.total`; of several terms the error of each is told by itself."""
@@ -58,9 +49,9 @@ class MaterializedSampleSketchJoin:
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """See `Joined.ratio`; the errors of several terms are not set off against each other."""
-        above, below = self.known(top), self.known(bottom)
-        if above is not None and below is not None:
-            return exact(Fraction(above) / Fraction(below)) if below else exact(math.nan)
+        known = self._known_ratio(top, bottom)
+        if known is not None:
+            return known
         (one, *others), (count, *more) = top, bottom
         if not others and not more:
             try:
@@ -93,10 +84,6 @@ class MaterializedSampleSketchJoin:
             total += Fraction(exact_join(present, ends)) * factor
         return int(total) if total.denominator == 1 else total
 
-    def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
-        """Never asked: distinct values are counted by level sketches and pair samples."""
-        raise ValueError("distinct values are not counted on a sample of join keys")
-
     def _term(self, term: PlannedTerm, confidence: float) -> Estimate:
         signed = any(self.weights[i].signed for i in term.synopses)
         found = sample_sketch_join(
@@ -114,9 +101,6 @@ class MaterializedSampleSketchJoin:
     def _columns(self, term: PlannedTerm) -> list[str]:
         return [self.weights[i].column for i in term.synopses]
 
-    def _factor(self, term: PlannedTerm) -> float:
-        return term.coefficient / math.prod(self.weights[i].scale for i in term.synopses)
-
     def _edges(self, term: PlannedTerm) -> list[tuple[int, int, int, int]]:
         own = [self.orders[i] for i in term.synopses]
         return [
@@ -128,9 +112,9 @@ class MaterializedSampleSketchJoin:
 def quotient(above: Estimate, below: Estimate) -> Estimate:
     """The ratio of two estimates, between the least and the largest that their ends allow; never certified."""
     notes = tuple(dict.fromkeys((*above.notes, *below.notes)))
-    if not below.value:
+    if below.exact and not below.value:
         return replace(exact(math.nan), notes=notes)
-    value = above.value / below.value
+    value = above.value / below.value if below.value else math.nan
     if below.low <= 0.0 <= below.high:
         return Estimate(value, -math.inf, math.inf, above.confidence, False, "measured", notes)
     ends = [a / b for a in (above.low, above.high) for b in (below.low, below.high)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -58,15 +59,44 @@ class _Table:
 
 
 @dataclass(frozen=True)
-class MaterializedSampleJoin:
-    """Kept samples of one class, by the numbers of a plan's synopses; see `Joined`."""
+class MaterializedSamples(ABC):
+    """What kept samples of join keys have in common, whatever is beside them; see `Joined`.
+
+    Attributes
+    ----------
+    weights : mapping of int to SampledWeight
+        By the numbers of a plan's synopses.
+    """
 
     weights: Mapping[int, SampledWeight]
 
     @property
     def nbytes(self) -> int:
-        """In-memory bytes of all samples."""
+        """In-memory bytes of all synopses."""
         return sum({id(w.sample): int(w.sample.nbytes) for w in self.weights.values()}.values())
+
+    @abstractmethod
+    def known(self, terms: Sequence[PlannedTerm]) -> int | float | Fraction | None:
+        """See `Joined.known`."""
+
+    def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
+        """Never asked: distinct values are counted by level sketches and pair samples."""
+        raise ValueError("distinct values are not counted on a sample of join keys")
+
+    def _known_ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm]) -> Estimate | None:
+        """The exact ratio of two sums that are known; NULL of nothing."""
+        above, below = self.known(top), self.known(bottom)
+        if above is None or below is None:
+            return None
+        return exact(Fraction(above) / Fraction(below)) if below else exact(math.nan)
+
+    def _factor(self, term: PlannedTerm) -> float:
+        return term.coefficient / math.prod(self.weights[i].scale for i in term.synopses)
+
+
+@dataclass(frozen=True)
+class MaterializedSampleJoin(MaterializedSamples):
+    """Kept samples of one class, by the numbers of a plan's synopses; see `Joined`."""
 
     def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
         """See `Joined.total`; the exact totals of the tables improve that of one term."""
@@ -82,9 +112,9 @@ class MaterializedSampleJoin:
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """See `Joined.ratio`."""
-        above, below = self.known(top), self.known(bottom)
-        if above is not None and below is not None:
-            return exact(Fraction(above) / Fraction(below)) if below else exact(math.nan)
+        known = self._known_ratio(top, bottom)
+        if known is not None:
+            return known
         both = [*top, *bottom]
         if len(both) == 2:
             pairs = list(zip(self._of(top[0]), self._of(bottom[0]), strict=True))
@@ -115,15 +145,8 @@ class MaterializedSampleJoin:
             total += Fraction(found.value) * Fraction(repr(term.coefficient)) / Fraction(repr(scale))
         return int(total) if isinstance(total, Fraction) and total.denominator == 1 else total
 
-    def distinct(self, count: DistinctCount, confidence: float) -> Estimate:
-        """Never asked: distinct values are counted by level sketches and pair samples."""
-        raise ValueError("distinct values are not counted on a sample of join keys")
-
     def _of(self, term: PlannedTerm) -> list[SampledWeight]:
         return [self.weights[i] for i in term.synopses]
-
-    def _factor(self, term: PlannedTerm) -> float:
-        return term.coefficient / math.prod(self.weights[i].scale for i in term.synopses)
 
     def _joined(self, terms: Sequence[PlannedTerm]) -> JoinTerms:
         """What the keys known in all tables contribute: a column for each term."""

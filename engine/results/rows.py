@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...parser.join_graph import Aggregate, Query, Term
-from ...sketches.intervals.interval import Estimate, uncertified
+from ...sketches.intervals.interval import Estimate
 from .answer import MET, Answer, state_of
 from .expressions import Cell, Evaluator
-from .having_order_limit import Row, Truth, condition, show
-
-CHOSEN = "rows that are uncertain were chosen for their estimates, which such a choice makes err its way"
+from .having_order_limit import Row, Shown, Truth, condition, show
+from .selection import SCREENED, WIDENED, chosen, is_chosen, selection, widened
 
 GroupNumbers = tuple[int, ...]
 
@@ -43,15 +42,22 @@ class Estimated:
         """The rows of all groups but those that are known to join nothing, before ORDER BY and LIMIT."""
         found = {}
         for number, (group, evaluator) in enumerate(self.evaluators.items()):
-            there = self._there(evaluator)
-            if there.possible == {False}:
-                continue
-            cells = tuple(evaluator.cell(item.expression) for item in self.query.items)
-            keys = tuple(evaluator.cell(key.expression) for key in self.query.order)
-            passes = there if self.query.having is None else condition(evaluator, self.query.having)
-            value = passes.value if there.value or passes.value is None else False
-            found[group] = Row(number, cells, Truth(value, passes.possible | (there.possible - {True})), keys)
+            row = self._row(number, evaluator)
+            if row is not None:
+                found[group] = row
         return found
+
+    def _row(self, number: int, evaluator: Evaluator, cells: Sequence[Cell] | None = None) -> Row | None:
+        """The row of a group, with the cells if they are known; None where nothing joins."""
+        there = self._there(evaluator)
+        if there.possible == {False}:
+            return None
+        if cells is None:
+            cells = [evaluator.cell(item.expression) for item in self.query.items]
+        keys = tuple(evaluator.cell(key.expression) for key in self.query.order)
+        passes = there if self.query.having is None else condition(evaluator, self.query.having)
+        value = passes.value if there.value or passes.value is None else False
+        return Row(number, tuple(cells), Truth(value, passes.possible | (there.possible - {True})), keys)
 
     def _there(self, evaluator: Evaluator) -> Truth:
         """Whether a tuple joins in the group; without groups there is a row in any case."""
@@ -73,17 +79,49 @@ class Estimated:
 
     def missed(self, target: float) -> list[GroupNumbers]:
         """The groups that may be shown and whose estimates miss a relative error."""
+        shown = {r.number: cells for r, cells in zip(self._shown.rows, self._cells, strict=True)}
         return [
             n
             for n, r in self.rows.items()
-            if r.passes.may_hold and any(state_of(c, target) != MET for c in r.cells)
+            if r.passes.may_hold and any(state_of(c, target) != MET for c in shown.get(r.number, r.cells))
         ]
+
+    @cached_property
+    def _shown(self) -> Shown:
+        return show(list(self.rows.values()), self.query)
+
+    @property
+    def _is_chosen(self) -> bool:
+        """Whether it is by their estimates that rows are shown."""
+        return is_chosen(self.query) or (bool(self.query.groups) and not self.listed)
+
+    @cached_property
+    def _cells(self) -> list[tuple[Cell, ...]]:
+        """Those of the shown rows, with intervals that hold though the rows were chosen."""
+        shown = self._shown.rows
+        if not self._is_chosen or not any(
+            isinstance(c, Estimate) and not c.exact for r in shown for c in r.cells
+        ):
+            return [r.cells for r in shown]
+        number = len(self.evaluators) + self.unmet
+        evaluators = list(self.evaluators.values())
+        screened = []
+        for row in self.rows.values():
+            strict = _at(evaluators[row.number], SCREENED / number)
+            screened.append(self._row(row.number, strict, row.cells) or row)
+        made = selection(shown, screened, self.query, self.unmet)
+        found = []
+        for row in shown:
+            strict = _at(evaluators[row.number], made.share_of(row))
+            wide = (strict.cell(item.expression) for item in self.query.items)
+            cells = tuple(widened(c, w) for c, w in zip(row.cells, wide, strict=True))
+            sure = made.certified or row.number in made.decided
+            found.append(cells if sure else tuple(map(chosen, cells)))
+        return found
 
     def answer(self) -> Answer:
         """The rows after HAVING, ORDER BY and LIMIT. The confidence of an interval is that of one group."""
-        query = self.query
-        shown = show(list(self.rows.values()), query)
-        rows = [_chosen(r.cells) if u else r.cells for r, u in zip(shown.rows, shown.uncertain, strict=True)]
+        query, shown, rows = self.query, self._shown, self._cells
         estimates = [c for row in rows for c in row if isinstance(c, Estimate)]
         notes: tuple[str, ...] = ()
         if shown.doubtful:
@@ -91,6 +129,8 @@ class Estimated:
             notes = (f"{groups_text(shown.doubtful)} {what} may belong to the answer",)
         if self.unmet:
             notes += (f"{groups_text(self.unmet)} that the sample has not met may belong to the answer",)
+        if rows != [r.cells for r in shown.rows]:
+            notes += (WIDENED.format(1 - next(iter(self.evaluators.values())).confidence),)
         one = next(iter(self.evaluators.values()), None)
         return Answer(
             tuple(item.name for item in query.items),
@@ -129,6 +169,6 @@ def _count_of(query: Query) -> int:
     return next(counts, -1)
 
 
-def _chosen(cells: Sequence[Cell]) -> tuple[Cell, ...]:
-    """The cells of a row that its estimates have let in: these err towards the choice, as the best of many do."""
-    return tuple(uncertified(c, CHOSEN) if isinstance(c, Estimate) and not c.exact else c for c in cells)
+def _at(evaluator: Evaluator, share: float) -> Evaluator:
+    """The evaluator with intervals that fail with a share of the chance."""
+    return replace(evaluator, confidence=1 - (1 - evaluator.confidence) * share)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote, urlparse
@@ -30,6 +30,10 @@ PARTITION_BYTES = 128 << 20
 PARTITIONS = 32
 
 _INTEGER_BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
+
+# Of so many columns it is remembered whether they have a NaN, by the state of their files.
+MOST_KNOWN = 4096
+_NAN: dict[object, bool] = {}
 
 # More cuts that keep all cores busy with a small table.
 CUTS = 8
@@ -111,6 +115,7 @@ def column_range(tables: Tables, name: str, column: str) -> Range:
     """What the values of a column of a registered table lie between, by the footers of its Parquet files.
 
     Unbounded where they do not tell, and for views and DataFrames, whose columns need not be those of the files.
+    Footers leave NaN out: `has_nan` looks for them.
     """
     kind, _ = tables.origin(name)
     frame = tables.frame(name)
@@ -135,6 +140,30 @@ def column_range(tables: Tables, name: str, column: str) -> Range:
     except (OSError, ValueError):
         return ANY
     return Range(low, high, bits)
+
+
+def has_nan(tables: Tables, name: str, column: str, run: Callable[[DataFrame], pa.Table]) -> bool:
+    """Whether a column of a registered table has a NaN; of one of DOUBLE or FLOAT that is counted by one job.
+
+    Parameters
+    ----------
+    tables : Tables
+    name, column : str
+    run : callable
+        Gives the rows of a DataFrame. It is asked once for each state of the files.
+    """
+    frame = tables.frame(name)
+    kinds = [f.dataType.typeName() for f in frame.schema if f.name.lower() == column.lower()]
+    if not set(kinds) & {"double", "float"}:
+        return False
+    state = (files_of(tables, name, frame, count=False).state, column.lower())
+    if state not in _NAN:
+        quoted = "`" + column.replace("`", "``") + "`"
+        counted = run(frame.selectExpr(f"count_if(isnan({quoted})) AS n"))
+        while len(_NAN) >= MOST_KNOWN:
+            del _NAN[next(iter(_NAN))]
+        _NAN[state] = bool(counted["n"][0].as_py())
+    return _NAN[state]
 
 
 @lru_cache(maxsize=4096)

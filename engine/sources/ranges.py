@@ -47,7 +47,7 @@ ANY = Range()
 def weight_range(weight: Weight, column: Callable[[str], Range]) -> tuple[float, float]:
     """What a tuple can add to a synopsis, where `column` tells what a column of its table lies between.
 
-    A NULL adds nothing. That no value of a DOUBLE column is NaN is taken for granted: files do not tell.
+    A NULL adds nothing. A column that may have a NaN has no range: what is computed of it lies anywhere.
     """
     if weight.expression is None:
         return 1.0, 1.0

@@ -8,14 +8,11 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ...errors import DataError
-from ...parser.join_graph import Column, TableSchema
+from ...parser.join_graph import TableSchema
 from ...parser.lexing import identifiers
 from ..catalog.catalog import Catalog
 from ..catalog.folder import local_path
@@ -31,10 +28,12 @@ from .paths import (
     stamp,
     without_scheme,
 )
+from .running import running_on, statement_on
+from .schemas import schema_of
+from .spark_tables import is_cached, is_frame, refresh_table, spark_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructField
 
     from ..spark.isolation import Place, Places
     from .source_state import Sources
@@ -45,26 +44,6 @@ MOST_NAME = 255  # characters
 
 # Whether Parquet reads ahead, which Spark does not count.
 AHEAD = "parquet.hadoop.vectored.io.enabled"
-
-# Where Spark keeps the declared type of a column of CHAR or VARCHAR.
-_CHAR = "__CHAR_VARCHAR_TYPE_STRING"
-
-
-@dataclass
-class _Running:
-    """A statement that runs: its text, where it works, and what it has found of tables."""
-
-    text: str
-    place: Place | None = None
-    found: dict[str, DataFrame] = field(default_factory=dict)
-    sources: dict[str, Sources] = field(default_factory=dict)
-    looked: dict[Hashable, Any] = field(default_factory=dict)
-    # By name the files that are read so that Spark counts their bytes; None where nobody asks.
-    counted: dict[str, DataFrame] | None = None
-
-
-# The running statement of each mapping, by the identity of that; see `Tables.statement`.
-_RUNNING: ContextVar[Mapping[int, _Running]] = ContextVar("running statements", default=MappingProxyType({}))
 
 
 class Frames(Protocol):
@@ -208,7 +187,7 @@ class Tables(Mapping[str, TableSchema]):
         """What a table is read from; looked at once in a statement."""
         from .source_state import sources_of
 
-        running = _RUNNING.get().get(id(self))
+        running = running_on(self)
         if running is not None and name in running.sources:
             return running.sources[name]
         frame = self._user_frame(name)
@@ -222,7 +201,7 @@ class Tables(Mapping[str, TableSchema]):
 
     def once(self, key: Hashable, look: Callable[[], Found]) -> Found:
         """What `look` finds of tables; looked for once in a statement."""
-        running = _RUNNING.get().get(id(self))
+        running = running_on(self)
         if running is None:
             return look()
         if key not in running.looked:
@@ -251,11 +230,8 @@ class Tables(Mapping[str, TableSchema]):
     @contextlib.contextmanager
     def statement(self, text: str) -> Iterator[None]:
         """Within one statement all is done in one Spark session, and every table of Spark's is looked up once."""
-        token = _RUNNING.set({**_RUNNING.get(), id(self): _Running(text)})
-        try:
+        with statement_on(self, text):
             yield
-        finally:
-            _RUNNING.reset(token)
 
     @contextlib.contextmanager
     def measured(self, names: Iterable[str], *, now: bool) -> Iterator[None]:
@@ -263,7 +239,7 @@ class Tables(Mapping[str, TableSchema]):
 
         Looking at the files of the tables `names` is no part of what is measured: it is done at once where `now`.
         """
-        running = _RUNNING.get().get(id(self))
+        running = running_on(self)
         assert running is not None, "what is measured is a statement"
         running.counted = {}
         for name in names if now else ():
@@ -275,7 +251,7 @@ class Tables(Mapping[str, TableSchema]):
         """Whether Spark counts the bytes that it reads of a table, in a statement that is `measured`."""
         from ..spark.isolation import is_classic
 
-        running = _RUNNING.get().get(id(self))
+        running = running_on(self)
         if not is_classic(self._spark):
             return False
         frame = self._user_frame(name)
@@ -289,7 +265,7 @@ class Tables(Mapping[str, TableSchema]):
 
         Spark does not count what Parquet reads ahead in other threads, as it does by default. A cached one stays.
         """
-        running, known = _RUNNING.get().get(id(self)), self._known[name.lower()]
+        running, known = running_on(self), self._known[name.lower()]
         if running is None or running.counted is None or known.source is None:
             return None
         from ..spark.isolation import is_classic
@@ -309,7 +285,7 @@ class Tables(Mapping[str, TableSchema]):
 
         Between statements it has none.
         """
-        running = _RUNNING.get().get(id(self))
+        running = running_on(self)
         if running is not None and running.place is not None:
             return running.place
         from ..spark.isolation import Places
@@ -372,17 +348,12 @@ class Tables(Mapping[str, TableSchema]):
 
     def refresh(self, name: str) -> None:
         """Make Spark forget what it has cached of a table that it knows itself: lists of files, data."""
-        from ..spark.session import SPARK_FAULTS
-
-        running = _RUNNING.get().get(id(self))
+        running = running_on(self)
         if running is not None:
             running.found.pop(name, None)
             running.sources.pop(name, None)
             running.looked.clear()
-        for spelled in _spellings(self._named_in_spark(name) or name):
-            with contextlib.suppress(*SPARK_FAULTS):
-                self._spark.catalog.refreshTable(spelled)
-                return
+        refresh_table(self._spark, self._named_in_spark(name) or name)
 
     def __getitem__(self, name: str) -> TableSchema:
         registered = self._known.get(name.lower())
@@ -432,18 +403,13 @@ class Tables(Mapping[str, TableSchema]):
         return "/" not in source and not options.get("format") and format_of(source) is None
 
     def _from_catalog(self, name: str) -> DataFrame:
-        from ..spark.session import SPARK_FAULTS
-
-        running = _RUNNING.get().get(id(self))
+        running = running_on(self)
         if running is not None and name in running.found:
             return running.found[name]
-        for spelled in _spellings(name):
-            with contextlib.suppress(*SPARK_FAULTS):
-                found = self._spark.table(spelled)
-                if running is not None:
-                    running.found[name] = found
-                return found
-        raise KeyError(name)
+        found = spark_table(self._spark, name)
+        if running is not None:
+            running.found[name] = found
+        return found
 
     def _read_all(self, name: str, paths: Sequence[str], options: Mapping[str, Any]) -> DataFrame:
         """Several files or folders of one format as one DataFrame."""
@@ -474,35 +440,6 @@ class Tables(Mapping[str, TableSchema]):
         return load(self._spark, name, path, file_format, options)
 
 
-def _spellings(name: str) -> Iterator[str]:
-    """How a name may be meant: as it stands, as one identifier, or a database (or a format) with what is in it."""
-    yield name
-    yield _quoted(name)
-    first, dot, rest = name.partition(".")
-    if dot and first and rest:
-        yield f"{_quoted(first)}.{_quoted(rest)}"
-        yield ".".join(map(_quoted, name.split(".")))
-
-
-def schema_of(name: str, frame: DataFrame) -> TableSchema:
-    """The schema of a DataFrame as the parser sees it."""
-    fields = frame.schema.fields
-    padded = any(_CHAR in f.metadata for f in fields) and not _takes_char_as_text(frame)
-    return TableSchema(name, tuple(Column(f.name, _type_of(f, padded)) for f in fields))
-
-
-def _type_of(field: StructField, padded: bool) -> str:
-    """The type of a column; Spark shows a CHAR as STRING, and what it is beside it."""
-    declared = str(field.metadata.get(_CHAR, "")).lower()
-    kind: str = field.dataType.simpleString()
-    return declared if padded and kind == "string" and declared.startswith("char(") else kind
-
-
-def _takes_char_as_text(frame: DataFrame) -> bool:
-    """Whether Spark neither pads CHAR nor compares it in a way of its own."""
-    return frame.sparkSession.conf.get("spark.sql.legacy.charVarcharAsString", "false") == "true"
-
-
 def refuse_withheld(table: KnownTable) -> None:
     """Raise DataError ``SKIMQL_OPTIONS_WITHHELD`` for a table that was registered with what a catalog does not keep."""
     if not table.withheld:
@@ -514,19 +451,3 @@ def refuse_withheld(table: KnownTable) -> None:
         "SKIMQL_OPTIONS_WITHHELD",
         hint=f'register it again: session.table("{table.schema.name}", "{table.source or "..."}"{options})',
     )
-
-
-def is_cached(frame: DataFrame) -> bool:
-    """Whether Spark has the tuples of a frame cached."""
-    level = frame.storageLevel
-    return level.useMemory or level.useDisk or level.useOffHeap
-
-
-def is_frame(source: object) -> TypeGuard[DataFrame]:
-    """Whether a source is a DataFrame, of Spark or of Spark Connect."""
-    # Spark Connect has a DataFrame class of its own; both have a schema and can be selected from.
-    return hasattr(source, "selectExpr") and hasattr(source, "schema")
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

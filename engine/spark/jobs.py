@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...errors import EnvironmentFault
 from ..observed import metered
+from .quiet import quiet_gateway
 
 if TYPE_CHECKING:
     from pyspark import StatusTracker
@@ -90,6 +91,16 @@ def run_job(
     EnvironmentFault
         ``SKIMQL_WORKER_DIED``, if a worker dies again; ``SKIMQL_SPARK_FAILED`` where memory or disk is lacking.
     """
+    with quiet_gateway():
+        return _run_twice(spark, description, action, listener)
+
+
+def _run_twice(
+    spark: SparkSession,
+    description: str,
+    action: Callable[[], Result],
+    listener: ProgressListener | None,
+) -> Result:
     try:
         return _run(spark, description, action, listener)
     except Exception as fault:

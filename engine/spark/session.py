@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 
 from ...errors import DataError, EnvironmentFault, SkimqlError
 from ..catalog.disk import create
+from .quiet import quiet_session
 from .scratch import end_first, scratch_folder
 
 # What Spark raises: its own errors, and Java's where it has no class of its own for them.
@@ -124,6 +125,7 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
                 raise KeyboardInterrupt
             end_first(lambda: _end(gateway.proc))
             context = SparkContext(gateway=gateway, conf=conf)
+            quiet_session(context)
         except (PySparkRuntimeError, OSError) as fault:
             tail = "\n  ".join(log.read_text(errors="replace").strip().splitlines()[-8:])
             raise EnvironmentFault(

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...sketches.ranking import rounded
+from ..combinations import worker_reason
 from ..messages import Residual
-from ..methods import worker_reason
 from ..objective import Objective
 from ..prediction.cost import Cost, duration_text
 from ..prediction.samples import SamplePlan

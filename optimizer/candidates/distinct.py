@@ -7,36 +7,23 @@ meet an error target, or the largest within the bytes asked; and compared with t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ...parser.join_graph import Query
-from ...sketches.distinct.level import LevelSpec
-from ...sketches.distinct.pair_sample import PairSampleSpec
 from ..distinct import DistinctPlanner, set_tree
-from ..distinct_count import LEVELS, DistinctCount, JoinedPairs, KeySet, KeySets, PairsByKey, Part, parts_of
+from ..distinct_count import DistinctCount, parts_of
 from ..groups import grouped_vertices
 from ..messages import JoinTree, Residual, tree_of, whole
 from ..methods import PAIRS
 from ..objective import Objective
-from ..plan import Synopsis, any_family, most_bytes
+from ..plan import Synopsis, most_bytes
 from ..prediction.cost import distinct_synopses, exact_distinct, scans, sketches
-from ..prediction.distinct import (
-    DistinctError,
-    JoinedFigures,
-    Side,
-    by_key_error,
-    joined_error,
-    joined_figures,
-    level_error,
-    sets_error,
-)
+from ..prediction.distinct import DistinctError
+from ..prediction.distinct_counts import DistinctPredictor
 from ..prediction.figures import Figures
 from ..prediction.relation import Relation, RelationStatistics, complete
 from ..prediction.sketches import convolution_variance, tree_variance
-from ..prediction.values import Presence, Values, chance_of_any, shared_cells, values_of
 from ..prediction.variance import Predicted
 from .candidate import EXACT, Candidate, Choice, NoMethod, best_of, bytes_text, checked, too_long
 from .folding import messages_bytes, messages_cost
@@ -60,134 +47,6 @@ class DistinctPredicted(Predicted):
     def half_width(self, confidence: float) -> float:
         """See `Predicted.half_width`; at the confidence that it was predicted for."""
         return self.width
-
-
-@dataclass(eq=False)
-class DistinctPredictor:
-    """Predicts the errors of a query's distinct counts; what does not depend on the sizes is computed once.
-
-    Parameters
-    ----------
-    figures : Figures
-        Of the join tree.
-    seen : callable
-        The figures of a synopsis's own attributes behind its filter.
-    confidence : float
-    groups : mapping of int to int
-        How many groups each grouped vertex has: predicted is what one of them has.
-    """
-
-    figures: Figures
-    seen: Callable[[Synopsis], Relation]
-    confidence: float
-    groups: Mapping[int, int] = field(default_factory=dict)
-    presence: Presence = field(init=False)
-    _relations: dict[int, Relation] = field(default_factory=dict, init=False)
-    _joined: dict[tuple[int, int], JoinedFigures] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        self.presence = Presence(self.figures, self.groups)
-
-    def error(self, count: DistinctCount, synopses: Sequence[Synopsis]) -> DistinctError:
-        """What is predicted of one count; `synopses` differ in nothing but their sizes from call to call."""
-        match count:
-            case Part():
-                return self._part(count, synopses)
-            case KeySets():
-                return self._sets(count, synopses)
-            case JoinedPairs():
-                return self._pairs(count, synopses)
-            case PairsByKey():
-                return self._by_key(count, synopses)
-
-    def grouped(self, count: DistinctCount, synopses: Sequence[Synopsis]) -> float:
-        """How many values an exact run has to tell apart: of a set expression those of all its sides."""
-        if not isinstance(count, KeySets) or self._class_of({p.vertex for p in _leaves(count)}) is not None:
-            return self.error(count, synopses).value
-        return sum(self._values(p, synopses[p.synopsis], 0).distinct for p in _leaves(count))
-
-    def _part(self, part: Part, synopses: Sequence[Synopsis], but: int | None = None) -> DistinctError:
-        synopsis = synopses[part.synopsis]
-        values = self._values(part, synopsis, 0).thinned(self.presence.of_group(part.vertex, but))
-        return level_error(values.distinct, _level(synopsis), synopsis.sparse, self.confidence)
-
-    def _sets(self, count: KeySets, synopses: Sequence[Synopsis]) -> DistinctError:
-        leaves = _leaves(count)
-        joined = self._class_of({p.vertex for p in leaves})
-        known = [self._known(p.synopsis, synopses[p.synopsis]) for p in leaves]
-        cells = shared_cells([(r, r.attributes[0]) for r in known])
-        there = [
-            np.minimum(
-                chance_of_any(w, 1.0 if joined is None else self.presence.of_group(p.vertex, joined)), 1.0
-            )
-            * np.minimum(w, 1.0)
-            for p, w in zip(leaves, cells.weights, strict=True)
-        ]
-        value = float(cells.counts @ _chance(count, dict(zip(leaves, there, strict=True))))
-        union = float(cells.counts @ (1.0 - np.prod([1.0 - t for t in there], axis=0)))
-        spec, sparse = _level(synopses[leaves[0].synopsis]), synopses[leaves[0].synopsis].sparse
-        sides = [level_error(float(cells.counts @ t), spec, sparse, self.confidence) for t in there]
-        return sets_error(value, union, sides, spec, self.confidence)
-
-    def _pairs(self, count: JoinedPairs, synopses: Sequence[Synopsis]) -> DistinctError:
-        left, right = count.left, count.right
-        key = left.synopsis, right.synopsis
-        joined = self._class_of({left.vertex, right.vertex})
-        if key not in self._joined:
-            keys, others, counts = self.presence.pairs(joined or 0, left.vertex, right.vertex)
-            sides = self._sides(count.left, count.right, synopses, (keys, others), joined, sampled=0)
-            self._joined[key] = joined_figures(*sides, counts)
-        figures = self._joined[key]
-        one = self._part(count.left_values, synopses, joined)
-        other = DistinctError(1.0, 0.0, 0.0, 0.0)
-        if count.right_values is not None:
-            other = self._part(count.right_values, synopses, joined)
-        specs = _sample(synopses[left.synopsis]), _sample(synopses[right.synopsis])
-        return joined_error(figures, specs, (one, other), synopses[left.synopsis].sparse, self.confidence)
-
-    def _by_key(self, count: PairsByKey, synopses: Sequence[Synopsis]) -> DistinctError:
-        left, right = count.left, count.right
-        joined = self._class_of({left.vertex, right.vertex})
-        keys, others, counts = self.presence.pairs(joined or 0, left.vertex, right.vertex)
-        sides = self._sides(left, right, synopses, (keys, others), joined, sampled=1)
-        synopsis = synopses[left.synopsis]
-        return by_key_error(
-            *sides, counts, count.full, _sample(synopsis), synopsis.sparse, self.confidence, count.most_of_key
-        )
-
-    def _sides(
-        self,
-        left: Part,
-        right: Part,
-        synopses: Sequence[Synopsis],
-        keys: tuple[np.ndarray, np.ndarray],
-        joined: int | None,
-        sampled: int,
-    ) -> tuple[Side, Side]:
-        """Both relations; the counted values are those of the synopses' attribute `sampled`."""
-        found = []
-        for part, own in zip((left, right), keys, strict=True):
-            synopsis = synopses[part.synopsis]
-            share = self.presence.of_group(part.vertex, joined)
-            pairs = self._known(part.synopsis, synopsis).joint_distinct
-            if pairs is not None:
-                pairs = pairs * share
-            found.append(Side(self._values(part, synopsis, sampled).thinned(share), own, pairs))
-        return found[0], found[1]
-
-    def _values(self, part: Part, synopsis: Synopsis, position: int) -> Values:
-        known = self._known(part.synopsis, synopsis)
-        return values_of(known, known.attributes[position])
-
-    def _known(self, number: int, synopsis: Synopsis) -> Relation:
-        if number not in self._relations:
-            self._relations[number] = self.seen(synopsis)
-        return self._relations[number]
-
-    def _class_of(self, vertices: set[int]) -> int | None:
-        """The class that joins the vertices; None for the sets of a set expression."""
-        classes = self.figures.tree.classes
-        return next((j for j, c in enumerate(classes) if vertices <= {*c.vertices}), None)
 
 
 def choose_distinct(
@@ -327,7 +186,7 @@ class _Sizing:
             for e, c in zip(errors, draft.counts, strict=True)
         )
         tables = dict.fromkeys(s.table for s in draft.synopses)
-        relations = [self._predictor._known(n, s) for n, s in enumerate(draft.synopses)]
+        relations = [self._predictor.known(n, s) for n, s in enumerate(draft.synopses)]
         kinds = [s.method for s in draft.synopses]
         read = [
             max((r for r, s in zip(relations, draft.synopses, strict=True) if s.table == t), key=_scanned)
@@ -454,29 +313,3 @@ def _variance(error: DistinctError) -> float:
 
 def _scanned(relation: Relation) -> float:
     return relation.scanned
-
-
-def _level(synopsis: Synopsis) -> LevelSpec:
-    return LevelSpec(any_family(), synopsis.buckets, synopsis.rows)
-
-
-def _sample(synopsis: Synopsis) -> PairSampleSpec:
-    return PairSampleSpec(any_family(), synopsis.rows, synopsis.buckets, LEVELS)
-
-
-def _leaves(sets: KeySet) -> list[Part]:
-    return [sets] if isinstance(sets, Part) else [*_leaves(sets.left), *_leaves(sets.right)]
-
-
-def _chance(sets: KeySet, there: Mapping[Part, np.ndarray]) -> np.ndarray:
-    """Probability that each cell's keys are in the set."""
-    if isinstance(sets, Part):
-        return there[sets]
-    left, right = _chance(sets.left, there), _chance(sets.right, there)
-    match sets.operator:
-        case "union":
-            return np.asarray(1.0 - (1.0 - left) * (1.0 - right))
-        case "intersect":
-            return np.asarray(left * right)
-        case _:
-            return np.asarray(left * (1.0 - right))

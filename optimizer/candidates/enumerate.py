@@ -343,6 +343,16 @@ def _sketch(figures: Figures, residual: Residual, objective: Objective, kind: st
             raise ValueError(f"{bytes_text(size)} hold no {number} sketches; {bytes_text(least)} would")
         held = COUNTER_BYTES * rows * buckets * number
         cost = scanned.plus(sketches(relations, attributes, kind, rows * buckets))
+        if (
+            kind == "agms"
+            and objective.relative_error is not None
+            and cost.seconds > objective.max_exact_seconds
+        ):
+            # Its size is for the asked error alone to say, and every tuple moves every counter.
+            raise ValueError(
+                f"{rows * buckets:,} counters, which every tuple moves, take {cost.seconds:,.0f} s of CPU, more than"
+                f" skimql.max_exact_seconds = {objective.max_exact_seconds:,.0f}"
+            )
         predicted = Predicted(figures.total, variance(buckets))
         return Candidate(kind, residual, held, predicted, cost, rows=rows, buckets=buckets)
 

@@ -27,6 +27,7 @@ UNBOUNDED = "no bound on the weight of unseen keys: the largest sampled one stan
 # Up to this relative error of its denominator a ratio is taken to be linear in it: what is left out is its square.
 LINEAR = 0.2
 
+NO_SPREAD = 1e-9  # of what a key adds: rounding
 LINEARISED = "the heaviest unseen key is taken to be as far from the average as known keys typically are"
 
 
@@ -241,6 +242,9 @@ def _ratio(terms: JoinTerms, confidence: float, most: float) -> Estimate:
     tops, bottoms, p = terms.terms[0][sampled], terms.terms[1][sampled], terms.probabilities[sampled]
     seen, unseen = (tops - average * bottoms) / p, _distance(terms, average, most)
     largest = max(unseen, float(seen.max(initial=0.0))), max(unseen, float(-seen.min(initial=0.0)))
+    if max(largest) <= NO_SPREAD * float(np.abs(tops / p).max(initial=0.0)):
+        # All that was drawn has one average, a single key for one: of how far others are from it that says nothing.
+        return Estimate(average, -math.inf, math.inf, confidence, False, "measured", (LINEARISED, UNBOUNDED))
     low, high = ratio_interval(tops, bottoms, p, average, count, largest, confidence)
     return Estimate(average, low, high, confidence, False, "measured", (LINEARISED,))
 

@@ -59,6 +59,7 @@ def test_tables_of_the_command_line_are_read(run, tmp_path):
 
 
 def test_every_format_carries_the_same_numbers(run, session):
+    session.sql("SET skimql.error = 0.05")  # as the command line has it
     answer = session.sql(QUERY)
 
     def shown(output):
@@ -71,7 +72,7 @@ def test_every_format_carries_the_same_numbers(run, session):
     assert json.loads(shown("jsonl"))["n"] == 2.0
     for output, separator in (("csv", ","), ("tsv", "\t")):
         row = next(csv.DictReader(io.StringIO(shown(output)), delimiter=separator))
-        assert (row["n"], row["s_low"], row["certified"]) == ("2", "201.0", "true")
+        assert (row["n"], row["s_low"], row["certified"], row["target"]) == ("2", "201.0", "true", "met")
     assert "| 2 |" in shown("markdown")
     assert "n_low" in shown("vertical")
     assert {"n", "s", "2", "201"} <= set(shown("table").split())

@@ -67,7 +67,7 @@ def poisoned(tmp_path_factory):
 def skimql(environment, *arguments):
     code = "import os, sys; os._exit = sys.exit; from skimql.cli.main import run\ntry: run()\nfinally: print([m for m in %r if m in sys.modules], file=sys.stderr)"
     command = [sys.executable, "-c", code % (POISON,), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
 
 
 def test_answers_show_describe_and_explain_import_nothing_of_spark(catalog, poisoned):

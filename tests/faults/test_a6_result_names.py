@@ -105,7 +105,7 @@ def test_names_of_queries(session, spark):
             (1, 1, True, False),
         ]
     assert (grouped.method, exactly.method) == ("hash", "exact_run")
-    assert exactly.names == grouped.names
+    assert exactly.names == (*grouped.names, "target")
     assert grouped.df.columns == list(grouped.names)
     exact = session.sql("EXACT SELECT 1 AS n, 2 AS n, 3 AS plan")
     assert exact.records() == [{"n": 1, "n_2": 2, "plan": 3}]

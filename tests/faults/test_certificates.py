@@ -1,10 +1,11 @@
 """What was certified and covered too seldom: many rows of few counters, values with many partners, chosen groups."""
 
+import math
+
 import numpy as np
 import pytest
 from support.theory import fewest_hits
 
-from skimql.engine.results.rows import CHOSEN, _chosen
 from skimql.sketches.distinct.join_distinct import HUBS, join_distinct
 from skimql.sketches.distinct.pair_sample import PairSample, PairSampleSpec
 from skimql.sketches.hashing.xi import make_family
@@ -12,6 +13,8 @@ from skimql.sketches.intervals.interval import averaged, exact, median_interval
 from skimql.sketches.joins.agms import AgmsSpec
 from skimql.sketches.joins.estimate import join_estimate
 from skimql.sketches.joins.hash_sketch import hash_spec
+from skimql.sketches.samples.known_keys import JoinTerms
+from skimql.sketches.samples.sample_join import estimate_ratio
 
 TRIALS = 1000
 CONFIDENCE = 0.95
@@ -99,10 +102,14 @@ def test_dense_joins_stay_certified():
     assert sum(f.certified for f in found) >= 8
 
 
-def test_a_row_chosen_for_its_estimate_is_not_certified():
-    row = (exact(3), median_interval(np.arange(11.0)), None, "x")
-    certain, doubtful, *rest = _chosen(row)
-    assert certain.certified
-    assert not doubtful.certified
-    assert doubtful.notes == (CHOSEN,)
-    assert rest == [None, "x"]
+# Of one key, or of keys that all have the same average, the interval had no width: the average of others is unknown.
+@pytest.mark.parametrize("tops", [[7.0], [0.0, 0.0, 0.0], [2.0, 4.0, 6.0]])
+def test_an_average_that_no_key_differs_from_is_not_known_to_be_the_average_of_all(tops):
+    bottoms = [max(t / 2, 1.0) for t in tops]
+    sampled = np.full(len(tops), 0.1)
+    unseen = np.array([[-math.inf, math.inf]] * 2)
+    terms = JoinTerms(np.arange(len(tops)), np.array([tops, bottoms]), sampled, unseen)
+    found = estimate_ratio(terms, CONFIDENCE)
+    assert (found.low, found.high, found.certified) == (-math.inf, math.inf, False)
+    terms = JoinTerms(np.arange(3), np.array([[2.0, 4.0, 5.0], [1.0, 2.0, 3.0]]), np.full(3, 0.1), unseen)
+    assert math.isfinite(estimate_ratio(terms, CONFIDENCE).high)

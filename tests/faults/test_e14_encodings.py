@@ -72,6 +72,6 @@ def test_the_command_in_a_plain_locale(environment, output, tmp_path):
         "-c",
         "SHOW SKETCHES",
     ]
-    done = subprocess.run(command, capture_output=True, timeout=60, env={**os.environ, **environment})
+    done = subprocess.run(command, capture_output=True, timeout=300, env={**os.environ, **environment})
     assert done.returncode == 0, done.stderr
     assert b"Error" not in done.stderr

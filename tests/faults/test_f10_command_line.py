@@ -33,7 +33,7 @@ def run(redirect, *arguments, **environment):
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", f'"$@" {redirect}', "bash", *RUN, *arguments],
         capture_output=True,
-        timeout=120,
+        timeout=300,
         env={**os.environ, **environment},
     )
     assert b"Traceback" not in done.stdout + done.stderr, done.stderr.decode()
@@ -87,7 +87,7 @@ def test_wrong_usage_and_paths_are_told_in_a_line(redirect, arguments, code):
 
 
 def test_stdin_that_is_not_utf8():
-    done = subprocess.run(RUN, input=b"SELECT '\xff'", capture_output=True, timeout=60)
+    done = subprocess.run(RUN, input=b"SELECT '\xff'", capture_output=True, timeout=300)
     assert (done.returncode, b"Traceback" in done.stderr) == (2, False)
     assert b"UTF-8" in done.stderr
 

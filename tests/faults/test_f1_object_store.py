@@ -102,7 +102,7 @@ def test_what_is_kept_there_is_changed_exported_and_answered_from_by_others(plac
     with pytest.raises(DataError, match="another writer has changed sketch a"):
         other.put(A, based_on={"a": None})
     reader = python(READER, place)
-    told, wrong = reader.communicate(timeout=60)
+    told, wrong = reader.communicate(timeout=300)
     assert told == "10\n", wrong
     session = Session(catalog=place)
     target = f"s3://bucket/exported.parquet?{server}"
@@ -117,7 +117,7 @@ def test_what_is_kept_there_is_changed_exported_and_answered_from_by_others(plac
 def test_writers_at_once_lose_nothing(place):
     writers = [python(WRITER, place, name) for name in "xy"]
     for writer in writers:
-        _, wrong = writer.communicate(timeout=60)
+        _, wrong = writer.communicate(timeout=300)
         assert writer.returncode == 0, wrong
     assert [h.name for h in Catalog(place).heads()] == [f"{w}{i}" for w in "xy" for i in range(3)]
 
@@ -222,7 +222,7 @@ def test_without_credentials_or_a_bucket_one_clear_line_says_so(place, server, r
         "": python(REFUSED, place.replace("bucket", "nosuch")),
     }
     for said, run in runs.items():
-        told, wrong = run.communicate(timeout=60)
+        told, wrong = run.communicate(timeout=300)
         assert wrong == ""
         assert "SKIMQL_CATALOG_" in told
         assert said in told

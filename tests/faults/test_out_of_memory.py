@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import subprocess
 import sys
 
@@ -14,7 +13,6 @@ from skimql import EnvironmentFault
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.execution import build as building
 from skimql.engine.materialized import building as keeping
-from skimql.engine.session import _as_ours
 from skimql.engine.spark.session import out_of_room
 
 QUERY = "SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k"
@@ -38,31 +36,6 @@ def test_workers_without_memory_are_told_by_the_end_of_their_traceback(text, sai
     assert said in told.message
     assert "route = jvm" in told.hint
     assert out_of_room(PySparkException(f"a column 'MemoryError: x' in {text[:3]}")) is None
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        MemoryError(),
-        MemoryError("Unable to allocate 4. GiB"),
-        OSError(errno.ENOMEM, "Cannot allocate memory"),
-        ImportError("/lib/x.so: failed to map segment from shared object"),
-        RuntimeError("can't start new thread"),
-    ],
-)
-def test_this_process_without_memory_is_told_without_a_traceback(fault):
-    told = _as_ours(fault, "SELECT 1")
-    assert isinstance(told, EnvironmentFault)
-    assert told.code == "SKIMQL_OUT_OF_MEMORY"
-    assert str(fault) in told.message
-    assert "SIZE" in told.hint
-
-
-def test_a_module_that_hides_why_it_cannot_be_imported_is_asked_for_the_reason_behind():
-    hidden = ImportError("The install you are using seems to be broken")
-    assert _as_ours(hidden, "SELECT 1") is None
-    hidden.__cause__ = ImportError("/lib/x.so: failed to map segment from shared object")
-    assert _as_ours(hidden, "SELECT 1").code == "SKIMQL_OUT_OF_MEMORY"
 
 
 # Answered once before, so that no module is loaded at the limit: a library that cannot be mapped fails as it likes.
@@ -90,7 +63,7 @@ def test_a_process_at_its_limit_says_so_and_answers_when_there_is_room(tmp_path)
     remember(Catalog(tmp_path), *sketches)
     small = QUERY.replace("a JOIN b ON a.k = b.k", "c JOIN d ON c.k = d.k")
     command = [sys.executable, "-c", LIMITED, str(tmp_path), small, QUERY]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     code, value = done.stdout.split()
     assert code == "SKIMQL_OUT_OF_MEMORY", done.stderr

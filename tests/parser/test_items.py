@@ -31,16 +31,6 @@ def test_plain_aggregates_need_no_feature():
     resolved.refuse_beyond(())
 
 
-def test_expressions_share_their_aggregates_with_the_items():
-    resolved = query("SUM(n) AS s, SUM(x.n) / COUNT(*) AS mean, -(COUNT(*) + 1) * 2.5" + JOINED, XYZ)
-    assert [(a.function, a.name) for a in resolved.aggregates] == [("sum", "s"), ("count", "count(1)")]
-    mean, scaled = (i.expression for i in resolved.items[1:])
-    assert mean == Operation("/", (Aggregated(0), Aggregated(1)))
-    plus = Operation("+", (Aggregated(1), Constant(1)))
-    assert scaled == Operation("*", (Operation("neg", (plus,)), Constant(2.5)))
-    assert names(resolved) == ["expression over aggregates"]
-
-
 def test_groups_having_order_and_limit():
     resolved = query(
         "lower(w) AS word, COUNT(*) AS n, AVG(z.id) FROM z JOIN x USING (id) GROUP BY word "
@@ -83,22 +73,6 @@ def test_expressions_of_groups():
 def test_a_limit_on_one_row_is_no_feature():
     resolved = query("COUNT(*) FROM x ORDER BY 1 LIMIT 10 OFFSET 0", XYZ)
     assert (resolved.features, resolved.limit) == ((), 10)
-
-
-def test_having_prefers_the_alias_of_an_aggregate():
-    resolved = query("n, COUNT(*) AS m FROM x JOIN y USING (id) GROUP BY n HAVING m BETWEEN 1 AND 3", XYZ)
-    ends = (Operation(">=", (Aggregated(0), Constant(1))), Operation("<=", (Aggregated(0), Constant(3))))
-    assert resolved.having == Operation("and", ends)
-
-
-def test_bounds_may_be_selected():
-    resolved = query(
-        "COUNT(*) AS n, lower_bound(n), UPPER_BOUND(n) AS high, relative_error(SUM(m))" + JOINED, XYZ
-    )
-    assert [i.name for i in resolved.items] == ["n", "lower_bound(n)", "high", "relative_error(sum(m))"]
-    assert resolved.items[1].expression == Operation("lower_bound", (Aggregated(0),))
-    assert resolved.items[3].expression == Operation("relative_error", (Aggregated(1),))
-    assert "bounds in SELECT" in names(resolved)
 
 
 @pytest.mark.parametrize(
@@ -206,10 +180,3 @@ def test_what_the_caller_does_not_know_is_refused_by_name(name):
     statement = parse_statement("SELECT APPROXIMATE " + text)
     with pytest.raises(UnsupportedQuery, match=re.escape(name)):
         resolve(statement, XYZ, known=set(FEATURES) - {name})
-
-
-def test_a_group_that_is_not_null_is_not_a_group_that_is_not_true():
-    resolved = query("w, COUNT(*) AS n FROM z GROUP BY w HAVING w IS NOT NULL", XYZ)
-    assert resolved.having == Operation("not", (Operation("is_null", (Grouped(0),)),))
-    with pytest.raises(UnsupportedQuery):
-        query("w, COUNT(*) AS n FROM z GROUP BY w HAVING w IS NOT TRUE", XYZ)

@@ -386,7 +386,7 @@ def run_python(code, *arguments, wait=True):
     environment = {**os.environ, "PYTHONPATH": str(HERE)}
     command = [sys.executable, "-c", code, *arguments]
     if wait:
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
 
 

@@ -33,6 +33,13 @@ def test_what_is_written_is_read_of_every_kind(sketch):
     )
 
 
+@pytest.mark.parametrize("form", ["agms", "key sample", "two levels", "sampled table", "pairs"])
+def test_the_smallest_of_a_kind_is_read_as_well(form):
+    method, sizes = FORMS[form]
+    sketch = of_kind("s", method, **{**sizes, "buckets": 1})
+    assert same(decode(encode(sketch), "file"), sketch)
+
+
 def test_there_is_a_form_of_every_kind():
     assert {method for method, _ in FORMS.values()} == set(KINDS) == set(STORED)
 

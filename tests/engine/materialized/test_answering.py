@@ -123,7 +123,7 @@ def test_of_several_kinds_the_narrowest_answers(asked):
     )
     query = session.typed(session._resolved(parse_statement(QUERY)))
     heads, now = session.catalog.heads(), Circumstances(True, "UTC")
-    found = materialized_answers(query, heads, Asked(), now, {h.name: "" for h in heads})
+    found = materialized_answers(query, heads, Asked(), now)
     assert {f.method for f in found} == {"hash", "two_level"}
     assert all(f.nbytes == sum(h.nbytes for h in f.heads) for f in found)
     widths = {f.method: f.half_width(f.joined(session.catalog.load), 0.95) for f in found}

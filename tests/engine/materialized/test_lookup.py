@@ -25,9 +25,45 @@ def test_types_of_keys_are_known_from_the_sketches(found):
 def test_a_query_is_supplied_without_building(found):
     select = parse_statement("SELECT APPROXIMATE COUNT(*) FROM x JOIN y ON x.id = y.id")
     query = found.typed(found._resolved(select))
-    supply = MaterializedLookup(found.context).supply(select, query, found.settings)
+    lookup = MaterializedLookup(found.context)
+    supply = lookup.supply(query, lookup.find(select, query, found.settings), found.settings)
     assert (list(supply.joined), len(supply.joined[()].built), supply.stale) == ([()], 2, False)
-    assert MaterializedLookup(found.context).plan(select, query).missing == ()
+    assert lookup.plan(select, query, found.settings).missing == ()
+
+
+JOIN = "SELECT APPROXIMATE COUNT(*) FROM x JOIN y ON x.id = y.id"
+
+
+def test_the_catalog_is_searched_once_for_a_stored_query(found, monkeypatch):
+    asked, answers = [], MaterializedLookup.answers
+    monkeypatch.setattr(MaterializedLookup, "answers", lambda *a: asked.append(a) or answers(*a))
+    assert found.sql(JOIN).value == 2
+    assert len(asked) == 1
+
+
+def _passed_over(session):
+    select = parse_statement(JOIN)
+    query = session.typed(session._resolved(select))
+    lookup = MaterializedLookup(session.context)
+    assert lookup.find(select, query, session.settings) is None
+    return lookup.passed_over(select, query, session.settings)
+
+
+def test_what_may_not_be_loaded_is_not_used(found):
+    """Neither refused nor loaded: planned anew, with a note."""
+    found.sql("SET skimql.max_bytes = 4 KB")
+    (*_, note) = _passed_over(found)
+    assert note == "sketch b is not used: it may take 5,632 bytes, more than skimql.max_bytes = 4,096"
+
+
+def test_what_a_newer_version_has_written_is_not_used(found, monkeypatch):
+    entries = {
+        n: replace(e, head=None, metadata={**e.metadata, "format_version": 9})
+        for n, e in found.catalog.manifest.sketches.items()
+    }
+    newer = replace(found.catalog.manifest, sketches=entries)
+    monkeypatch.setattr(Catalog, "manifest", property(lambda self: newer))
+    assert _passed_over(found) == tuple(f"sketch {n} is not used: a newer SkimQL wrote it" for n in "ab")
 
 
 def test_a_statement_fixes_what_it_names():
@@ -109,8 +145,21 @@ def test_sketches_of_a_workload_of_other_sizes_are_no_fault_of_a_question(monkey
     """They are sized for the questions of their own: nobody has asked that they be joined with others."""
     monkeypatch.setattr(Session, "_running", lambda self: None)
     monkeypatch.setattr(Session, "spark", property(lambda self: pytest.fail("Spark was asked for")))
-    *_, other, _ = _workload()
-    own = kept("a", "x", {"id": [1, 2]}, buckets=32)
+    *_, other, _ = _workload(sparse=False)
+    own = kept("a", "x", {"id": [1, 2]}, buckets=32, sparse=False)
     session = Session(catalog=remember(Catalog(), own, other), error=None)
     with pytest.raises(pytest.fail.Exception, match="Spark was asked for"):
         session.sql("SELECT APPROXIMATE COUNT(*) FROM x JOIN y ON x.id = y.id")
+
+
+def test_a_partitioned_workload_says_why_it_answers_no_other_question(monkeypatch):
+    monkeypatch.setattr(Session, "_running", lambda self: None)
+    cells = [
+        kept(f"w.{n}", table, {"id": [n]}, group="w", cell=(n // 2,), sparse=False)
+        for n, table in enumerate("xyxy")
+    ]
+    session = Session(catalog=remember(Catalog(), *cells))
+    (note,) = _passed_over(session)
+    assert note.startswith("not from the sketches w: each has a part of the keys")
+    monkeypatch.setattr(Catalog, "heads", lambda self: tuple(c.head for c in cells[::2]))
+    assert _passed_over(session) == ()

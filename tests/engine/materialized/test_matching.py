@@ -10,6 +10,7 @@ from support.kept import kept, remember
 
 from skimql import CorruptSketch, EnvironmentFault, IncompatibleSketches, Session, SkimqlError
 from skimql.engine.catalog.catalog import Catalog
+from skimql.engine.materialized.lookup import MaterializedLookup
 from skimql.engine.materialized.matching import Asked, reuse
 from skimql.engine.sources.environment import Circumstances
 from skimql.parser.statement import parse_statement
@@ -88,41 +89,77 @@ def test_attributes_may_stand_in_another_order_than_in_the_query():
         assert answer.high - answer.low < truth
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"seed": 2}, r"s_orders of seed 1 \(.*parquet\) and sketch s_lines of seed 2 \(.*parquet\)"),
-        ({"buckets": 256}, r"s_orders of 11 rows x 512 buckets .* sketch s_lines of 11 rows x 256 buckets"),
-        ({"rows": 13}, r"s_orders of 11 rows x 512 buckets .* sketch s_lines of 13 rows x 512 buckets"),
-        ({"family": "polynomial61"}, r"s_orders of tabulation\(seed=\d+\) .* s_lines of polynomial61\(seed=\d+\)"),
-    ],
-)  # fmt: skip
-def test_sketches_that_cannot_be_joined_are_refused_by_name(changes, said):
-    """Seeds, sizes and hash functions: never a number."""
-    with pytest.raises(IncompatibleSketches, match=said) as caught:
-        session(orders(), lines(**changes)).sql(COUNT)
+UNLIKE = [
+    ({"seed": 2}, ("sketch s_orders of seed 1", "sketch s_lines of seed 2")),
+    (
+        {"buckets": 256},
+        ("sketch s_orders of 11 rows x 512 buckets", "sketch s_lines of 11 rows x 256 buckets"),
+    ),
+    ({"rows": 13}, ("sketch s_orders of 11 rows x 512 buckets", "sketch s_lines of 13 rows x 512 buckets")),
+    ({"family": "polynomial61"}, ("s_orders of tabulation(seed=", "s_lines of polynomial61(seed=")),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), UNLIKE)
+def test_counters_that_cannot_be_joined_are_told_by_name_and_the_query_is_planned_anew(changes, said):
+    """Seeds, sizes and hash functions: never a number, and no refusal either but where they are asked for."""
+    asked = session(orders(sparse=False), lines(sparse=False, **changes))
+    for text in (
+        COUNT,
+        f"{COUNT} OPTIONS (sparse = false)",
+        f"{COUNT} SIZE 1 MB",
+        f"{COUNT} ERROR WITHIN 5%",
+    ):
+        with pytest.raises(pytest.fail.Exception, match="Spark was asked for"):
+            asked.sql(text)
+        select = parse_statement(text)
+        (note,) = MaterializedLookup(asked.context).passed_over(
+            select, asked._resolved(select), asked.settings
+        )
+        assert note.startswith("not from kept sketches: ")
+        assert all(word in note for word in said)
+
+
+@pytest.mark.parametrize(("changes", "said"), UNLIKE)
+def test_hash_sketches_that_are_asked_for_and_do_not_fit_are_refused_by_name(changes, said):
+    with pytest.raises(IncompatibleSketches) as caught:
+        session(orders(sparse=False), lines(sparse=False, **changes)).sql(f"{COUNT} USING hash")
     assert caught.value.code == "SKIMQL_INCOMPATIBLE_SKETCHES"
+    assert all(word in caught.value.message for word in said)
+    assert ".parquet" in caught.value.message
+    assert caught.value.span is not None
     assert "CREATE OR REPLACE SKETCH" in caught.value.hint
+    assert "leave USING out" in caught.value.hint
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("changes", [changes for changes, _ in UNLIKE])
+def test_an_exact_map_is_joined_whatever_its_size_seed_and_family(changes, first):
+    """Its keys are all there: with another map exactly, with counters by their hash functions."""
+    assert session(orders(), lines(**changes)).sql(COUNT).value == 1500
+    answer = session(orders(sparse=not first), lines(sparse=first, **changes)).sql(COUNT)
+    like = {} if first else changes
+    plain = session(orders(sparse=False, **like), lines(sparse=False, **like)).sql(COUNT)
+    assert (answer.value, answer.low, answer.high) == (plain.value, plain.low, plain.high)
 
 
 def test_what_the_cache_kept_is_passed_over_in_silence():
     """Nobody made these two for one another: the query builds its own."""
     with pytest.raises(pytest.fail.Exception, match="Spark was asked for"):
-        session(orders(), lines(seed=2, made_by="cache")).sql(COUNT)
+        session(orders(sparse=False), lines(seed=2, made_by="cache", sparse=False)).sql(COUNT)
     assert session(orders(), lines("cached", seed=2, made_by="cache"), lines()).sql(COUNT).value == 1500
 
 
-def test_an_empty_sketch_has_any_size_but_its_seed():
-    """Kept of no tuples: of another size it joins (with nothing); of another seed it is refused."""
-    empty = {"buckets": 64, "rows": 7}
-    nothing = kept("s_lines", "lines", {"oid": []}, classes=["id"], **empty)
-    assert session(orders(), nothing).sql(COUNT).value == 0
-    with pytest.raises(IncompatibleSketches, match=r"seed 1 .* seed 9"):
-        session(orders(), kept("s_lines", "lines", {"oid": []}, classes=["id"], seed=9, **empty)).sql(COUNT)
+def test_an_empty_sketch_is_joined_with_any():
+    """Kept of no tuples: it joins with nothing."""
+    for changes in ({"buckets": 64, "rows": 7}, {"seed": 9}):
+        nothing = kept("s_lines", "lines", {"oid": []}, classes=["id"], **changes)
+        assert session(orders(sparse=False), nothing).sql(COUNT).value == 0
 
 
 def test_among_several_the_ones_that_fit_are_found():
-    chosen = session(orders("old", seed=5), lines("other", buckets=64), orders(), lines()).sql(COUNT)
+    several = orders("old", seed=5, sparse=False), lines("other", buckets=64), orders(), lines()
+    chosen = session(*several).sql(COUNT)
     assert chosen.value == 1500
     assert "s_orders" in chosen.notes[0]
     assert "s_lines" in chosen.notes[0]
@@ -177,8 +214,7 @@ def test_two_edges_of_one_query_are_not_put_in_one_class():
     asked = session(one, middle, two)
     select = parse_statement("SELECT APPROXIMATE COUNT(*) FROM x JOIN m ON x.a = m.a JOIN y ON m.b = y.b")
     query = asked._resolved(select)
-    files = {s.head.name: "" for s in (one, two)}
-    found = reuse(query, [one.head, two.head], Asked(), Circumstances(True, "UTC"), files)
+    found = reuse(query, [one.head, two.head], Asked(), Circumstances(True, "UTC"))
     assert len(found.materialized) == 1
     assert len({e.class_name for e in found.plan.edges}) == 2
     assert len(found.missing) == 2

@@ -390,6 +390,28 @@ def test_later_sketches_of_a_class_are_as_the_first_and_the_first_as_predicted(k
     asked = kept.sql("CREATE SKETCH z ON orders (id CLASS x) USING agms SIZE 8 KB OPTIONS (seed = 5)")
     assert asked.records()[0]["method"] == "agms"
     assert "by another method" in asked.notes[0]
+    assert "it is not joined with x (" in asked.notes[1]
+
+
+def test_a_sketch_follows_the_first_of_its_class_where_that_is_within_what_is_asked(kept):
+    """Its width and its dense keys, SIZE and ERROR being met; where they are not, the statement says what is not joined."""
+    first = kept.sql("CREATE SKETCH x ON lines (oid CLASS x) USING hash SIZE 64 KB").records()[0]
+
+    def made(rest):
+        answer = kept.sql(f"CREATE OR REPLACE SKETCH y ON orders (id CLASS x) {rest}")
+        row = answer.records()[0]
+        return (row["rows"], row["buckets"]) == (first["rows"], first["buckets"]), answer.notes
+
+    for rest in ("SIZE 64 KB", "SIZE 1 MB", "USING hash SIZE 64 KB", "ERROR WITHIN 50%", ""):
+        like, notes = made(rest)
+        assert like, rest
+        assert notes[0].startswith("as sketch x, the first of its class"), rest
+        assert not any("not joined" in n for n in notes), rest
+    for rest in ("SIZE 32 KB", "ERROR WITHIN 1%", "OPTIONS (buckets = 16)", "USING hash OPTIONS (seed = 9)"):
+        like, notes = made(rest)
+        why = "x (seed 1)" if "seed" in rest else f"x ({first['rows']} rows x {first['buckets']:,} buckets)"
+        assert f"as counters it is not joined with {why} of its class" in notes, rest
+        assert "seed" in rest or not like
 
 
 def test_groups_are_kept_described_and_answered_as_spark_has_them(kept, home, scans):

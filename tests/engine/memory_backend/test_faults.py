@@ -43,7 +43,7 @@ BACKEND = MemoryBackend(
     ("text", "code"),
     [
         ("SUM(t.large) FROM t JOIN u ON t.k = u.k", "SKIMQL_OVERFLOW"),
-        ("SUM(x) FROM t JOIN u ON t.k = u.k", "SKIMQL_SCAN_FAILED"),
+        ("SUM(x) FROM t JOIN u ON t.k = u.k", "SKIMQL_NOT_FINITE"),
         ("SUM(CAST(text AS INT)) FROM t JOIN u ON t.k = u.k", "SKIMQL_SCAN_FAILED"),
         ("COUNT(*) FROM t JOIN u ON t.text = u.k", "SKIMQL_SCAN_FAILED"),
         ("COUNT(*) FROM t JOIN u ON t.k = u.k WHERE exp(t.x) < 0.5", "SKIMQL_NOT_IN_MEMORY"),

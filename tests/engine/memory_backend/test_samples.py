@@ -9,6 +9,7 @@ from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.results.expressions import Evaluator
 from skimql.engine.results.rows import Estimated
+from skimql.errors import DataError
 from skimql.optimizer.candidates.first_sample import ClassSample
 from skimql.optimizer.choose import choose
 
@@ -67,3 +68,25 @@ def test_what_an_unseen_key_can_add_to_a_sum_is_what_it_can_to_a_count_times_the
     assert most > 1
     assert (low, high) == (0.0, pytest.approx(N * most, rel=1e-5))
     assert (least, none) == (pytest.approx(-N * most, rel=1e-5), 0.0)
+
+
+@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
+def test_a_value_that_is_no_number_is_met_or_leaves_nothing_certified(strange):
+    """The sum is NaN or infinite: no sample that has not met it may bound it, and one that has says so."""
+    joined, tables = one_value()
+    tables["s"]["x"][4321] = strange
+    memory = MemoryBackend(MemoryTables({n: pa.table(c) for n, c in tables.items()}))
+    run = MemoryRun.of(f"SELECT APPROXIMATE COUNT(*), SUM(x), SUM(-x), SUM(abs(x)) {joined}", memory)
+    met = 0
+    for seed in range(12):
+        plan = choose(run.query, seed, 0, 0, sample=ClassSample(0, 0.2, row_rates=(0.2, 0.2), hits=5))
+        try:
+            estimators = memory.sample(plan, 1 << 28, None, None)
+        except DataError as fault:
+            met += fault.code == "SKIMQL_NOT_FINITE"
+            continue
+        evaluators = {n: Evaluator(plan, joined, 0.95) for n, joined in estimators.items()}
+        count, *sums = Estimated(run.query, evaluators).answer().rows[0]
+        assert count.certified
+        assert not any(s.certified for s in sums)
+    assert 0 < met < 12

@@ -11,7 +11,7 @@ from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.queries.planner import Planner
-from skimql.errors import AccuracyNotReached, BudgetExceeded
+from skimql.errors import BudgetExceeded
 
 RNG = np.random.default_rng(5)
 KEYS, LINES = 400, 4000
@@ -85,32 +85,6 @@ def test_what_says_by_what_it_is_answered_is_not_measured_by_the_error_of_the_se
     said = run_of(f"{ASK} {clause}", error=1e-6).answer()
     assert not any("asked for" in n for n in said.notes)
     assert run_of(f"{ASK} {clause}", error=1e-6, behavior="strict").settings.error == 1e-6
-
-
-@pytest.mark.parametrize(
-    ("behavior", "method"), [("run_on_full_table", "exact_run"), ("do_nothing", "key_sample")]
-)
-def test_behaviours_of_an_asked_error(behavior, method):
-    answer = run_of(f"{ASK} USING key_sample SIZE 2 KB", error=0.001, behavior=behavior).answer()
-    assert answer.method == method
-
-
-def test_strict_refuses_what_is_too_wide():
-    with pytest.raises(AccuracyNotReached):
-        run_of(f"{ASK} USING key_sample SIZE 2 KB", error=0.001, behavior="strict").answer()
-
-
-def test_groups_that_miss_are_run_exactly_by_themselves():
-    sql = (
-        ASK.replace("SUM", "a.g, b.g AS o, SUM")
-        + " GROUP BY a.g, b.g ORDER BY 1, 2 USING key_sample SIZE 2 KB"
-    )
-    partly = run_of(sql, error=0.001, behavior="partial_run_on_base_table").answer()
-    exact = run_of(sql).exact()
-    assert [[getattr(c, "value", c) for c in row] for row in partly.rows] == [
-        [getattr(c, "value", c) for c in row] for row in exact.rows
-    ]
-    assert any("9 groups run exactly" in n for n in partly.notes)
 
 
 def test_every_answer_says_by_which_method_it_came():

@@ -27,6 +27,8 @@ CHAIN = f"{TWO} JOIN reviews r ON o.item = r.item"
     ("question", "settings", "code", "why"),
     [
         (f"COUNT(DISTINCT o.item) {TWO}", {}, "SKIMQL_CLAUSE", "behind an exact message of clicks"),
+        (f"COUNT(DISTINCT o.user), COUNT(*) {TWO}", {}, "SKIMQL_CLAUSE", "beside other aggregates"),
+        (f"o.item, COUNT(DISTINCT o.user) {TWO} GROUP BY o.item", {}, "SKIMQL_CLAUSE", "in groups of a join"),
         (f"COUNT(*) {CHAIN} USING skimmed", {}, "SKIMQL_CLAUSE", "join two tables on one key"),
         (f"COUNT(*) {TWO} USING key_sample OPTIONS (buckets = 64)", {}, "SKIMQL_CLAUSE", "no rows and buckets"),
         (f"COUNT(*) {CHAIN} USING sample_sketch OPTIONS (rows = 5)", {"cache": False}, "SKIMQL_CLAUSE", "no rows and buckets"),

@@ -72,17 +72,6 @@ def test_what_no_method_within_the_bytes_reaches_is_told():
     assert plan.method == "exact_run"
 
 
-def test_a_method_that_cannot_answer_says_what_it_is_and_one_that_is_too_small_its_size():
-    three = "SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k JOIN a c ON b.v = c.v USING key_sample"
-    with pytest.raises(
-        UnsupportedQuery, match="it is the join exactly on a sample of the keys of one join class"
-    ):
-        plan_of(three)
-    with pytest.raises(BudgetExceeded, match="10 bytes are too few: key sample") as told:
-        plan_of(f"{COUNT} USING key_sample SIZE 10")
-    assert told.value.hint == "a larger SIZE"
-
-
 GROUPED = f"SELECT APPROXIMATE a.g, COUNT(*) {JOIN} GROUP BY a.g"
 DISTINCT = f"SELECT APPROXIMATE COUNT(DISTINCT a.v) {JOIN}"
 

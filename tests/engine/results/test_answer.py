@@ -31,7 +31,10 @@ def test_a_missed_target_is_told_and_can_be_omitted():
     assert told.target == "missed"
     assert told.notes
     assert ANSWER.omitting(0.1).value is None
-    assert with_target(ANSWER, 0.3) == replace(ANSWER, target="met")
+    assert with_target(ANSWER, 0.3) == replace(ANSWER, target="met", targets=("met",))
+    assert told.records()[0]["target"] == "missed"
+    assert list(told.arrow().column("target").to_pylist()) == list(told.to_pandas()["target"]) == ["missed"]
+    assert "target" not in ANSWER.names
 
 
 def test_a_narrow_interval_that_is_not_certified_is_not_known_to_meet_its_target():

@@ -91,3 +91,15 @@ def test_a_quotient_is_as_wide_as_both_its_parts_allow():
     nothing = quotient(one, Estimate(0.5, -1.0, 2.0, 0.95, True, "measured"))
     assert (nothing.low, nothing.high) == (-math.inf, math.inf)
     assert math.isnan(quotient(one, exact(0)).value)
+    # Nothing was seen of the divisor: that is no knowledge that nothing is there.
+    for below in (
+        Estimate(0.0, -math.inf, math.inf, 0.95, False, "measured"),
+        Estimate(0.0, 0.0, 0.0, 0.95, False, "measured"),
+    ):
+        unseen = quotient(one, below)
+        assert (unseen.low, unseen.high, unseen.certified, unseen.exact) == (
+            -math.inf,
+            math.inf,
+            False,
+            False,
+        )

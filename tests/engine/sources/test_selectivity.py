@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
-from skimql.engine.sources.files import column_range, values_between
+from skimql.engine.sources.files import column_range, has_nan, values_between
 from skimql.engine.sources.ranges import ANY, Range
 from skimql.engine.sources.selectivity import PROBE, filter_selectivity
 
@@ -95,3 +95,20 @@ def test_a_column_range_is_that_of_files_and_of_no_view_of_them(session, file):
     )
     assert column_range(session.tables, "viewed", "Id") == ANY
     assert column_range(session.tables, "t", "s") == ANY
+
+
+def test_whether_a_column_has_nan_is_counted_once_for_each_state_of_its_files(session, tmp_path):
+    """Footers tell the least and the greatest number beside it, and nothing of the NaN itself."""
+    asked = []
+
+    def run(frame):
+        asked.append(frame)
+        return frame.toArrow()
+
+    for values, has in (([1.0, 5.0], False), ([1.0, float("nan"), 5.0], True)):
+        path = str(tmp_path / f"{has}.parquet")
+        pq.write_table(pa.table({"a b": values, "n": pa.array(range(len(values)))}), path)
+        session.table("t", path)
+        assert column_range(session.tables, "t", "a b") == Range(1.0, 5.0, None)
+        assert [has_nan(session.tables, "t", name, run) for name in ("a b", "A b", "n")] == [has, has, False]
+    assert len(asked) == 2

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.waiting import wait_until
 
 from skimql import JobProgress
 from skimql.engine.spark.jobs import run_job
@@ -34,7 +33,8 @@ def test_a_listener_is_told_the_rows_that_were_read(spark, tmp_path):
 
     def action():
         frame.selectExpr("sum(k)").collect()
-        time.sleep(0.5)
+        # Spark counts rows in its own time.
+        wait_until(lambda: told and told[-1].rows == 1000)
         return "done"
 
     assert run_job(spark, "scan t", action, Listener()) == "done"

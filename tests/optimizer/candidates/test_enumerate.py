@@ -132,6 +132,18 @@ def test_a_forced_method_is_honoured(method):
     } | {c.refused for c in choice.candidates if c.refused.startswith("message of")}
 
 
+def test_agms_sketches_are_sized_for_an_error_as_far_as_anybody_waits():
+    tables = [exact_relation(zipf(0.5)), exact_relation(zipf(0.5, 50))]
+    asked = Objective(relative_error=0.1, method="agms")
+    taken = choose_method(one_class(2), tables, asked).taken
+    assert (taken.method, taken.half_width(0.95) <= 0.1) == ("agms", True)
+    with pytest.raises(NoMethod) as fault:
+        choose_method(
+            one_class(2), tables, Objective(relative_error=0.1, method="agms", max_exact_seconds=0.5)
+        )
+    assert "which every tuple moves, take" in reasons(fault.value, "agms")[0]
+
+
 @pytest.mark.parametrize("method", ["hash", "key_sample", "two_level"])
 def test_a_forced_method_that_does_not_apply_is_refused(method):
     tables = [counted(1e8, 1e7), counted(1e8, 1e7, 1e7), counted(1e8, 1e7)]

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from skimql.optimizer.prediction.distinct import (
-    DistinctError,
-    JoinedFigures,
-    Shares,
-    Side,
-    by_key_error,
-    joined_error,
-    joined_figures,
-    level_error,
-    sample_outcomes,
-    sets_error,
-)
+from skimql.optimizer.prediction.distinct import DistinctError, level_error, sets_error
 from skimql.optimizer.prediction.values import Values
 from skimql.sketches.distinct.level import LevelSpec
-from skimql.sketches.distinct.pair_sample import PairSampleSpec
 
 
 def flat(distinct, tuples=1.0):
@@ -53,88 +39,3 @@ def test_a_set_expression_is_as_uncertain_as_its_share_of_the_union_is_small():
     assert sets_error(1.0, 2e6, sides, spec, 0.95).error == math.inf
     known = [DistinctError(9.0, 0.0, 0.0, 144.0)] * 2
     assert sets_error(5.0, 9.0, known, spec, 0.95) == DistinctError(5.0, 0.0, 0.0, 288.0)
-
-
-def test_a_sample_has_between_its_size_and_twice_that_or_all_or_what_its_tables_give_back():
-    spec = PairSampleSpec(size=64, capacity=4096)
-    for distinct in (1_000, 50_000, 3e6):
-        for outcome in sample_outcomes(flat(distinct), flat(distinct, 5.0), spec, sparse=False):
-            assert 64 < outcome.values <= 150
-            assert not outcome.complete
-    (outcome,) = sample_outcomes(flat(60), flat(60, 5.0), spec, sparse=False)
-    assert outcome.complete
-    (outcome,) = sample_outcomes(flat(1e4), flat(1e4, 5.0), spec, sparse=True)
-    assert (outcome.values, outcome.complete) == (1e4, True)
-    crowded = sample_outcomes(flat(1e6), flat(1e6, 500.0), spec, sparse=False)
-    assert max(o.values for o in crowded) < 32, "4,096 pairs are eight values of 500 partners"
-
-
-def test_a_rare_hub_is_no_part_of_what_a_sample_usually_holds():
-    shares = Shares.of(np.array([1.0, 2.0, 1_000.0]), np.array([500.0, 499.0, 1.0]))
-    assert float(shares.parts @ shares.figures) == pytest.approx(1.0)
-    assert shares.variance > 100
-    variance, mean = shares.typical(50)
-    assert variance < 0.2
-    assert mean == pytest.approx(1_498 / 2_498, rel=0.01)
-    assert shares.typical(10_000) == (pytest.approx(shares.variance), pytest.approx(1.0))
-
-
-def joined(a_tuples, c_tuples, size, keys=1_000, values=2_000):
-    counts = np.array([float(keys)])
-    sides = [
-        Side(flat(values, tuples), np.array([values * tuples / keys])) for tuples in (a_tuples, c_tuples)
-    ]
-    specs = (PairSampleSpec(size=size, capacity=1 << 14),) * 2
-    sizes = (DistinctError(values, 0.01, 0.02, 1e5),) * 2
-    return joined_error(joined_figures(*sides, counts), specs, sizes, False, 0.95)
-
-
-def test_pairs_that_join_are_counted_as_independent_draws_of_keys_would():
-    found = joined(5, 5, 256)
-    # A pair joins unless all 25 pairs of keys differ, one in a thousand.
-    assert found.value == pytest.approx(2_000**2 * (1 - math.exp(-25 / 1_000)), rel=0.05)
-    assert joined(5, 5, 64).error > 1.5 * found.error > 1.5 * joined(20, 20, 256).error
-    assert found.width > 1.9 * found.error
-
-
-def test_with_the_key_among_the_counted_every_tuple_of_a_joining_key_counts():
-    counts = np.array([500.0, 500.0])
-    one = Side(flat(10_000), np.array([10.0, 10.0]))
-    other = Side(flat(3_000), np.array([6.0, 0.0]))
-    spec = PairSampleSpec(size=100, capacity=1 << 14)
-    alone = by_key_error(one, other, counts, False, spec, False, 0.95)
-    assert alone.value == pytest.approx(5_000, rel=0.02)
-    # About 100 of 1,000 keys are sampled, half of them join.
-    assert alone.error == pytest.approx(math.sqrt(0.9 / 50), rel=0.05)
-    assert not alone.certified
-    full = by_key_error(one, other, counts, True, spec, False, 0.95)
-    assert full.value == pytest.approx(30_000, rel=0.03)
-    assert by_key_error(one, other, counts, True, spec, True, 0.95).error == 0.0
-
-
-# Each case is a random figure of 10 seeds: of seven kinds predicted within a factor of two, two may be off.
-@pytest.mark.parametrize(("shape", "buckets"), [("zipf both", 4096), ("hub values", 1024)])
-def test_predictions_hold_for_sketches_of_many_seeds(shape, buckets, monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[3]))
-    for name in [n for n in sys.modules if n.partition(".")[0] == "benchmarks"]:
-        monkeypatch.delitem(sys.modules, name)
-    from benchmarks.distinct_predicted import rows
-
-    found = list(rows([shape], [buckets], 10))
-    assert len(found) == 7
-    assert all(0.7 <= row.value <= 1.4 for row in found), found
-    assert sum(not 0.5 <= row.ratio <= 2.0 for row in found) <= 2, found
-    assert all(row.width_holds for row in found), found
-
-
-def test_where_a_sample_usually_holds_nothing_that_joins_nothing_is_predicted():
-    rare = Shares(np.array([1e4, 0.0]), np.array([1e-4, 1.0 - 1e-4]))
-    all_join = Shares(np.ones(1), np.ones(1))
-    values = flat(1e5)
-    specs = (PairSampleSpec(size=64, capacity=1 << 10),) * 2
-    sizes = (DistinctError(1e5, 0.01, 0.02, 1e5),) * 2
-    for rows, columns in ((rare, all_join), (all_join, rare)):
-        figures = JoinedFigures(1e-4, rows, columns, (values, values), (values, values))
-        found = joined_error(figures, specs, sizes, False, 0.95)
-        assert (found.error, found.width, found.certified) == (math.inf, math.inf, False)
-    assert Shares(np.array([1.0]), np.array([1e-3])).typical(2) == (0.0, 0.0)

@@ -1,0 +1,77 @@
+"""What a statement's BEHAVIOR does where the asked error is missed after the last attempt."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...errors import AccuracyNotReached
+from ...parser.join_graph import Query
+from ...parser.statement import ApproximateSelect
+from ..results.answer import Answer
+from ..results.rows import Estimated, groups_text
+from ..settings import Settings
+from .settings_of import span_of
+
+if TYPE_CHECKING:
+    from ..execution.groups import Groups
+    from .backend import Backend
+
+PARTLY = "partial_run_on_base_table"
+
+
+def runs_in_full(settings: Settings, query: Query) -> bool:
+    """Whether the whole query is run exactly; with groups `PARTLY` has run those that missed."""
+    return settings.behavior == "run_on_full_table" or (settings.behavior == PARTLY and not query.groups)
+
+
+def with_exact_groups(
+    answer: Answer,
+    estimated: Estimated,
+    query: Query,
+    error: float,
+    backend: Backend,
+    groups: Groups,
+    notes: tuple[str, ...],
+) -> Answer:
+    """An answer whose groups that miss the asked error are run exactly.
+
+    Parameters
+    ----------
+    answer : Answer
+        Of the last attempt.
+    estimated : Estimated
+        What it is of.
+    query : Query
+    error : float
+        The asked one.
+    backend : Backend
+        Runs the groups.
+    groups : Groups
+        As they were listed.
+    notes : tuple of str
+        What is told of the attempts so far.
+    """
+    missed = estimated.missed(error)
+    if not missed:
+        return answer
+    started = time.perf_counter()
+    known = backend.exact_groups(query, groups, missed)
+    note = f"{groups_text(len(missed))} run exactly, since the asked error was missed"
+    found = estimated.with_known(known).answer()
+    seconds = {**answer.seconds, "exact": time.perf_counter() - started}
+    return replace(found, seconds=seconds, notes=(*notes, note, *found.notes))
+
+
+def missed_fault(select: ApproximateSelect, notes: Sequence[str], *, ran: bool) -> AccuracyNotReached:
+    """The refusal of an answer that misses the error; `notes` say how far, and `ran` whether it was run exactly."""
+    return AccuracyNotReached(
+        next(iter(notes), "groups that the sample has not met may be there"),
+        sql=select.sql,
+        span=span_of(select.clause_spans, "error_within"),
+        hint="the sum of CAST(... AS DECIMAL(38, 6)), whose digits no order of adding decides"
+        if ran
+        else "more buckets: OPTIONS (buckets = ...), or BEHAVIOR 'run_on_full_table'",
+    )

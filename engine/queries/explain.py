@@ -1,0 +1,56 @@
+"""EXPLAIN: the resolved query and its plan, as text, JSON or a diagram; with ANALYZE beside what was measured."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+from ...optimizer.describe.physical import (
+    describe_attempts,
+    describe_physical,
+    physical_dict,
+    physical_mermaid,
+)
+from ...parser.explain import as_dict, explain
+from .features import RUNS
+
+if TYPE_CHECKING:
+    from .run import SelectRun
+
+
+def explained(run: SelectRun, form: str, *, analyze: bool) -> str:
+    """The text of an EXPLAIN.
+
+    Parameters
+    ----------
+    run : SelectRun
+        Of the SELECT; one that this engine does not run is told as it was resolved.
+    form : str
+        ``text``, ``json`` or ``mermaid``.
+    analyze : bool
+        Whether the query is run, and what its operators took is told.
+
+    Raises
+    ------
+    SkimqlError
+        As planning; with `analyze` as the run.
+    """
+    query = run.query
+    if any(f.name not in RUNS for f in query.features):
+        if analyze:
+            query.refuse_beyond(RUNS)
+        return explain(query, form)
+    if analyze:
+        plan, answer = run.analyzed()
+        attempts = answer.attempts
+    else:
+        plan, attempts = run.plan(), ()
+    now = time.time()
+    match form:
+        case "json":
+            told = {**as_dict(query), "plan": physical_dict(plan, attempts)}
+            return json.dumps(told, indent=2, ensure_ascii=False)
+        case "mermaid":
+            return explain(query, "mermaid") + "\n" + physical_mermaid(plan, attempts)
+    return "\n".join([explain(query), describe_physical(plan, now), *describe_attempts(attempts)])

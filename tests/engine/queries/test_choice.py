@@ -1,0 +1,58 @@
+"""The choice among all candidates, and what is told where nothing is good enough; in memory."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skimql import AccuracyNotReached, BudgetExceeded, Settings, UnsupportedQuery
+from skimql.engine.memory_backend.backend import MemoryBackend
+from skimql.engine.memory_backend.run import MemoryRun
+from skimql.engine.memory_backend.tables import MemoryTables
+from skimql.engine.queries.choice import choose_candidate
+from skimql.engine.queries.request import Request
+
+RNG = np.random.default_rng(2)
+BACKEND = MemoryBackend(
+    MemoryTables(
+        {n: pa.table({"k": RNG.integers(0, 900, 3000), "v": RNG.integers(0, 3000, 3000)}) for n in ("a", "b")}
+    )
+)
+JOIN = "FROM a JOIN b ON a.k = b.k"
+COUNT = f"SELECT APPROXIMATE COUNT(*) {JOIN}"
+
+
+def plan_of(sql, **settings):
+    return MemoryRun.of(sql, BACKEND, Settings(**settings)).plan()
+
+
+def test_a_method_that_cannot_answer_says_what_it_is_and_one_that_is_too_small_its_size():
+    three = "SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k JOIN a c ON b.v = c.v USING key_sample"
+    with pytest.raises(
+        UnsupportedQuery, match="it is the join exactly on a sample of the keys of one join class"
+    ):
+        plan_of(three)
+    with pytest.raises(BudgetExceeded, match="10 bytes are too few: key sample") as told:
+        plan_of(f"{COUNT} USING key_sample SIZE 10")
+    assert told.value.hint == "a larger SIZE"
+
+
+def test_where_no_error_can_be_reached_and_nothing_run_the_best_of_few_bytes_is_taken():
+    """A join that may not be run: what is kept of it has the least error that so many bytes give."""
+    run = MemoryRun.of(f"{COUNT} ERROR WITHIN 0.0001%", BACKEND, Settings(cache=True, max_bytes=4000))
+    request = Request(run.select, run.query, run.settings)
+    choice = choose_candidate(request, BACKEND.statistics(run.query, jobs=True), 0, {})
+    assert choice.objective.relative_error is None
+    assert 0 < choice.taken.nbytes <= choice.objective.size_bytes == 4000
+    forced = replace(request, select=replace(run.select, method="key_sample"))
+    with pytest.raises(AccuracyNotReached, match="no method is predicted"):
+        choose_candidate(forced, BACKEND.statistics(run.query, jobs=True), 0, {})
+
+
+def test_sketches_that_no_jvm_makes_are_none_of_the_candidates():
+    plan = plan_of(f"{COUNT} ERROR WITHIN 0.1%", route="jvm")
+    assert plan.method == "exact_run"
+    with pytest.raises(UnsupportedQuery) as refused:
+        plan_of(f"{COUNT} USING hash ERROR WITHIN 0.1%", route="jvm")
+    assert refused.value.code == "SKIMQL_ROUTE"
