@@ -40,11 +40,14 @@ def write_data(folder: Path, seed: int) -> None:
     numbers = np.random.default_rng(seed)
     for name in ("a", "b"):
         (folder / name).mkdir(parents=True)
+        (folder / f"{name} to come").mkdir()
         for file in range(FILES):
             k = np.minimum(numbers.zipf(1.3, ROWS), KEYS).astype(np.int64)
             v = numbers.integers(0, 100, ROWS)
             op = np.where(numbers.random(ROWS) < 0.3, "d", "i")
-            pq.write_table(pa.table({"k": k, "v": v, "op": op}), folder / name / f"{file:03}.parquet")
+            pq.write_table(
+                pa.table({"k": k, "v": v, "op": op}), folder / f"{name} to come" / f"{file:03}.parquet"
+            )
     hosts = pa.table({"ip": np.arange(1, 2_000, dtype=np.int64) % 500, "w": np.arange(1, 2_000)})
     pq.write_table(hosts, folder / "hosts.parquet")
 
@@ -70,13 +73,15 @@ def child(folder: Path) -> None:
             " OPTIONS (maxFilesPerTrigger = 1) DELETES WHEN op = 'd'"
         )
     for view, select in VIEWS.items():
-        # Every view is there before the first event: none begins in the middle.
         if view not in continuous(session.catalog).views:
-            session.sql(f"CREATE CONTINUOUS VIEW {view} WITH (trigger = '1 hour') AS {select}")
-            session.sql(f"PAUSE {view}")
+            session.sql(f"CREATE CONTINUOUS VIEW {view} WITH (trigger = '100 milliseconds') AS {select}")
+        else:
+            session.sql(f"RESUME {view}")
+    # Every view is there before the first event: none begins in the middle.
+    for name in ("a", "b"):
+        for file in sorted((folder / f"{name} to come").iterdir()):
+            file.rename(folder / name / file.name)
     print("running", flush=True)
-    for view in VIEWS:
-        session.sql(f"RESUME {view}")
     while any(_batch(session.catalog, name) != FILES - 1 for name in ("a", "b")):
         if not all(session._running_streams().of(name) for name in ("a", "b")):
             sys.exit(3)

@@ -53,7 +53,7 @@ class Creating:
         UnsupportedQuery
             If Spark refuses the columns, or the signs are no whole numbers.
         """
-        from ..sources.tables import schema_of
+        from ..sources.schemas import schema_of
 
         sql, name = statement.sql, statement.name.text
         if statement.format not in _FORMATS:

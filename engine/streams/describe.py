@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ...errors import CorruptSketch
 from ...sketches.intervals.interval import Estimate
 from ..catalog.catalog import Catalog
 from ..catalog.secrets import redacted
@@ -23,6 +24,7 @@ STREAMS = (
     *("events", "deletions", "bad", "bytes", "updated"),
 )
 QUERIES = ("query", "streams", "state", "events", "deletions", "bad", "batch", "bytes", "updated")
+_READS = 5
 EXTENDED = (*QUERIES, "value", "half_width", "fault", "select")
 
 
@@ -71,8 +73,17 @@ def show_queries(catalog: Catalog, *views: StoredView, extended: bool = False) -
 
 
 def _loaded(catalog: Catalog, view: StoredView) -> tuple[PlannedView, dict[str, Loaded]]:
-    found = continuous(catalog)
-    loaded = {s.lower(): load(catalog, found.streams[s.lower()], view.seed) for s in view.streams}
+    """A view with the states of its streams; read again where batches have replaced them meanwhile."""
+    for left in reversed(range(_READS)):
+        found = continuous(catalog)
+        try:
+            loaded = {s.lower(): load(catalog, found.streams[s.lower()], view.seed) for s in view.streams}
+        except CorruptSketch:
+            if not left or continuous(catalog) is found:
+                raise
+            continue
+        if not any(one.lost for one in loaded.values()) or continuous(catalog) is found:
+            break
     return planned(view, found.streams), loaded
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from ..context import Context
     from ..sources.tables import Frames
 
-_POLL_SECONDS = 1
+_POLL_SECONDS = 0.05
 
 
 @dataclass
@@ -119,8 +120,9 @@ class Run:
     def wait(self) -> None:
         """Until it has taken all that was there; raises what stopped it."""
         try:
-            while not self.query.awaitTermination(_POLL_SECONDS):
-                pass
+            while self.active:
+                time.sleep(_POLL_SECONDS)
+            self.query.awaitTermination()
         except KeyboardInterrupt:
             self.stop()
             raise
