@@ -293,7 +293,7 @@ class AdaptiveRun:
 
         Where a value is no number that is added up, Spark says what the sum is.
         """
-        if fault.code == "SKIMQL_NOT_FINITE" and self.planner.aims_freely:
+        if fault.code == "SKIMQL_NOT_FINITE" and self.planner.request.aims_freely:
             self._notes += (f"run exactly: {fault.message}",)
             return self.planner.exact()
         if not isinstance(attempt, SketchJoin):
