@@ -17,6 +17,7 @@ from ..catalog.streams import StoredStream
 from ..materialized.definition import now
 from ..synopses import Built
 from .checkpoint import mismatch
+from .sinks import SINK, write_row
 from .state import Sender, StreamState, bad_rows, batch_plan, overflow, times_of
 from .store import Loaded, continuous, load, save
 from .views import PlannedView, readers
@@ -101,9 +102,17 @@ class Batches(Generic[Frame]):
         after = state.after(
             batch, self.checkpoint, dict(zip(plan.synopses, built, strict=True)), messages, now(), plan.seed
         )
+        self._write_rows(views, after, batch)
         save(self.catalog, stream, self._loaded.file, after)
         self._stream = self._now()
         self._loaded = Loaded(after, self._stream.state)
+
+    def _write_rows(self, views: Sequence[PlannedView], after: StreamState, batch: int) -> None:
+        found = continuous(self.catalog)
+        for view in (v for v in views if SINK in v.view.settings):
+            others = [s.lower() for s in view.view.streams if s.lower() != self.name.lower()]
+            states = {s: load(self.catalog, found.streams[s], view.view.seed).state for s in others}
+            write_row(view, {**states, self.name.lower(): after}, self.name, batch)
 
     def _plan(self, views: Sequence[PlannedView]) -> Plan:
         assert self._stream is not None, "started"

@@ -16,6 +16,7 @@ from ...parser.syntax import AppendSketch, CreateContinuousView, CreateStream, P
 from ..catalog.streams import Continuous, StoredStream
 from ..materialized.definition import now, refuse_unstable
 from ..materialized.names import place_of
+from .sinks import SINK
 from .views import PlannedView, define, unsupported
 
 if TYPE_CHECKING:
@@ -26,13 +27,12 @@ if TYPE_CHECKING:
 AVAILABLE_NOW = "available now"
 _FORMATS = ("json", "csv", "parquet", "rate")
 _RATE = (("timestamp", "timestamp"), ("value", "bigint"))
-_WITH = ("trigger", "bad_rows")
+_WITH = ("trigger", "bad_rows", SINK)
 _NOT_YET = {
     "window": "windows",
     "slide": "windows",
     "watermark": "windows",
     "time": "windows",
-    "sink": "sinks",
 }
 _INTERVAL = re.compile(r"\d+ (millisecond|second|minute|hour|day)s?")
 
@@ -231,6 +231,12 @@ def options_of(statement: CreateContinuousView) -> dict[str, str]:
             )
         if name == "bad_rows" and value not in ("count", "fail"):
             raise _bad_setting(f"bad_rows cannot be {value!r}", "bad_rows = 'count' or 'fail'", statement.sql)
+        if name == SINK:
+            from ..sources.paths import absolute, is_remote
+
+            if is_remote(value):
+                raise unsupported(f"a sink at {value}", "sink = 'folder' on this machine", statement.sql)
+            found[name] = absolute(value)
         if name == "trigger":
             found[name] = _trigger(value, statement.sql)
     return found

@@ -5,6 +5,7 @@ Needs no Spark: any process on the catalog can ask.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -117,7 +118,9 @@ def _extended(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
     faults = "; ".join(f for f in (streams[s.lower()].fault for s in view.streams) if f)
     if not isinstance(cell, Estimate):
         return None, None, faults, view.select
-    return float(cell.value), half_width(cell), faults, view.select
+    # NULL, and an interval without ends, have no number.
+    numbers = (float(cell.value), half_width(cell))
+    return *(n if math.isfinite(n) else None for n in numbers), faults, view.select
 
 
 def _stream_row(catalog: Catalog, stream: StoredStream) -> tuple[Any, ...]:

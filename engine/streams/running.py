@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
+from py4j.protocol import Py4JError
 
 from ...errors import SkimqlError, StreamError
 from ...optimizer.plan import Message, Plan
@@ -105,6 +107,7 @@ class Run:
     batches: Batches[Any]
     lock: FileLock
     faults: list[SkimqlError] = field(default_factory=list)
+    stopping: threading.Event = field(default_factory=threading.Event)
 
     @property
     def active(self) -> bool:
@@ -113,6 +116,7 @@ class Run:
 
     def stop(self) -> None:
         """End it; a batch that was on its way is read again by the next start."""
+        self.stopping.set()
         with contextlib.suppress(*SPARK_FAULTS):
             self.query.stop()
         self.lock.release()
@@ -182,6 +186,7 @@ class Runs:
             lock.release()
             raise
         self._runs[name.lower()] = run
+        threading.Thread(target=_watch, args=(run,), name=f"stream {name}", daemon=True).start()
         return run
 
     def stop(self, name: str) -> bool:
@@ -208,14 +213,17 @@ def _started(
     if again is not None:
         uncommit(checkpoint, again)
     faults: list[SkimqlError] = []
+    stopping = threading.Event()
 
     def take(frame: DataFrame, batch: int) -> None:
         batches.checkpoint = batches.checkpoint or read_checkpoint(checkpoint).id
         try:
             batches(frame, batch)
         except SkimqlError as fault:
-            faults.append(fault)
-            tell_fault(batches.catalog, stream, fault.message)
+            # A batch that was cut short by stopping the stream is read again: nothing has failed.
+            if not stopping.is_set():
+                faults.append(fault)
+                tell_fault(batches.catalog, stream, fault.message)
             raise
 
     assert isinstance(batches.builder, SparkBuilder), "batches of Spark"
@@ -230,7 +238,19 @@ def _started(
         raise StreamError(
             f"Spark does not start stream {stream.name}: {first_line(fault)}", "SKIMQL_STREAM_FAILED"
         ) from fault
-    return Run(stream, query, batches, lock, faults)
+    return Run(stream, query, batches, lock, faults, stopping)
+
+
+def _watch(run: Run) -> None:
+    """When a stream has ended, for whatever reason, it runs no more, and why it did is kept."""
+    with contextlib.suppress(Py4JError, OSError):
+        try:
+            run.query.awaitTermination()
+        except SPARK_FAULTS as fault:
+            if not run.faults and not run.stopping.is_set():
+                with contextlib.suppress(SkimqlError):
+                    tell_fault(run.batches.catalog, run.stream, first_line(fault))
+    run.lock.release()
 
 
 def frame_of(spark: SparkSession, stream: StoredStream) -> DataFrame:

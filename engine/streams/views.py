@@ -218,47 +218,34 @@ def define(
     return PlannedView(view, plan)
 
 
-def schemas(view: StoredView, streams: Mapping[str, StoredStream]) -> dict[str, TableSchema]:
-    """The tables and streams of a view, as the parser reads them."""
-    own = {s.lower() for s in view.streams}
-    found = {t.name.lower(): t for t in view.tables}
-    return _ByName({**found, **{n: s.schema for n, s in streams.items() if n in own}})
-
-
 def planned(view: StoredView, streams: Mapping[str, StoredStream]) -> PlannedView:
     """The plan of a view as it was made when the view was created."""
-    first = streams[view.streams[0].lower()]
-    ids = tuple(streams[s.lower()].id for s in view.streams)
-    return _planned(_Hashed(view, streams, (view.name, view.select, view.created, ids)), first.ansi)
-
-
-@dataclass(frozen=True)
-class _Hashed:
-    """A view with its streams, equal where its text and theirs are: schemas of one creation do not change."""
-
-    view: StoredView
-    streams: Mapping[str, StoredStream]
-    identity: tuple[Any, ...]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Hashed) and self.identity == other.identity
-
-    def __hash__(self) -> int:
-        return hash(self.identity)
+    own = [streams[s.lower()] for s in view.streams]
+    tables = (*view.tables, *(s.schema for s in own))
+    sizes = (view.seed, view.rows, view.buckets, view.sparse)
+    return PlannedView(
+        view, _plan(view.select, tables, own[0].ansi, view.key_types, view.classes, view.folds, sizes)
+    )
 
 
 @lru_cache(maxsize=256)
-def _planned(of: _Hashed, ansi: bool) -> PlannedView:
-    view = of.view
-    select = select_of(view.select, view.select)
-    query = resolve(select, schemas(view, of.streams), ansi=ansi, known=KNOWN)
+def _plan(
+    text: str,
+    tables: tuple[TableSchema, ...],
+    ansi: bool,
+    key_types: tuple[tuple[str, ...], ...],
+    classes: tuple[str, ...],
+    folds: tuple[tuple[int, int, int], ...],
+    sizes: tuple[int, int, int, bool],
+) -> Plan:
+    known = _ByName({t.name.lower(): t for t in tables})
+    query = resolve(select_of(text, text), known, ansi=ansi, known=KNOWN)
     edges = tuple(
         replace(edge, key_types=types, class_name=name)
-        for edge, types, name in zip(query.graph.edges, view.key_types, view.classes, strict=True)
+        for edge, types, name in zip(query.graph.edges, key_types, classes, strict=True)
     )
     query = replace(query, graph=replace(query.graph, edges=edges))
-    residual = residual_of(query, view.folds)
-    return PlannedView(view, choose(query, view.seed, view.rows, view.buckets, view.sparse, residual))
+    return choose(query, *sizes, residual_of(query, folds))
 
 
 # A stream with the keys by which it is joined, as they are compared.

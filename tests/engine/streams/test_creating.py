@@ -18,6 +18,7 @@ VIEW = "CREATE CONTINUOUS VIEW q WITH ({}) AS SELECT APPROXIMATE COUNT(*) FROM s
         ("trigger = '10 Seconds'", {"trigger": "10 seconds"}),
         ("trigger = 'available_now'", {"trigger": "available now"}),
         ("bad_rows = 'fail'", {"bad_rows": "fail"}),
+        ("sink = '/Some/where'", {"sink": "/Some/where"}),
     ],
 )
 def test_what_with_says(said, meant):
@@ -29,7 +30,7 @@ def test_what_with_says(said, meant):
     [
         ("window = '1 hour'", "SKIMQL_STREAM_UNSUPPORTED"),
         ("watermark = '1 hour'", "SKIMQL_STREAM_UNSUPPORTED"),
-        ("sink = 'x'", "SKIMQL_STREAM_UNSUPPORTED"),
+        ("sink = 's3://x/y'", "SKIMQL_STREAM_UNSUPPORTED"),
         ("trigger = 'continuous'", "SKIMQL_STREAM_UNSUPPORTED"),
         ("trigger = 'real time'", "SKIMQL_STREAM_UNSUPPORTED"),
         ("trigger = 'soon'", "SKIMQL_BAD_SETTING"),
