@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import EnvironmentFault, ParseError, SkimqlError, UnsupportedQuery
+from ..errors import EnvironmentFault, ParseError, SkimqlError, UnknownName, UnsupportedQuery
 from ..optimizer.methods import GROUPING
 from ..optimizer.physical import PhysicalPlan
 from ..parser.join_graph import Query
@@ -409,7 +409,15 @@ class Session:
         return with_counted_types(keyed, self.tables, MaterializedLookup(self.context).key_types())
 
     def _resolved(self, select: ApproximateSelect, known: frozenset[str] = RUNS) -> Query:
-        return resolve(select, self.tables, ansi=self._ansi(), known=known)
+        try:
+            return resolve(select, self.tables, ansi=self._ansi(), known=known)
+        except UnknownName as fault:
+            if not self.catalog.manifest.continuous.streams:
+                raise
+            from .streams.store import refuse_asked
+
+            refuse_asked(self.catalog, fault)
+            raise
 
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""

@@ -48,6 +48,26 @@ def find_view(catalog: Catalog, sql: str, name: Part) -> StoredView:
     return found
 
 
+def refuse_asked(catalog: Catalog, fault: UnknownName) -> None:
+    """Refuse a query of a stream as if it was a table, which is what a name that no table has may stand for.
+
+    Raises
+    ------
+    StreamError
+        ``SKIMQL_STREAM_ASKED``.
+    """
+    start, end = fault.span or (0, 0)
+    stream = continuous(catalog).streams.get(fault.sql[start:end].strip("`").lower())
+    if stream is not None and fault.code == "SKIMQL_UNKNOWN_TABLE":
+        raise StreamError(
+            f"{stream.name} is a stream: its events are in no table, and views of it are what is asked",
+            "SKIMQL_STREAM_ASKED",
+            fault.sql,
+            fault.span,
+            f"CREATE CONTINUOUS VIEW q AS {fault.sql.strip().rstrip(';')}",
+        ) from fault
+
+
 def load(catalog: Catalog, stream: StoredStream, seed: int) -> Loaded:
     """The state of a stream: the newest that is whole, of the last two.
 
