@@ -136,7 +136,7 @@ class StreamState:
                 raise StreamError(
                     f"table {message.table} is another than it was at {before.at}, when its tuples were joined in",
                     "SKIMQL_STATIC_CHANGED",
-                    hint="CREATE OR REPLACE the view, which begins anew; or the table as it was, and RESUME",
+                    hint="the table as it was, and RESUME; or CREATE OR REPLACE STREAM ..., which begins anew",
                 )
         for synopsis, new in built.items():
             old = self.summary(synopsis, self.seed if seed is None else seed)
