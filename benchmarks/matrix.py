@@ -20,7 +20,7 @@ from typing import Any
 from skimql import Answer, Session, Settings, SkimqlError
 from skimql.engine.materialized.apart import bytes_of
 from skimql.engine.materialized.declared import selects_of
-from skimql.engine.materialized.lookup import keepable
+from skimql.engine.materialized.query_cache import keepable
 from skimql.engine.materialized.workloads import Workloads
 from skimql.engine.queries.features import DISTINCT, RUNS
 from skimql.engine.results.compare import beside

@@ -6,6 +6,7 @@ import os
 
 import pytest
 from hypothesis import settings
+from support.quick import QUICK_PLANS, as_spark_has_it
 
 # The same examples in every run: a failure is one that can be looked at again.
 settings.register_profile("suite", derandomize=True, deadline=None)
@@ -47,12 +48,26 @@ def spark(request):
             "spark.driver.memory": "2g",
             "spark.sql.session.timeZone": "UTC",
             # Without its second compiler the JVM reserves 48 MB for code, which the suite's queries fill: it then throws
-            # code away and compiles it again.
-            "spark.driver.extraJavaOptions": "-XX:ReservedCodeCacheSize=256m -XX:MetaspaceSize=256m -Xms512m",
+            # code away and compiles it again. Nearly all of the heap is young.
+            "spark.driver.extraJavaOptions": "-XX:ReservedCodeCacheSize=256m -XX:MetaspaceSize=256m -Xms1g -Xmn640m",
+            # What Spark keeps of queries long gone, for a UI that nobody looks at.
+            "spark.sql.ui.retainedExecutions": "20",
+            "spark.ui.retainedJobs": "100",
+            "spark.ui.retainedStages": "100",
+            **QUICK_PLANS,
         }
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def as_users_have_it(spark):
+    """Spark's own settings in the place of `QUICK_PLANS`: generated code, plans made anew between stages."""
+    as_spark_has_it(spark)
+    yield
+    for name, value in QUICK_PLANS.items():
+        spark.conf.set(name, value)
 
 
 @pytest.fixture

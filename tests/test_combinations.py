@@ -4,10 +4,12 @@
 """
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from support.quick import as_spark_has_it
 from support.theory import most_misses
 
 from skimql import Answer, Estimate
@@ -66,8 +68,18 @@ def test_a_wrong_value_is_seen(combinations, monkeypatch):
 
 
 def test_every_combination_through_a_session_is_as_spark_has_it_or_refused(spark, on_spark):
-    runner = on_spark.Runner(spark)
-    records = [runner.record_of(seed) for seed in ON_SPARK]
+    """Each block in a thread and a Spark session of its own: near the run's end the second core is free."""
+
+    def records_of(block):
+        apart = spark.newSession()
+        if block == 1:
+            as_spark_has_it(apart)
+        runner = on_spark.Runner(apart)
+        return [runner.record_of(seed) for seed in ON_SPARK if seed // on_spark.BLOCK == block]
+
+    with ThreadPoolExecutor(2) as pool:
+        records = [record for found in pool.map(records_of, (1, 2)) for record in found]
+    assert len(records) == len(ON_SPARK) == 150
     assert not [(r["seed"], r["sql"], r["fault"]) for r in records if r["fault"]]
     answered = [r for r in records if r["outcome"] == "answered"]
     assert len(answered) > len(ON_SPARK) / 2

@@ -27,8 +27,9 @@ from .answering import best, materialized_answers
 from .appending import differences
 from .building import families_of
 from .definition import blank, stored, unstable
-from .lookup import MaterializedLookup, without_count
+from .lookup import without_count
 from .matching import JOINED, Asked
+from .query_cache import QueryCache
 
 if TYPE_CHECKING:
     from ..context import Context
@@ -83,7 +84,7 @@ class Apart:
             elif self.attempt.keeps:
                 kept.append(sketch)
         if kept and self.context is not None:
-            MaterializedLookup(self.context).put(kept)
+            QueryCache(self.context).put(kept)
         answer, joined = self._joined(made)
         return answer, joined, tuple(map(printable, notes))
 
@@ -118,10 +119,10 @@ class Apart:
     def _head(self, synopsis: TableSynopsis, others: Sequence[str]) -> tuple[Head, str]:
         """The head of what is built, and why it is not kept."""
         seed = self.attempt.plan.seed
-        lookup = MaterializedLookup(self.context) if self.attempt.keeps and self.context is not None else None
+        cache = QueryCache(self.context) if self.attempt.keeps and self.context is not None else None
         name = f"{len(others)}"
-        if lookup is not None:
-            name = lookup.free_name(synopsis.table, synopsis.attributes, others)
+        if cache is not None:
+            name = cache.free_name(synopsis.table, synopsis.attributes, others)
         head = blank(
             name,
             synopsis.table,
@@ -138,7 +139,7 @@ class Apart:
             groups=Groups(synopsis.groups, (), (), ()) if synopsis.groups else None,
             made_by="cache",
         )
-        if lookup is None or self.context is None:
+        if cache is None or self.context is None:
             return head, ""
         expressions = (
             synopsis.filter,
@@ -149,7 +150,7 @@ class Apart:
         changing = unstable(expressions, self.context.environment.own_functions)
         if changing is not None:
             return head, f"{changing} has another value tomorrow"
-        found = lookup.of_table(head, self.query.sql)
+        found = cache.of_table(head, self.query.sql)
         return (head, "its keys are of types that cannot be kept") if found is None else (found, "")
 
 

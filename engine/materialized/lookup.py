@@ -1,15 +1,15 @@
-"""Queries and the catalog: what is answered from kept sketches, what is built beside them, and what `cache` keeps."""
+"""Queries and the catalog: what is answered from kept sketches, and what is built beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ...errors import IncompatibleSketches, UnsupportedQuery, printable
+from ...errors import IncompatibleSketches, printable
 from ...optimizer.operators import LOAD
 from ...optimizer.physical import MaterializedJoin
-from ...optimizer.plan import Attribute, Plan, Synopsis, Weight
+from ...optimizer.plan import Plan, Synopsis
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
 from ..catalog.catalog import Catalog
@@ -22,9 +22,8 @@ from ..settings import Settings
 from ..synopses import Built
 from .answer import LINEAR, GroupKey, MaterializedAnswer, grouping_of
 from .answering import best, materialized_answers
-from .definition import blank, stored, typed, unstable
-from .lineage import table_lineage
 from .matching import JOINED, Asked, Reuse, Unlike, reuse, unlike
+from .query_cache import QueryCache
 from .staleness import other_source, stale_note
 
 if TYPE_CHECKING:
@@ -154,7 +153,7 @@ class MaterializedLookup:
             missing = found.plan_of_missing()
             new = build(self.context.spark, missing, self.context.tables, self.context.listener)
             if settings.cache:
-                self.keep(found.plan, dict(zip(found.missing, new, strict=True)))
+                QueryCache(self.context).keep(found.plan, dict(zip(found.missing, new, strict=True)))
         built = found.all_built(lambda name: self._load(name, settings), new)
         stale = self._stale(found.heads)
         notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)
@@ -277,63 +276,6 @@ class MaterializedLookup:
         """Where a sketch lies."""
         entry = self.catalog.entry(head.name)
         return self.catalog.where if entry is None else f"{self.catalog.where}/{entry.file}"
-
-    def keep(self, plan: Plan, built: Mapping[int, Built]) -> None:
-        """Keep what was built for a query: the virtual relations whose sketches are all among `built`."""
-        sketches: list[StoredSketch] = []
-        for numbers in _relations(plan, self.context.environment.own_functions):
-            if all(i in built for i in numbers):
-                sketch = self._cached(plan, numbers, [built[i] for i in numbers], sketches)
-                if sketch is not None:
-                    sketches.append(sketch)
-        if sketches:
-            self.put(sketches)
-
-    def _cached(
-        self, plan: Plan, numbers: Sequence[int], built: Sequence[Built], others: Sequence[StoredSketch]
-    ) -> StoredSketch | None:
-        synopses = [plan.synopses[i] for i in numbers]
-        one = synopses[0]
-        draft = blank(
-            self.free_name(one.table, one.attributes, [s.head.name for s in others]),
-            one.table,
-            one.filter,
-            one.attributes,
-            [s.weight for s in synopses],
-            method=one.method,
-            seed=plan.seed,
-            rows=one.rows,
-            buckets=one.buckets,
-            sparse=one.sparse,
-            made_by="cache",
-        )
-        head = self.of_table(draft, plan.query.sql)
-        return None if head is None else stored(head, built)
-
-    def of_table(self, draft: Head, sql: str) -> Head | None:
-        """The head of a sketch of what its table has now; None where it cannot be kept."""
-        tables = self.context.tables
-        try:
-            head = typed(draft, tables, self.context.environment.circumstances(), sql, compared=True)
-        except UnsupportedQuery:
-            return None
-        return replace(head, lineage=(table_lineage(tables, draft.table, tables.frame(draft.table)),))
-
-    def put(self, sketches: Sequence[StoredSketch]) -> None:
-        """Keep sketches of tables as they are now."""
-        for sketch in sketches:
-            self.context.environment.remember(sketch.head.table)
-        self.catalog.put(*sketches)
-
-    def free_name(self, table: str, attributes: Sequence[Attribute], others: Sequence[str]) -> str:
-        """A name that no kept sketch has, nor one of `others`."""
-        words = ["cached", table, *(a.class_name for a in attributes)]
-        base = "_".join("".join(c if c.isalnum() else "_" for c in w) for w in words)
-        taken = {n.lower() for n in others}
-        name, number = base, 2
-        while name.lower() in taken or self.catalog.entry(name) or self.catalog.workload(name):
-            name, number = f"{base}_{number}", number + 1
-        return name
 
     def _declared(self, found: Declared, settings: Settings) -> Supply:
         """From the sketches of a workload that has just this question."""
@@ -501,23 +443,3 @@ def asked_of(select: ApproximateSelect) -> Asked:
         given.sparse if "sparse" in select.options else None,
         select.method,
     )
-
-
-def keepable(plan: Plan, functions: Callable[[], Collection[str]]) -> bool:
-    """Whether the catalog can keep all synopses of a plan; `functions` as `unstable` wants them."""
-    return sum(map(len, _relations(plan, functions))) == len(plan.synopses)
-
-
-def _relations(plan: Plan, functions: Callable[[], Collection[str]]) -> list[list[int]]:
-    """The synopses that can be kept, those of one virtual relation, size and order of attributes together."""
-    groups: dict[Synopsis, list[int]] = {}
-    for number, synopsis in enumerate(plan.synopses):
-        simple = synopsis.method in LINEAR and synopsis.group is None and not synopsis.messages
-        expressions = (
-            synopsis.filter,
-            synopsis.weight.expression,
-            *(k for a in synopsis.attributes for k in a.keys),
-        )
-        if simple and unstable(expressions, functions) is None:
-            groups.setdefault(replace(synopsis, weight=Weight()), []).append(number)
-    return list(groups.values())

@@ -11,6 +11,7 @@ from ...optimizer.groups import per_group
 from ...optimizer.physical import ApartJoin, MaterializedJoin, Nothing, SampleJoin, SketchJoin
 from ...optimizer.plan import Plan
 from ...sketches.intervals.interval import exact
+from ..materialized.query_cache import QueryCache
 from ..results.estimator import Joined
 from ..results.expressions import Evaluator
 from ..results.rows import Estimated, GroupNumbers
@@ -111,7 +112,7 @@ class AttemptRun:
         plans = per_group(attempt.plan, groups.counts) if groups is not None else (attempt.plan,)
         built = self.backend().build(plans[0], self._message_bytes(attempt), groups)
         if planner.settings.cache and groups is None and planner.context is not None:
-            planner.lookup.keep(attempt.plan, dict(enumerate(built)))
+            QueryCache(planner.context).keep(attempt.plan, dict(enumerate(built)))
         numbers = groups.combinations() if groups is not None else iter([()])
         several = len(planner.query.groups) and len({g.vertex for g in query.groups}) > 1
         evaluators = {

@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
@@ -26,6 +27,9 @@ from ...errors import DataError, EnvironmentFault, SkimqlError
 from ..catalog.disk import create
 from .quiet import quiet_session
 from .scratch import end_first, scratch_folder
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 # What Spark raises: its own errors, and Java's where it has no class of its own for them.
 SPARK_FAULTS = (PySparkException, Py4JJavaError)
@@ -138,8 +142,14 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     # PySpark writes every error a second time, as JSON on stderr.
     logging.getLogger("DataFrameQueryContextLogger").disabled = True
     logging.getLogger("SQLQueryContextLogger").disabled = True
-    atexit.register(context.stop)
+    atexit.register(_stop, context)
     return SparkSession(context)
+
+
+def _stop(context: SparkContext) -> None:
+    """Stop Spark, unless its JVM has ended before."""
+    with contextlib.suppress(Py4JError, OSError):
+        context.stop()
 
 
 def _end(jvm: subprocess.Popen[bytes]) -> None:

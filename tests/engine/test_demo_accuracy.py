@@ -13,7 +13,7 @@ from support.seeds import ManySeeds
 
 from skimql import Session, demo_tables
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("as_users_have_it")]
 
 SEEDS = range(100)
 # Seeds of the join of three tables, which takes longest, and of which only the intervals are looked at.

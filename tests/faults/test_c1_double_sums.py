@@ -53,7 +53,9 @@ def test_kept_sums_of_zeros_can_be_made_appended_to_and_read(spark, session):
 
 
 @pytest.mark.spark
-def test_a_sum_of_doubles_that_cancel_out_has_an_interval_and_others_have_none(spark, session):
+def test_a_sum_of_doubles_that_cancel_out_has_an_interval_and_others_have_none(
+    spark, session, as_users_have_it
+):
     """Spark's own answer depends on the order of the data; that of others by less than 1e-9 of them."""
     wild = "1 AS k, CASE id WHEN 0 THEN 1e17 WHEN 1 THEN -1e17 ELSE 1.0D END AS x, id * 0.1D - 20 AS y"
     session.table("d", spark.range(2000).selectExpr(*wild.split(", ")))
@@ -72,7 +74,7 @@ def test_a_sum_of_doubles_that_cancel_out_has_an_interval_and_others_have_none(s
 
 
 @pytest.mark.spark
-def test_what_cancels_out_at_the_keys_that_join_is_not_called_exact(spark, session):
+def test_what_cancels_out_at_the_keys_that_join_is_not_called_exact(spark, session, as_users_have_it):
     """In this order the 5 is lost, in another it is the sum; another key keeps the mass of the map from vanishing."""
     rows = [(1, 5.0), (1, 1e17), (1, -1e17), (2, 3e17)]
     session.table("a", spark.createDataFrame(rows, "k int, f double").coalesce(1))

@@ -72,7 +72,7 @@ def test_comparisons_and_case_over_columns_cannot_fail(text, safe):
 
 
 @pytest.fixture
-def guarded(spark, session):
+def guarded(spark, session, as_users_have_it):
     """Tables of which the second tuple has values that fail."""
     rows = "(1, 5, '7', array(1, 2)), (2, 0, 'x', array())"
     session.table("a", spark.sql(f"SELECT * FROM VALUES {rows} AS t(k, x, s, r)"))

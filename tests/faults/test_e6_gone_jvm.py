@@ -33,5 +33,4 @@ def test_kept_sketches_answer_when_the_jvm_is_gone(tmp_path):
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "catalog"), str(tmp_path / "t")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
     assert done.stdout.split() == ["SKIMQL_SPARK_GONE", "True"], done.stderr
-    # What PySpark itself prints of its accumulators is not ours.
-    assert "Exception while sending command" not in done.stderr
+    assert "Traceback" not in done.stderr

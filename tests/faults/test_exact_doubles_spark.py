@@ -8,7 +8,7 @@ from support.tables import register
 from skimql import AccuracyNotReached
 from skimql.sketches.intervals.rounding import CANCELS
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("as_users_have_it")]
 
 # As many as it takes that Spark loses some; the exact sums of x are 1,998 and 798 of the keys that join.
 WILD = [1e17, *[1.0] * 9, -1e17, *[1.0] * 1989]

@@ -25,7 +25,6 @@ PLACE = {"error_within": (3, 9), "method": (10, 20)}
         ),
         (f"COUNT(DISTINCT y.m) {JOIN} USING hash", Asked(), "SKIMQL_UNKNOWN_METHOD", "USING distinct"),
         (f"SUM(y.m) {JOIN} USING distinct", Asked(), "SKIMQL_UNKNOWN_METHOD", "no USING"),
-        (f"COUNT(*) {JOIN} USING agms", Asked(clauses=PLACE), "SKIMQL_CLAUSE", "OPTIONS (buckets"),
         (f"COUNT(*) {JOIN} USING agms", Asked(route="jvm"), "SKIMQL_ROUTE", "route = auto"),
         (f"COUNT(DISTINCT y.m) {JOIN}", Asked(cache=True, route="jvm"), "SKIMQL_ROUTE", "route = auto"),
         (f"COUNT(*) {JOIN} USING key_sample", Asked(cache=True, route="jvm"), "SKIMQL_ROUTE", "route = auto"),
@@ -41,7 +40,7 @@ def test_what_nothing_honours_is_refused_with_a_way_out(text, asked, code, way):
     ("text", "asked"),
     [
         (f"{THREE} USING convolution", Asked(clauses=PLACE)),
-        (f"COUNT(*) {JOIN} USING agms", Asked(by_hand=True, clauses=PLACE)),
+        (f"COUNT(*) {JOIN} USING agms", Asked(clauses=PLACE)),
         (f"COUNT(*) {JOIN} USING hash", Asked(route="jvm", cache=True)),
         (f"COUNT(*) {JOIN} USING key_sample", Asked(route="jvm")),
         (f"COUNT(*) {JOIN} WHERE x.id < 1 AND x.id > 1 USING distinct", Asked(route="jvm")),

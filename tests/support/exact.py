@@ -2,24 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 _known = {}
-
-
-@contextmanager
-def _planned_once(conf):
-    """Plans that stay as they are and generate no code, which dozens of tiny subqueries never pay for."""
-    for setting in _SETTINGS:
-        conf.set(setting, "false")
-    try:
-        yield
-    finally:
-        for setting in _SETTINGS:
-            conf.unset(setting)
-
-
-_SETTINGS = ("spark.sql.adaptive.enabled", "spark.sql.codegen.wholeStage")
 
 
 def exact_answers(session, selects):
@@ -35,8 +18,7 @@ def exact_answers(session, selects):
             f"(SELECT collect_list(struct(*)) FROM (SELECT {s}{'' if ' LIMIT ' in s else ' LIMIT 10000'}))"
             for s in selects
         )
-        with _planned_once(session.spark.conf):
-            (row,) = session.sql(f"SELECT {', '.join(lists)}").collect()
+        (row,) = session.sql(f"SELECT {', '.join(lists)}").collect()
         _known[key] = {
             s: [tuple(found) for found in rows or ()] for s, rows in zip(selects, row, strict=True)
         }

@@ -17,7 +17,7 @@ from skimql.engine.queries import sizing as choice
 from skimql.errors import DataError, UnsupportedQuery
 from skimql.sketches.joins.folding import FIELD_END
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("as_users_have_it")]
 
 TUPLES = 4000
 

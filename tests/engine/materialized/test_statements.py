@@ -279,7 +279,8 @@ def test_sizes_filters_and_several_keys(kept):
     assert 0.98 * 65536 < 3 * 8 * sized["rows"] * sized["buckets"] <= 65536
     narrow = kept.sql("CREATE SKETCH y ON orders (id) ERROR WITHIN 1% CONFIDENCE 99%").records()[0]
     wide = kept.sql("CREATE SKETCH z ON orders (id) ERROR WITHIN 10%").records()[0]
-    assert narrow["rows"] * narrow["buckets"] > 50 * wide["rows"] * wide["buckets"]
+    # A size that is larger than asked is that of the first sketch of the class, which it joins so.
+    assert narrow["buckets"] > 4 * wide["buckets"] >= 4096
 
 
 def test_expressions_as_keys_are_found_again(kept, scans):

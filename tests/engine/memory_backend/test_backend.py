@@ -187,6 +187,7 @@ JVM = {"countmin": [SQL[0], SQL[4], SQL[7], SQL[12]], "folded": [SQL[1], SQL[2],
 
 
 @pytest.mark.parametrize(("family", "buckets"), [("countmin", 16), ("folded", 16), ("folded", 512)])
+@pytest.mark.usefixtures("as_users_have_it")
 def test_sketches_of_the_jvm_are_the_same(spark, on_spark, family, buckets):
     statements = JVM[family][2:] if family == "countmin" else JVM[family]
     plan = routed(together(_plans(statements, buckets=buckets, rows=3)), "jvm")
@@ -207,6 +208,7 @@ def test_groups_are_those_of_spark_and_so_are_their_sketches(spark, on_spark):
 
 
 @pytest.mark.parametrize("rows", [0.0, 0.3])
+@pytest.mark.usefixtures("as_users_have_it")
 def test_samples_have_the_keys_and_weights_that_spark_sends(spark, on_spark, rows):
     sql = "SELECT APPROXIMATE COUNT(*), SUM(c.n * a.v), SUM(x) FROM a JOIN b ON a.k = b.k JOIN c ON b.l = c.l WHERE a.v <> 3"
     query = MemoryRun.of(sql, BACKEND).query

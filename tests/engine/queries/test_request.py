@@ -37,7 +37,7 @@ def test_what_may_be_run_exactly(asked, may_run):
         ("", {"error": None, "size_bytes": 1000}, False),
         ("USING hash", {}, True),
         ("USING hash ERROR WITHIN 5%", {}, False),
-        ("USING agms ERROR WITHIN 5%", {}, True),  # no size of them is planned
+        ("USING agms ERROR WITHIN 5%", {}, False),
         ("USING skimmed", {}, True),
         ("USING skimmed ERROR WITHIN 5%", {}, False),
         ("USING key_sample", {"buckets": 64}, False),
