@@ -217,6 +217,29 @@ class Session:
             # Sketches of what had that name before answer nothing any more.
             self.environment.forget_sketches_of(name)
 
+    def stream(
+        self, name: str, frame: DataFrame, deletes: str | None = None, weight: str | None = None
+    ) -> Answer:
+        """Make a streaming DataFrame a stream; in a later session, give it to the stream of that name again.
+
+        Parameters
+        ----------
+        name : str
+        frame : DataFrame
+            One that streams, from any source that Spark can read again.
+        deletes, weight : str, optional
+            How often an event counts: as ``DELETES WHEN`` and ``WEIGHT`` in ``CREATE STREAM``; one of them.
+
+        Raises
+        ------
+        StreamError
+            ``SKIMQL_NOT_STREAMING``; ``SKIMQL_STREAM_CATALOG`` if the session's catalog is no local folder.
+        UnsupportedQuery
+            ``SKIMQL_NAME_TAKEN`` if the name stands for something else.
+        """
+        with self._awake():
+            return self._streams().stream(name, frame, deletes, weight)
+
     def sql(self, text: str, **values: Any) -> Answer | DataFrame:
         """Run one statement.
 

@@ -210,7 +210,7 @@ NOT_TYPED = {
     **dict.fromkeys(
         ("STREAM_CATALOG", "NO_STREAM", "UNKNOWN_STREAM", "NAME_TAKEN", "STREAM_IS_READ", "BAD_COLUMNS", "STREAM_SEED", "STREAM_ASKED",
          "STREAM_SETTINGS", "STREAM_RUNS", "CHECKPOINT_MISMATCH", "STATE_CHANGED", "STATIC_CHANGED", "STREAM_OVERFLOW", "STREAM_TYPE",
-         "BAD_ROWS", "SINK_NOT_WRITTEN", "STREAM_FAILED", "STREAM_UNSUPPORTED"), _STREAMS),
+         "BAD_ROWS", "SINK_NOT_WRITTEN", "NOT_STREAMING", "STREAM_FRAME", "STREAM_FAILED", "STREAM_UNSUPPORTED"), _STREAMS),
     "SPARK_SETTING": "typed in tests/faults/test_f4_settings_of_spark.py, which sets the setting",
 }  # fmt: skip
 # Made before the first question.

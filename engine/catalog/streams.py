@@ -11,6 +11,8 @@ from . import checks
 from .secrets import split_options
 
 MOST_NAME = 255
+# The format of a stream that is a streaming DataFrame, which only its session has.
+FRAME = "frame"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class StoredStream:
         Drawn when it was created, 32 hexadecimal digits: of its state and of its checkpoint.
     columns : tuple of Column
     format : str
-        Of Spark's streaming reader: json, csv, parquet, rate.
+        Of Spark's streaming reader: json, csv, parquet, rate; or `FRAME`.
     source : str
         A folder, an address, or empty.
     options : mapping of str to str
@@ -198,7 +200,7 @@ def _stream(data: Any) -> StoredStream:
         checks.text(data["name"], "name", MOST_NAME),
         _id(data["id"]),
         _columns(data["columns"]),
-        checks.one_of(data["format"], ("json", "csv", "parquet", "rate"), "format"),
+        checks.one_of(data["format"], ("json", "csv", "parquet", "rate", FRAME), "format"),
         checks.text(data["source"], "source"),
         dict(checks.text_pairs(data["options"], "options")),
         checks.optional(data["times"], lambda v: checks.text(v, "times")),

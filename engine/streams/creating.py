@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...errors import SkimqlError, StreamError, UnsupportedQuery
+from ...errors import ParseError, SkimqlError, StreamError, UnsupportedQuery
 from ...optimizer.plan import Weight
-from ...parser.join_graph import Query, TableSchema
+from ...parser.join_graph import Query, Span, TableSchema
 from ...parser.sketch import resolve_append
 from ...parser.syntax import AppendSketch, CreateContinuousView, CreateStream, Part
-from ..catalog.streams import Continuous, StoredStream
+from ..catalog.streams import FRAME, Continuous, StoredStream
 from ..materialized.definition import now, refuse_unstable
 from ..materialized.names import place_of
 from .sinks import SINK
@@ -75,13 +75,16 @@ class Creating:
                 place,
                 "CREATE STREAM s (timestamp TIMESTAMP, value BIGINT) FROM RATE '' OPTIONS (rowsPerSecond = 10)",
             )
-        times = self._times(statement, schema)
         source = statement.path.text
         if statement.format != "rate":
             source = _folder(source, sql, statement.path)
+        return self._stored(statement, schema, source)
+
+    def _stored(self, statement: CreateStream, schema: TableSchema, source: str) -> StoredStream:
+        times = self._times(statement, schema)
         here = self.context.environment.circumstances()
         return StoredStream(
-            name,
+            schema.name,
             os.urandom(16).hex(),
             schema.columns,
             statement.format,
@@ -94,6 +97,40 @@ class Creating:
             here.settings,
             now(),
         )
+
+    def of_frame(self, name: str, frame: DataFrame, deletes: str | None, weight: str | None) -> StoredStream:
+        """The stream that is a streaming DataFrame, with `deletes` or `weight` as the clauses of the statement.
+
+        Raises
+        ------
+        StreamError
+            ``SKIMQL_NOT_STREAMING`` for a DataFrame that is none.
+        UnsupportedQuery
+            As `stream`.
+        """
+        from ..sources.schemas import schema_of
+
+        if not frame.isStreaming:
+            raise StreamError(
+                f"the DataFrame of {name} does not stream",
+                "SKIMQL_NOT_STREAMING",
+                hint=f'session.table("{name}", df)',
+            )
+        if deletes is not None and weight is not None:
+            raise ParseError("deletes and weight exclude each other", hint="keep one of them")
+        sql = deletes or weight or ""
+        text = Part(sql, Span(0, len(sql)))
+        statement = CreateStream(
+            sql,
+            Part(name),
+            (),
+            FRAME,
+            Part(""),
+            deletes=None if deletes is None else text,
+            weight=None if weight is None else text,
+        )
+        schema = schema_of(name, frame)
+        return self._stored(statement, schema, "")
 
     def view(self, statement: CreateContinuousView, found: Continuous) -> PlannedView:
         """The view that a statement defines, planned.

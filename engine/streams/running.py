@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError
 from ...errors import SkimqlError, StreamError
 from ...optimizer.plan import Message, Plan
 from ..catalog.catalog import Catalog
-from ..catalog.streams import StoredStream
+from ..catalog.streams import FRAME, StoredStream
 from ..execution.build import add_up
 from ..execution.explanation import explained
 from ..execution.messages import Messages
@@ -24,6 +24,7 @@ from ..execution.partial_aggregate import PARTIAL_SCHEMA, task
 from ..execution.scan import prepare
 from ..materialized.definition import now
 from ..sources.settings_followed import ANSI, TIME_ZONE
+from ..spark.isolation import moved
 from ..spark.session import SPARK_FAULTS, first_line
 from ..spark.shipping import ship
 from ..synopses import Built
@@ -145,6 +146,7 @@ class Runs:
     """The streams that one session runs."""
 
     _runs: dict[str, Run] = field(default_factory=dict)
+    frames: dict[str, DataFrame] = field(default_factory=dict)
 
     def of(self, stream: str) -> Run | None:
         """The run of a stream that goes on."""
@@ -181,7 +183,10 @@ class Runs:
                 hint="PAUSE there; SHOW QUERIES tells",
             ) from fault
         try:
-            run = _started(Batches(own, stream.name, builder), stream, trigger, folder / "checkpoint", lock)
+            frame = frame_of(context.spark, stream, self.frames.get(name.lower()))
+            run = _started(
+                Batches(own, stream.name, builder), stream, frame, trigger, folder / "checkpoint", lock
+            )
         except BaseException:
             lock.release()
             raise
@@ -205,7 +210,12 @@ class Runs:
 
 
 def _started(
-    batches: Batches[Any], stream: StoredStream, trigger: str, checkpoint: Path, lock: FileLock
+    batches: Batches[Any],
+    stream: StoredStream,
+    frame: DataFrame,
+    trigger: str,
+    checkpoint: Path,
+    lock: FileLock,
 ) -> Run:
     """Spark's query on a stream, once state and checkpoint are seen to belong together."""
     loaded = batches.start()
@@ -226,8 +236,7 @@ def _started(
                 tell_fault(batches.catalog, stream, fault.message)
             raise
 
-    assert isinstance(batches.builder, SparkBuilder), "batches of Spark"
-    writer = frame_of(batches.builder.spark, stream).writeStream.foreachBatch(take).outputMode("append")
+    writer = frame.writeStream.foreachBatch(take).outputMode("append")
     writer = writer.option("checkpointLocation", str(checkpoint))
     try:
         if trigger == AVAILABLE_NOW:
@@ -253,10 +262,24 @@ def _watch(run: Run) -> None:
     run.lock.release()
 
 
-def frame_of(spark: SparkSession, stream: StoredStream) -> DataFrame:
-    """The streaming DataFrame of a stream."""
+def frame_of(spark: SparkSession, stream: StoredStream, given: DataFrame | None = None) -> DataFrame:
+    """The streaming DataFrame of a stream; `given` is the user's own.
+
+    Raises
+    ------
+    StreamError
+        ``SKIMQL_STREAM_FRAME`` if it is one that this session was not given.
+    """
     from pyspark.sql import functions as F
 
+    if stream.format == FRAME:
+        if given is None:
+            raise StreamError(
+                f"stream {stream.name} is a DataFrame that this session does not have",
+                "SKIMQL_STREAM_FRAME",
+                hint=f'session.stream("{stream.name}", df), then RESUME',
+            )
+        return moved(given, spark)
     reader = spark.readStream.format(stream.format).options(**stream.options)
     if stream.format == "rate":
         return reader.load()

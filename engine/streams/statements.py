@@ -28,6 +28,8 @@ from .store import continuous, find_stream, find_view
 from .views import planned
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from ..context import Context
     from .running import Run, Runs
 
@@ -113,6 +115,26 @@ class StreamStatements:
         self._change(lambda now: replace(now, streams={**now.streams, name.lower(): stream}))
         if before is not None:
             forget_folder(catalog, before)
+        return show_streams(catalog, name)
+
+    def stream(self, name: str, frame: DataFrame, deletes: str | None, weight: str | None) -> Answer:
+        """Make a streaming DataFrame a stream, or give it to the stream of that name and definition."""
+        from .creating import Creating
+
+        catalog = self.context.catalog
+        stream = Creating(self.context).of_frame(name, frame, deletes, weight)
+        stream_folder(catalog, stream)
+        found = continuous(catalog)
+        before = found.streams.get(name.lower())
+        if before is None:
+            if name.lower() in found.views or self._names_something(name):
+                raise _taken("table, sketch or view", "", Part(name), "another name")
+            self._change(lambda now: replace(now, streams={**now.streams, name.lower(): stream}))
+        elif _definition(before) != _definition(stream):
+            raise _taken(
+                "stream of other columns or signs", "", Part(name), f"DROP STREAM {name}, another name"
+            )
+        self.runs().frames[name.lower()] = frame
         return show_streams(catalog, name)
 
     def _create_view(self, statement: CreateContinuousView) -> Answer:
@@ -249,6 +271,11 @@ def _with(views: Mapping[str, StoredView], name: str, view: StoredView | None) -
     """The views with another one, or none, of a name."""
     others = {n: v for n, v in views.items() if n != name.lower()}
     return others if view is None else {**others, name.lower(): view}
+
+
+def _definition(stream: StoredStream) -> tuple[object, ...]:
+    """What a DataFrame must have in common with the one that a stream was made of."""
+    return stream.format, stream.columns, stream.times
 
 
 def _taken(kind: str, sql: str, name: Part, hint: str) -> UnsupportedQuery:

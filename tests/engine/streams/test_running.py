@@ -16,7 +16,7 @@ from skimql.engine.execution.partial_aggregate import sketch_plan
 from skimql.engine.streams.checkpoint import read_checkpoint, uncommit
 from skimql.engine.streams.place import stream_folder
 from skimql.engine.streams.store import continuous, load
-from skimql.errors import StreamError
+from skimql.errors import SkimqlError, StreamError
 
 HOSTS = np.arange(20) % 7
 
@@ -141,9 +141,8 @@ def test_rows_that_cannot_be_read_are_counted_and_shown(spark, tmp_path):
 
 def test_a_stream_runs_in_one_process_and_until_it_is_stopped(spark, tmp_path):
     session = Session(spark, catalog=tmp_path / "catalog")
-    session.sql(
-        "CREATE STREAM r (timestamp TIMESTAMP, value BIGINT) FROM RATE '' OPTIONS (rowsPerSecond = 5)"
-    )
+    rate = spark.readStream.format("rate").option("rowsPerSecond", 5).load()
+    session.stream("r", rate, weight="value % 2")
     session.sql("CREATE CONTINUOUS VIEW q AS SELECT APPROXIMATE COUNT(*) AS n FROM r")
     assert session.sql("SHOW QUERIES").records()[0]["state"] == "running"
     other = Session(spark, catalog=tmp_path / "catalog")
@@ -157,6 +156,13 @@ def test_a_stream_runs_in_one_process_and_until_it_is_stopped(spark, tmp_path):
             other.sql(text)
         assert fault.value.code == "SKIMQL_STREAM_RUNS"
     assert session.sql("PAUSE q").records()[0]["state"] == "paused"
+    with pytest.raises(StreamError, match="a DataFrame that this session does not have") as fault:
+        other.sql("RESUME q")
+    assert fault.value.code == "SKIMQL_STREAM_FRAME"
+    with pytest.raises(SkimqlError, match="stream of other columns or signs r already"):
+        other.stream("r", rate)
+    with pytest.raises(StreamError, match="does not stream"):
+        other.stream("r", spark.range(3))
     assert not spark.streams.active
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
