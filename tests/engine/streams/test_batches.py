@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from itertools import product
 
 import numpy as np
 import pytest
 from support.continuous import Killed, MemorySpark, asked, declared, stream_of
+from support.dying import DyingFolder
+from support.dying import Killed as DeadWriter
 from support.memory import arrow
 
 from skimql.engine.catalog.catalog import Catalog
@@ -64,11 +67,20 @@ def test_a_view_of_a_stream_and_a_table_is_exact_after_every_batch(catalog, tmp_
         assert any(n.startswith("table hosts as of ") for n in found.notes)
 
 
+@pytest.fixture(scope="module")
+def unkilled(tmp_path_factory):
+    """Counters and answer of a run that nobody kills."""
+    folder = tmp_path_factory.mktemp("unkilled")
+    catalog = declared(Catalog(folder / "c"), [stream_of("flows", SCHEMA, DELETES)], {"q": JOIN}, HOSTS)
+    MemorySpark(catalog, "flows", folder / "checkpoint", HOSTS).run(events(2))
+    return counters(catalog), asked(catalog, "q").records()
+
+
 @pytest.mark.parametrize(
     ("kill", "again"),
     list(product(product((0, 2), ("planned", "built", "saved", "committed")), (False, True))),
 )
-def test_wherever_it_is_killed_the_state_ends_as_if_it_was_not(catalog, tmp_path, kill, again):
+def test_wherever_it_is_killed_the_state_ends_as_if_it_was_not(catalog, tmp_path, kill, again, unkilled):
     batches = events(2)
     spark = MemorySpark(catalog, "flows", tmp_path / "checkpoint", HOSTS)
     with pytest.raises(Killed):
@@ -77,10 +89,7 @@ def test_wherever_it_is_killed_the_state_ends_as_if_it_was_not(catalog, tmp_path
         with pytest.raises(Killed):
             spark.run(batches, kill)
     spark.run(batches)
-    other = declared(Catalog(tmp_path / "other"), [stream_of("flows", SCHEMA, DELETES)], {"q": JOIN}, HOSTS)
-    MemorySpark(other, "flows", tmp_path / "unkilled", HOSTS).run(batches)
-    assert counters(catalog) == counters(other)
-    assert asked(catalog, "q").records() == asked(other, "q").records()
+    assert (counters(catalog), asked(catalog, "q").records()) == unkilled
 
 
 def counters(catalog, name="flows"):
@@ -144,3 +153,16 @@ def test_two_processes_do_not_overwrite_each_other(catalog, tmp_path):
     with pytest.raises(StreamError, match="changed by another process") as fault:
         second(batches[1], 1)
     assert fault.value.code == "SKIMQL_STATE_CHANGED"
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("steps", range(6, 14, 2))
+def test_a_writer_that_dies_at_any_step_leaves_a_state_before_or_after(
+    catalog, tmp_path, steps, after, unkilled
+):
+    dying = DyingFolder(catalog.folder, steps, after=after)
+    checkpoint = tmp_path / "checkpoint"
+    with contextlib.suppress(DeadWriter):
+        MemorySpark(Catalog(dying), "flows", checkpoint, HOSTS).run(events(2))
+    MemorySpark(Catalog(catalog.folder), "flows", checkpoint, HOSTS).run(events(2))
+    assert (counters(catalog), asked(catalog, "q").records()) == unkilled

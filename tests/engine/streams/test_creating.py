@@ -73,6 +73,8 @@ def test_what_cannot_be_a_stream_or_a_view_is_refused_where_it_stands(spark, tmp
     assert fault.value.code == "SKIMQL_STREAM_CATALOG"
     session.sql(f"{whole} DELETES WHEN op = 'd'")
     assert session.sql(whole.replace("STREAM", "STREAM IF NOT EXISTS")).notes
+    rate = "CREATE STREAM r (timestamp TIMESTAMP, value BIGINT) FROM RATE '' OPTIONS (rowsPerSecond = 10)"
+    assert session.sql(rate).records()[0]["format"] == "rate"
     view = "CREATE CONTINUOUS VIEW q AS SELECT APPROXIMATE "
     cases = [
         (whole, "SKIMQL_NAME_TAKEN", "s"),

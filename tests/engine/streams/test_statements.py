@@ -23,6 +23,7 @@ def session(tmp_path, monkeypatch):
     monkeypatch.setattr(Session, "_running", lambda self: None)
     monkeypatch.setattr(Session, "_ansi", lambda self: True)
     monkeypatch.setattr(Tables, "_from_catalog", _nothing)
+    monkeypatch.setattr(Tables, "__iter__", lambda self: iter(()))
     declared(
         Catalog(tmp_path / "c"),
         [stream_of("s", "k BIGINT"), stream_of("t", "k BIGINT")],
