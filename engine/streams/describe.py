@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import CorruptSketch
+from ...optimizer.plan import Synopsis
 from ...sketches.intervals.interval import Estimate
 from ..catalog.catalog import Catalog
 from ..catalog.secrets import redacted
@@ -18,7 +19,7 @@ from ..results.answer import Answer, half_width
 from .place import is_running
 from .state import StreamState, bad_rows, events
 from .store import Loaded, continuous, load
-from .views import PlannedView, answer, planned
+from .views import PlannedView, answer, planned, readers
 
 STREAMS = (
     *("stream", "format", "source", "signs", "state", "batch"),
@@ -60,8 +61,33 @@ def describe_stream(catalog: Catalog, stream: StoredStream) -> Answer:
         ("created", stream.created),
         ("fault", stream.fault),
     ]
+    told += _sketches(catalog, stream)
     rows = tuple((name, "" if value is None else str(value)) for name, value in told)
     return Answer(("property", "value"), rows, exact=True)
+
+
+def _sketches(catalog: Catalog, stream: StoredStream) -> list[tuple[str, str]]:
+    """Every sketch that views need of a stream, and which views have it in common."""
+    users: dict[Synopsis, list[str]] = {}
+    for view in readers(continuous(catalog), stream.name):
+        for synopsis in view.synopses_of(stream.name):
+            users.setdefault(synopsis, []).append(view.view.name)
+    state = load(catalog, stream, 0).state
+    found = []
+    for number, (synopsis, names) in enumerate(users.items(), 1):
+        keys = ", ".join(k for a in synopsis.attributes for k in a.keys)
+        parts = [f"{synopsis.method} by {keys}" if keys else "total"]
+        if synopsis.weight.expression is not None:
+            what = "COUNT" if synopsis.weight.presence else "SUM"
+            parts.append(f"of {what}({synopsis.weight.expression})")
+        parts += [f"WHERE {synopsis.filter}"] if synopsis.filter is not None else []
+        parts += [f"joined with {m.table}" for m in synopsis.messages]
+        summary = state.summaries.get(synopsis)
+        if summary is not None:
+            form = "exact" if getattr(summary.built.sketch, "exact", None) is not None else "counters"
+            parts.append(f"({form}, {summary.built.sketch.nbytes:,} bytes)")
+        found.append((f"sketch {number}", f"{' '.join(parts)}: {', '.join(names)}"))
+    return found
 
 
 def show_queries(catalog: Catalog, *views: StoredView, extended: bool = False) -> Answer:

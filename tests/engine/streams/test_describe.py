@@ -47,6 +47,32 @@ def test_any_process_is_told_without_spark(tmp_path, monkeypatch):
     assert (told["columns"], told["views"], told["fault"]) == ("k bigint, op string", "empty, q", "")
 
 
+def test_which_views_share_a_sketch_is_told(tmp_path):
+    catalog = declared(
+        Catalog(tmp_path / "c"),
+        [stream_of("a", SCHEMA), stream_of("b", SCHEMA)],
+        {
+            "q": "SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k",
+            "r": "SELECT APPROXIMATE SUM(a.k) FROM a JOIN b ON a.k = b.k WHERE a.op = 'i'",
+        },
+    )
+    MemorySpark(catalog, "b", tmp_path / "checkpoint").run([arrow(SCHEMA, [(1, "i")])])
+    sketches = {
+        name: [
+            r[1] for r in describe_stream(catalog, continuous(catalog).streams[name]).rows if "sketch" in r[0]
+        ]
+        for name in ("a", "b")
+    }
+    assert sketches == {
+        "a": [
+            "hash by `k`: q",
+            "hash by `k` of SUM(`k`) WHERE `op` = 'i': r",
+            "hash by `k` of COUNT(`k`) WHERE `op` = 'i': r",
+        ],
+        "b": ["hash by `k` (exact, 16 bytes): q, r"],
+    }
+
+
 def test_a_stream_that_failed_says_why_and_a_catalog_without_any_is_empty(tmp_path):
     assert len(show_streams(Catalog(tmp_path / "none"))) == len(show_queries(Catalog(tmp_path / "none"))) == 0
     catalog = declared(
