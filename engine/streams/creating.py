@@ -116,19 +116,7 @@ class Creating:
                 "SKIMQL_NOT_STREAMING",
                 hint=f'session.table("{name}", df)',
             )
-        if deletes is not None and weight is not None:
-            raise ParseError("deletes and weight exclude each other", hint="keep one of them")
-        sql = deletes or weight or ""
-        text = Part(sql, Span(0, len(sql)))
-        statement = CreateStream(
-            sql,
-            Part(name),
-            (),
-            FRAME,
-            Part(""),
-            deletes=None if deletes is None else text,
-            weight=None if weight is None else text,
-        )
+        statement = statement_of(name, deletes, weight)
         schema = schema_of(name, frame)
         return self._stored(statement, schema, "")
 
@@ -221,6 +209,29 @@ class Creating:
             span = place_of(place)
             raise type(fault)(fault.message, fault.code, statement.sql, span, fault.hint) from fault
         return times
+
+
+def statement_of(name: str, deletes: str | None = None, weight: str | None = None) -> CreateStream:
+    """The statement that would make a stream of a DataFrame with these signs; carets of errors point into it.
+
+    Raises
+    ------
+    ParseError
+        If both are given.
+    """
+    if deletes is not None and weight is not None:
+        raise ParseError("deletes and weight exclude each other", hint="keep one of them")
+    sql = f"CREATE STREAM {_quoted(name)}"
+    named = Part(name, Span(len("CREATE STREAM "), len(sql)))
+    parts: list[Part | None] = []
+    for clause, text in (("DELETES WHEN", deletes), ("WEIGHT", weight)):
+        if text is not None:
+            sql = f"{sql} {clause} "
+            parts.append(Part(text, Span(len(sql), len(sql) + len(text))))
+            sql += text
+        else:
+            parts.append(None)
+    return CreateStream(sql, named, (), FRAME, Part(""), deletes=parts[0], weight=parts[1])
 
 
 class _Types(Mapping[tuple[str, str], str]):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from skimql import Session
-from skimql.engine.streams.creating import options_of
+from skimql.engine.streams.creating import options_of, statement_of
 from skimql.errors import ParseError, SkimqlError, StreamError
+from skimql.parser.join_graph import Column, TableSchema
+from skimql.parser.sketch import resolve_append
 from skimql.parser.statement import parse_statement
+from skimql.parser.syntax import AppendSketch
 
 VIEW = "CREATE CONTINUOUS VIEW q WITH ({}) AS SELECT APPROXIMATE COUNT(*) FROM s"
 
@@ -48,6 +51,23 @@ def test_what_with_does_not_say(said, code):
 def test_signs_of_a_stream_are_one_of_two():
     with pytest.raises(ParseError, match="exclude each other"):
         parse_statement("CREATE STREAM s (k INT, w INT) FROM JSON 'p' DELETES WHEN k = 1 WEIGHT w")
+
+
+def test_signs_of_a_dataframe_are_read_as_those_of_a_statement():
+    schema = {"a b": TableSchema("a b", (Column("w", "int"), Column("op", "string")))}
+    for deletes, weight, times in (
+        ("op = 'd'", None, "CASE WHEN `op` = 'd' THEN -1 ELSE 1 END"),
+        (None, "w % 2", "`w` % 2"),
+    ):
+        stated = statement_of("a b", deletes, weight)
+        place = stated.deletes or stated.weight
+        assert stated.sql[place.span.start : place.span.end] == (deletes or weight)
+        asked = AppendSketch(
+            stated.sql, stated.name, (stated.name,), deletes=stated.deletes, weight=stated.weight
+        )
+        assert resolve_append(asked, schema).times == times
+    with pytest.raises(ParseError, match="exclude each other"):
+        statement_of("s", "true", "w")
 
 
 def test_what_cannot_be_a_stream_or_a_view_is_refused_where_it_stands(spark, tmp_path):
