@@ -28,8 +28,7 @@ from skimql.optimizer.methods import CHOSEN
 from skimql.optimizer.prediction.relation import RelationStatistics
 from skimql.sketches.intervals.interval import Estimate
 
-from .executor import run
-from .in_memory import run_choice
+from .in_memory import run_alone, run_choice
 from .join_queries import JoinQuery, read_queries
 from .lahman import lahman_queries
 from .query_statistics import alone_statistics, exact_statistics, pilot_statistics
@@ -84,7 +83,7 @@ def measure(
                 if mode == "free":
                     runs = [run_choice(query, choice, seed, size) for seed in range(seeds)]
                 else:
-                    runs = [run(query, taken, seed, size) for seed in range(seeds)]
+                    runs = [run_alone(query, taken, seed, size) for seed in range(seeds)]
                 if taken.method == "exact":
                     runs = runs[:1] * seeds
                 yield _record(query, mode, size, taken, runs)

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from skimql.engine.statistics.pilot_counts import PILOT_FAMILY, Counts, Pilot, Rates
-from skimql.engine.statistics.pilot_figures import relation_statistics
 from skimql.optimizer.distinct import level_buckets, sample_size
 from skimql.optimizer.distinct_count import LEVELS, DistinctCount, JoinedPairs, KeySets, PairsByKey, Part
 from skimql.optimizer.messages import JoinClass, JoinTree
@@ -25,6 +23,8 @@ from skimql.optimizer.methods import LEVEL, PAIRS
 from skimql.optimizer.plan import Attribute, Synopsis, Weight
 from skimql.optimizer.prediction.distinct_counts import DistinctPredictor
 from skimql.optimizer.prediction.figures import Figures
+from skimql.optimizer.prediction.pilot_counts import PILOT_FAMILY, Counts, Pilot, Rates
+from skimql.optimizer.prediction.pilot_figures import relation_statistics
 from skimql.optimizer.prediction.relation import Relation, complete
 from skimql.sketches.distinct.join_distinct import join_distinct, join_distinct_with_key
 from skimql.sketches.distinct.level import LevelSketch, LevelSpec

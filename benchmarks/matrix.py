@@ -22,9 +22,8 @@ from skimql.engine.materialized.apart import bytes_of
 from skimql.engine.materialized.declared import selects_of
 from skimql.engine.materialized.query_cache import keepable
 from skimql.engine.materialized.workloads import Workloads
-from skimql.engine.queries.features import DISTINCT, RUNS
 from skimql.engine.results.compare import beside
-from skimql.optimizer.methods import GROUPING, METHODS, NAMED
+from skimql.optimizer.methods import ANSWERED, DISTINCT, GROUPING, METHODS, NAMED
 from skimql.optimizer.physical import ApartJoin, MaterializedJoin, PhysicalPlan, SampleJoin, SketchJoin
 from skimql.optimizer.plan import most_bytes
 from skimql.optimizer.route import TABULATION
@@ -156,7 +155,7 @@ def resolved(session: Session, cell: Cell) -> tuple[Any, Any]:
             case EstimateRows():
                 return statement.select, resolve_rows(statement, session.tables, ansi=True)
             case CreateSketches():
-                known = RUNS - GROUPING - DISTINCT
+                known = ANSWERED - GROUPING - DISTINCT
                 return statement, [session.typed(session._resolved(s, known)) for s in selects_of(statement)]
             case ApproximateSelect():
                 return statement, session._resolved(statement)

@@ -27,7 +27,7 @@ from skimql import Session
 from skimql.engine.sources.keys import with_key_types
 from skimql.engine.statistics import gather, relations_of
 from skimql.engine.statistics.pilot import run_pilot
-from skimql.engine.statistics.pilot_counts import Rates
+from skimql.optimizer.prediction.pilot_counts import Rates
 from skimql.parser.statement import parse_statement
 
 ROUNDS = 3

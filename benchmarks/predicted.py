@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from skimql.optimizer.candidates.candidate import Choice
 from skimql.optimizer.candidates.enumerate import Candidate, Objective, enumerate_candidates
+from skimql.optimizer.methods import CHOSEN
 from skimql.optimizer.prediction.figures import Figures
 from skimql.optimizer.prediction.relation import RelationStatistics, complete
 
-from .executor import run
+from .in_memory import run_alone, run_choice
 from .join_queries import JoinQuery
 from .query_statistics import exact_statistics, pilot_statistics
 
@@ -69,7 +71,8 @@ def applicable(
     figures = Figures(query.tree, relations)
     found = []
     for ordered in (True, False):
-        objective = Objective(size_bytes=size, ordered=ordered, fold_bytes=0)
+        # The scans of a sample look at its keys alone; one that is made of a table by itself has its totals.
+        objective = Objective(size_bytes=size, ordered=ordered, fold_bytes=0, regressed=not ordered)
         for candidate in enumerate_candidates(figures, objective):
             wanted = (
                 not candidate.refused
@@ -93,8 +96,18 @@ def _name(candidate: Candidate, ordered: bool) -> str:
 
 def root_mean_square(query: JoinQuery, candidate: Candidate, seeds: int, size: int) -> float:
     """Root mean square relative error of a candidate over the seeds."""
-    values = np.array([run(query, candidate, seed, size)[0].value for seed in range(seeds)], np.float64)
+    values = np.array([_value(query, candidate, seed, size) for seed in range(seeds)], np.float64)
     return float(np.sqrt(np.mean((values / query.truth - 1.0) ** 2)))
+
+
+def _value(query: JoinQuery, candidate: Candidate, seed: int, size: int) -> float:
+    """By a plan for the whole query where the planner would make one of itself, else of each table by itself."""
+    if candidate.method not in CHOSEN or (
+        candidate.sample is not None and len(candidate.sample.capacities) > 1
+    ):
+        return run_alone(query, candidate, seed, size)[0].value
+    choice = Choice(candidate, (candidate,), (), (), Objective(size_bytes=size, fold_bytes=0))
+    return run_choice(query, choice, seed, size)[0].value
 
 
 def summary_lines(records: Sequence[Record]) -> list[Record]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EnvironmentFault, ParseError, SkimqlError, UnknownName, UnsupportedQuery
-from ..optimizer.methods import GROUPING
+from ..optimizer.methods import ANSWERED, DISTINCT, GROUPING
 from ..optimizer.physical import PhysicalPlan
 from ..parser.join_graph import Query
 from ..parser.resolve import resolve, resolve_rows
@@ -29,7 +29,6 @@ from .catalog.catalog import Catalog
 from .context import Context
 from .faults import as_ours
 from .materialized.lookup import MaterializedLookup
-from .queries.features import DISTINCT, RUNS
 from .queries.run import SelectRun
 from .results.answer import Answer, Message
 from .settings import Settings
@@ -273,7 +272,7 @@ class Session:
                 return self.sql(whole)
         try:
             with self._awake():
-                statement = read_statement(text, self.environment.circumstances)
+                statement = self._read(text)
                 with self.tables.statement(text):
                     return self._run(statement)
         except Exception as fault:
@@ -300,6 +299,10 @@ class Session:
         result = self.sql(text, **values)
         assert isinstance(result, Answer), "a statement of ours gives an answer"
         return result
+
+    def _read(self, text: str) -> Statement:
+        """One statement, as the Spark session would read it."""
+        return read_statement(text, self.environment.circumstances)
 
     def _run(self, statement: Statement) -> Answer | DataFrame:
         match statement:
@@ -370,7 +373,7 @@ class Session:
         UnsupportedQuery
             If the statement is not a SELECT to be estimated.
         """
-        statement = read_statement(text, self.environment.circumstances)
+        statement = self._read(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery(
                 "only an approximate SELECT has an exact answer to compare with",
@@ -400,7 +403,7 @@ class Session:
 
     def plan(self, text: str) -> PhysicalPlan:
         """How an approximate query would be answered, by what is known without a job."""
-        statement = read_statement(text, self.environment.circumstances)
+        statement = self._read(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery("only an approximate SELECT has a plan", "SKIMQL_NO_PLAN", text)
         with self.tables.statement(text):
@@ -414,7 +417,8 @@ class Session:
         from .materialized.workloads import Workloads
 
         queries = [
-            self.typed(self._resolved(select, RUNS - GROUPING - DISTINCT)) for select in selects_of(statement)
+            self.typed(self._resolved(select, ANSWERED - GROUPING - DISTINCT))
+            for select in selects_of(statement)
         ]
         return Workloads(self.context).create(statement, queries)
 
@@ -431,7 +435,7 @@ class Session:
 
         return with_counted_types(keyed, self.tables, MaterializedLookup(self.context).key_types())
 
-    def _resolved(self, select: ApproximateSelect, known: frozenset[str] = RUNS) -> Query:
+    def _resolved(self, select: ApproximateSelect, known: frozenset[str] = ANSWERED) -> Query:
         try:
             return resolve(select, self.tables, ansi=self._ansi(), known=known)
         except UnknownName as fault:

@@ -17,6 +17,10 @@ _WORKERS, _JVM = frozenset(("arrow",)), frozenset(("jvm",))
 
 # Features of a query that take sketches for every group, or decide on rows by estimates.
 GROUPING = frozenset(("GROUP BY", "GROUP BY over several tables", "HAVING", "ORDER BY", "LIMIT", "OFFSET"))
+# Those that take synopses of distinct values.
+DISTINCT = frozenset(("COUNT(DISTINCT)", "set expression"))
+# What is answered beyond aggregates over one join tree, by the names of `Feature`.
+ANSWERED = frozenset(("expression over aggregates", "bounds in SELECT")) | GROUPING | DISTINCT
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from .join_graph import Schema, Span, TableSchema
 from .select import Source
 
 EXACT = "EXACT SELECT ..."
+# Names that a refusal lists where none is like the one that is not known.
+MOST_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +195,11 @@ def columns_of(node: exp.Expr) -> Iterator[exp.Column]:
             yield inner
 
 
-def near_names(name: str, known: list[str], limit: int = 5) -> str:
+def near_names(name: str, known: list[str]) -> str:
     """The names most like `name`, or the first few if none is like it."""
     spelled = {k.lower(): typed_name(k) for k in known}
     near = [spelled[n] for n in get_close_matches(name.lower(), list(spelled), 3)]
     if near:
         return ", ".join(near)
-    more = ", ..." if len(spelled) > limit else ""
-    return ", ".join(list(spelled.values())[:limit]) + more
+    more = ", ..." if len(spelled) > MOST_TOLD else ""
+    return ", ".join(list(spelled.values())[:MOST_TOLD]) + more

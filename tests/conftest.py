@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 from hypothesis import settings
@@ -31,6 +32,18 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
+_the_one_session = []
+
+
+@pytest.fixture(autouse=True)
+def _no_other_session():
+    """Whatever starts Spark in this process beside the fixture is a fault of that test."""
+    yield
+    pyspark = sys.modules.get("pyspark")
+    if pyspark is not None and not _the_one_session:
+        assert pyspark.SparkContext._active_spark_context is None, "started Spark without the fixture"
+
+
 @pytest.fixture(scope="session")
 def spark(request):
     """The one Spark session of the run: local[2], two shuffle partitions, no UI, in UTC."""
@@ -57,6 +70,7 @@ def spark(request):
             **QUICK_PLANS,
         }
     )
+    _the_one_session.append(session)
     yield session
     session.stop()
 

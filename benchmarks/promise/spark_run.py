@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ from skimql.engine.spark.session import start_spark
 
 from ..cpu import measured
 from .cells import Seen, key_of, record_of, seen
-from .data import Data, DataClass
+from .data import GROUPED, Data, DataClass
 from .routes import ROUTES, Asked, backend_of
 
 ROW_GROUPS = 8
 # Statements of a class: the aggregates of each.
-STATEMENTS = (("COUNT", "SUM", "AVG"), ("COUNT(DISTINCT)",), ("grouped",))
+STATEMENTS = (("COUNT", "SUM", "AVG"), ("COUNT(DISTINCT)",), ("grouped",), ("grouped DISTINCT",))
 CONFIGURATION = {
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "2",
@@ -78,11 +79,12 @@ def _statement(
 ) -> Iterator[dict[str, Any]]:
     select = data.select(*aggregates)
     exact_sql = select.replace("SELECT APPROXIMATE", "SELECT", 1)
-    frame = session.sql(exact_sql)
-    rows = frame.collect()
+    # Of all groups, whichever are shown.
+    every = replace(data, behind="").select(*aggregates).replace("SELECT APPROXIMATE", "SELECT", 1)
+    rows = session.sql(every).collect()
     exact = measured(lambda: session.sql(exact_sql).collect()).cpu_s
     scan = measured(lambda: [session.sql(f"SELECT max(hash(*)) FROM {t}").collect() for t in tables]).cpu_s
-    grouped = aggregates == ("grouped",)
+    grouped = aggregates[0] in GROUPED
     truths = [
         {key_of(row[: 1 if grouped else 0]): _number(row[1 if grouped else n]) for row in rows}
         for n in range(len(aggregates))
@@ -91,7 +93,7 @@ def _statement(
     same, refused = 0, ""
     asked = None
     if compared:
-        route = ROUTES["distinct" if aggregates == ("COUNT(DISTINCT)",) else "first"]
+        route = ROUTES["distinct" if "DISTINCT" in aggregates[0] else "first"]
         asked = Asked(backend_of(tables), select, error, route, data.max_groups)
     sql = f"{select} ERROR WITHIN {100 * error:g}%"
     try:

@@ -39,10 +39,11 @@ from ...sketches.samples.sample_join import (
     estimate_total,
     is_complete,
 )
+from ...sketches.samples.sampled_hash import HASH_BITS, sample_family
 from ..sources.tables import Frames
 from ..spark.jobs import ProgressListener
 from .absolutes import with_absolutes
-from .sample_tree import HASH_BITS, Counts, Grouped, SampleTree, sample_family
+from .sample_tree import Counts, Grouped, SampleTree
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from ...errors import BudgetExceeded
 from ...optimizer.operators import SAMPLE
 from ...optimizer.plan import Message, Plan, Sample, Synopsis
+from ...sketches.samples.sampled_hash import HASH_BITS, draw_family, sample_family, seed_text
 from ..observed import Observation, observed
 from ..sources.files import column_range, has_nan, partitions
 from ..sources.filters import cheap_first, filtered
@@ -33,19 +34,7 @@ from ..spark.session import SPARK_FAULTS
 from .explanation import explained
 from .grouping import SparkGroups
 from .messages import Messages
-from .sample_tree import (
-    BOTH,
-    HASH_BITS,
-    LOOKED_AT,
-    SAMPLED,
-    Ints,
-    Rows,
-    SampleTree,
-    draw_family,
-    rows_of,
-    sample_family,
-    seed_text,
-)
+from .sample_tree import BOTH, LOOKED_AT, SAMPLED, Ints, Rows, SampleTree, rows_of
 
 # Columns of a scan, beside those of the user's table.
 KEY = "`skimql key {}`"

@@ -16,13 +16,10 @@ import pyarrow as pa
 
 from ...optimizer.operators import relation_name
 from ...optimizer.plan import Message, Plan, Sample, Synopsis
-from ...sketches.hashing.xi import XxHash64, derive_seed
 from ...sketches.samples.known_keys import product_range, products
 from ..sources.ranges import ANY, Range, weight_range
 from ..synopses import check_mass
 from .partial_aggregate import group_column
-
-HASH_BITS = 40
 
 SAFE = float(1 << 62)
 
@@ -31,26 +28,6 @@ SAMPLED, LOOKED_AT, BOTH = 0, 1, 2
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-
-def sample_family(seed: int, class_name: str) -> XxHash64:
-    """The hash that decides which keys of a class are sampled: the same in Spark and in numpy.
-
-    Its seed is eight letters: XXH64 does not tell eight bytes of text from a BIGINT, and Spark compiles text as a
-    parameter, so that another seed needs no new code.
-    """
-    digits = f"{derive_seed(seed, f'sample {class_name}'):016x}"[-8:]
-    return XxHash64(int.from_bytes(digits.encode("ascii"), "little"))
-
-
-def draw_family(seed: int, class_name: str, draw: int) -> XxHash64:
-    """The hash of the numbers of tuples that decides which are drawn, another for each draw."""
-    return sample_family(seed, f"{class_name} tuples {draw}")
-
-
-def seed_text(family: XxHash64) -> str:
-    """The letters of a seed of `sample_family`."""
-    return family.seed.to_bytes(8, "little").decode("ascii")
 
 
 @dataclass(frozen=True, slots=True)

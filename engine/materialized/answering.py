@@ -6,9 +6,9 @@ what their answer is worth, from the answer itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 from ...errors import UnsupportedQuery
@@ -34,6 +34,9 @@ from .answer import (
 )
 from .matching import Asked, has_groups, reuse
 from .sampled_answers import of_sampled_tables, of_samples
+
+# Of kept sketches that may stand together for a count of distinct values.
+MOST_COMBINATIONS = 10_000
 
 
 def materialized_answers(
@@ -118,7 +121,7 @@ def _of_values(query: Query, heads: Sequence[Head]) -> MaterializedAnswer | None
         if others and vertices[number] & set(grouping):
             return None
         choices.append([h for h in heads if _has_values(h, plan.synopses[number], vertex, grouping)])
-    for taken in _few(product(*choices)):
+    for taken in islice(product(*choices), MOST_COMBINATIONS):
         if all(_fits_together(a.distinct, taken) for a in plan.aggregates if a.distinct is not None):
             own = dict(enumerate(Materialized(h) for h in taken))
             return whole(query, "distinct", shown(plan, own), own)
@@ -153,8 +156,3 @@ def _fits_together(count: Any, taken: Sequence[Head]) -> bool:
             left, right = families(count.left, count.right)
             return bool(left[0] != right[0])
     return True
-
-
-def _few(combinations: Iterator[tuple[Head, ...]], most: int = 10_000) -> Iterator[tuple[Head, ...]]:
-    for _, taken in zip(range(most), combinations, strict=False):
-        yield taken

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import BudgetExceeded, ParseError, UnsupportedQuery
 from ...optimizer.plan import Plan, PlannedAggregate, PlannedEdge, PlannedTerm, Scan, Synopsis
+from ...optimizer.workload.planned_use import check_plan
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect, EstimateRows, PassThrough, parse_statement
 from ...parser.syntax import CreateSketches, Part
 from ..catalog.form import Head
-from .planned_use import check_plan
 
 if TYPE_CHECKING:
     from ...optimizer.prediction.relation import RelationStatistics

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ...optimizer.operators import EXACT_GROUPS
 from ...optimizer.plan import Plan
+from ...optimizer.prediction.pilot_counts import VirtualRelation
 from ...optimizer.prediction.relation import RelationStatistics
 from ...parser.join_graph import Query
 from ...sketches.intervals.interval import Estimate
@@ -20,7 +21,6 @@ from ..execution.known_groups import known_of
 from ..execution.message_limit import DEFAULT_LIMIT_BYTES
 from ..execution.sample_join import SampleJoin
 from ..observed import observed
-from ..statistics.pilot_counts import VirtualRelation
 from ..synopses import Built
 from .apart import built_on
 from .build import build

@@ -12,19 +12,9 @@ import pyarrow as pa
 from ...errors import BudgetExceeded
 from ...optimizer.operators import SAMPLE
 from ...optimizer.plan import Message, Plan, Sample
+from ...sketches.samples.sampled_hash import HASH_BITS, draw_family, sample_family
 from ..execution.sample_join import DEFAULT_LIMIT_BYTES, SampleJoin, sample_join
-from ..execution.sample_tree import (
-    BOTH,
-    HASH_BITS,
-    LOOKED_AT,
-    SAMPLED,
-    Ints,
-    Rows,
-    SampleTree,
-    draw_family,
-    rows_of,
-    sample_family,
-)
+from ..execution.sample_tree import BOTH, LOOKED_AT, SAMPLED, Ints, Rows, SampleTree, rows_of
 from ..observed import Observation, observed
 from ..sources.ranges import Range
 from .build import explained

@@ -10,12 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...optimizer.operators import PILOT
-from ...optimizer.prediction.relation import AttributeStatistics, RelationStatistics
-from ...parser.join_graph import Query
-from ...sketches.hashing.xxhash import SPARK_SEED, xxh64_of_long
-from ..execution.sample_tree import HASH_BITS
-from ..observed import observed
-from ..statistics.pilot_counts import (
+from ...optimizer.prediction.pilot_counts import (
     PILOT_FAMILY,
     Counts,
     Pilot,
@@ -23,7 +18,12 @@ from ..statistics.pilot_counts import (
     VirtualRelation,
     relations_of,
 )
-from ..statistics.pilot_figures import relation_statistics
+from ...optimizer.prediction.pilot_figures import relation_statistics
+from ...optimizer.prediction.relation import AttributeStatistics, RelationStatistics
+from ...parser.join_graph import Query
+from ...sketches.hashing.xxhash import SPARK_SEED, xxh64_of_long
+from ...sketches.samples.sampled_hash import HASH_BITS
+from ..observed import observed
 from .expressions import passing
 from .keys import key_values
 from .tables import MemoryTables

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from ...errors import DataError
 from ...optimizer.operators import EXACT_GROUPS
 from ...optimizer.plan import Plan
+from ...optimizer.prediction.pilot_counts import VirtualRelation
 from ...optimizer.prediction.relation import RelationStatistics
 from ...parser.join_graph import Query
 from ...sketches.intervals.interval import Estimate
@@ -30,7 +31,6 @@ from ..sources.tables import Frames, Tables
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS, first_line
 from ..statistics.gather import KnownStatistics, gather, gather_relations
-from ..statistics.pilot_counts import VirtualRelation
 from ..synopses import Built
 
 Ints = npt.NDArray[np.int64]

@@ -13,11 +13,11 @@ from ...optimizer.combinations import route_fault, worker_reason
 from ...optimizer.methods import CANDIDATES
 from ...optimizer.objective import Objective
 from ...optimizer.plan import Synopsis
+from ...optimizer.prediction.pilot_counts import VirtualRelation, relations_of
 from ...optimizer.prediction.relation import RelationStatistics
 from ...parser.join_graph import Query
 from ...sketches.intervals.interval import rows_for
 from ..settings import Settings
-from ..statistics.pilot_counts import VirtualRelation, relations_of
 from .sizing import chosen
 
 # Of what is kept where the asked error is out of reach.

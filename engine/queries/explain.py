@@ -12,8 +12,8 @@ from ...optimizer.describe.physical import (
     physical_dict,
     physical_mermaid,
 )
+from ...optimizer.methods import ANSWERED
 from ...parser.explain import as_dict, explain
-from .features import RUNS
 
 if TYPE_CHECKING:
     from .run import SelectRun
@@ -37,9 +37,9 @@ def explained(run: SelectRun, form: str, *, analyze: bool) -> str:
         As planning; with `analyze` as the run.
     """
     query = run.query
-    if any(f.name not in RUNS for f in query.features):
+    if any(f.name not in ANSWERED for f in query.features):
         if analyze:
-            query.refuse_beyond(RUNS)
+            query.refuse_beyond(ANSWERED)
         return explain(query, form)
     if analyze:
         plan, answer = run.analyzed()

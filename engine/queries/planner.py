@@ -102,8 +102,8 @@ class Planner:
         AccuracyNotReached
             If no method within `max_bytes` is predicted to meet the asked error, and running exactly is no candidate.
         """
-        if self.query.empty:
-            return self._of(Nothing(self.query.empty))
+        if self.query.empty or self.query.limit == 0:
+            return self._of(Nothing(self.query.empty or "LIMIT 0 shows no row"))
         if self.materialized is not None:
             return self._of(self.lookup.attempt(self.query, self.materialized))
         told = () if self.context is None else self.lookup.passed_over(self.select, self.query, self.settings)

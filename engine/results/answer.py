@@ -73,8 +73,8 @@ class Answer:
     attempts : tuple of Attempted
         What was run for the answer, in order; empty for what is no query.
     target : str
-        Whether the asked error is reached: ``met``, ``missed``, or ``unknown`` where intervals are narrow enough but
-        not certified; empty where none was asked for.
+        Whether the asked error is reached: ``met``, ``missed``, or ``unknown`` where an interval is not certified;
+        empty where none was asked for.
     targets : tuple of str
         The same of each row by itself.
     """
@@ -354,6 +354,7 @@ def with_target(answer: Answer, target: float) -> Answer:
         f"{name}: asked for {target:.3g} relative error, the interval allows {_reached(cell)}"
         if state == MISSED
         else f"{name}: not known to be within the asked {target:.3g} relative error, its interval is not certified"
+        f" and allows {_reached(cell)}"
         for name, cell, state in short[:MOST_MISSES_NAMED]
     )
     if len(short) > MOST_MISSES_NAMED:
@@ -375,10 +376,18 @@ def _group_text(answer: Answer, row: Sequence[Cell]) -> str:
 
 
 def state_of(cell: Cell, target: float) -> str:
-    """Whether a cell meets the asked relative error: `MET`, `MISSED`, or `UNKNOWN` where it is not certified."""
-    if misses(cell, target):
-        return MISSED
-    return MET if not isinstance(cell, Estimate) or cell.certified or cell.exact else UNKNOWN
+    """Whether a cell meets the asked relative error: `MET`, `MISSED`, or `UNKNOWN`.
+
+    An interval that is not certified tells neither, however wide it is, but for one without ends.
+    """
+    if (
+        isinstance(cell, Estimate)
+        and not cell.certified
+        and not cell.exact
+        and math.isfinite(half_width(cell))
+    ):
+        return UNKNOWN
+    return MISSED if misses(cell, target) else MET
 
 
 def misses(cell: Cell, target: float) -> bool:

@@ -124,10 +124,15 @@ def quotient(above: Estimate, below: Estimate) -> Estimate:
 def _whole(weight: SampledWeight, order: Sequence[int]) -> ExactMap | None:
     """All keys of a table with their weights, where none is lost: for each edge those of its attribute."""
     synopsis = weight.sample
+    weights: Any
     if isinstance(synopsis, SparseFirstSketch):
-        return synopsis.exact
-    if isinstance(synopsis, TwoLevel) or synopsis.probability < 1.0:
+        if synopsis.exact is None:
+            return None
+        keys, weights = synopsis.exact.keys.T, synopsis.exact.weights[np.newaxis]
+    elif isinstance(synopsis, TwoLevel) or synopsis.probability < 1.0:
         return None
-    keys = synopsis.keys if isinstance(synopsis, SampleSketch) else synopsis.keys[np.newaxis]
-    keys, weights = net_entries(keys[list(order)], synopsis.weight(weight.column)[np.newaxis])
+    else:
+        keys = synopsis.keys if isinstance(synopsis, SampleSketch) else synopsis.keys[np.newaxis]
+        weights = synopsis.weight(weight.column)[np.newaxis]
+    keys, weights = net_entries(keys[list(order)], weights)
     return ExactMap(keys.T, weights[0])

@@ -8,11 +8,11 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from ...optimizer.prediction.histograms import from_bins
+from ...optimizer.prediction.pilot_counts import VirtualRelation
 from ...optimizer.prediction.relation import AttributeStatistics, RelationStatistics
 from ..sources.keys import INTEGER_TYPES
 from ..sources.tables import Tables
 from ..spark.session import SPARK_FAULTS
-from .pilot_counts import VirtualRelation
 
 _NAME = re.compile(r"`((?:[^`]|``)+)`|(\w+)")
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")

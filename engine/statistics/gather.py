@@ -17,6 +17,8 @@ import numpy.typing as npt
 from pyspark.sql import SparkSession
 
 from ...optimizer.operators import COUNT
+from ...optimizer.prediction.pilot_counts import PILOT_TUPLES, Rates, VirtualRelation, relations_of
+from ...optimizer.prediction.pilot_figures import ENOUGH_TUPLES, most_tuples, relation_statistics
 from ...optimizer.prediction.relation import AttributeStatistics, RelationStatistics
 from ...parser.join_graph import Query
 from ..observed import observed
@@ -26,8 +28,6 @@ from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS
 from .columns import column_statistics
 from .pilot import run_pilot
-from .pilot_counts import PILOT_TUPLES, Rates, VirtualRelation, relations_of
-from .pilot_figures import ENOUGH_TUPLES, most_tuples, relation_statistics
 
 
 @dataclass(slots=True)

@@ -20,12 +20,20 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ...optimizer.operators import PILOT
-from ..execution.sample_tree import HASH_BITS
+from ...optimizer.prediction.pilot_counts import (
+    KEY_SAMPLE,
+    PILOT_FAMILY,
+    ROW_SAMPLE,
+    Counts,
+    Pilot,
+    Rates,
+    VirtualRelation,
+)
+from ...sketches.samples.sampled_hash import HASH_BITS
 from ..observed import observed
 from ..sources.filters import filtered
 from ..sources.keys import key_column
 from ..spark.jobs import ProgressListener, run_job
-from .pilot_counts import KEY_SAMPLE, PILOT_FAMILY, ROW_SAMPLE, Counts, Pilot, Rates, VirtualRelation
 
 
 def run_pilot(

@@ -15,7 +15,7 @@ from ...errors import StreamError, UnsupportedQuery
 from ...optimizer.choose import choose, plan_within
 from ...optimizer.fold import residual_tree
 from ...optimizer.messages import Residual, receiver_of, tree_of, whole
-from ...optimizer.methods import GROUPING
+from ...optimizer.methods import ANSWERED, DISTINCT, GROUPING
 from ...optimizer.plan import Plan, Synopsis
 from ...parser.join_graph import FEATURES, Query, Schema, TableSchema
 from ...parser.resolve import resolve
@@ -24,7 +24,6 @@ from ...sketches.intervals.interval import Estimate, rows_for
 from ..catalog.streams import Continuous, StoredStream, StoredView
 from ..execution.partial_aggregate import sketch_plan
 from ..materialized.definition import now
-from ..queries.features import DISTINCT, RUNS
 from ..queries.settings_of import settings_of
 from ..results.answer import Answer
 from ..results.columns import arrow_type
@@ -36,7 +35,7 @@ from ..synopses import Built, Tally
 from .state import StreamState, events
 
 # What a view may use beyond aggregates over one join tree.
-KNOWN = (RUNS - GROUPING - DISTINCT) | {"HAVING", "ORDER BY", "LIMIT", "OFFSET"}
+KNOWN = (ANSWERED - GROUPING - DISTINCT) | {"HAVING", "ORDER BY", "LIMIT", "OFFSET"}
 # What is read so far that it can be refused by its name.
 _READ = frozenset(FEATURES) - {"cyclic join", "cross product"}
 

@@ -24,7 +24,6 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-MOST_CELLS = 1 << 16
 NO_KEY = np.iinfo(np.int64).min
 
 

@@ -196,20 +196,6 @@ def listed_groups(relation: Read, groups: float) -> Cost:
     return scans([relation]).plus(grouped).plus(_jobs(1, exchanges=1))
 
 
-def grouped_sketches(
-    relations: Sequence[Read],
-    attributes: Sequence[int],
-    kind: str,
-    counters: int,
-    grouped: int,
-    groups: float,
-) -> Cost:
-    """Sketches where one relation, number `grouped`, has one of so many counters for each of its groups."""
-    one = scans(relations).plus(sketches(relations, attributes, kind, counters))
-    own = GROUP_NS * relations[grouped].tuples + COUNTER_NS * counters * groups
-    return one.plus(_cost("groups", own))
-
-
 def exact_groups(relations: Sequence[Read], sizes: Sequence[float], groups: float) -> Cost:
     """Spark's own run of a grouped query: its join, and each joined tuple put into its group."""
     grouped = _cost(

@@ -21,9 +21,6 @@ from .values import Floats, Values
 PAIR_ENTRY_BYTES = 24
 
 
-MOST_MISSED = 0.25  # as in `sketches.distinct.join_distinct`
-
-
 LEAST_CHANCE = 0.02  # sizes of a sample that are less likely are left out
 
 
@@ -115,7 +112,6 @@ def joined_error(
     if figures.share <= 0.0 or value < 1e-9:
         return DistinctError(0.0, math.inf, math.inf, nbytes)
     variance = width = outside = 0.0
-    certified = True
     of_sizes = [0.0 if all(o.complete for o in own) else s.error for own, s in zip(sides, sizes, strict=True)]
     for a in sides[0]:
         for c in sides[1]:
@@ -150,17 +146,16 @@ def joined_error(
             variance += chance * min(plain, own * seen**2 + (1.0 - seen) ** 2)
             reach = float(stdtrit(max(min(sampled) - 1.0, 1.0), (1 + confidence) / 2)) * math.sqrt(own)
             unseen = 1.0 - ((1.0 - confidence) / 2) ** (1.0 / min(sampled))
+            unseen = min(unseen, max(r for o, r in zip((a, c), left, strict=True) if not o.complete))
             missed = math.log1p((1.0 - figures.share) * unseen / figures.share)
-            bounded = max(missed, -math.log1p(-unseen)) <= MOST_MISSED
-            certified = certified and (bounded or reach >= missed)
-            rise = max(reach, missed) if bounded else reach
+            rise = max(reach, missed)
             width += chance * math.expm1(
                 min(math.hypot(rise, *(quantile(confidence) * e for e in of_sizes)), 700.0)
             )
     if outside > MOST_OUTSIDE:
         return DistinctError(value, math.inf, math.inf, nbytes, False)
     error = math.sqrt(variance + sum(e * e for e in of_sizes)) if width else 0.0
-    return DistinctError(value, error, width, nbytes, certified)
+    return DistinctError(value, error, width, nbytes)
 
 
 def by_key_error(

@@ -11,7 +11,6 @@ All figures are of the relation *behind* its filter, and of tuples whose join ke
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -247,9 +246,3 @@ def _scaled(heavy: Candidates, row_fraction: float) -> Candidates:
 
 def _scaled_weights(weights: Ints | Floats, row_fraction: float) -> Ints:
     return np.rint(weights / row_fraction).astype(np.int64)
-
-
-def oldest(relations: Sequence[Relation]) -> float | None:
-    """When the oldest of the relations' figures were gathered; None if one is not known."""
-    times = [r.gathered_at for r in relations]
-    return None if not times or None in times else min(t for t in times if t is not None)

@@ -71,13 +71,13 @@ def values_of(relation: Relation, attribute: Attribute) -> Values:
     return Values(*strata(weights, counts))
 
 
-def strata(weights: Floats, counts: Floats, most: int = MOST_STRATA) -> tuple[Floats, Floats]:
+def strata(weights: Floats, counts: Floats) -> tuple[Floats, Floats]:
     """Weights with their counts, those that are near each other together; tuples and values are kept."""
-    if weights.size <= most:
+    if weights.size <= MOST_STRATA:
         return weights, counts
-    steps = np.rint(np.log(weights) * most / max(math.log(weights.max() / weights.min()), 1e-9)).astype(
-        np.int64
-    )
+    steps = np.rint(
+        np.log(weights) * MOST_STRATA / max(math.log(weights.max() / weights.min()), 1e-9)
+    ).astype(np.int64)
     _, at = np.unique(steps, return_inverse=True)
     total, number = (np.bincount(at, w).astype(np.float64) for w in (counts * weights, counts))
     return total / number, number

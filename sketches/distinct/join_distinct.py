@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -38,7 +39,7 @@ Predicate = Callable[[Ints, Ints], NDArray[np.bool_]]
 BLOCK_CELLS = 1 << 24
 TOO_SMALL = "fewer than two values could be read from a sample: it needs more capacity"
 MOST_MISSED = 0.25  # of the logarithm: about a quarter of the answer
-HUBS = "a few values outside the samples may have far more or fewer partners than those inside"
+HUBS = "the interval leaves room for a few values outside the samples that have far more or fewer partners"
 NO_BOUND = "nothing bounds the partners of values outside the sample"
 
 
@@ -79,8 +80,8 @@ def join_distinct(
     Estimate
         Exact if both samples are complete. Otherwise relative errors of the share (two-way analysis of
         variance [2], Student's t) and of both sizes in quadrature, on a logarithmic scale. The interval leaves room for
-        what the samples may have missed, a few values that join with everything or with nothing; where that is more
-        than a quarter of the answer it does not, and is not certified.
+        what the samples may have missed, a few values that join with everything or with nothing; a note says so
+        where that is more than a quarter of the answer.
 
     Notes
     -----
@@ -107,17 +108,18 @@ def join_distinct(
         return Estimate(0.0, 0.0, unseen * product, confidence, True, "measured")
     share, reach = _share(joined, size_a.value, size_c.value, confidence)
     # Values that both samples may have missed: so many join with everything, or with nothing.
+    outside = [1.0 - len(d.values) / n.high for d, n in ((r, size_a), (s, size_c)) if not d.complete]
+    unseen = min(unseen, max(outside))
     missed = math.log1p((1.0 - share) * unseen / share), -math.log1p(-unseen)
-    bounded = max(missed) <= MOST_MISSED
-    fall, rise = (max(reach, missed[1]), max(reach, missed[0])) if bounded else (reach, reach)
+    fall, rise = max(reach, missed[1]), max(reach, missed[0])
     parts = ((size_a.value, size_a.low, size_a.high), (size_c.value, size_c.low, size_c.high))
     below = math.hypot(fall, *(math.log(value / low) for value, low, _ in parts))
     above = math.hypot(rise, *(math.log(high / value) for value, _, high in parts))
     value = share * size_a.value * size_c.value
     found = Estimate(value, value * math.exp(-below), value * math.exp(above), confidence, True, "measured")
     found = clip(found, float(hits), max(product, float(hits)))
-    if not bounded and reach < max(missed):
-        found = uncertified(found, HUBS)
+    if max(missed) > max(reach, MOST_MISSED):
+        found = replace(found, notes=(*found.notes, HUBS))
     if size_a.certified and size_c.certified:
         return found
     return uncertified(found, *size_a.notes, *size_c.notes)

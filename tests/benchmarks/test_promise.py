@@ -108,7 +108,7 @@ def test_a_sample_that_missed_the_heavy_tuple_is_called_wrong(promise, draws):
     assert (narrow.state, narrow.wrong, narrow.covered) == ("unknown", True, False)
     wrong = seen(answered(50.0, 49.0, 51.0, certified=True), truth, 0.05, 0, 0.1)
     right = seen(answered(99.0, 97.0, 101.0, certified=True), truth, 0.05, 0, 0.1)
-    wide = seen(answered(50.0, 10.0, 110.0), truth, 0.05, 0, 0.1)
+    wide = seen(answered(50.0, 10.0, 110.0, certified=True), truth, 0.05, 0, 0.1)
     assert (wrong.state, wrong.wrong, wrong.covered) == ("met", True, False)
     assert (right.state, right.wrong, right.covered, right.certified) == ("met", False, True, True)
     assert (wide.state, wide.wrong, wide.covered) == ("missed", True, True)

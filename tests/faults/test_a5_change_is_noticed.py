@@ -47,16 +47,14 @@ def kept(spark, names):
     return session
 
 
-def test_what_has_not_changed_is_certified_and_what_cannot_be_told_is_not(kept):
+def test_what_has_not_changed_is_certified_what_cannot_be_told_is_not_and_an_insert_is_noticed(kept, spark):
+    """In the table and in all that is made of it."""
     for name in ("m", "pv", "tv", "dv", "mem", "frame"):
         answer = count(kept, name)
         assert (name, answer.value, answer.rows[0][0].certified) == (name, 1, True)
     answer = count(kept, "rows")
     assert not answer.rows[0][0].certified
     assert any("cannot be told" in note for note in answer.notes)
-
-
-def test_an_insert_is_noticed_in_the_table_and_in_all_that_is_made_of_it(kept, spark):
     spark.sql("INSERT INTO m VALUES (1)")
     for name in ("m", "pv", "tv", "dv", "frame"):
         answer = count(kept, name)

@@ -17,7 +17,7 @@ WAYS = ("exact", "exact_run", "hash", "convolution", "key_sample", "two_level", 
 
 
 @pytest.fixture
-def tables(session, tmp_path):
+def tables(session, tmp_path, as_users_have_it):
     rows = {"h": np.zeros(2_000, np.int64), "g": np.zeros(100_000, np.int64), "m": np.arange(1_000_000) % 3}
     for name, keys in rows.items():
         pq.write_table(pa.table({"k": keys}), tmp_path / f"{name}.parquet")

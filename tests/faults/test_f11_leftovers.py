@@ -140,6 +140,7 @@ def test_the_umask_of_the_process_is_never_changed(tmp_path, monkeypatch):
 
 SCRATCH = """
 import os, signal, sys, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup, around the tests, would have it ignore
 from skimql.engine.spark.scratch import scratch_folder
 folder = scratch_folder("skimql-test-")
 (folder / "log").write_text("x")

@@ -2,7 +2,18 @@
 
 import pytest
 
-from skimql.optimizer.methods import CANDIDATES, CHOSEN, METHODS, NAMED, STORED, counts_distinct, is_linear
+from skimql.optimizer.methods import (
+    ANSWERED,
+    CANDIDATES,
+    CHOSEN,
+    DISTINCT,
+    METHODS,
+    NAMED,
+    STORED,
+    counts_distinct,
+    is_linear,
+)
+from skimql.parser.join_graph import FEATURES
 
 
 def test_every_method_is_under_its_own_name_and_says_what_it_is():
@@ -38,3 +49,8 @@ def test_what_needs_python_workers_alone_names_no_other_route():
     workers = {n for n, m in METHODS.items() if m.routes == {"arrow"}}
     assert workers == {"agms", "distinct", "join_distinct", "level", "pairs", "sample_sketch"}
     assert all(m.routes for m in METHODS.values())
+
+
+def test_what_is_answered_is_part_of_the_language():
+    assert set(FEATURES) >= ANSWERED >= DISTINCT
+    assert set(FEATURES) - ANSWERED == {"cyclic join", "cross product"}

@@ -2,7 +2,8 @@
 
 A plan stays as it is, is told briefly, and is interpreted. Making plans anew between stages, compiling each operator and
 writing all of it down takes a quarter of Spark's time in the suite, and changes no answer. Where generated code or
-another plan might change something, tests have Spark's own settings: the fixture `as_users_have_it`.
+another plan might change something, and where there are many tuples (interpreted, a join of a million takes half a
+minute), tests have Spark's own settings: the fixture `as_users_have_it`.
 """
 
 QUICK_PLANS = {

@@ -11,17 +11,18 @@ from skimql.engine.execution.messages import Messages
 from skimql.engine.execution.partial_aggregate import sketch_plan, task
 from skimql.engine.execution.scan import prepare
 from skimql.engine.materialized.declared import histograms_of, plan_workload_of, selects_of
-from skimql.engine.queries.features import DISTINCT, RUNS
 from skimql.engine.results.estimator import SketchJoin
 from skimql.engine.statistics.gather import gather_all
-from skimql.optimizer.methods import GROUPING
+from skimql.optimizer.methods import ANSWERED, DISTINCT, GROUPING
 from skimql.parser.statement import parse_statement
 
 
 def planned(session, sql):
     """The plan of a CREATE SKETCHES statement, nothing built."""
     statement = parse_statement(sql)
-    queries = [session.typed(session._resolved(s, RUNS - GROUPING - DISTINCT)) for s in selects_of(statement)]
+    queries = [
+        session.typed(session._resolved(s, ANSWERED - GROUPING - DISTINCT)) for s in selects_of(statement)
+    ]
     known = gather_all(session.spark, session.tables, queries, session.statistics)
     settings = session.settings
     return plan_workload_of(statement, queries, settings.seed, settings.sparse, histograms_of(queries, known))

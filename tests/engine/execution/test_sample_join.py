@@ -16,13 +16,14 @@ from skimql.engine.execution import sample_scan as sampled_scan
 from skimql.engine.execution.sample_join import Evaluation, run_sample
 from skimql.engine.execution.sample_join import SampleJoin as EvaluatedSample
 from skimql.engine.execution.sample_scan import SampleScans
-from skimql.engine.execution.sample_tree import HASH_BITS, Counts, Grouped, Member, sample_family
+from skimql.engine.execution.sample_tree import Counts, Grouped, Member
 from skimql.engine.results.answer import answer_plan
 from skimql.engine.sources.keys import with_key_types
 from skimql.optimizer.candidates.first_sample import ClassSample
 from skimql.optimizer.choose import choose
 from skimql.parser.statement import parse_statement
 from skimql.sketches.samples.dual_frame import OVERLOOKED
+from skimql.sketches.samples.sampled_hash import HASH_BITS, sample_family
 
 pytestmark = pytest.mark.spark
 
@@ -218,6 +219,7 @@ def test_names_of_user_columns_may_hold_braces_and_quotes(session):
     assert answer.value == exact
 
 
+@pytest.mark.usefixtures("as_users_have_it")
 def test_a_hot_key_of_large_files_stays_within_the_budget(session, tmp_path, monkeypatch):
     """Key 7 has nine tenths of 1.2 million tuples; the sample meets it or not, a scan may send 16 MB."""
     monkeypatch.setattr(sampled_scan, "LEAST_OF_PARTITION", 10_000)

@@ -107,6 +107,7 @@ def register_skewed(session):
         session.table(name, session.spark.createDataFrame(pa.table(table)))
 
 
+@pytest.mark.usefixtures("as_users_have_it")
 def test_workload_one_runs_on_merged_vertices_and_parts_where_they_gain(workload_one):
     session, queries = workload_one
     register_skewed(session)

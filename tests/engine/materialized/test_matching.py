@@ -287,3 +287,44 @@ def test_the_answer_of_nothing_is_null():
 def test_a_group_query_is_not_answered_from_sketches_of_all():
     with pytest.raises(pytest.fail.Exception, match="Spark was asked for"):
         session(orders(), lines()).sql(f"{COUNT} GROUP BY l.price")
+
+
+def test_whatever_is_kept_of_a_chain_answers_right_or_not_at_all():
+    """Maps and counters of any sizes, seeds and families, in any order of their attributes: no number but a right one."""
+    draw = np.random.default_rng(5)
+    sql = "SELECT APPROXIMATE SUM(x.v), COUNT(*) FROM x JOIN m ON x.a = m.a JOIN y ON m.b = y.b"
+    outcomes, estimates, misses = set(), 0, 0
+
+    def form():
+        return {
+            "seed": int(draw.choice([1, 1, 2])),
+            "rows": int(draw.choice([11, 11, 9])),
+            "buckets": int(draw.choice([64, 64, 128])),
+            "sparse": bool(draw.random() < 0.6),
+            "family": str(draw.choice(["tabulation", "tabulation", "polynomial61"])),
+        }
+
+    for _ in range(40):
+        xa, xv = draw.integers(0, 30, 80), draw.integers(-5, 50, 80)
+        columns = {"a": draw.integers(0, 30, 90), "b": draw.integers(0, 20, 90)}
+        yb = draw.integers(0, 20, 60)
+        turned = columns if draw.random() < 0.5 else {"b": columns["b"], "a": columns["a"]}
+        own = (
+            kept("sx", "x", {"a": xa}, summed=("v", xv), **form()),
+            kept("sm", "m", turned, **form()),
+            kept("sy", "y", {"b": yb}, **form()),
+        )
+        per_key = np.zeros(30)
+        np.add.at(per_key, columns["a"], np.bincount(yb, minlength=20)[columns["b"]])
+        try:
+            cells = session(*own).sql(sql).rows[0]
+        except pytest.fail.Exception:
+            outcomes.add("passed over")
+            continue
+        for cell, truth in zip(cells, ((per_key[xa] * xv).sum(), per_key[xa].sum()), strict=True):
+            outcomes.add("exact" if cell.exact else "estimated")
+            assert not cell.exact or cell.value == truth
+            estimates += 1
+            misses += not cell.low <= truth <= cell.high
+    assert outcomes == {"exact", "estimated", "passed over"}
+    assert misses <= 0.1 * estimates

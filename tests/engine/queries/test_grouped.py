@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from support.exact import exact_answers
 from support.memory import InMemory
@@ -28,8 +30,6 @@ from skimql.optimizer.groups import per_group
 from skimql.optimizer.plan import most_bytes
 from skimql.parser.statement import parse_statement
 
-pytestmark = pytest.mark.spark
-
 JOIN = "FROM d JOIN e ON d.k = e.k"
 GROUPED = {
     "text": "CASE WHEN id % 7 = 0 THEN NULL ELSE concat('it''s \"', id % 7, '\" \\\\') END",
@@ -49,6 +49,17 @@ def pair(session):
     session.table("d", session.spark.sql(f"SELECT id % 50 AS k, id AS v, {columns} FROM range(600)"))
     session.table("e", session.spark.sql("SELECT 20 + id % 40 AS k, id AS w FROM range(200)"))
     return session
+
+
+_in_memory = {}
+
+
+@pytest.fixture
+def memory(pair):
+    """The same tables without Spark, read from it once."""
+    if not _in_memory:
+        _in_memory.update((name, pair.tables.frame(name).toArrow()) for name in "de")
+    return InMemory(_in_memory)
 
 
 def points(answer):
@@ -71,13 +82,16 @@ def of_a_kind(by):
     )
 
 
-@pytest.mark.parametrize("by", KINDS)
-def test_small_tables_come_out_exact(pair, by):
-    exact = exact_answers(pair, map(of_a_kind, KINDS))[of_a_kind(by)]
-    answer = pair.sql(f"SELECT APPROXIMATE {of_a_kind(by)}")
-    assert points(answer) == [tuple(map(repr, row)) for row in exact]
-    assert len(exact) > 1
-    assert answer.uncertain is None
+def test_small_tables_come_out_exact(pair, memory):
+    """All in memory; on Spark the first three."""
+    truths = exact_answers(pair, map(of_a_kind, KINDS))
+    for asked, kinds in ((memory, KINDS), (pair, KINDS[:3])):
+        for by in kinds:
+            exact = truths[of_a_kind(by)]
+            answer = asked.sql(f"SELECT APPROXIMATE {of_a_kind(by)}")
+            assert points(answer) == [tuple(map(repr, row)) for row in exact], by
+            assert len(exact) > 1
+            assert answer.uncertain is None
 
 
 def test_timestamps_beside_days_come_out_exact(pair):
@@ -125,10 +139,9 @@ DECIDED = [
 ]
 
 
-def test_having_order_and_limit_are_sparks_where_all_is_exact(pair):
+def test_having_order_and_limit_are_sparks_where_all_is_exact(pair, memory):
     """All in memory, where they are decided as in a session; there the first of each kind."""
     truths = exact_answers(pair, DECIDED)
-    memory = InMemory({name: pair.tables.frame(name).toArrow() for name in "de"})
     for asked, selects in ((memory, DECIDED), (pair, DECIDED[:1] + DECIDED[3:4] + DECIDED[-1:])):
         for select in selects:
             exact = truths[select]
@@ -140,20 +153,13 @@ def test_having_order_and_limit_are_sparks_where_all_is_exact(pair):
 
 
 def test_groups_that_join_nothing_are_left_out_and_null_sums_are_not(session):
-    register(
-        session,
-        p=(
-            "k INT, g STRING, v INT",
-            [(1, "a", None), (1, "a", None), (2, "b", 5), (2, "b", -5), (9, "c", 1)],
-        ),
-        q=("k INT", [(1,), (2,), (2,)]),
-    )
-    ratios = both(
-        session, "g, SUM(v) / COUNT(*) AS r, SUM(v) + 1 AS t FROM p JOIN q ON p.k = q.k GROUP BY g ORDER BY g"
-    )
-    assert ratios[1].rows == (("a", None, None), ("b", 0.0, 1))
-    assert [r["r"] for r in ratios[0].records()] == [None, 0.0]
-    assert [r["t"] for r in ratios[0].records()] == [None, 1.0]
+    grouped = [(1, "a", None), (1, "a", None), (2, "b", 5), (2, "b", -5), (9, "c", 1)]
+    tables = {"p": ("k INT, g STRING, v INT", grouped), "q": ("k INT", [(1,), (2,), (2,)])}
+    register(session, **tables)
+    select = "g, SUM(v) / COUNT(*) AS r, SUM(v) + 1 AS t FROM p JOIN q ON p.k = q.k GROUP BY g ORDER BY g"
+    assert exact_answers(session, (select,))[select] == [("a", None, None), ("b", 0.0, 1)]
+    ratios = InMemory(tables).sql(f"SELECT APPROXIMATE {select}").records()
+    assert [(r["g"], r["r"], r["t"]) for r in ratios] == [("a", None, None), ("b", 0.0, 1.0)]
     answer, exact = both(session, "g, SUM(v) AS s FROM p JOIN q ON p.k = q.k GROUP BY g ORDER BY g")
     assert exact.rows == (("a", None), ("b", 0))
     assert answer.records() == [
@@ -173,15 +179,21 @@ def test_too_many_groups_are_refused_with_a_place_and_a_way_out(pair):
     assert len(pair.sql(f"{sql} OPTIONS (max_groups = 7)").rows) == 7
 
 
-# By sketches of the session's size and within a size, by samples and exact messages, and where no tuple has a group.
-@pytest.mark.parametrize("clause", ["", "SIZE 64 KB", "USING key_sample SIZE 1 MB", "USING hash SIZE 64 KB"])
-def test_groups_of_several_tables_are_sparks(pair, clause):
+# By sketches of the session's size and within a size, by samples and exact messages.
+CLAUSES = ("", "USING key_sample SIZE 1 MB", "SIZE 64 KB", "USING hash SIZE 64 KB")
+
+
+def test_groups_of_several_tables_are_sparks(pair, memory):
+    """Also where no tuple has a group. All in memory; on Spark sketches and samples."""
     select = f"small, w % 3 AS h, COUNT(*) AS n, SUM(v + w) AS s {JOIN}"
-    texts = [f"{select} WHERE {w} GROUP BY small, w % 3 ORDER BY small, h" for w in ("v > 20", "v < 0")]
-    for text, groups in zip(texts, (9, 0), strict=True):
-        truth = exact_answers(pair, texts)[text]
-        assert points(pair.sql(f"SELECT APPROXIMATE {text} {clause}")) == [tuple(map(repr, r)) for r in truth]
-        assert len(truth) == groups
+    some, none = (f"{select} WHERE {w} GROUP BY small, w % 3 ORDER BY small, h" for w in ("v > 20", "v < 0"))
+    truths = exact_answers(pair, (some, none))
+    assert [len(truths[text]) for text in (some, none)] == [9, 0]
+    cases = [(memory, text, clause) for text in (some, none) for clause in CLAUSES]
+    cases += [(pair, some, CLAUSES[0]), (pair, some, CLAUSES[1]), (pair, none, CLAUSES[0])]
+    for asked, text, clause in cases:
+        answer = asked.sql(f"SELECT APPROXIMATE {text} {clause}")
+        assert points(answer) == [tuple(map(repr, row)) for row in truths[text]], (text, clause)
 
 
 def test_more_groups_of_several_tables_than_can_be_told_apart_are_refused_with_their_place(pair):
@@ -199,7 +211,7 @@ def test_a_group_column_with_a_collation_is_refused_by_name(pair):
         pair.sql(f"SELECT APPROXIMATE t, COUNT(*) {JOIN} GROUP BY t")
 
 
-def test_all_groups_come_from_one_scan_per_table_and_share_the_other_sketch(pair, monkeypatch):
+def test_all_groups_come_from_one_scan_per_table_and_share_the_other_sketch(pair, memory, monkeypatch):
     scans = []
     original = maintain.prepare
     monkeypatch.setattr(
@@ -210,10 +222,10 @@ def test_all_groups_come_from_one_scan_per_table_and_share_the_other_sketch(pair
     assert len(answer.plan.synopses) == 1 + 3 * 7
     assert {s.group for s in answer.plan.synopses if s.table == "e"} == {None}
     grouped = f"SELECT APPROXIMATE text, COUNT(*) AS n {JOIN} GROUP BY text ORDER BY text"
-    sized = pair.sql(f"{grouped} USING hash SIZE 64 KB").plan.synopses
+    sized = memory.sql(f"{grouped} USING hash SIZE 64 KB").plan.synopses
     assert 0.9 * 65536 < sum(8 * s.rows * s.buckets for s in sized) <= 65536
     # Without USING the planner may take less: exact messages.
-    free = pair.sql(f"{grouped} SIZE 64 KB")
+    free = memory.sql(f"{grouped} SIZE 64 KB")
     assert sum(map(most_bytes, free.plan.synopses)) <= 65536
     assert points(free) == points(pair.sql(grouped.replace("SELECT APPROXIMATE", "EXACT SELECT")))
 
@@ -272,14 +284,15 @@ def test_groups_in_another_order_are_seen(session):
     assert max(missed) > most_misses(40, 0.05, FALSE_FAIL / len(missed))
 
 
-@pytest.fixture
-def close(session):
-    """Two groups of nearly one size and a small one, in sketches too small to tell the two apart."""
-    rows = "SELECT id % 500 AS k, CASE WHEN id % 10 < 4 THEN 'a' WHEN id % 10 < 8 THEN 'b' ELSE 'c' END AS g"
-    session.table("d", session.spark.sql(f"{rows} FROM range(20000)"))
-    session.table("e", session.spark.sql("SELECT id % 500 AS k, id AS w FROM range(1000)"))
-    session.settings = session.settings.with_text({"buckets": "64", "sparse": "false"})
-    return session
+@pytest.fixture(scope="module")
+def close():
+    """Two groups of nearly one size and a small one, in sketches too small to tell the two apart; in memory."""
+    d, e = np.arange(20_000), np.arange(1_000)
+    tables = {
+        "d": pa.table({"k": d % 500, "g": np.array([*"aaaabbbbcc"])[d % 10]}),
+        "e": pa.table({"k": e % 500, "w": e}),
+    }
+    return InMemory(tables, buckets=64, sparse=False)
 
 
 def test_rows_that_an_estimate_puts_in_or_out_are_marked_uncertain(close):
@@ -317,15 +330,15 @@ def test_groups_that_miss_the_asked_error_are_treated_as_asked(close):
     with pytest.raises(AccuracyNotReached, match=f"g = {worst}"):
         close.sql(f"{counts} {asked} BEHAVIOR 'strict'")
     part = close.sql(f"{counts} {asked} BEHAVIOR 'partial_run_on_base_table'")
-    exact = {r[0]: r[1] for r in close.sql(counts.replace("SELECT APPROXIMATE", "EXACT SELECT")).rows}
+    exact = {r[0]: r[1].value for r in close.run(counts).exact().rows}
     assert {row[0] for row in part.rows if row[1].exact} == {worst}
     assert {row[0]: row[1] for row in part.rows}[worst].value == exact[worst]
     assert any("1 group run exactly" in n for n in part.notes)
     assert "exact" in part.seconds
     whole = close.sql(f"{sql} ERROR WITHIN 0.00001% BEHAVIOR 'partial_run_on_base_table'")
-    truth = close.sql(sql.replace("SELECT APPROXIMATE", "EXACT SELECT"))
+    truth = close.run(sql).exact()
     for row, right in zip(whole.rows, truth.rows, strict=True):
-        assert [getattr(c, "value", c) for c in row] == pytest.approx(list(right))
+        assert [getattr(c, "value", c) for c in row] == pytest.approx([getattr(c, "value", c) for c in right])
 
 
 def test_comparing_matches_rows_by_group(pair):

@@ -41,6 +41,8 @@ def plan_of(sql, **settings):
         ("SELECT APPROXIMATE COUNT(*) FROM a", {}, "exact_run"),
         ("SELECT APPROXIMATE COUNT(*) FROM a", {"error": None}, "total"),
         (f"{COUNT} WHERE a.v < 1 AND a.v > 1", {}, "nothing"),
+        (f"{COUNT} LIMIT 0 USING key_sample SIZE 1 KB", {}, "nothing"),
+        (f"SELECT APPROXIMATE a.v, COUNT(*) {JOIN} GROUP BY a.v HAVING COUNT(*) > 1 LIMIT 0", {}, "nothing"),
         (f"SELECT APPROXIMATE COUNT(DISTINCT a.v) {JOIN}", {"error": None}, "distinct"),
     ],
 )

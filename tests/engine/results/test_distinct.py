@@ -157,8 +157,8 @@ def test_the_sketches_do_estimate():
     """The trials above are no exact maps in disguise, and no interval is too wide to see anything."""
     cells = graph_in_memory().sql(f"SELECT APPROXIMATE {GRAPH}").rows[0]
     assert not any(c.exact for c in cells)
-    assert all(c.half_width < 0.5 * c.value for c in cells)
-    assert all(c.certified or c.notes == (HUBS,) for c in cells)
+    assert all(c.half_width < 0.5 * c.value or c.notes == (HUBS,) for c in cells)
+    assert all(c.certified for c in cells)
 
 
 def test_spark_makes_the_values_of_these_trials(graph):
@@ -207,6 +207,7 @@ def test_any_split_of_the_data_gives_the_same_bits(graph):
             assert all((array == other[i][name]).all() for name, array in arrays.items())
 
 
+@pytest.mark.usefixtures("as_users_have_it")
 def test_a_huge_and_a_tiny_set(session):
     """C41: 50 keys in common. Never above the tiny set, and an interval that knows how little it knows."""
     session.table("big", session.spark.createDataFrame(pa.table({"k": np.arange(300_000)})))
@@ -299,6 +300,7 @@ def test_what_is_refused(cases, select, code):
     assert caught.value.hint
 
 
+@pytest.mark.usefixtures("as_users_have_it")
 def test_an_asked_error_sizes_the_sketch_and_a_missed_one_is_acted_upon(session):
     session.table("big", session.spark.createDataFrame(pa.table({"k": np.arange(100_000)})))
     session.settings = session.settings.with_text({"sparse": "false"})

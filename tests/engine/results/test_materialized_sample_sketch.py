@@ -57,6 +57,22 @@ def test_what_has_lost_nothing_is_exact_to_the_last_digit():
     assert own.nbytes < 60_000
 
 
+def test_a_map_that_several_tables_join_by_one_key_is_read_for_each_of_them():
+    left, far = (
+        SparseFirstSketch(hash_spec(FAMILY.derive("k"), 40)),
+        SampleSketch(SampleSketchSpec(FAMILY, 500)),
+    )
+    left.update([LEFT])
+    far.update([HUB[0]])
+    weights = {0: SampledWeight(left, "count", 1.0, False), 1: SampledWeight(far, "count", 1.0, False)}
+    edges = (PlannedEdge(0, 1, 0, 0, "k"), PlannedEdge(0, 2, 1, 0, "k"))
+    own = MaterializedSampleSketchJoin(weights, edges, {0: (0, 0), 1: (0,)})
+    keys = np.bincount(HUB[0], minlength=200)
+    assert own.known((PlannedTerm(1.0, (0, 1, 1)),)) == int(
+        (np.bincount(LEFT, minlength=200) * keys**2).sum()
+    )
+
+
 @pytest.mark.parametrize("limit", [None, 0])
 @pytest.mark.parametrize("capacity", [150, 1_000])
 def test_intervals_cover_and_are_never_below_what_is_certain(capacity, limit):

@@ -10,7 +10,7 @@ from support.exact import exact_answers
 from skimql import UnsupportedQuery
 from skimql.engine.results.answer import half_width
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("as_users_have_it")]
 
 SELECT = "COUNT(*) AS n, AVG(a.v) AS v FROM a JOIN b ON a.k = b.k"
 

@@ -11,10 +11,10 @@ from skimql.engine.execution.sample_join import HASH_BITS
 from skimql.engine.sources.keys import with_key_types
 from skimql.engine.statistics import gather as gathering
 from skimql.engine.statistics.gather import KnownStatistics, gather
-from skimql.engine.statistics.pilot_counts import PILOT_FAMILY
+from skimql.optimizer.prediction.pilot_counts import PILOT_FAMILY
 from skimql.parser.statement import parse_statement
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("as_users_have_it")]
 
 N = 60_000
 TWO_JOINS = "FROM facts f JOIN few USING (g) JOIN many ON f.k = many.k WHERE f.v < 30"

@@ -10,7 +10,6 @@ from skimql.optimizer.prediction.cost import (
     duration_text,
     exact_groups,
     exact_join,
-    grouped_sketches,
     listed_groups,
 )
 
@@ -41,11 +40,7 @@ def test_small_tables_are_broadcast_whichever_side_they_are_on():
     )
 
 
-def test_the_sketches_of_many_groups_cost_more_than_those_of_few_and_a_grouped_run_more_than_its_join():
-    few, many = (
-        grouped_sketches([LARGE, SMALL], [1, 1], "hash", 11 * 4096, 0, groups).seconds for groups in (1, 1000)
-    )
-    assert many > few + 0.1
+def test_a_grouped_run_costs_more_than_its_join():
     assert exact_groups([LARGE, SMALL], [1e7], 100).seconds > exact_join([LARGE, SMALL], [1e7]).seconds
     assert exact_groups([LARGE], [], 100).seconds > listed_groups(LARGE, 100).seconds - 1e-9
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...optimizer.plan import Plan, PlannedTerm, Weight
 from ...parser.join_graph import Query, Term
 from ...sketches.joins.join_tree import check_tree
+from ..plan import Plan, PlannedTerm, Weight
 
 
 def check_plan(plan: Plan, query: Query) -> None:

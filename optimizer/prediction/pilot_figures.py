@@ -7,13 +7,13 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ...optimizer.prediction.histograms import Histogram, equi_depth
-from ...optimizer.prediction.relation import AttributeStatistics, RelationStatistics
 from ...sketches.ranking import by_weight
 from ...sketches.samples.known_keys import KnownKeys
+from ...sketches.samples.sampled_hash import HASH_BITS
 from ...sketches.samples.two_level_plan import Candidates, heaviest
-from ..execution.sample_tree import HASH_BITS
+from .histograms import Histogram, equi_depth
 from .pilot_counts import PILOT_FAMILY, Counts, Pilot
+from .relation import AttributeStatistics, RelationStatistics
 
 # Heavy keys listed, buckets of a histogram.
 MOST_HEAVY = 1024
@@ -41,7 +41,7 @@ def most_tuples(pilot: Pilot) -> float:
 
 
 def relation_statistics(
-    pilot: Pilot, attributes: int, scanned: float | None, gathered_at: float, buckets: int = BUCKETS
+    pilot: Pilot, attributes: int, scanned: float | None, gathered_at: float
 ) -> RelationStatistics:
     """The figures of a relation.
 
@@ -54,8 +54,6 @@ def relation_statistics(
         Tuples of the table before the filter, where they are known.
     gathered_at : float
         Seconds since the epoch.
-    buckets : int
-        Buckets of each histogram.
 
     Notes
     -----
@@ -66,7 +64,7 @@ def relation_statistics(
     whole = pilot.rates.tuples == 1.0
     tuples = pilot.row_samples[-1].tuples / pilot.rates.tuples
     columns = [
-        _attribute(keys, rows, pilot, tuples, buckets)
+        _attribute(keys, rows, pilot, tuples)
         for keys, rows in zip(pilot.key_samples, pilot.row_samples, strict=True)
     ]
     return RelationStatistics(
@@ -80,9 +78,7 @@ def relation_statistics(
     )
 
 
-def _attribute(
-    sampled: Counts, rows: Counts, pilot: Pilot, tuples: float, buckets: int
-) -> AttributeStatistics:
+def _attribute(sampled: Counts, rows: Counts, pilot: Pilot, tuples: float) -> AttributeStatistics:
     whole = pilot.rates.tuples == 1.0
     known = _known(sampled, pilot.rates.keys, tuples)
     if whole:
@@ -91,7 +87,7 @@ def _attribute(
             float(sampled.keys.size),
             float(weights @ weights),
             heaviest(sampled.keys, sampled.counts, MOST_HEAVY),
-            equi_depth(sampled.keys, sampled.counts, buckets),
+            equi_depth(sampled.keys, sampled.counts, BUCKETS),
             known,
         )
     heavy, squares = _heavy(sampled, rows, pilot.rates.tuples)
@@ -99,9 +95,7 @@ def _attribute(
     distinct = _distinct(heavy.keys.size, others.size / pilot.rates.keys, others.size, rows)
     distinct = min(max(distinct, float(rows.keys.size)), max(tuples, float(rows.keys.size)))
     f2 = squares + float(others @ others) / pilot.rates.keys
-    return AttributeStatistics(
-        distinct, f2, heavy, _histogram(sampled, rows, pilot, distinct, buckets), known
-    )
+    return AttributeStatistics(distinct, f2, heavy, _histogram(sampled, rows, pilot, distinct), known)
 
 
 def _known(sampled: Counts, probability: float, tuples: float) -> KnownKeys:
@@ -152,9 +146,9 @@ def _distinct(heavy: int, others: float, sampled: int, rows: Counts) -> float:
     return rows.keys.size + once * (once - 1) / (2.0 * (twice + 1))
 
 
-def _histogram(sampled: Counts, rows: Counts, pilot: Pilot, distinct: float, buckets: int) -> Histogram:
+def _histogram(sampled: Counts, rows: Counts, pilot: Pilot, distinct: float) -> Histogram:
     """Equi-depth buckets of the row sample; distinct keys by the key sample, scaled to their known number."""
-    drawn = equi_depth(rows.keys, rows.counts, buckets)
+    drawn = equi_depth(rows.keys, rows.counts, BUCKETS)
     if not len(drawn.lows):
         return drawn
     edges = np.append(drawn.lows[1:], np.iinfo(np.int64).max)

@@ -6,8 +6,8 @@ import pytest
 from support.questions import query
 from support.schemas import XYZ
 
-from skimql.engine.materialized.planned_use import check_plan
 from skimql.optimizer.choose import choose
+from skimql.optimizer.workload.planned_use import check_plan
 
 QUERY = query("SUM(n) FROM x JOIN y ON x.id = y.id WHERE y.m > 3", XYZ)
 PLAN = choose(QUERY, 1, 11, 64)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skimql.engine.statistics.pilot import Counts, Pilot, Rates
-from skimql.engine.statistics.pilot_figures import most_tuples, relation_statistics
+from skimql.optimizer.prediction.pilot_figures import most_tuples, relation_statistics
 
 
 def whole(keys, counts):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...optimizer.messages import tree_of
-from ...optimizer.plan import Attribute
 from ...parser.join_graph import JoinGraph
-from ..execution.sample_tree import HASH_BITS, sample_family
+from ...sketches.samples.sampled_hash import HASH_BITS, sample_family
+from ..messages import tree_of
+from ..plan import Attribute
 
 # Both samples aim at so many tuples of a table; a smaller one is counted whole.
 PILOT_TUPLES = 1 << 17

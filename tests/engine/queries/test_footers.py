@@ -1,0 +1,41 @@
+"""What files tell of a join before anything is read; their figures are given."""
+
+import math
+
+import pytest
+from support.questions import query
+from support.schemas import XYZ
+
+from skimql.engine.queries.footers import Footers
+
+THREE = "COUNT(*) FROM x JOIN y ON x.id = y.id JOIN z ON y.m = z.id"
+
+
+def footers(monkeypatch, tuples, distinct=100.0, text=THREE):
+    found = Footers(None, None, query(text, XYZ))
+    found.__dict__["tuples"] = tuples
+    monkeypatch.setattr(Footers, "_distinct", lambda self, joined: distinct)
+    return found
+
+
+def test_joins_of_evenly_spread_keys(monkeypatch):
+    found = footers(monkeypatch, (1000.0, 200.0, 50.0))
+    sizes = {1000 * 200 / 100, 200 * 50 / 100}
+    assert found.outputs[0] in sizes
+    assert found.outputs[1] == pytest.approx(1000 * 200 * 50 / 100**2)
+    assert 0.0 < found.exact_seconds < math.inf
+
+
+@pytest.mark.parametrize(("tuples", "distinct"), [((1000.0, None, 50.0), 100.0), ((1.0, 2.0, 3.0), math.inf)])
+def test_what_files_do_not_tell_is_endless(monkeypatch, tuples, distinct):
+    found = footers(monkeypatch, tuples, distinct)
+    assert found.outputs == (math.inf, math.inf)
+    assert found.exact_seconds == math.inf
+
+
+def test_sizes_without_a_look_at_filters(monkeypatch):
+    found = footers(monkeypatch, (5e7, None, 3.0))
+    assert [s.tuples for s in found.bare_sizes] == [5e7, 0.0, 3.0]
+    assert footers(monkeypatch, (5e7, 1.0, 3.0)).large
+    assert not footers(monkeypatch, (5.0, 1.0, 3.0)).large
+    assert not found.large, "of one table nothing is known"
