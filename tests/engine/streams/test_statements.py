@@ -7,23 +7,14 @@ from support.continuous import declared, stream_of
 
 from skimql import Session
 from skimql.engine.catalog.catalog import Catalog
-from skimql.engine.sources.tables import Tables
 from skimql.engine.streams.statements import view_in
 from skimql.engine.streams.store import continuous
 from skimql.errors import SkimqlError
 
 
-def _nothing(self, name):
-    """What Spark's catalog has."""
-    raise KeyError(name)
-
-
 @pytest.fixture
 def session(tmp_path, monkeypatch):
     monkeypatch.setattr(Session, "_running", lambda self: None)
-    monkeypatch.setattr(Session, "_ansi", lambda self: True)
-    monkeypatch.setattr(Tables, "_from_catalog", _nothing)
-    monkeypatch.setattr(Tables, "__iter__", lambda self: iter(()))
     declared(
         Catalog(tmp_path / "c"),
         [stream_of("s", "k BIGINT"), stream_of("t", "k BIGINT")],
@@ -43,14 +34,6 @@ def test_a_view_is_asked_for_by_its_name(session, text):
 @pytest.mark.parametrize("text", ["SELECT * FROM other", "SELECT n FROM q", "SELECT * FROM q, s", "FROM q"])
 def test_anything_else_is_not(session, text):
     assert view_in(text, continuous(session.catalog).views) is None
-
-
-def test_a_stream_is_no_table(session):
-    with pytest.raises(SkimqlError, match="s is a stream") as fault:
-        session.sql("SELECT APPROXIMATE COUNT(*) FROM s")
-    assert fault.value.code == "SKIMQL_STREAM_ASKED"
-    assert fault.value.hint == "CREATE CONTINUOUS VIEW q AS SELECT APPROXIMATE COUNT(*) FROM s"
-    assert fault.value.sql[slice(*fault.value.span)] == "s"
 
 
 def test_pausing_a_view_pauses_those_that_share_its_streams(session):

@@ -9,7 +9,15 @@ from support.continuous import declared, stream_of
 
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.streams.state import StreamState
-from skimql.engine.streams.store import continuous, find_stream, find_view, load, save, tell_fault
+from skimql.engine.streams.store import (
+    continuous,
+    find_stream,
+    find_view,
+    load,
+    refuse_asked,
+    save,
+    tell_fault,
+)
 from skimql.errors import CorruptSketch, StreamError, UnknownName
 from skimql.parser.syntax import Part
 
@@ -94,6 +102,16 @@ def test_why_a_stream_stopped_is_told_until_it_goes_on(catalog):
     assert stream(catalog).fault == "a bad day"
     advance(catalog, 0)
     assert stream(catalog).fault == ""
+
+
+def test_a_stream_is_no_table(catalog):
+    text = "SELECT APPROXIMATE COUNT(*) FROM s;"
+    unknown = UnknownName("there is no table 's'", "SKIMQL_UNKNOWN_TABLE", text, (33, 34))
+    with pytest.raises(StreamError, match="s is a stream") as fault:
+        refuse_asked(catalog, unknown)
+    assert (fault.value.code, fault.value.span) == ("SKIMQL_STREAM_ASKED", (33, 34))
+    assert fault.value.hint == "CREATE CONTINUOUS VIEW q AS SELECT APPROXIMATE COUNT(*) FROM s"
+    refuse_asked(catalog, UnknownName("no table", "SKIMQL_UNKNOWN_TABLE", text, (0, 6)))
 
 
 def test_names_that_are_not_there_list_near_ones(catalog):
