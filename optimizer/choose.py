@@ -144,6 +144,7 @@ def _sample(tree: ResidualTree, sample: ClassSample) -> Sample:
         sample.row_rates,
         sample.largest_product,
         sample.hits,
+        sample.value_draws,
     )
 
 

@@ -137,6 +137,20 @@ class PlannedEdge:
 
 
 @dataclass(frozen=True, slots=True)
+class ValueDraw:
+    """Tuples of a member of a sampled class that are drawn for the value of an expression.
+
+    Those of an absolute value of `least` or more, with the probability that it is of `unit`, at most 1. A key of one of
+    them is evaluated. See `sketches.samples.dual_frame`.
+    """
+
+    member: int
+    expression: str
+    least: float
+    unit: float
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """The keys of one join class on which a query is evaluated exactly, tables in scan order.
 
@@ -161,6 +175,8 @@ class Sample:
         leaves out is met; empty where none are drawn. See `sketches.samples.dual_frame`.
     hits : int
         A key of which so many drawn tuples are, in all tables together, is evaluated like one that is sampled.
+    value_draws : tuple of ValueDraw
+        Tuples that are drawn for their values, beside those of `row_rates`.
     """
 
     class_name: str
@@ -172,6 +188,7 @@ class Sample:
     row_rates: tuple[float, ...] = ()
     largest_product: float = math.inf
     hits: int = 4
+    value_draws: tuple[ValueDraw, ...] = ()
 
     def smaller(self, rate: float) -> Sample:
         """The sample of fewer keys.

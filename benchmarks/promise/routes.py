@@ -18,16 +18,19 @@ from skimql import Settings
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.expressions import passing
 from skimql.engine.memory_backend.run import MemoryRun
+from skimql.engine.memory_backend.summed import summed_values
 from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.queries.adaptive import AdaptiveRun
 from skimql.engine.queries.footers import Footers
-from skimql.engine.queries.planner import Planner
+from skimql.engine.queries.planner import ASSUMED_GROUPS, Planner
 from skimql.engine.queries.request import Request
 from skimql.engine.results.answer import Answer
 from skimql.engine.results.rows import Estimated
 from skimql.optimizer.candidates.candidate import Choice
-from skimql.optimizer.candidates.first_sample import Size
-from skimql.optimizer.messages import JoinClass
+from skimql.optimizer.candidates.first_sample import Size, sampled_class
+from skimql.optimizer.candidates.tuple_draws import TupleDraws
+from skimql.optimizer.candidates.value_draws import Summed, value_draws
+from skimql.optimizer.messages import JoinClass, tree_of
 from skimql.optimizer.objective import Objective
 from skimql.optimizer.physical import Attempt, ExactRun, PhysicalPlan, SampleJoin
 from skimql.optimizer.prediction.relation import RelationStatistics
@@ -106,11 +109,24 @@ class MemoryFooters(Footers):
             Size(t or 0.0, self._share(v.table, v.filter)) for v, t in zip(vertices, self.tuples, strict=True)
         )
 
-    def _share(self, name: str, condition: str | None) -> float:
+    def _glance(self, name: str) -> pa.Table:
         table = self._table(name)
         each = table.num_rows // GLANCES
-        parts = [table.slice(n * each, max(each // GLANCED, 64)) for n in range(GLANCES)]
-        seen = pa.concat_tables(parts)
+        return pa.concat_tables([table.slice(n * each, max(each // GLANCED, 64)) for n in range(GLANCES)])
+
+    @property
+    def summed(self) -> tuple[Summed, ...]:
+        """Nothing: that the keys of large values are read again is too dear for small tables, as all is."""
+        return ()
+
+    @cached_property
+    def glanced(self) -> tuple[Summed, ...]:
+        """See `Footers.summed`."""
+        probe = max(int(max(t or 0.0 for t in self.tuples)) // GLANCED, 64 * GLANCES)
+        return summed_values(self.query, self.tables_in_memory, probe)
+
+    def _share(self, name: str, condition: str | None) -> float:
+        seen = self._glance(name)
         kept = None if condition is None else passing(condition, seen, "UTC")
         return 1.0 if kept is None else seen.filter(kept).num_rows / max(seen.num_rows, 1)
 
@@ -155,20 +171,32 @@ class FirstSample(Planner):
             asked = min(2.0 * asked, MOST_ASKED)
             less = replace(self, settings=replace(self.settings, error=asked))
             found = super(FirstSample, less)._first_sample(jobs=jobs)
-        return _as_large(found, tuples) if isinstance(found, SampleJoin) else found
+        return self._as_large(found, tuples) if isinstance(found, SampleJoin) else found
 
+    def _as_large(self, attempt: SampleJoin, tuples: float) -> SampleJoin:
+        """The sample with as few tuples looked at by themselves as show the same of heavy keys in a large table.
 
-def _as_large(attempt: SampleJoin, tuples: float) -> SampleJoin:
-    """The sample with as few tuples looked at by themselves as show the same of heavy keys in a large table.
-
-    A key that makes a given share of a join has tuples as the root of the table's: so have those looked at to be.
-    """
-    sample = attempt.plan.sample
-    if sample is None or not sample.row_rates:
-        return attempt
-    less = min(1.0, math.sqrt(tuples / STANDS_FOR))
-    looked_at = replace(sample, row_rates=tuple(less * r for r in sample.row_rates))
-    return replace(attempt, plan=replace(attempt.plan, sample=looked_at))
+        A key that makes a given share of a join has tuples as the root of the table's: so have those looked at to be.
+        What is drawn for its value is planned for these.
+        """
+        sample, footers = attempt.plan.sample, self.footers
+        if sample is None or not sample.row_rates or not isinstance(footers, MemoryFooters):
+            return attempt
+        less = min(1.0, math.sqrt(tuples / STANDS_FOR))
+        rates = tuple(less * r for r in sample.row_rates)
+        graph = self.query.graph
+        joined = sampled_class(graph, [s.tuples for s in footers.sizes])
+        members = tree_of(graph).classes[joined].vertices
+        own = [footers.sizes[v].filtered for v in members]
+        left = max(footers.sizes[v].tuples for v in members) * math.prod(s.share for s in footers.sizes)
+        left /= ASSUMED_GROUPS if self.query.groups else 1
+        drawn = sum(r * s for r, s in zip(rates, own, strict=True))
+        draws = TupleDraws(rates, sample.hits, drawn, (math.inf,) * len(rates))
+        values = value_draws(
+            footers.glanced, members, own, left, self.settings.error or 1.0, sample.rate, draws
+        )
+        looked_at = replace(sample, row_rates=rates, value_draws=tuple(d for _, d in values))
+        return replace(attempt, plan=replace(attempt.plan, sample=looked_at))
 
 
 @dataclass(frozen=True)

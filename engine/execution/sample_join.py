@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ...optimizer.candidates.first_sample import MOST_WANTED
 from ...optimizer.distinct_count import DistinctCount
-from ...optimizer.plan import Plan, PlannedTerm, Sample
+from ...optimizer.plan import Plan, PlannedTerm, Sample, ValueDraw, Weight
 from ...sketches.intervals.interval import Estimate, exact, uncertified
 from ...sketches.intervals.rounding import slack_of
 from ...sketches.samples.dual_frame import OVERLOOKED, DualFrame
@@ -43,7 +43,7 @@ from ...sketches.samples.sampled_hash import HASH_BITS, sample_family
 from ..sources.tables import Frames
 from ..spark.jobs import ProgressListener
 from .absolutes import with_absolutes
-from .sample_tree import Counts, Grouped, SampleTree
+from .sample_tree import Counts, Grouped, Rows, SampleTree, asks_for_dense
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,6 +54,9 @@ BOUNDS_FAIL = "the bound on unseen keys does not hold with the asked confidence"
 
 # With more keys than this that the drawn tuples meet often enough, it takes more hits.
 MOST_HEAVY = 4096
+
+# More keys of tuples drawn for their values are not evaluated: the sample is then as if none had been drawn.
+MOST_VALUED = 1 << 19
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -200,7 +203,7 @@ def sample_join(
         plan, terms, absolutes = with_absolutes(plan, terms)
     made = scans(plan, terms)
     found = Evaluation(plan, terms, made).contributions(sample)
-    overlooked = OVERLOOKED if is_drawn(sample) else 0.0
+    overlooked = OVERLOOKED * (1 + bool(sample.value_draws)) if is_drawn(sample) else 0.0
     scales = tuple(map(math.prod, zip(*made.scales.values(), strict=True))) or (1.0,) * len(terms)
     doubles = [any(own) for own in zip(*made.doubles.values(), strict=True)]
     absolutes = {n: a for n, a in absolutes.items() if doubles[n]}
@@ -245,8 +248,7 @@ class _Sent:
     whole: KnownKeys
     parts: Mapping[tuple[int, ...], KnownKeys]
     vertices: tuple[int, ...]
-    hits: Counts
-    tuples: Counts
+    rows: Rows
 
     @property
     def nothing(self) -> KnownKeys:
@@ -275,8 +277,8 @@ class Evaluation:
         found = {n: self._bounded(sample, k) for n, k in self._joined(sent).items()}
         if not is_drawn(sample):
             return found
-        frame, heavy = self._frame(sample, sent)
-        tuples = [m.tuples for m in sent]
+        frame, heavy, drawn = self._frame(sample, sent)
+        tuples, unvalued = [m.rows.tuples for m in sent], [m.rows.unvalued for m in sent]
         if len(heavy):
             dense = replace(sample, dense=tuple(heavy.tolist()), rate=0.0, row_rates=())
             met = self._sent(dense)
@@ -285,41 +287,75 @@ class Evaluation:
                 n: with_certain(found.get(n, self._bounded(sample, nothing)), certain.get(n, nothing), heavy)
                 for n in sorted({*found, *certain})
             }
-            tuples = [_either(a, b.tuples, heavy) for a, b in zip(tuples, met, strict=True)]
+            tuples = [_either(a, b.rows.tuples, heavy) for a, b in zip(tuples, met, strict=True)]
+            unvalued = [_either(a, b.rows.unvalued, heavy) for a, b in zip(unvalued, met, strict=True)]
         # Of a table that was drawn as a whole no key that is not evaluated has more tuples than were met.
         caps = [
-            float(m.hits.counts[~np.isin(m.hits.keys, heavy)].max(initial=0)) if rate == 1.0 else math.inf
-            for m, rate in zip(sent, sample.row_rates, strict=True)
+            float(h.counts[~np.isin(h.keys, heavy)].max(initial=0)) if rate == 1.0 else math.inf
+            for h, rate in zip((m.rows.hits for m in sent), sample.row_rates, strict=True)
         ]
-        most = frame.largest_product(caps)
-        weights = np.stack([self.scans.tuple_weights(v, sample.edges) for v, _ in sample.members])
-        low, high = weights[0].T
-        for theirs in weights[1:]:
-            low, high = product_range(low, high, *theirs.T)
-        unseen = np.stack(
-            [products(np.minimum(low, 0.0), most), products(np.maximum(high, 0.0), most)], axis=1
-        )
-        return {n: self._weighed(k, frame, tuples, unseen) for n, k in found.items()}
+        unseen = self._unseen_sums(sample, frame, caps, drawn)
+        return {
+            n: self._weighed(k, frame, tuples, unvalued if drawn else (), unseen) for n, k in found.items()
+        }
 
-    def _frame(self, sample: Sample, sent: Sequence[_Sent]) -> tuple[DualFrame, Ints]:
-        """How keys are found, and those that the drawn tuples meet often enough."""
+    def _unseen_sums(
+        self, sample: Sample, frame: DualFrame, caps: Sequence[float], drawn: Sequence[ValueDraw]
+    ) -> Floats:
+        """The least and the most that a key that is not evaluated adds to each term, by its probability."""
+        most = frame.largest_product(caps)
+        weights = [self.scans.tuple_weights(v, sample.edges) for v, _ in sample.members]
+        low, high = _product_of(weights)
+        low, high = products(np.minimum(low, 0.0), most), products(np.maximum(high, 0.0), most)
+        for draw in drawn:
+            vertex, _ = sample.members[draw.member]
+            beside = [*weights[: draw.member], *weights[draw.member + 1 :]]
+            each = _product_of([self.scans.weights_beside(vertex, sample.edges), *beside])
+            of_one = np.maximum(np.abs(each[0]), np.abs(each[1]))
+            value = draw.least * most + frame.largest_value(draw.member, draw.unit, caps)
+            summed = [self._weight(t, vertex) == Weight(draw.expression) for t in self.terms]
+            bound = np.where(summed, products(of_one, value), np.inf)
+            low, high = np.maximum(low, -bound), np.minimum(high, bound)
+        return np.stack([low, high], axis=1)
+
+    def _weight(self, term: tuple[int, ...], vertex: int) -> Weight:
+        return self.plan.synopses[term[vertex]].weight
+
+    def _frame(self, sample: Sample, sent: Sequence[_Sent]) -> tuple[DualFrame, Ints, tuple[ValueDraw, ...]]:
+        """How keys are found, those that the drawn tuples meet often enough, and the draws of values that count."""
         draws = tuple(self.scans.draw(sample, n) for n in range(len(sample.members)))
-        each = [sent[d].hits for d in dict.fromkeys(draws)]
+        each = [sent[d].rows.hits for d in dict.fromkeys(draws)]
         hits = Counts.counted(*(np.concatenate([getattr(h, a) for h in each]) for a in ("keys", "counts")))
-        others = ~np.isin(hits.keys, np.array(sample.dense, np.int64))
+        dense = np.array(sample.dense, np.int64)
+        others = ~np.isin(hits.keys, dense)
         keys, counts = hits.keys[others], hits.counts[others]
         needed = sample.hits
         if np.count_nonzero(counts >= needed) > MOST_HEAVY:
             needed = int(np.partition(counts, -MOST_HEAVY - 1)[-MOST_HEAVY - 1]) + 1
-        drawn = float(hits.counts.sum())
-        return DualFrame(sample.rate, sample.row_rates, needed, drawn, draws), keys[counts >= needed]
+        heavy, drawn = keys[counts >= needed], sample.value_draws
+        valued = np.unique(np.concatenate([m.rows.valued.keys for m in sent]))
+        number = float(sum(m.rows.valued.counts.sum() for m in sent))
+        if len(valued) > MOST_VALUED:
+            drawn, valued, number = (), valued[:0], 0.0
+        frame = DualFrame(
+            sample.rate, sample.row_rates, needed, float(hits.counts.sum()), draws, valued=number
+        )
+        return frame, np.union1d(heavy, np.setdiff1d(valued, dense)), drawn
 
     def _weighed(
-        self, known: JoinTerms, frame: DualFrame, tuples: Sequence[Counts], unseen: Floats
+        self,
+        known: JoinTerms,
+        frame: DualFrame,
+        tuples: Sequence[Counts],
+        unvalued: Sequence[Counts],
+        unseen: Floats,
     ) -> JoinTerms:
         """What keys add, with the probability of each by its tuples, and what unseen ones can add."""
         by_table = np.array([t.of(known.keys) for t in tuples], np.int64).reshape(len(tuples), -1)
-        found = frame.probabilities(by_table)
+        chances = np.zeros(len(known.keys))
+        for theirs in unvalued:
+            chances += theirs.of(known.keys)
+        found = frame.probabilities(by_table, chances)
         # Some are known for certain without.
         dense = np.isin(known.keys, np.array(self.plan.sample.dense if self.plan.sample else (), np.int64))
         low, high = known.unseen.T
@@ -348,7 +384,7 @@ class Evaluation:
         if sample.row_rates:
             order.sort(key=lambda n: -sample.row_rates[n])
         found: dict[int, _Sent] = {}
-        among: Ints | None = None
+        among = np.array(sample.dense, np.int64) if asks_for_dense(sample) else None
         for number in order:
             found[number] = self._known(sample, number, among)
             keys = found[number].whole.keys
@@ -389,7 +425,7 @@ class Evaluation:
         parts: dict[tuple[int, ...], KnownKeys] = {(): whole}
         if grouped.vertices:
             parts = {n: known(part) for n, part in grouped.of_groups().items()}
-        return _Sent(whole, parts, grouped.vertices, member.hits, member.tuples)
+        return _Sent(whole, parts, grouped.vertices, member.rows)
 
     def _unseen(self, sample: Sample, number: int) -> Floats:
         """Bounds on the weight of a key that is not certain: known for counts where nothing else hangs on it."""
@@ -405,6 +441,14 @@ class Evaluation:
 
     def _counts(self, synopsis: int) -> bool:
         return counts(self.plan, synopsis)
+
+
+def _product_of(ranges: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """Between which products of weights lie, by what each of them lies between."""
+    low, high = ranges[0].T
+    for theirs in ranges[1:]:
+        low, high = product_range(low, high, *theirs.T)
+    return low, high
 
 
 def _either(sampled: Counts, met: Counts, keys: Ints) -> Counts:

@@ -19,8 +19,9 @@ from pyspark.sql import functions as F
 
 from ...errors import BudgetExceeded
 from ...optimizer.operators import SAMPLE
-from ...optimizer.plan import Message, Plan, Sample, Synopsis
-from ...sketches.samples.sampled_hash import HASH_BITS, draw_family, sample_family, seed_text
+from ...optimizer.plan import Message, Plan, Sample, Synopsis, ValueDraw
+from ...sketches.hashing.spark_families import XxHash64
+from ...sketches.samples.sampled_hash import HASH_BITS, draw_family, sample_family, seed_text, value_family
 from ..observed import Observation, observed
 from ..sources.files import column_range, has_nan, partitions
 from ..sources.filters import cheap_first, filtered
@@ -34,12 +35,24 @@ from ..spark.session import SPARK_FAULTS
 from .explanation import explained
 from .grouping import SparkGroups
 from .messages import Messages
-from .sample_tree import BOTH, LOOKED_AT, SAMPLED, Ints, Rows, SampleTree, rows_of
+from .sample_tree import (
+    LOOKED_AT,
+    NEVER,
+    SAMPLED,
+    VALUED,
+    Ints,
+    Rows,
+    SampleTree,
+    asks_for_dense,
+    rows_of,
+)
 
 # Columns of a scan, beside those of the user's table.
 KEY = "`skimql key {}`"
 WHY = "`skimql why`"
+ROW = "`skimql row`"
 DRAWN = "`skimql drawn`"
+UNVALUED = "`skimql unvalued`"
 READ = "`skimql read`"
 WANTED = "`skimql wanted`"
 NUMBER = "`skimql number`"
@@ -74,28 +87,34 @@ class _Sampled:
     sampled : str
         Whether a tuple is read for its key, as SQL over the columns `KEY`.
     drawn : str
-        Whether it is looked at by itself, as SQL over the table.
+        The bits `LOOKED_AT` and `VALUED` as SQL over the table.
     heavy : bool
         Whether heavy keys are among those that are read.
+    unvalued : str
+        The logarithm of the chance that it is not drawn for a value, as SQL over the table; empty where none are.
     """
 
     sampled: str = "true"
-    drawn: str = "false"
+    drawn: str = "0"
     heavy: bool = False
+    unvalued: str = ""
 
     @property
     def why(self) -> str:
-        """`SAMPLED`, `LOOKED_AT` or `BOTH`, or NULL for a tuple that is not read, as SQL."""
-        if self.drawn == "false":
+        """The bits of why a tuple is read, NULL for one that is not, as SQL."""
+        if self.drawn == "0":
             return f"CASE WHEN {self.sampled} THEN {SAMPLED} END"
-        both = f"CASE WHEN {DRAWN} THEN {BOTH} ELSE {SAMPLED} END"
-        return f"CASE WHEN {self.sampled} THEN {both} WHEN {DRAWN} THEN {LOOKED_AT} END"
+        return f"CASE WHEN {self.sampled} THEN {DRAWN} | {SAMPLED} WHEN {DRAWN} > 0 THEN {DRAWN} END"
 
     @classmethod
     def of(cls, sample: Sample, number: int, draw: int, seed: int) -> _Sampled:
         """The tuples of one member of a sampled class, by the number of its draw."""
         if sample.rate == 1.0:
             return cls()
+        values = [(n, d) for n, d in enumerate(sample.value_draws) if d.member == number]
+        unvalued = " + ".join(_unvalued(d) for _, d in values)
+        if asks_for_dense(sample):
+            return cls(heavy=True, unvalued=unvalued)
         parts = []
         if sample.rate:
             family = sample_family(seed, sample.class_name)
@@ -103,12 +122,36 @@ class _Sampled:
         if sample.dense:
             parts.append(f"{KEY.format(0)} IN ({', '.join(f'{k}L' for k in sample.dense)})")
         sampled = " OR ".join(parts) or "false"
-        if not sample.row_rates or not sample.row_rates[number]:
-            return cls(sampled, heavy=bool(sample.dense))
+        if not sample.row_rates:
+            return cls(sampled, heavy=bool(sample.dense), unvalued=unvalued)
         # By a hash of the tuple's number: every so many would miss a key that comes at the wrong beat.
-        family = draw_family(seed, sample.class_name, draw)
-        number_hash = f"xxhash64('{seed_text(family)}', monotonically_increasing_id())"
-        return cls(sampled, _below(number_hash, sample.row_rates[number]))
+        reasons = []
+        if sample.row_rates[number]:
+            family = draw_family(seed, sample.class_name, draw)
+            word = f"xxhash64('{seed_text(family)}', {ROW})"
+            reasons.append(f"IF({_below(word, sample.row_rates[number])}, {LOOKED_AT}, 0)")
+        if values:
+            drawn = " OR ".join(_drawn(d, value_family(seed, sample.class_name, n)) for n, d in values)
+            reasons.append(f"IF({drawn}, {VALUED}, 0)")
+        return cls(sampled, " | ".join(reasons) or "0", bool(sample.dense), unvalued)
+
+
+def _value(draw: ValueDraw) -> str:
+    return f"abs(CAST(({draw.expression}) AS DOUBLE))"
+
+
+def _drawn(draw: ValueDraw, family: XxHash64) -> str:
+    """Whether a tuple is drawn for its value, as SQL; Spark takes what is not a number for the largest one."""
+    word = f"(xxhash64('{seed_text(family)}', {ROW}) & {(1 << HASH_BITS) - 1}L)"
+    most = f"{_value(draw)} * {(1 << HASH_BITS) / draw.unit!r}D"
+    return f"({_value(draw)} >= {draw.least!r}D AND {word} < {most})"
+
+
+def _unvalued(draw: ValueDraw) -> str:
+    """The logarithm of the chance that a tuple is not drawn, as SQL."""
+    value = _value(draw)
+    chance = f"WHEN {value} >= {draw.least!r}D THEN log1p(-{value} / {draw.unit!r}D)"
+    return f"CASE WHEN {value} >= {max(draw.unit, draw.least)!r}D THEN {NEVER!r}D {chance} ELSE 0D END"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +162,18 @@ class _Scan:
     frames: Mapping[str, DataFrame]
     keys: tuple[str, ...]
     weights: Mapping[Synopsis, WeightColumn]
+    valued: bool = False
 
     @property
     def each(self) -> str:
         """Every tuple, with its number in its partition."""
         values = [*self.keys[1:], *(w.text for w in self._weighing)]
         names = [*self.keys[1:], *(f"s{n}" for n in range(len(self._weighing)))]
+        if self.valued:
+            values, names = [*values, UNVALUED], [*names, "unvalued"]
         # Of a tuple looked at by itself only the first key is asked.
         asked = [
-            f"CASE WHEN {WHY} <> {LOOKED_AT} THEN {v} END AS {n}" for v, n in zip(values, names, strict=True)
+            f"CASE WHEN {WHY} & {SAMPLED} > 0 THEN {v} END AS {n}" for v, n in zip(values, names, strict=True)
         ]
         number = f"monotonically_increasing_id() & {(1 << 33) - 1}L AS {NUMBER}"
         return f"SELECT {', '.join([WHY, self.keys[0], *asked, number])} FROM ({self.text})"
@@ -135,11 +181,17 @@ class _Scan:
     @property
     def grouped(self) -> str:
         """Total weights by keys."""
-        why = f"CASE WHEN {WHY} = {LOOKED_AT} THEN {LOOKED_AT} ELSE {SAMPLED} END"
-        keys = [self.keys[0], *(f"CASE WHEN {WHY} <> {LOOKED_AT} THEN {k} END" for k in self.keys[1:])]
+        why = f"{WHY} & {SAMPLED}"
+        keys = [self.keys[0], *(f"CASE WHEN {why} > 0 THEN {k} END" for k in self.keys[1:])]
         named = [f"{k} AS {n}" for k, n in zip(keys, self.keys, strict=True)]
         sums = [f"{total(w)} AS s{n}" for n, w in enumerate(self._weighing)]
-        counts = [f"count(1) AS tuples, count_if({WHY} <> {SAMPLED}) AS hits"]
+        counts = [
+            "count(1) AS tuples",
+            f"count_if({WHY} & {LOOKED_AT} > 0) AS hits",
+            f"count_if({WHY} & {VALUED} > 0) AS valued",
+        ]
+        if self.valued:
+            counts.append(f"sum({UNVALUED}) AS unvalued")
         selected = ", ".join([f"{why} AS {WHY}", *named, *counts, *sums])
         return f"SELECT {selected} FROM ({self.text}) GROUP BY {', '.join([why, *keys])}"
 
@@ -150,7 +202,8 @@ class _Scan:
     def rows(self, sent: pa.Table, own: Sequence[Synopsis]) -> Rows:
         """What was sent, either way."""
         why = sent[WHY.strip("`")].to_numpy()
-        counted = {n: sent[n].to_numpy() for n in ("tuples", "hits") if n in sent.column_names}
+        counted = {n: sent[n].to_numpy() for n in ("tuples", "hits", "valued") if n in sent.column_names}
+        unvalued = sent["unvalued"].fill_null(0.0).to_numpy() if self.valued else None
         tuples = counted.get("tuples", np.ones(len(why), np.int64))
         numbers = iter(range(len(self._weighing)))
         weights = {
@@ -158,7 +211,8 @@ class _Scan:
             for s, w in self.weights.items()
         }
         keys = [sent[k.strip("`")] for k in self.keys]
-        return rows_of(why, keys, weights, own, counted.get("hits"), tuples)
+        hits, valued = counted.get("hits"), counted.get("valued")
+        return rows_of(why, keys, weights, own, hits, tuples, valued, unvalued)
 
 
 class SampleScans(SampleTree):
@@ -315,7 +369,14 @@ class SampleScans(SampleTree):
         names = tuple(KEY.format(n) for n in range(len(positions)))
         keys = [f"{key_text(relation.attributes[p])} AS {n}" for p, n in zip(positions, names, strict=True)]
         filtered = "" if relation.filter is None else f" WHERE {cheap_first(relation.filter, frame.schema)}"
-        text = f"SELECT *, {', '.join(keys)}, {kept.drawn} AS {DRAWN} FROM skimql_tuples_{suffix}{filtered}"
+        own_columns = [*keys, f"{kept.drawn} AS {DRAWN}"]
+        if kept.unvalued:
+            own_columns.append(f"{kept.unvalued} AS {UNVALUED}")
+        text = f"SELECT * FROM skimql_tuples_{suffix}{filtered}"
+        if kept.drawn != "0":
+            # Numbered once: the function counts its calls, which a condition may leave out.
+            text = f"SELECT *, monotonically_increasing_id() AS {ROW} FROM ({text})"
+        text = f"SELECT *, {', '.join(own_columns)} FROM ({text})"
         # The sample first: neither weights nor messages are looked at for what it leaves out.
         text = f"SELECT *, {kept.why} AS {WHY if among is None else READ} FROM ({text})"
         if group is not None:
@@ -326,10 +387,7 @@ class SampleScans(SampleTree):
             wanted = self._spark.createDataFrame(pa.table({WANTED.strip("`"): among}))
             frames[f"skimql_wanted_{suffix}"] = F.broadcast(wanted)
             text = f"SELECT * FROM ({text}) LEFT JOIN skimql_wanted_{suffix} ON {names[0]} = {WANTED}"
-            why = (
-                f"CASE WHEN {WANTED} IS NOT NULL OR {READ} = {LOOKED_AT} THEN {READ} "
-                f"WHEN {READ} = {BOTH} THEN {LOOKED_AT} END"
-            )
+            why = f"IF({WANTED} IS NOT NULL, {READ}, nullif({READ} & {LOOKED_AT | VALUED}, 0))"
             text = f"SELECT * FROM (SELECT *, {why} AS {WHY} FROM ({text})) WHERE {WHY} IS NOT NULL"
         for number, join in enumerate(self._messages.joins([s.messages for s in own])):
             view = f"skimql_message{number}_{suffix}"
@@ -343,4 +401,5 @@ class SampleScans(SampleTree):
                 s: product([weights[s.weight], *self._messages.weights(s.messages)])
                 for s in dict.fromkeys(own)
             },
+            bool(kept.unvalued),
         )

@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from ...optimizer.operators import relation_name
-from ...optimizer.plan import Message, Plan, Sample, Synopsis
+from ...optimizer.plan import Message, Plan, Sample, Synopsis, Weight
 from ...sketches.samples.known_keys import product_range, products
 from ..sources.ranges import ANY, Range, weight_range
 from ..synopses import check_mass
@@ -23,11 +23,22 @@ from .partial_aggregate import group_column
 
 SAFE = float(1 << 62)
 
-# Why a tuple is read: its key is in the sample, or it is looked at by itself, or both.
-SAMPLED, LOOKED_AT, BOTH = 0, 1, 2
+# Why a tuple is read, as bits: its key is in the sample, it is looked at by itself, it was drawn for a value.
+SAMPLED, LOOKED_AT, VALUED = 1, 2, 4
+
+# More keys than this are not listed in a filter but sent to the scan.
+MOST_LISTED = 4096
+
+# In the place of the logarithm of no chance at all.
+NEVER = -1e6
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+
+def asks_for_dense(sample: Sample) -> bool:
+    """Whether a sample is of its dense keys alone, and they are too many to be listed."""
+    return not sample.rate and len(sample.dense) > MOST_LISTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +96,12 @@ def _summed(keys: Ints, weights: Floats, groups: Ints, vertices: tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Distinct keys, int64 (n,), ascending, and how many tuples each has."""
+    """Distinct keys, int64 (n,), ascending, and how many tuples each has, or the sum of something over them."""
 
     keys: Ints
-    counts: Ints
+    counts: Ints | Floats
 
-    def of(self, keys: Ints) -> Ints:
+    def of(self, keys: Ints) -> Ints | Floats:
         """The counts of some keys, 0 for those that are not there."""
         at = np.searchsorted(self.keys, keys)
         at[at == len(self.keys)] = 0
@@ -98,10 +109,11 @@ class Counts:
         return np.where(found, self.counts[at] if len(self.keys) else 0, 0)
 
     @classmethod
-    def counted(cls, keys: Ints, counts: Ints) -> Counts:
+    def counted(cls, keys: Ints, counts: Ints | Floats) -> Counts:
         """The sums of the counts of equal keys."""
         found, which = np.unique(keys, return_inverse=True)
-        return cls(found, np.bincount(which, counts, len(found)).astype(np.int64))
+        sums = np.bincount(which, counts, len(found))
+        return cls(found, sums if counts.dtype == np.float64 else sums.astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +129,10 @@ class Rows:
         Tuples that were drawn by themselves, by the first key, sampled or not.
     tuples : Counts
         All tuples of the sampled keys, by the first.
+    valued : Counts
+        Tuples that were drawn for their values, as `hits`.
+    unvalued : Counts
+        Of the sampled keys the logarithm of the chance that none was.
     scales : tuple of float
         For each term the factor that made its weights integers.
     doubles : tuple of bool
@@ -127,6 +143,8 @@ class Rows:
     weights: Floats
     hits: Counts
     tuples: Counts
+    valued: Counts
+    unvalued: Counts
     scales: tuple[float, ...] = ()
     doubles: tuple[bool, ...] = ()
 
@@ -138,13 +156,11 @@ class Member:
     Attributes
     ----------
     grouped : Grouped
-    hits, tuples : Counts
-        See `Rows`.
+    rows : Rows
     """
 
     grouped: Grouped
-    hits: Counts
-    tuples: Counts
+    rows: Rows
 
 
 def rows_of(
@@ -154,32 +170,39 @@ def rows_of(
     own: Sequence[Synopsis],
     hits: Ints | None = None,
     tuples: Ints | None = None,
+    valued: Ints | None = None,
+    unvalued: Floats | None = None,
 ) -> Rows:
     """What was read, grouped by its keys.
 
     Parameters
     ----------
     why : ndarray, shape (n,)
-        `SAMPLED`, `LOOKED_AT` or `BOTH`.
+        The bits `SAMPLED`, `LOOKED_AT` and `VALUED`.
     keys : sequence of Arrow columns
         BIGINT; those behind the first are NULL for a tuple that was looked at by itself.
     weights : mapping
         By synopsis the weight of each row, and the factor that made it an integer.
     own : sequence of Synopsis
         The synopsis of each term.
-    hits : ndarray of int64, shape (n,), optional
-        How many tuples of each row were looked at; by default 1 where `why` says so.
+    hits, valued : ndarray of int64, shape (n,), optional
+        How many tuples of each row were looked at, and were drawn for a value; by default 1 where `why` says so.
     tuples : ndarray of int64, shape (n,), optional
         How many tuples each row stands for; by default 1.
+    unvalued : ndarray of float64, shape (n,), optional
+        The logarithm of the chance that none of them was drawn for its value; by default 0.
 
     Raises
     ------
     ValueError
         If a weight is not finite.
     """
-    counts = (why != SAMPLED).astype(np.int64) if hits is None else hits
-    first, met, sampled = keys[0].to_numpy(), counts > 0, why != LOOKED_AT
+    reasons = why.astype(np.int64)
+    first, sampled = keys[0].to_numpy(), reasons & SAMPLED > 0
+    counts = (reasons & LOOKED_AT) // LOOKED_AT if hits is None else hits
+    drawn = (reasons & VALUED) // VALUED if valued is None else valued
     own_tuples = np.ones(len(why), np.int64) if tuples is None else tuples
+    chances = np.zeros(len(why)) if unvalued is None else unvalued
     arrays: dict[str, npt.NDArray[np.generic]] = {
         f"k{n}": k.filter(pa.array(sampled)).to_numpy() for n, k in enumerate(keys)
     }
@@ -197,8 +220,10 @@ def rows_of(
     return Rows(
         np.array([grouped[f"k{n}"].to_numpy() for n in range(len(keys))], np.int64),
         np.array([sums[s] for s in own], np.float64),
-        Counts.counted(first[met], counts[met]),
+        Counts.counted(first[counts > 0], counts[counts > 0]),
         Counts.counted(first[sampled], own_tuples[sampled]),
+        Counts.counted(first[drawn > 0], drawn[drawn > 0]),
+        Counts.counted(first[sampled], chances[sampled]),
         tuple(weights[s][1] for s in own),
         tuple(weights[s][0].dtype == np.float64 for s in own),
     )
@@ -293,7 +318,7 @@ class SampleTree(ABC):
         vertex, position = sample.members[number]
         kept = self._sampled(sample, number)
         grouped, rows = self._grouped(vertex, position, kept, sample.rate, among, sample.edges)
-        return Member(grouped, rows.hits, rows.tuples)
+        return Member(grouped, rows)
 
     def tuple_weights(self, vertex: int, above: Sequence[int]) -> Floats:
         """Between which weights one tuple of a vertex adds to each term, with what hangs from it away from `above`.
@@ -307,8 +332,15 @@ class SampleTree(ABC):
             self._weights[vertex] = self._tuple_weights(vertex, above)
         return self._weights[vertex]
 
-    def _tuple_weights(self, vertex: int, above: Sequence[int]) -> Floats:
-        ranges = np.array([self._own_weights(self._plan.synopses[t[vertex]]) for t in self._terms])
+    def weights_beside(self, vertex: int, above: Sequence[int]) -> Floats:
+        """`tuple_weights` without the value of the tuple itself: what that is multiplied by."""
+        return self._tuple_weights(vertex, above, Weight())
+
+    def _tuple_weights(self, vertex: int, above: Sequence[int], weight: Weight | None = None) -> Floats:
+        synopses = [self._plan.synopses[t[vertex]] for t in self._terms]
+        ranges = np.array(
+            [self._own_weights(s if weight is None else replace(s, weight=weight)) for s in synopses]
+        )
         for edge, _, (other, at) in self.edges(vertex):
             if edge in above:
                 continue
@@ -370,7 +402,8 @@ class SampleTree(ABC):
         # A self-join reads one sample twice, the second time with keys that are not wanted.
         whole = (positions, own, kept)
         tuples = rate * self._expected[vertex]
-        if among is not None and (whole in self._whole or not self._pays(tuples, among)):
+        asked = among is not None and rate == 0.0
+        if among is not None and (whole in self._whole or not (asked or self._pays(tuples, among))):
             among = None
         rows = self._whole.get(whole) or self._scan(vertex, positions, kept, among, tuples)
         self.scales[vertex], self.doubles[vertex] = rows.scales, rows.doubles

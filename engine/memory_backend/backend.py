@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ...optimizer.candidates.value_draws import Summed
 from ...optimizer.operators import EXACT_GROUPS
 from ...optimizer.plan import Plan
 from ...optimizer.prediction.pilot_counts import VirtualRelation
@@ -28,6 +29,7 @@ from .exact import ExactGroup, exact_groups
 from .groups import MemoryGroups, listed
 from .samples import run_sample
 from .statistics import gather, gather_relations
+from .summed import summed_values
 from .tables import MemoryTables
 
 
@@ -71,6 +73,10 @@ class MemoryBackend:
     def statistics(self, query: Query, *, jobs: bool = True) -> tuple[RelationStatistics, ...]:
         """What is known of each vertex; see `statistics.gather`."""
         return gather(query, self.tables, pilot=jobs, pilot_tuples=self.pilot_tuples)
+
+    def summed(self, query: Query) -> tuple[Summed, ...]:
+        """What a query sums, with the values of some tuples of every part of its tables."""
+        return summed_values(query, self.tables)
 
     def relations(
         self, relations: Sequence[VirtualRelation], *, jobs: bool = True

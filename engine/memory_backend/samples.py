@@ -11,15 +11,26 @@ import pyarrow as pa
 
 from ...errors import BudgetExceeded
 from ...optimizer.operators import SAMPLE
-from ...optimizer.plan import Message, Plan, Sample
-from ...sketches.samples.sampled_hash import HASH_BITS, draw_family, sample_family
+from ...optimizer.plan import Message, Plan, Sample, ValueDraw, Weight
+from ...sketches.samples.sampled_hash import HASH_BITS, draw_family, sample_family, value_family
 from ..execution.sample_join import DEFAULT_LIMIT_BYTES, SampleJoin, sample_join
-from ..execution.sample_tree import BOTH, LOOKED_AT, SAMPLED, Ints, Rows, SampleTree, rows_of
+from ..execution.sample_tree import (
+    LOOKED_AT,
+    NEVER,
+    SAMPLED,
+    VALUED,
+    Floats,
+    Ints,
+    Rows,
+    SampleTree,
+    rows_of,
+)
 from ..observed import Observation, observed
 from ..sources.ranges import Range
 from .build import explained
 from .relations import Relation, Relations
 from .tables import MemoryTables
+from .weights import weights_of
 
 
 def run_sample(
@@ -44,13 +55,17 @@ def run_sample(
 
 @dataclass(frozen=True, slots=True)
 class _Sampled:
-    """Which tuples are read: shares of the keys and of the tuples, and keys that are read in any case."""
+    """Which tuples are read: shares of the keys and of the tuples, keys that are read in any case, draws of values.
+
+    No tuple is drawn, for its value neither, where `row_rate` is 0: of a sample of its dense keys alone.
+    """
 
     class_name: str
     rate: float
     dense: tuple[int, ...]
     row_rate: float
     draw: int
+    values: tuple[tuple[int, ValueDraw], ...] = ()
 
 
 class MemoryScans(SampleTree):
@@ -83,7 +98,9 @@ class MemoryScans(SampleTree):
         if sample.rate == 1.0:
             return None
         row_rate = sample.row_rates[number] if sample.row_rates else 0.0
-        return _Sampled(sample.class_name, sample.rate, sample.dense, row_rate, self.draw(sample, number))
+        values = tuple((n, d) for n, d in enumerate(sample.value_draws) if d.member == number)
+        draw = self.draw(sample, number)
+        return _Sampled(sample.class_name, sample.rate, sample.dense, row_rate, draw, values)
 
     def _scan(
         self, vertex: int, positions: Sequence[int], passing: object, among: Ints | None, tuples: float
@@ -123,14 +140,14 @@ class MemoryScans(SampleTree):
         relation = Relation(self._relations.tuples(first.table, first.filter))
         keys = self._keys(vertex, positions, relation.tuples)
         why = self._why(keys[0], passing)
+        unvalued = self._values(relation.tuples, passing, why)
         if among is not None:
-            unwanted = ~np.isin(keys[0].fill_null(0).to_numpy(), among)
-            why[unwanted & (why == SAMPLED)] = -1
-            why[unwanted & (why == BOTH)] = LOOKED_AT
-        known = why >= 0
+            why[~np.isin(keys[0].fill_null(0).to_numpy(), among)] &= ~SAMPLED
+        known = why > 0
         for key in keys:
             known &= key.is_valid().to_numpy(zero_copy_only=False)
         wide = relation.tuples.append_column(pa.field("skimql why", pa.int64()), pa.array(why))
+        wide = wide.append_column(pa.field("skimql unvalued", pa.float64()), pa.array(unvalued))
         relation = self._relations.joined(Relation(wide).filtered(known), [s.messages for s in own])
         why = relation.tuples["skimql why"].to_numpy()
         seen.rows = len(why)
@@ -140,7 +157,8 @@ class MemoryScans(SampleTree):
             found = self._relations.weights(synopsis.weight, synopsis.messages, relation)
             values = np.ones(len(why), np.int64) if found.values is None else found.values
             weights[synopsis] = values, found.scale
-        rows = rows_of(why, keys, weights, own)
+        unvalued = relation.tuples["skimql unvalued"].to_numpy()
+        rows = rows_of(why, keys, weights, own, unvalued=unvalued)
         most = self._limit // (8 * (2 + len(keys) + len(weights)))
         if rows.keys.shape[1] > most:
             raise BudgetExceeded(
@@ -160,7 +178,7 @@ class MemoryScans(SampleTree):
         return keys
 
     def _why(self, keys: pa.Array, passing: _Sampled | None) -> Ints:
-        """`SAMPLED`, `LOOKED_AT` or `BOTH`, -1 for a tuple that is not read."""
+        """The bits `SAMPLED` and `LOOKED_AT` of every tuple."""
         if passing is None:
             return np.full(len(keys), SAMPLED, np.int64)
         values = keys.fill_null(0).to_numpy()
@@ -170,16 +188,34 @@ class MemoryScans(SampleTree):
             sampled |= family.values(values, 1, HASH_BITS)[0] < np.uint64(_below(passing.rate))
         sampled |= np.isin(values, np.array(passing.dense, np.int64))
         sampled &= keys.is_valid().to_numpy(zero_copy_only=False)
-        drawn = np.zeros(len(values), bool)
+        found = np.where(sampled, SAMPLED, 0)
         if passing.row_rate:
             family = draw_family(self._plan.seed, passing.class_name, passing.draw)
             numbers = np.arange(len(values), dtype=np.int64)
             drawn = family.values(numbers, 1, HASH_BITS)[0] < np.uint64(_below(passing.row_rate))
-        found = np.full(len(values), -1, np.int64)
-        found[drawn] = LOOKED_AT
-        found[sampled] = SAMPLED
-        found[sampled & drawn] = BOTH
+            found[drawn] |= LOOKED_AT
         return found
+
+    def _values(self, tuples: pa.Table, passing: _Sampled | None, why: Ints) -> Floats:
+        """The logarithm of the chance that a tuple is not drawn for a value; those that are have it in `why`."""
+        unvalued = np.zeros(len(why))
+        if passing is None:
+            return unvalued
+        for number, draw in passing.values:
+            found = weights_of(
+                Weight(draw.expression), tuples, self._plan.query.sql, self._relations.tables.zone
+            )
+            values = np.zeros(len(why)) if found.values is None else np.abs(found.values / found.scale)
+            family = value_family(self._plan.seed, passing.class_name, number)
+            hashes = family.values(np.arange(len(why), dtype=np.int64), 1, HASH_BITS)[0].astype(np.float64)
+            # What is not a number is never below anything.
+            large, certain = ~(values < draw.least), ~(values < draw.unit)
+            if passing.row_rate:
+                why[large & ~(hashes >= values * ((1 << HASH_BITS) / draw.unit))] |= VALUED
+            with np.errstate(divide="ignore", invalid="ignore"):
+                chances = np.where(certain, NEVER, np.log1p(-values / draw.unit))
+            unvalued += np.where(large, chances, 0.0)
+        return unvalued
 
 
 def _below(rate: float) -> int:

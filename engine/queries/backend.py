@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pyspark.sql import SparkSession
 
 from ...errors import DataError
+from ...optimizer.candidates.value_draws import Summed
 from ...optimizer.operators import EXACT_GROUPS
 from ...optimizer.plan import Plan
 from ...optimizer.prediction.pilot_counts import VirtualRelation
@@ -27,6 +28,7 @@ from ..execution.known_groups import known_of
 from ..execution.sample_join import SampleJoin, run_sample
 from ..materialized.building import Source, built_on
 from ..observed import observed
+from ..sources.summed import summed_values
 from ..sources.tables import Frames, Tables
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS, first_line
@@ -62,6 +64,9 @@ class Backend(Protocol):
         self, plan: Plan, most_bytes: int, expected: Mapping[int, float], groups: Groups | None
     ) -> Mapping[tuple[int, ...], SampleJoin]:
         """A plan with a sample evaluated, for each group that it met; raises as `sample_join.run_sample`."""
+
+    def summed(self, query: Query) -> tuple[Summed, ...]:
+        """What a query sums, with a glance at the values."""
 
     def exact_groups(
         self, query: Query, groups: Groups, chosen: Collection[tuple[int, ...]]
@@ -113,6 +118,11 @@ class SparkBackend:
         frames = groups if isinstance(groups, SparkGroups) else self.tables
         grouped = groups.counts if groups is not None else ()
         return run_sample(self.spark, plan, frames, self.listener, most_bytes, expected, grouped)
+
+    def summed(self, query: Query) -> tuple[Summed, ...]:
+        """See `Backend.summed`."""
+        assert isinstance(self.tables, Tables), "values are of registered tables"
+        return summed_values(self.spark, self.tables, query)
 
     def exact_groups(
         self, query: Query, groups: Groups, chosen: Collection[tuple[int, ...]]

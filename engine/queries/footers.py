@@ -18,6 +18,7 @@ from ..sources.tables import Tables
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from ...optimizer.candidates.value_draws import Summed
 
 # How many times more than with keys of equal weights a join may put out, where nothing is known of them.
 SKEWED = 10.0
@@ -72,6 +73,13 @@ class Footers:
         """Most distinct keys that the class of a first sample can have; infinite where files do not tell."""
         graph = self.query.graph
         return self._distinct(tree_of(graph).classes[sampled_class(graph, [t or 0.0 for t in self.tuples])])
+
+    @cached_property
+    def summed(self) -> tuple[Summed, ...]:
+        """The expressions that are summed over the join and are of one vertex, with what files tell of their values."""
+        from ..sources.summed import summed_values
+
+        return summed_values(self.spark, self.tables, self.query)
 
     @cached_property
     def outputs(self) -> tuple[float, ...]:

@@ -359,8 +359,16 @@ class Planner:
         assert footers is not None, "large tables are of files"
         sizes = footers.sizes if jobs else footers.bare_sizes
         groups = ASSUMED_GROUPS if self.query.groups else 1
+        summed = footers.summed if jobs else ()
         sample = first_sample(
-            self.query.graph, sizes, self.request.target, footers.values, groups, self._most_drawn
+            self.query.graph,
+            sizes,
+            self.request.target,
+            footers.values,
+            groups,
+            self._most_drawn,
+            summed,
+            grouped_vertices(self.query),
         )
         if sample is None:
             return self.exact() if self.may_run_exactly else None
@@ -409,9 +417,18 @@ class Planner:
         if not all(map(math.isfinite, tuples)):
             return plan
         from ...optimizer.candidates.tuple_draws import tuple_draws
+        from ...optimizer.candidates.value_draws import value_draws
 
-        draws = tuple_draws(tuples, min(tuples), max(taken.predicted.answer, 1.0), error, self._most_drawn)
-        return replace(plan, sample=replace(sample, row_rates=draws.rates, hits=draws.hits))
+        left = max(taken.predicted.answer, 1.0)
+        draws = tuple_draws(tuples, min(tuples), left, error, self._most_drawn)
+        members = [plan.vertices[v] for v, _ in sample.members]
+        valued = value_draws(
+            self.backend().summed(self.query), members, tuples, left, error, sample.rate, draws
+        )
+        values = tuple(d for _, d in valued)
+        return replace(
+            plan, sample=replace(sample, row_rates=draws.rates, hits=draws.hits, value_draws=values)
+        )
 
     def _choice(
         self, statistics: tuple[RelationStatistics, ...], fold_bytes: int, groups: dict[int, int]

@@ -43,6 +43,23 @@ def filter_selectivity(spark: SparkSession, frame: DataFrame, condition: str) ->
     return kept / max(int(seen.num_rows), 1)
 
 
+def absolute_values(
+    spark: SparkSession, frame: DataFrame, condition: str | None, expression: str
+) -> list[float]:
+    """The absolute values of an expression on some tuples that a filter keeps, 0 for NULL; none where nothing tells.
+
+    Parameters are those of `filter_selectivity`; `expression` is SQL over the columns, of any numeric type.
+    """
+    try:
+        schema = _used(frame.schema, expression if condition is None else f"({expression}) AND ({condition})")
+        seen = spark.createDataFrame(_some_tuples(local_files(frame) or [], schema.names), schema)
+        kept = seen if condition is None else seen.where(condition)
+        value = f"coalesce(abs(CAST(({expression}) AS DOUBLE)), 0D) AS x"
+        return [row.x for row in kept.selectExpr(value).collect()]
+    except (pa.ArrowException, OSError, SqlglotError, ValueError, LookupError, StopIteration, *SPARK_FAULTS):
+        return []
+
+
 def _used(schema: StructType, condition: str) -> StructType:
     """The columns that a condition names, the first one where it names none."""
     columns = sqlglot.parse_one(condition, dialect="spark").find_all(exp.Column)

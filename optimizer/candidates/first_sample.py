@@ -12,9 +12,20 @@ from dataclasses import dataclass
 
 from ...parser.join_graph import JoinGraph
 from ..messages import tree_of
-from ..prediction.cost import Input, drawing, exact_join, first_scans, scans
+from ..plan import ValueDraw
+from ..prediction.cost import (
+    Input,
+    drawing,
+    exact_groups,
+    exact_join,
+    first_scans,
+    listed_groups,
+    received,
+    scans,
+)
 from ..prediction.cost import first_sample as sampling
 from .tuple_draws import MOST_PART, tuple_draws
+from .value_draws import Summed, value_draws
 
 # Below this many tuples in the largest table statistics are cheaper than a sample that was wrong.
 LARGE = 1e6
@@ -60,6 +71,7 @@ class ClassSample:
     row_rates: tuple[float, ...] = ()
     largest_product: float = math.inf
     hits: int = 4
+    value_draws: tuple[ValueDraw, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +110,8 @@ def first_sample(
     values: float = math.inf,
     groups: float = 1.0,
     most_drawn: float = math.inf,
+    summed: Sequence[Summed] = (),
+    grouped: Sequence[int] = (),
 ) -> ClassSample | None:
     """The sample that is tried before anything else is known.
 
@@ -114,6 +128,10 @@ def first_sample(
         How many groups of equal weights are asked for.
     most_drawn : float
         Most tuples of a table that may be drawn one by one.
+    summed : sequence of Summed
+        The expressions that are summed, as far as they are of one vertex.
+    grouped : sequence of int
+        The vertices by whose columns the query groups.
 
     Returns
     -------
@@ -154,10 +172,25 @@ def first_sample(
     rate = max(rate, least)
     # Both scan the tables, and sizes of results on the way are not known.
     order = tree_of(graph).joined_order()
-    exact = exact_join([tables[v] for v in order], [left] * (len(order) - 1)).seconds - scans(tables).seconds
-    if rate * each + drawing(draws.drawn).seconds > exact:
+    ordered, outputs = [tables[v] for v in order], [left] * (len(order) - 1)
+    whole = exact_groups(ordered, outputs, groups) if grouped else exact_join(ordered, outputs)
+    exact = whole.seconds - scans(tables).seconds
+    own = [sizes[v].filtered for v in members]
+    valued = value_draws(summed, members, own, left / groups, error, rate, draws)
+    # The groups are listed before, and each tuple that is scanned is told its own.
+    numbered = [tables[v] for v in grouped]
+    listing = math.fsum(listed_groups(t, groups).seconds + received(t, 1).seconds for t in numbered)
+    seconds = rate * each + drawing(draws.drawn).seconds + listing
+    drawn = math.fsum(one.drawn(d, sizes[one.vertex].filtered) for one, d in valued)
+    if drawn > 1.0:
+        # Their keys are read in all tables of the class.
+        read = first_scans([sizes[v].input for v in members]).seconds
+        seconds += drawing(drawn * (1.0 + len(members))).seconds + read
+    if seconds > exact:
         return None
-    return ClassSample(joined, rate, row_rates=draws.rates, hits=draws.hits)
+    return ClassSample(
+        joined, rate, row_rates=draws.rates, hits=draws.hits, value_draws=tuple(d for _, d in valued)
+    )
 
 
 def enlarged(rate: float, excess: float) -> float | None:

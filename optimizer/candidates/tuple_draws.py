@@ -48,6 +48,13 @@ class TupleDraws:
 
         return DualFrame(rate, self.rates, self.hits, self.drawn).largest_product(self.caps)
 
+    def largest_value(self, rate: float, member: int) -> float:
+        """The same of a sum of values of one table, in units of the tuples that are drawn for them."""
+        from ...sketches.samples.dual_frame import DualFrame
+
+        frame = DualFrame(rate, self.rates, self.hits, self.drawn, valued=self.drawn)
+        return frame.largest_value(member, 1.0, self.caps)
+
 
 def tuple_draws(
     tuples: Sequence[float], keys: float, left: float, error: float, most: float = math.inf

@@ -24,6 +24,11 @@ def draw_family(seed: int, class_name: str, draw: int) -> XxHash64:
     return sample_family(seed, f"{class_name} tuples {draw}")
 
 
+def value_family(seed: int, class_name: str, number: int) -> XxHash64:
+    """The hash of the numbers of tuples that decides which are drawn for their values, another for each draw."""
+    return sample_family(seed, f"{class_name} values {number}")
+
+
 def seed_text(family: XxHash64) -> str:
     """The letters of a seed of `sample_family`."""
     return family.seed.to_bytes(8, "little").decode("ascii")

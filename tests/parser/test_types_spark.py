@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -43,17 +42,10 @@ def _analysed(frame, pairs):
 
 def _compared(frame, pairs):
     """The type that both sides of each ``left = right`` have in the analysed plan."""
-    # Spark folds nothing here: each is an alias of EqualTo with the casts it added. One text, as each call costs.
-    written = _analysed(frame, pairs).projectList().mkString("\n").splitlines()
-    for line, pair in zip(written, pairs, strict=True):
-        sides = re.match(r"\((.+) = (.+)\) AS ", line).groups()
-        types = {_type(frame, side, column) for side, column in zip(sides, pair, strict=True)}
-        assert len(types) == 1, line
-        yield types.pop()
-
-
-def _type(frame, side, column):
-    """Of the column, or of its outermost cast."""
-    cast = re.fullmatch(rf"cast\(.*\b{column}#.* as (.+)\)", side)
-    assert cast or re.fullmatch(rf"{column}#\d+L?", side), side
-    return cast[1] if cast else frame.schema[column].dataType.simpleString()
+    # Spark folds nothing here: each is an alias of EqualTo with the casts it added.
+    items = _analysed(frame, pairs).projectList()
+    for n in range(len(pairs)):
+        condition = items.apply(n).child()
+        sides = {condition.left().dataType().simpleString(), condition.right().dataType().simpleString()}
+        assert len(sides) == 1
+        yield sides.pop()

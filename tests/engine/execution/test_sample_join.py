@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from support.tables import folded, register
@@ -16,11 +17,15 @@ from skimql.engine.execution import sample_scan as sampled_scan
 from skimql.engine.execution.sample_join import Evaluation, run_sample
 from skimql.engine.execution.sample_join import SampleJoin as EvaluatedSample
 from skimql.engine.execution.sample_scan import SampleScans
-from skimql.engine.execution.sample_tree import Counts, Grouped, Member
+from skimql.engine.execution.sample_tree import Counts, Grouped, Member, Rows
+from skimql.engine.memory_backend.backend import MemoryBackend
+from skimql.engine.memory_backend.run import MemoryRun
+from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.results.answer import answer_plan
 from skimql.engine.sources.keys import with_key_types
 from skimql.optimizer.candidates.first_sample import ClassSample
 from skimql.optimizer.choose import choose
+from skimql.optimizer.plan import ValueDraw
 from skimql.parser.statement import parse_statement
 from skimql.sketches.samples.dual_frame import OVERLOOKED
 from skimql.sketches.samples.sampled_hash import HASH_BITS, sample_family
@@ -252,6 +257,34 @@ def test_a_hot_key_of_large_files_stays_within_the_budget(session, tmp_path, mon
             assert cell.value == pytest.approx(exact, rel=0.05)
 
 
+@pytest.mark.parametrize("listed", [4096, 0])
+def test_spark_draws_the_tuples_for_their_values_that_memory_draws(session, monkeypatch, listed):
+    rng = np.random.default_rng(3)
+    x = pa.array(1 + rng.pareto(1.1, 900), mask=rng.random(900) < 0.2)
+    d = pa.array(np.rint(100 * rng.pareto(1.1, 900)).astype(np.int32)).cast(pa.decimal128(16, 0))
+    k = pa.array(rng.integers(0, 200, 900), mask=rng.random(900) < 0.1)
+    tables = {
+        "u": pa.table({"k": k, "x": x, "d": d.cast(pa.decimal128(18, 2))}),
+        "w": pa.table({"k": np.r_[np.arange(200), np.zeros(40, np.int64)]}),
+    }
+    for name, table in tables.items():
+        session.table(name, session.spark.createDataFrame(table).coalesce(1))
+    sql = "SELECT APPROXIMATE SUM(u.x), SUM(u.d), COUNT(*) FROM u JOIN w ON u.k = w.k WHERE u.d IS NOT NULL"
+    memory = MemoryBackend(MemoryTables(tables))
+    query = MemoryRun.of(sql, memory).query
+    values = ValueDraw(0, "`x`", 3.0, 20.0), ValueDraw(0, "`d`", 300.0, 4000.0)
+    sample = ClassSample(0, 0.1, row_rates=(0.1, 0.2), hits=3, value_draws=values)
+    plan = choose(query, 7, 0, 0, sample=sample)
+    monkeypatch.setattr("skimql.engine.execution.sample_tree.MOST_LISTED", listed)
+    (here,) = run_sample(session.spark, plan, session.tables).values()
+    (there,) = memory.sample(plan, 1 << 28, None, None).values()
+    assert here.contributions.keys.tolist() == there.contributions.keys.tolist()
+    assert here.contributions.terms == pytest.approx(there.contributions.terms)
+    assert here.contributions.probabilities == pytest.approx(there.contributions.probabilities)
+    assert np.isfinite(here.contributions.unseen).all(), "nothing tells the largest value"
+    assert 0.2 < np.mean(here.contributions.probabilities > 0.5) < 1.0
+
+
 class FakeScans:
     """What the scans of two tables of one class would send, from arrays."""
 
@@ -273,7 +306,9 @@ class FakeScans:
         none = np.empty((0, int(kept.sum())), np.int64)
         grouped = Grouped(keys[kept], counts[kept][np.newaxis].astype(np.float64), none)
         met = drawn > 0
-        return Member(grouped, Counts(keys[met], drawn[met]), Counts(keys[kept], counts[kept]))
+        no_values = Counts(keys[:0], counts[:0]), Counts(keys[kept], np.zeros(int(kept.sum())))
+        hits, tuples = Counts(keys[met], drawn[met]), Counts(keys[kept], counts[kept])
+        return Member(grouped, Rows(keys[np.newaxis, kept], grouped.weights, hits, tuples, *no_values))
 
     def draw(self, sample, number):
         return number

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from skimql import Settings
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
@@ -12,6 +13,7 @@ from skimql.engine.results.rows import Estimated
 from skimql.errors import DataError
 from skimql.optimizer.candidates.first_sample import ClassSample
 from skimql.optimizer.choose import choose
+from skimql.optimizer.plan import ValueDraw
 
 N = 5_000
 KEYS = np.arange(N)
@@ -70,6 +72,30 @@ def test_what_an_unseen_key_can_add_to_a_sum_is_what_it_can_to_a_count_times_the
     assert (least, none) == (pytest.approx(-N * most, rel=1e-5), 0.0)
 
 
+def test_the_largest_values_are_in_every_sample_and_bound_what_is_unseen():
+    rng = np.random.default_rng(8)
+    values = 1 + rng.pareto(1.1, 2 * N)
+    values[3] = values.sum()
+    tables = {"r": {"k": rng.integers(0, N, 2 * N), "x": values}, "s": {"k": np.r_[KEYS, KEYS[:9]]}}
+    memory = MemoryBackend(MemoryTables({n: pa.table(c) for n, c in tables.items()}))
+    run = MemoryRun.of(f"SELECT APPROXIMATE SUM(x), AVG(x), SUM(-x) {TWO}", memory)
+    truth = [c.value for c in run.exact().rows[0]]
+    mass = values.sum()
+    draws = tuple(ValueDraw(0, e, mass / 40_000, mass / 2000) for e in ("`x`", "-`x`"))
+    widths = []
+    for seed in range(12):
+        sample = ClassSample(0, 0.05, row_rates=(0.3, 1.0), hits=5, value_draws=draws)
+        (joined,) = memory.sample(choose(run.query, seed, 0, 0, sample=sample), 1 << 28, None, None).values()
+        assert tables["r"]["k"][3] in joined.contributions.keys
+        plan = choose(run.query, seed, 0, 0, sample=sample)
+        cells = Estimated(run.query, {(): Evaluator(plan, joined, 0.999)}).answer().rows[0]
+        for cell, value in zip(cells, truth, strict=True):
+            assert cell.certified
+            assert cell.low <= value <= cell.high, (seed, cell, value)
+            widths.append((cell.high - cell.low) / abs(value))
+    assert max(widths) < 0.5
+
+
 @pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
 def test_a_value_that_is_no_number_is_met_or_leaves_nothing_certified(strange):
     """The sum is NaN or infinite: no sample that has not met it may bound it, and one that has says so."""
@@ -90,3 +116,18 @@ def test_a_value_that_is_no_number_is_met_or_leaves_nothing_certified(strange):
         assert count.certified
         assert not any(s.certified for s in sums)
     assert 0 < met < 12
+
+
+def test_sums_of_what_nothing_bounds_are_certified():
+    rng = np.random.default_rng(5)
+    tables = {"r": {"k": rng.integers(0, N, 8 * N), "x": rng.lognormal(0, 2, 8 * N)}, "s": {"k": KEYS}}
+    memory = MemoryBackend(MemoryTables({n: pa.table(c) for n, c in tables.items()}))
+    sql = f"SELECT APPROXIMATE SUM(sqrt(x)) {TWO} ERROR WITHIN 20% USING key_sample"
+    run = MemoryRun.of(sql, memory, Settings(fold_bytes=0))
+    truth = run.exact().rows[0][0].value
+    answer = run.answer()
+    (total,) = answer.rows[0]
+    assert answer.method == "key_sample"
+    assert not total.exact
+    assert total.certified
+    assert total.low <= truth <= total.high

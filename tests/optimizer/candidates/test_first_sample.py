@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from support.questions import query
 from support.schemas import schema, table
@@ -20,6 +21,7 @@ from skimql.optimizer.candidates.first_sample import (
     first_sample,
     is_large,
 )
+from skimql.optimizer.candidates.value_draws import Summed
 
 SCHEMA = schema(
     table("l", ok="bigint", sk="bigint"), table("o", ok="bigint", ck="bigint"), table("c", ck="bigint")
@@ -101,3 +103,23 @@ def test_enlarged():
     assert enlarged(0.01, 2.0) == pytest.approx(0.01 * 4 * RESERVE)
     assert enlarged(0.1, 2.0) is None
     assert enlarged(0.01, float("inf")) is None
+
+
+def test_listing_groups_counts_where_a_large_table_is_grouped():
+    def taken(scale, *grouped):
+        sizes = [Size(t * scale) for t in TUPLES]
+        return first_sample(GRAPH, sizes, 0.1, groups=3.0, grouped=grouped) is not None
+
+    least = next(s for s in np.geomspace(0.01, 1, 60) if taken(s))
+    assert taken(2.0 * least, 0)
+    assert not taken(least, 0, 1)
+
+
+def test_keys_of_large_values_are_read_again_and_that_costs():
+    values = 1 + np.random.default_rng(1).pareto(1.1, 16_384)
+    summed = [Summed(2, "x", values, math.inf)]
+    found = first_sample(GRAPH, [Size(t) for t in TUPLES], 0.05, summed=summed)
+    assert [d.member for d in found.value_draws] == [1]
+    assert found.row_rates == sample().row_rates
+    least = next(s for s in np.geomspace(0.01, 1, 60) if sample(scale=s) is not None)
+    assert first_sample(GRAPH, [Size(t * least) for t in TUPLES], 0.05, summed=summed) is None

@@ -1,0 +1,123 @@
+"""Which tuples a sample of keys draws for their values, where a few of them may carry a sum.
+
+See `sketches.samples.dual_frame`. What tuples below `least` add is bounded by the number of a key's tuples, what those
+above add by the sum of their values: the two together are a part of the asked error. Where no value is far from the
+mean no tuple is drawn, and nothing is read again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...parser.join_graph import Query
+from ..plan import ValueDraw
+from .tuple_draws import MOST_PART, PART, TupleDraws
+
+Floats = npt.NDArray[np.float64]
+
+# An asked error e is met with about so many drawn tuples over e^2, whatever the values: a half-width of 1.96 over their
+# root, half of what is asked.
+NEEDED = 16.0
+LEAST_DRAWN, MOST_DRAWN = 256.0, 200_000.0
+
+# So many values of those that have been looked at say nothing of the mean.
+OUTSTANDING = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summed:
+    """An expression of one vertex that is summed.
+
+    Attributes
+    ----------
+    vertex : int
+    expression : str
+    values : ndarray of float64, shape (n,)
+        The absolute values of some tuples behind the filter, 0 for NULL; empty where none have been looked at.
+    largest : float
+        That no absolute value exceeds; infinite where nothing tells.
+    """
+
+    vertex: int
+    expression: str
+    values: Floats
+    largest: float
+
+    @property
+    def mean(self) -> float:
+        """The mean of the values that have been looked at, but for the few largest; NaN without any.
+
+        A mean that one large value makes is none to plan by: with a smaller one more tuples are drawn.
+        """
+        usual = np.sort(self.values)[: max(self.values.size - OUTSTANDING, 1)]
+        return float(usual.mean()) if usual.size else math.nan
+
+    def drawn(self, draw: ValueDraw, tuples: float) -> float:
+        """So many tuples are expected to be drawn of so many."""
+        chances = np.where(self.values >= draw.least, np.minimum(self.values / draw.unit, 1.0), 0.0)
+        return tuples * float(chances.mean()) if chances.size else 0.0
+
+
+def expressions_of(query: Query) -> tuple[tuple[int, str], ...]:
+    """The expressions, each of one vertex, that a query sums over its join alone."""
+    found: dict[tuple[int, str], None] = {}
+    for aggregate in query.aggregates:
+        for term in aggregate.total:
+            values = [f for f in term.factors if f.expression is not None and not f.presence]
+            if len(values) == 1:
+                found.setdefault((values[0].vertex, str(values[0].expression)))
+    return tuple(found)
+
+
+def value_draws(
+    summed: Sequence[Summed],
+    members: Sequence[int],
+    tuples: Sequence[float],
+    left: float,
+    error: float,
+    rate: float,
+    draws: TupleDraws,
+) -> list[tuple[Summed, ValueDraw]]:
+    """The draws for the expressions whose largest value makes the bound on unseen keys too wide.
+
+    Parameters
+    ----------
+    summed : sequence of Summed
+    members : sequence of int
+        The vertices of the sampled class; expressions of others have no draw.
+    tuples : sequence of float
+        Of each member, behind its filter.
+    left : float
+        Tuples of the join.
+    error : float
+        The asked relative error.
+    rate : float
+        Share of the keys that is sampled.
+    draws : TupleDraws
+        The tuples that are drawn whatever their values.
+    """
+    most = draws.largest(rate)
+    found = []
+    for one in summed:
+        if one.vertex not in members or not one.mean > 0.0 or not math.isfinite(most):
+            continue
+        room = error * left * one.mean
+        if most * one.largest <= MOST_PART * room:
+            continue
+        member = list(members).index(one.vertex)
+        mass = tuples[member] * one.mean
+        bounded = 2.0 * PART * room / max(draws.largest_value(rate, member), 1.0)
+        accurate = mass / min(max(NEEDED / error**2, LEAST_DRAWN), MOST_DRAWN)
+        unit = max(min(bounded, accurate), mass / MOST_DRAWN)
+        few, many = (
+            ValueDraw(member, one.expression, min(part * room / most, unit), unit)
+            for part in (MOST_PART, MOST_PART / 2.0)
+        )
+        # What is drawn at all has its keys read again: then a tighter bound costs little more.
+        found.append((one, few if one.drawn(few, tuples[member]) < 1.0 else many))
+    return found

@@ -1,0 +1,48 @@
+"""Which tuples are drawn for their values: none where footers bound them well, few where a few carry the sum."""
+
+import numpy as np
+import pytest
+
+from skimql.optimizer.candidates.tuple_draws import tuple_draws
+from skimql.optimizer.candidates.value_draws import Summed, value_draws
+
+TUPLES, LEFT, ERROR, RATE = (1e7, 5e6), 1e7, 0.05, 0.01
+DRAWS = tuple_draws(TUPLES, 5e6, LEFT, ERROR)
+RNG = np.random.default_rng(1)
+FLAT, PARETO = RNG.normal(100, 15, 16_384), 100 * (1 + RNG.pareto(1.1, 16_384))
+
+
+def draws(values, largest, error=ERROR, vertex=3):
+    summed = Summed(vertex, "x", values, largest)
+    return summed, [d for _, d in value_draws([summed], (3, 5), TUPLES, LEFT, error, RATE, DRAWS)]
+
+
+def test_values_that_footers_bound_near_their_mean_have_no_draw():
+    assert draws(FLAT, 180.0)[1] == []
+
+
+@pytest.mark.parametrize("largest", [1e9, np.inf])
+def test_where_no_value_is_large_nothing_is_drawn_and_the_bound_is_a_part_of_the_asked_error(largest):
+    summed, (draw,) = draws(FLAT, largest)
+    assert summed.drawn(draw, TUPLES[0]) == 0.0
+    unseen = draw.least * DRAWS.largest(RATE) + draw.unit * DRAWS.largest_value(RATE, 0)
+    assert unseen <= 0.45 * ERROR * LEFT * FLAT.mean()
+
+
+def test_of_heavy_tails_no_more_are_drawn_than_can_be_read_and_the_bound_is_a_part_of_the_asked_error():
+    summed, (draw,) = draws(PARETO, 1e12)
+    assert 100 < summed.drawn(draw, TUPLES[0]) < 250_000
+    unseen = draw.least * DRAWS.largest(RATE) + draw.unit * DRAWS.largest_value(RATE, 0)
+    assert unseen <= 0.3 * ERROR * LEFT * PARETO.mean()
+
+
+def test_one_large_value_among_those_looked_at_changes_no_draw():
+    alone = draws(PARETO, np.inf)[1]
+    with_one = draws(np.r_[PARETO, 1e12], np.inf)[1]
+    assert with_one[0].least == pytest.approx(alone[0].least, rel=0.1)
+
+
+def test_what_nothing_is_known_of_and_tables_beyond_the_class_have_no_draw():
+    assert draws(np.zeros(100), np.inf)[1] == []
+    assert draws(FLAT[:0], np.inf)[1] == []
+    assert draws(PARETO, np.inf, vertex=4)[1] == []
