@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import EnvironmentFault, ParseError, SkimqlError, UnsupportedQuery
+from ..errors import EnvironmentFault, ParseError, SkimqlError, UnknownName, UnsupportedQuery
 from ..optimizer.methods import ANSWERED, DISTINCT, GROUPING
 from ..optimizer.physical import PhysicalPlan
 from ..parser.file_tables import with_file_tables
@@ -26,7 +26,7 @@ from ..parser.statement import (
     parse_statement,
     split_statements,
 )
-from ..parser.syntax import CreateSketches, ExplainSketches, Statement
+from ..parser.syntax import STREAM_STATEMENTS, CreateSketches, ExplainSketches, Statement
 from .catalog.catalog import Catalog
 from .context import Context
 from .faults import as_ours
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
     from .queries.guard import On
     from .statistics.gather import KnownStatistics
+    from .streams.running import Runs
+    from .streams.statements import StreamStatements
 
 
 class Session:
@@ -95,6 +97,7 @@ class Session:
         self._given_up = threading.Event()
         self._tables: Tables | None = None
         self._statistics: KnownStatistics | None = None
+        self._runs: Runs | None = None
 
     def __repr__(self) -> str:
         where = self.catalog.where if self.catalog.lasting else "in memory"
@@ -114,6 +117,8 @@ class Session:
             return
         self._closed = True
         self._given_up.set()
+        if self._runs is not None:
+            self._runs.stop_all()
         with self._starting:
             spark, self._spark = self._spark, None
         if spark is not None and self._started:
@@ -263,6 +268,29 @@ class Session:
             # Sketches of what had that name before answer nothing any more.
             self.environment.forget_sketches_of(name)
 
+    def stream(
+        self, name: str, frame: DataFrame, deletes: str | None = None, weight: str | None = None
+    ) -> Answer:
+        """Make a streaming DataFrame a stream; in a later session, give it to the stream of that name again.
+
+        Parameters
+        ----------
+        name : str
+        frame : DataFrame
+            One that streams, from any source that Spark can read again.
+        deletes, weight : str, optional
+            How often an event counts: as ``DELETES WHEN`` and ``WEIGHT`` in ``CREATE STREAM``; one of them.
+
+        Raises
+        ------
+        StreamError
+            ``SKIMQL_NOT_STREAMING``; ``SKIMQL_STREAM_CATALOG`` if the session's catalog is no local folder.
+        UnsupportedQuery
+            ``SKIMQL_NAME_TAKEN`` if the name stands for something else.
+        """
+        with self._awake():
+            return self._streams().stream(name, frame, deletes, weight)
+
     def sql(self, text: str, **values: Any) -> Answer | DataFrame:
         """Run one statement.
 
@@ -359,10 +387,31 @@ class Session:
                 )
                 return Message.of(f"{statement.name} = {statement.value}")
             case PassThrough():
+                if self.catalog.manifest.continuous.views:
+                    from .streams.statements import view_in
+
+                    view = view_in(statement.sql, self.catalog.manifest.continuous.views)
+                    if view is not None:
+                        return self._streams().select(view)
                 return self._pass_through(statement.sql)
+        if isinstance(statement, STREAM_STATEMENTS):
+            return self._streams().run(statement)
         from .materialized.statements import SketchStatements
 
         return SketchStatements(self.context).run(statement)
+
+    def _streams(self) -> StreamStatements:
+        from .streams.statements import StreamStatements
+
+        return StreamStatements(self.context, self._running_streams)
+
+    def _running_streams(self) -> Runs:
+        """The streams that this session runs."""
+        if self._runs is None:
+            from .streams.running import Runs
+
+            self._runs = Runs()
+        return self._runs
 
     def script(self, text: str) -> Iterator[tuple[str, Answer | DataFrame]]:
         """Run the statements of a script one after the other, as they are asked for: (statement, result)."""
@@ -449,7 +498,15 @@ class Session:
         return with_counted_types(keyed, self.tables, MaterializedLookup(self.context).key_types())
 
     def _resolved(self, select: ApproximateSelect, known: frozenset[str] = ANSWERED) -> Query:
-        return resolve(select, self.tables, ansi=self._ansi(), known=known)
+        try:
+            return resolve(select, self.tables, ansi=self._ansi(), known=known)
+        except UnknownName as fault:
+            if not self.catalog.manifest.continuous.streams:
+                raise
+            from .streams.store import refuse_asked
+
+            refuse_asked(self.catalog, fault)
+            raise
 
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""

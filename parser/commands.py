@@ -21,7 +21,9 @@ from .syntax import (
     CreateSketches,
     CreateStream,
     DescribeSketch,
+    DescribeStream,
     DropSketch,
+    DropStream,
     ExplainSketches,
     ExportSketch,
     ImportSketch,
@@ -29,6 +31,7 @@ from .syntax import (
     RefreshSketch,
     ShowQueries,
     ShowSketches,
+    ShowStreams,
     SketchKey,
     StreamColumn,
 )
@@ -51,6 +54,10 @@ _HEADS = frozenset(
         ("EXPORT", "SKETCH"),
         ("IMPORT", "SKETCH"),
         ("EXPLAIN", "SKETCHES"),
+        ("SHOW", "STREAMS"),
+        ("DESCRIBE", "STREAM"),
+        ("DESC", "STREAM"),
+        ("DROP", "STREAM"),
     ]
 )
 _CONTROLS = frozenset(["PAUSE", "RESUME", "TERMINATE"])
@@ -340,6 +347,9 @@ def _create_stream(reader: _Reader) -> CreateStream:
         StreamColumn(reader.name(next(c.find_data("name"))), reader.part(next(c.find_data("column_type"))))
         for c in reader.trees("column")
     )
+    deletes, weight = reader.condition("deletes"), reader.condition("weight")
+    if deletes is not None and weight is not None:
+        raise reader.fault("DELETES WHEN and WEIGHT exclude each other", weight.span, "keep one of them")
     return CreateStream(
         reader.text,
         reader.name(),
@@ -347,7 +357,10 @@ def _create_stream(reader: _Reader) -> CreateStream:
         source.value.lower(),
         reader.path(),
         reader.options(),
-        reader.condition("deletes"),
+        deletes,
+        weight,
+        reader.has("or_replace"),
+        reader.has("if_not_exists"),
     )
 
 
@@ -370,6 +383,9 @@ _READERS: dict[str, Callable[[_Reader], Command]] = {
     "import_sketch": lambda r: ImportSketch(r.text, r.name(), r.path(), r.has("TRUSTED")),
     "explain_sketches": lambda r: ExplainSketches(r.text, r.name()),
     "create_stream": _create_stream,
+    "show_streams": lambda r: ShowStreams(r.text),
+    "describe_stream": lambda r: DescribeStream(r.text, r.name()),
+    "drop_stream": lambda r: DropStream(r.text, r.name(), r.has("if_exists")),
     "create_view": _create_view,
     "show_queries": lambda r: ShowQueries(r.text, r.has("EXTENDED")),
     "pause": lambda r: ControlQuery(r.text, "pause", r.name()),

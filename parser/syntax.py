@@ -226,7 +226,7 @@ class StreamColumn:
 
 @dataclass(frozen=True, slots=True)
 class CreateStream:
-    """``CREATE STREAM name (columns) FROM format 'path' [OPTIONS (...)] [DELETES WHEN condition]``."""
+    """``CREATE STREAM name (columns) FROM format 'path' [OPTIONS (...)] [DELETES WHEN condition | WEIGHT w]``."""
 
     sql: str = field(compare=False)
     name: Part
@@ -235,6 +235,33 @@ class CreateStream:
     path: Part
     options: Mapping[str, str] = field(default_factory=dict)
     deletes: Part | None = None
+    weight: Part | None = None
+    or_replace: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowStreams:
+    """``SHOW STREAMS``."""
+
+    sql: str = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeStream:
+    """``DESCRIBE STREAM name``."""
+
+    sql: str = field(compare=False)
+    name: Part
+
+
+@dataclass(frozen=True, slots=True)
+class DropStream:
+    """``DROP STREAM [IF EXISTS] name``."""
+
+    sql: str = field(compare=False)
+    name: Part
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +304,20 @@ Command = (
     | ImportSketch
     | ExplainSketches
     | CreateStream
+    | ShowStreams
+    | DescribeStream
+    | DropStream
     | CreateContinuousView
     | ShowQueries
     | ControlQuery
+)
+STREAM_STATEMENTS = (
+    CreateStream,
+    ShowStreams,
+    DescribeStream,
+    DropStream,
+    CreateContinuousView,
+    ShowQueries,
+    ControlQuery,
 )
 Statement = ApproximateSelect | ExactSelect | EstimateRows | Explain | SetOption | PassThrough | Command

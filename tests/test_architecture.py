@@ -40,6 +40,7 @@ ORDER = {
         "results",
         "materialized",
         "queries",
+        "streams",
         "memory_backend",
     ),
     "optimizer": ("prediction", "candidates", "workload", "describe"),

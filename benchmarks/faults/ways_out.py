@@ -184,6 +184,7 @@ _MACHINE = "something to install, start or make room for on the machine"
 _FILES = "files or folders: what to do with them is the user's; tests/faults (F1, F5, F11, D5) do it"
 _PYTHON = "arguments of Python, not a statement"
 _NO_ANSWER = "Spark refuses the question as well: there is no answer to give"
+_STREAMS = "streams run in a catalog of their own, which the study has none of: typed in tests/engine/streams"
 _APPEND = "typed in tests/engine/materialized and tests/faults (E11, F5), which make the files that it takes"
 NOT_TYPED = {
     **dict.fromkeys(
@@ -206,6 +207,10 @@ NOT_TYPED = {
     "UNSUPPORTED_EXPRESSION": "the exact run, as of other codes; the parser refuses what would reach it",
     "MESSAGE_TOO_LARGE": "a larger skimql.fold_bytes: the planner does without such a message, and says so",
     "UNSTABLE_TABLE": "a table of other tuples at every look has no one answer",
+    **dict.fromkeys(
+        ("STREAM_CATALOG", "NO_STREAM", "UNKNOWN_STREAM", "NAME_TAKEN", "STREAM_IS_READ", "BAD_COLUMNS", "STREAM_SEED", "STREAM_ASKED",
+         "STREAM_SETTINGS", "STREAM_RUNS", "CHECKPOINT_MISMATCH", "STATE_CHANGED", "STATIC_CHANGED", "STREAM_OVERFLOW", "STREAM_TYPE",
+         "BAD_ROWS", "SINK_NOT_WRITTEN", "NOT_STREAMING", "STREAM_FRAME", "STREAM_FAILED", "STREAM_UNSUPPORTED"), _STREAMS),
     "SPARK_SETTING": "typed in tests/faults/test_f4_settings_of_spark.py, which sets the setting",
 }  # fmt: skip
 # Made before the first question.

@@ -31,6 +31,7 @@ from .manifest import (
 )
 from .metadata import FORMAT_VERSION
 from .planned import made_of
+from .streams import Continuous, StoredState
 
 _RETRIES = 3
 _CREDENTIALS = (
@@ -207,6 +208,50 @@ class Catalog:
             return {"sketches": entries, "workloads": workloads}
 
         self._change(change)
+
+    def change_streams(
+        self, change: Callable[[Continuous, Callable[[bytes], StoredState]], Continuous]
+    ) -> None:
+        """Put other streams and views in the place of the present ones, in one step.
+
+        Parameters
+        ----------
+        change : callable
+            Takes what is there now, and what writes the file of a state; what it raises changes nothing.
+
+        Raises
+        ------
+        DataError
+            ``SKIMQL_CATALOG_NOT_WRITTEN`` if the store refuses.
+        """
+
+        def changed(state: Manifest, files: Change) -> Mapping[str, Any]:
+            def keep(data: bytes) -> StoredState:
+                return StoredState(files.keep(data, ".state"), digest(data), len(data), None)
+
+            return {"continuous": change(state.continuous, keep)}
+
+        self._change(changed)
+
+    def read_state(self, state: StoredState) -> bytes:
+        """The bytes of a state, which are those that were written.
+
+        Raises
+        ------
+        CorruptSketch
+            If they are others, or gone.
+        """
+        where = f"{self.where}/{state.file}"
+        try:
+            with self._reading():
+                data = self.folder.read(state.file, state.size)
+        except FileNotFoundError as fault:
+            raise CorruptSketch(f"{where}, the state of a stream, is gone") from fault
+        if digest(data) != state.sha256:
+            raise CorruptSketch(
+                f"{where}, the state of a stream, is damaged: its SHA-256 is not {state.sha256[:16]}…"
+            )
+        return data
 
     def remember(
         self,

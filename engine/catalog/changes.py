@@ -19,7 +19,7 @@ from .folder import LOCK, Folder
 from .manifest import MANIFEST, MOST_BYTES, Manifest, decode, encode, numbered, numbered_in, read_manifest
 
 _PREFIX = 16  # digits of the checksum that a name begins with; as many random ones follow
-_MADE = re.compile(r"[0-9a-f]{32}\.(parquet|partial)")
+_MADE = re.compile(r"[0-9a-f]{32}\.(parquet|state|partial)")
 
 
 class Change:
@@ -37,16 +37,16 @@ class Change:
         self.before = before
         self._made: list[str] = []
 
-    def keep(self, data: bytes) -> str:
+    def keep(self, data: bytes, suffix: str = ".parquet") -> str:
         """Write a data file; its name."""
-        name = self._new_name(".parquet")
+        name = self._new_name(suffix)
         self._write(name, data)
         return name
 
     def publish(self, after: Manifest) -> None:
         """Make `after` the present state, once it is known which files of others are garbage now."""
-        kept = {e.file for e in after.sketches.values()}
-        given_up = {e.file for e in self.before.sketches.values()} - kept
+        kept = after.files
+        given_up = self.before.files - kept
         garbage = [*self._sweep(), *self._left(), *given_up, *self._own_number()]
         after = replace(after, garbage=tuple(sorted(set(garbage) - kept)))
         while self._is_taken(numbered(after.generation), after.generation):
@@ -155,7 +155,7 @@ def refuse_foreign(folder: Folder) -> None:
 def _of_old(folder: Folder, state: Manifest) -> list[str]:
     """The garbage of a state that was written before manifests listed it: what older manifests beside it name."""
     garbage = []
-    named = {e.file for e in state.sketches.values()}
+    named = state.files
     for name in numbered_in(folder):
         with contextlib.suppress(OSError, SkimqlError):
             older = decode(folder.read(name, MOST_BYTES), name)

@@ -8,28 +8,34 @@ writes may leave it, the newest numbered one.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import CorruptSketch, DataError, SkimqlError
 from ...parser.join_graph import Column, TableSchema
-from . import checks
+from . import checks, streams
 from .file import canonical, digest
 from .folder import Folder
 from .form import Head
 from .metadata import FORMAT_VERSION, from_json, refuse_newer, to_json
 from .planned import check_plans
 from .secrets import has_secret, split_options
+from .streams import Continuous
 
 MANIFEST = "catalog.json"
 KIND = "skimql catalog"
 # Of the manifest itself; its sketches say theirs, so that a newer one is refused by itself.
-VERSION = 1
+VERSION = 2
+# What a version knew that has no streams: it is written where there are none.
+WITHOUT_STREAMS = 1
 MOST_BYTES = 1 << 28
 _DATA_FILE = re.compile(r"[0-9a-f]{32}\.parquet")
+_STATE_FILE = re.compile(r"[0-9a-f]{32}\.state")
 _NUMBERED = re.compile(r"catalog-\d{8,18}\.json")
-_GARBAGE = re.compile(rf"{_DATA_FILE.pattern}|[0-9a-f]{{32}}\.partial|{_NUMBERED.pattern}")
+_GARBAGE = re.compile(
+    rf"{_DATA_FILE.pattern}|{_STATE_FILE.pattern}|[0-9a-f]{{32}}\.partial|{_NUMBERED.pattern}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +108,8 @@ class Manifest:
         Its own checksum, as it was read; empty where it was not.
     settings : tuple of (str, str)
         Its other settings that change what a text means, those off their defaults.
+    continuous : Continuous
+        Its streams and continuous views.
     """
 
     generation: int = 0
@@ -114,6 +122,12 @@ class Manifest:
     id: str = ""
     digest: str = field(default="", compare=False)
     settings: tuple[tuple[str, str], ...] = ()
+    continuous: Continuous = field(default_factory=Continuous)
+
+    @property
+    def files(self) -> set[str]:
+        """The files that it names: of sketches and of states."""
+        return {e.file for e in self.sketches.values()} | self.continuous.files
 
     def next(self, **changes: Any) -> Manifest:
         """The following state."""
@@ -175,7 +189,7 @@ def encode(manifest: Manifest) -> bytes:
     """The file of a manifest; its own checksum is the last thing in it."""
     content = {
         "kind": KIND,
-        "format_version": VERSION,
+        "format_version": VERSION if manifest.continuous.streams else WITHOUT_STREAMS,
         "generation": manifest.generation,
         "ansi": manifest.ansi,
         "time_zone": manifest.time_zone,
@@ -213,6 +227,7 @@ def encode(manifest: Manifest) -> bytes:
             }
             for name, w in manifest.workloads.items()
         },
+        **(streams.to_json(manifest.continuous) if manifest.continuous.streams else {}),
     }
     return canonical({"catalog": content, "sha256": digest(canonical(content))}) + b"\n"
 
@@ -245,6 +260,10 @@ def _manifest(content: Mapping[str, Any], where: str) -> Manifest:
     if content["kind"] != KIND:
         raise ValueError("it is of another kind")
     sketches = {n: _entry(e, where) for n, e in checks.mapping(content["sketches"], "sketches").items()}
+    continuous = streams.from_json(content)
+    if not all(map(_STATE_FILE.fullmatch, continuous.files)):
+        raise ValueError("a state lies in what is no file of ours")
+    named = {e.file for e in sketches.values()} | continuous.files
     return Manifest(
         checks.integer(content["generation"], 0, 10**18 - 1, "generation"),
         _by_name(sketches, "sketches"),
@@ -255,9 +274,10 @@ def _manifest(content: Mapping[str, Any], where: str) -> Manifest:
         ),
         checks.optional(content["ansi"], lambda v: checks.boolean(v, "ansi")),
         checks.optional(content["time_zone"], lambda v: checks.text(v, "time_zone", 256)),
-        _garbage(content["garbage"], sketches) if "garbage" in content else None,
+        _garbage(content["garbage"], named) if "garbage" in content else None,
         checks.text(content.get("id", ""), "id", 64),
         settings=checks.text_pairs(content.get("settings", {}), "settings"),
+        continuous=continuous,
     )
 
 
@@ -269,10 +289,10 @@ def _by_name(found: Mapping[str, Any], what: str) -> Mapping[str, Any]:
     return found
 
 
-def _garbage(value: Any, sketches: Mapping[str, Entry]) -> tuple[str, ...]:
-    """Names that may be deleted: of a form that only SkimQL gives, and none that a sketch lies in."""
+def _garbage(value: Any, named: Collection[str]) -> tuple[str, ...]:
+    """Names that may be deleted: of a form that only SkimQL gives, and none that a sketch or a state lies in."""
     garbage = checks.texts(value, "garbage")
-    if not all(map(_GARBAGE.fullmatch, garbage)) or {e.file for e in sketches.values()} & set(garbage):
+    if not all(map(_GARBAGE.fullmatch, garbage)) or set(named) & set(garbage):
         raise ValueError("garbage has what is none")
     return garbage
 

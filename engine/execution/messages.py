@@ -7,7 +7,7 @@ multiplied.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -130,6 +130,14 @@ class Messages:
         if ends["min"].as_py() is None:
             return 0.0, 0.0
         return min(ends["min"].as_py() / scale, 0.0), max(ends["max"].as_py() / scale, 0.0)
+
+    def sent(self) -> Iterator[tuple[Message, pa.ChunkedArray, pa.ChunkedArray]]:
+        """Keys and weights of every message that has arrived, in each of its variants."""
+        for relation, found in self._sent.items():
+            for number, variant in enumerate(self._variants[relation]):
+                if found.rows is not None:
+                    weights = found.rows[self._name(relation, f"weight {number}")]
+                    yield variant, found.rows[self._name(relation, "key")], weights
 
     def _register(self, messages: Iterable[Message]) -> None:
         for message in messages:

@@ -16,7 +16,7 @@ from ...optimizer.plan import Attribute, Message, Plan, Scan, Synopsis
 from ...optimizer.route import family_parameters
 from ..sources.filters import filtered
 from ..sources.keys import is_column, key_column
-from ..sources.weights import product, weight_column
+from ..sources.weights import WeightColumn, product, weight_column
 from .messages import Messages
 from .partial_aggregate import Feed, SketchPlan, cell_number, group_column, sketch_plan
 
@@ -43,8 +43,12 @@ class PreparedScan:
     scales: dict[int, float]
 
 
-def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> PreparedScan:
+def prepare(
+    plan: Plan, scan: Scan, frame: DataFrame, messages: Messages, times: str | None = None
+) -> PreparedScan:
     """The pass over `frame` that feeds every synopsis of `scan`, after the exact messages into it.
+
+    `times`, as SQL of type BIGINT, says how often each tuple counts, negative where it deletes; None for once.
 
     Raises
     ------
@@ -60,7 +64,10 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
     relations = {i: _Relation.of(s) for i, s in synopses.items()}
     filters = dict.fromkeys(r.filter for r in relations.values())
     frame, present = messages.joined(filtered(frame, filters), [s.messages for s in synopses.values()])
-    weights = {i: product([own[s.weight], *messages.weights(s.messages)]) for i, s in synopses.items()}
+    signs = [] if times is None else [WeightColumn(times, "int64")]
+    weights = {
+        i: product([own[s.weight], *messages.weights(s.messages), *signs]) for i, s in synopses.items()
+    }
     # With one relation for all, Spark filters; with several, a tuple travels if any keeps it, with a mask for each.
     masks = {r: r.mask(len(filters) > 1, present) for r in dict.fromkeys(relations.values())}
     columns: dict[tuple[str, object], Column] = {}
@@ -70,12 +77,14 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
     slack_names: dict[int, tuple[str, object]] = {}
     domains = dict(plan.partitions)
     # By virtual relation and attributes; in each, the synopses of every group or cell, or those of all tuples.
-    fed: dict[tuple[_Relation, tuple[Attribute, ...], int | None], dict[int, list[int]]] = {}
+    fed: dict[tuple[_Relation, tuple[Attribute, ...], int | None, object], dict[int, list[int]]] = {}
     for i, synopsis in synopses.items():
         grouped, number = synopsis.group or (None, cell_number(synopsis, domains))
         if grouped is not None:
             columns["group", grouped] = F.col(f"`{group_column(grouped)}`")
-        members = fed.setdefault((relations[i], synopsis.attributes, grouped), {})
+        # Hashes are shared by sketches of one size; groups and cells are told apart at once, and hash each their own.
+        size = (synopsis.rows, synopsis.buckets) if grouped is None and not synopsis.cell else None
+        members = fed.setdefault((relations[i], synopsis.attributes, grouped, size), {})
         members.setdefault(number, []).append(i)
         mask = masks[relations[i]]
         if mask is not None:
@@ -98,7 +107,7 @@ def prepare(plan: Plan, scan: Scan, frame: DataFrame, messages: Messages) -> Pre
                 columns[slack_names[i]] = moved if shield is None else F.when(shield, moved).otherwise(0)
     names: dict[tuple[str, object], str] = {what: f"c{n}" for n, what in enumerate(columns)}
     feeds = []
-    for (relation, attributes, grouped), members in fed.items():
+    for (relation, attributes, grouped, _), members in fed.items():
         one = [synopses[i] for i in members[0]]
         partitions = tuple(domains.get(a.class_name) for a in attributes) if one[0].cell else ()
         split = grouped is not None or bool(partitions)

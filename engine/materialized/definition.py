@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Expressions with another value tomorrow, or that read more than their table; names of columns stand in backticks.
 _UNSTABLE = re.compile(
     r"\b(select|current_date|current_timestamp|curdate|now|localtimestamp|current_timezone|current_user|user"
-    r"|session_user|current_catalog|current_database|current_schema|input_file_name|unix_timestamp\s*\(\s*\))\b",
+    r"|session_user|current_catalog|current_database|current_schema|input_file_name|unix_timestamp(?=\s*\(\s*\)))\b",
     re.IGNORECASE,
 )
 # What may read a session time zone: any word about dates and times.

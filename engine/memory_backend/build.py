@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ...errors import DataError
 from ...optimizer.operators import SCAN
-from ...optimizer.plan import Attribute, Message, Plan, Scan
+from ...optimizer.plan import Attribute, Message, Plan, Scan, Weight
 from ...optimizer.route import TABULATION, family_parameters
 from ...sketches.joins.sparse import SparseFirstSketch
 from ..execution.message_limit import DEFAULT_LIMIT_BYTES
@@ -29,7 +29,7 @@ from ..synopses import NOT_FINITE, Built, Sketch, not_finite
 from .groups import MemoryGroups
 from .relations import Relation, Relations
 from .tables import MemoryTables
-from .weights import Weights
+from .weights import Weights, product
 
 
 def build(
@@ -61,12 +61,17 @@ def build(
     return build_from(plan, Relations(plan, tables if groups is None else groups.tables, message_bytes))
 
 
-def build_from(plan: Plan, relations: Relations) -> tuple[Built, ...]:
-    """`build` from the virtual relations of the plan, which know then what the messages took."""
+def build_from(
+    plan: Plan, relations: Relations, times: Mapping[str, str | None] | None = None
+) -> tuple[Built, ...]:
+    """`build` from the virtual relations of the plan, which know then what the messages took.
+
+    `times`, by scanned table, says how often each tuple counts, negative where it deletes; without it once.
+    """
     parts: dict[int, tuple[Partial, float]] = {}
     for scan in plan.scans:
         with explained(plan.query.sql, scan.table), observed(SCAN, scan.table) as seen:
-            own = _scanned(plan, scan, relations)
+            own = _scanned(plan, scan, relations, (times or {}).get(scan.table))
             tell(seen, plan, scan, {i: (part.sketch.nbytes, part.tally) for i, (part, _) in own.items()})
             parts |= own
     found = [parts[i] for i in range(len(plan.synopses))]
@@ -94,7 +99,9 @@ def explained(sql: str, table: str) -> Iterator[None]:
         raise DataError(f"scan of {table} failed: {fault}", "SKIMQL_SCAN_FAILED", sql) from fault
 
 
-def _scanned(plan: Plan, scan: Scan, relations: Relations) -> dict[int, tuple[Partial, float]]:
+def _scanned(
+    plan: Plan, scan: Scan, relations: Relations, times: str | None
+) -> dict[int, tuple[Partial, float]]:
     """The sketches of one table, with the factors of their weights; a pass for each virtual relation."""
     members: dict[tuple[str | None, tuple[Message, ...]], list[int]] = {}
     for i in scan.synopses:
@@ -105,24 +112,25 @@ def _scanned(plan: Plan, scan: Scan, relations: Relations) -> dict[int, tuple[Pa
     for (condition, _), own in members.items():
         relation = Relation(relations.tuples(scan.table, condition))
         relation = relations.joined(relation, [plan.synopses[i].messages for i in own])
-        parts |= _fed(plan, own, relation, relations)
+        parts |= _fed(plan, own, relation, relations, times)
     return parts
 
 
 def _fed(
-    plan: Plan, own: Sequence[int], relation: Relation, relations: Relations
+    plan: Plan, own: Sequence[int], relation: Relation, relations: Relations, times: str | None
 ) -> dict[int, tuple[Partial, float]]:
     """The sketches of one virtual relation."""
     weights: dict[object, Weights] = {}
+    signs = [] if times is None else [relations.weights(Weight(times), (), relation)]
     columns: dict[object, pa.Array] = {"one": pa.array(np.ones(relation.tuples.num_rows, np.int64))}
     made: dict[int, tuple[SketchPlan, Weights]] = {}
-    fed: dict[tuple[tuple[Attribute, ...], int | None], dict[int, list[int]]] = {}
+    fed: dict[tuple[tuple[Attribute, ...], int | None, object], dict[int, list[int]]] = {}
     domains = dict(plan.partitions)
     for i in own:
         synopsis = plan.synopses[i]
         what = synopsis.weight, synopsis.messages
         if what not in weights and not synopsis.distinct:
-            weights[what] = relations.weights(*what, relation)
+            weights[what] = product([relations.weights(*what, relation), *signs])
             if weights[what].values is not None:
                 columns[what] = pa.array(weights[what].values)
             if weights[what].slack is not None:
@@ -133,7 +141,8 @@ def _fed(
         grouped, number = synopsis.group or (None, cell_number(synopsis, domains))
         if grouped is not None:
             columns["group", grouped] = relation.tuples[group_column(grouped)].combine_chunks()
-        fed.setdefault((synopsis.attributes, grouped), {}).setdefault(number, []).append(i)
+        size = (synopsis.rows, synopsis.buckets) if grouped is None and not synopsis.cell else None
+        fed.setdefault((synopsis.attributes, grouped, size), {}).setdefault(number, []).append(i)
         parameters = family_parameters(plan)
         weighing = Weights(None) if synopsis.distinct else weights[what]
         sketch = sketch_plan(synopsis, plan.seed, weighing.dtype, plan.family, **parameters)
@@ -141,7 +150,7 @@ def _fed(
     names = {what: f"c{n}" for n, what in enumerate(columns)}
     batch = pa.RecordBatch.from_arrays([_flat(c) for c in columns.values()], list(names.values()))
     parts = {i: Partial.empty(sketch) for i, (sketch, _) in made.items()}
-    for (attributes, grouped), members in fed.items():
+    for (attributes, grouped, _), members in fed.items():
         first = [plan.synopses[i] for i in members[0]]
         partitions = tuple(domains.get(a.class_name) for a in attributes) if first[0].cell else ()
         split = grouped is not None or bool(partitions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -114,6 +114,12 @@ class Relations:
             return 0.0, 1.0
         least, most = found.values.min(initial=0), found.values.max(initial=0)
         return float(least) / found.scale, float(most) / found.scale
+
+    def sent(self) -> Iterator[tuple[Message, Ints, Weights]]:
+        """Keys and weights of every message that has arrived, in each of its variants."""
+        for found in self._sent.values():
+            for variant, weights in found.weights.items():
+                yield variant, found.keys, weights
 
     def _register(self, messages: Iterable[Message]) -> None:
         for message in messages:

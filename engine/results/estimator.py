@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol
@@ -54,11 +54,12 @@ class SketchJoin:
 
     Allocation may give the sketches of a term different numbers of rows. Row r of all of them comes from the same
     functions: a term reads the first rows that all have, and so do the other terms on the same cells, whose errors
-    cancel against its own.
+    cancel against its own. With `deletions` the tallies have also counted what is gone, and bound nothing.
     """
 
     plan: Plan
     built: Sequence[Built]
+    deletions: bool = field(default=False, kw_only=True)
 
     @property
     def nbytes(self) -> int:
@@ -71,7 +72,7 @@ class SketchJoin:
         slack = self._slack(terms)
         if known is not None:
             return rounded(float(known), slack) if slack else exact(known)
-        ends = self._bounds(terms) if bounded else (-math.inf, math.inf)
+        ends = self._bounds(terms) if bounded and not self.deletions else (-math.inf, math.inf)
         return widened(sum_estimate(self._terms(terms), self._edges, confidence, *ends), slack)
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:

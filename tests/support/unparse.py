@@ -16,7 +16,9 @@ from skimql.parser.syntax import (
     CreateSketches,
     CreateStream,
     DescribeSketch,
+    DescribeStream,
     DropSketch,
+    DropStream,
     EstimateRows,
     ExactSelect,
     Explain,
@@ -29,6 +31,7 @@ from skimql.parser.syntax import (
     SetOption,
     ShowQueries,
     ShowSketches,
+    ShowStreams,
     Statement,
 )
 
@@ -214,11 +217,29 @@ def _(statement: ExplainSketches) -> str:
 def _(statement: CreateStream) -> str:
     columns = ", ".join(f"{quoted_name(c.name)} {c.type.text}" for c in statement.columns)
     options = f" OPTIONS ({_pairs(statement.options)})" if statement.options else ""
-    deletes = f" DELETES WHEN {statement.deletes.text}" if statement.deletes else ""
+    signs = f" DELETES WHEN {statement.deletes.text}" if statement.deletes else ""
+    signs += f" WEIGHT {statement.weight.text}" if statement.weight else ""
+    replace = "OR REPLACE " if statement.or_replace else ""
+    exists = "IF NOT EXISTS " if statement.if_not_exists else ""
     return (
-        f"CREATE STREAM {quoted_name(statement.name)} ({columns}) FROM {statement.format.upper()} "
-        f"{quoted_text(statement.path.text)}{options}{deletes}"
+        f"CREATE {replace}STREAM {exists}{quoted_name(statement.name)} ({columns}) FROM {statement.format.upper()} "
+        f"{quoted_text(statement.path.text)}{options}{signs}"
     )
+
+
+@unparse.register
+def _(statement: ShowStreams) -> str:
+    return "SHOW STREAMS"
+
+
+@unparse.register
+def _(statement: DescribeStream) -> str:
+    return f"DESCRIBE STREAM {quoted_name(statement.name)}"
+
+
+@unparse.register
+def _(statement: DropStream) -> str:
+    return f"DROP STREAM {'IF EXISTS ' if statement.if_exists else ''}{quoted_name(statement.name)}"
 
 
 @unparse.register

@@ -231,7 +231,7 @@ def test_what_a_newer_program_wrote_is_refused_by_version(tmp_path):
     assert same(catalog.load("b"), B)
     whole["format_version"] = 8
     _write_signed(tmp_path, whole)
-    with pytest.raises(IncompatibleSketches, match=r"catalog.json has format version 8.* up to 1"):
+    with pytest.raises(IncompatibleSketches, match=r"catalog.json has format version 8.* up to 2"):
         Catalog(tmp_path).heads()
 
 

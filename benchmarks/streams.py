@@ -1,0 +1,169 @@
+"""Streams at work: ``python -m benchmarks.streams --json FILE``.
+
+Two streams in Parquet or JSON (Zipf 1.0 over a domain, the second shifted by 100, 20 % deletions), joined by one view
+and by several that share their sketches or do not; beside it the same sketches in one scan of the same files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from skimql import Session
+from skimql.engine.spark.session import start_spark
+from skimql.engine.streams.store import continuous, load
+
+from .cpu import measured
+
+DOMAIN, SHIFT, DELETED = 1_000_000, 100, 0.2
+# Two join keys, four filters; COUNT, SUM and AVG.
+JOINS = ("a.k = b.k", "a.g = b.g")
+FILTERS = ("", " WHERE a.v < 50", " WHERE b.v >= 20", " WHERE a.v < 50 AND b.v >= 20")
+TERMS = ("COUNT(*)", "SUM(a.v)", "AVG(b.v)")
+
+
+def selects(number: int) -> list[str]:
+    """So many different views over the two streams."""
+    every = [
+        f"SELECT APPROXIMATE {t} AS x FROM a JOIN b ON {j}{f}" for j in JOINS for f in FILTERS for t in TERMS
+    ]
+    return every[:number]
+
+
+def write_events(folder: Path, events: int, batch: int, source: str, seed: int = 1) -> None:
+    """The files of both streams, one for each batch."""
+    random = np.random.default_rng(seed)
+    weights = 1.0 / np.arange(1, DOMAIN + 1)
+    ends = np.cumsum(weights / weights.sum())
+    for name, shift in (("a", 0), ("b", SHIFT)):
+        (folder / name).mkdir(parents=True)
+        for number in range(events // batch):
+            k = (np.searchsorted(ends, random.random(batch)) + shift) % DOMAIN
+            columns = {
+                "k": k.astype(np.int64),
+                "g": random.integers(0, 100_000, batch),
+                "v": random.integers(0, 100, batch),
+                "op": np.where(random.random(batch) < DELETED, "d", "i"),
+            }
+            table, file = pa.table(columns), folder / name / f"{number:04}.{source}"
+            if source == "parquet":
+                pq.write_table(table, file)
+            else:
+                table.to_pandas().to_json(file, orient="records", lines=True)
+
+
+def streamed(
+    spark: Any, folder: Path, source: str, views: list[str], shared: bool
+) -> tuple[float, float, int]:
+    """CPU and wall seconds of reading all events, and the bytes of the states."""
+    catalog = folder / f"catalog {len(views)} {shared}"
+    session = Session(spark, catalog=catalog)
+    columns = "k BIGINT, g BIGINT, v BIGINT, op STRING"
+    # Views that share nothing have streams of their own, each of which reads all.
+    copies = [""] if shared else [str(n) for n in range(len(views))]
+    for copy in copies:
+        for name in ("a", "b"):
+            session.sql(
+                f"CREATE STREAM {name}{copy} ({columns}) FROM {source.upper()} '{folder / name}'"
+                " OPTIONS (maxFilesPerTrigger = 1) DELETES WHEN op = 'd'"
+            )
+    held = folder / "held"
+    for name in ("a", "b"):
+        (folder / name).rename(held.with_name(f"held {name}"))
+        (folder / name).mkdir()
+    for number, text in enumerate(views):
+        if not shared:
+            text = text.replace("FROM a JOIN b", f"FROM a{number} AS a JOIN b{number} AS b")
+        session.sql(f"CREATE CONTINUOUS VIEW v{number} WITH (trigger = 'available now') AS {text}")
+    for name in ("a", "b"):
+        (folder / name).rmdir()
+        held.with_name(f"held {name}").rename(folder / name)
+    spent = measured(lambda: [session.sql(f"RESUME v{n}") for n in range(1 if shared else len(views))])
+    found = continuous(session.catalog)
+    size = sum(load(session.catalog, s, 1).state.nbytes for s in found.streams.values())
+    session.close()
+    return spent.cpu_s, spent.wall_s, size
+
+
+def scanned(spark: Any, folder: Path, source: str, views: list[str]) -> float:
+    """CPU seconds of making the same sketches in one scan of each stream, deletions left out."""
+    session = Session(spark, error=None, fold_bytes=0, route="arrow", sparse=True)
+    for name in ("a", "b"):
+        session.table(name, folder / name, format=source)
+    return measured(lambda: [session.sql(t) for t in views]).cpu_s
+
+
+def records(options: argparse.Namespace) -> Iterator[dict[str, object]]:
+    """A record for each number of views."""
+    spark = start_spark(
+        {
+            "spark.master": "local[2]",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.driver.memory": "2g",
+            "spark.sql.session.timeZone": "UTC",
+        }
+    )
+    folder = Path(tempfile.mkdtemp(prefix="skimql-streams-"))
+    write_events(folder, options.events, options.batch, options.source)
+    (folder / "warm").mkdir()
+    write_events(folder / "warm", 2 * 10_000, 10_000, options.source)
+    streamed(spark, folder / "warm", options.source, selects(1), True)
+    scanned(spark, folder / "warm", options.source, selects(1))
+    for number in options.views:
+        for shared in (True, False) if number > 1 else (True,):
+            cpu, wall, size = streamed(spark, folder, options.source, selects(number), shared)
+            events = 2 * options.events
+            yield {
+                "study": "views",
+                "source": options.source,
+                "views": number,
+                "shared": shared,
+                "events": events,
+                "deletes": DELETED,
+                "events_per_s": round(events / wall),
+                "cpu_s": round(cpu, 2),
+                "cpu_us_an_event": round(1e6 * cpu / events, 3),
+                "state_bytes": size,
+                "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
+            }
+    cpu = scanned(spark, folder, options.source, selects(1))
+    yield {
+        "study": "scan",
+        "source": options.source,
+        "views": 1,
+        "events": 2 * options.events,
+        "cpu_s": round(cpu, 2),
+    }
+    spark.stop()
+    shutil.rmtree(folder)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=10_000_000, help="of each stream")
+    parser.add_argument("--batch", type=int, default=1_000_000)
+    parser.add_argument("--source", choices=("parquet", "json"), default="parquet")
+    parser.add_argument("--views", type=int, nargs="+", default=[1, 5, 20])
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    found = []
+    for record in records(options):
+        found.append(record)
+        print(record, flush=True)
+    if options.json is not None:
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

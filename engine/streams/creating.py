@@ -1,0 +1,331 @@
+"""CREATE STREAM and CREATE CONTINUOUS VIEW: what is meant, checked before anything is kept."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...errors import ParseError, SkimqlError, StreamError, UnsupportedQuery
+from ...optimizer.plan import Weight
+from ...parser.join_graph import Query, Span, TableSchema
+from ...parser.sketch import resolve_append
+from ...parser.syntax import AppendSketch, CreateContinuousView, CreateStream, Part
+from ..catalog.streams import FRAME, Continuous, StoredStream
+from ..materialized.definition import now, refuse_unstable
+from ..materialized.names import place_of
+from .sinks import SINK
+from .views import PlannedView, define, unsupported
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ..context import Context
+
+AVAILABLE_NOW = "available now"
+_FORMATS = ("json", "csv", "parquet", "rate")
+_RATE = (("timestamp", "timestamp"), ("value", "bigint"))
+_WITH = ("trigger", "bad_rows", SINK)
+_NOT_YET = {
+    "window": "windows",
+    "slide": "windows",
+    "watermark": "windows",
+    "time": "windows",
+}
+_INTERVAL = re.compile(r"\d+ (millisecond|second|minute|hour|day)s?")
+
+
+@dataclass(frozen=True)
+class Creating:
+    """Statements of one session that create something."""
+
+    context: Context
+
+    def stream(self, statement: CreateStream) -> StoredStream:
+        """The stream that a statement defines; it has a new id.
+
+        Raises
+        ------
+        StreamError
+            For a source that is not supported or not there.
+        UnsupportedQuery
+            If Spark refuses the columns, or the signs are no whole numbers.
+        """
+        from ..sources.schemas import schema_of
+
+        sql, name = statement.sql, statement.name.text
+        if statement.format not in _FORMATS:
+            raise unsupported(
+                f"a stream from {statement.format.upper()}",
+                "FROM JSON, CSV or PARQUET 'folder', or RATE",
+                sql,
+                place_of(statement.path),
+            )
+        columns = statement.columns
+        place = (columns[0].name.span.start, columns[-1].type.span.end)
+        ddl = ", ".join(f"{_quoted(c.name.text)} {c.type.text}" for c in columns)
+        schema = schema_of(name, self._empty(ddl, sql, place))
+        if statement.format == "rate" and tuple((c.name, c.type) for c in schema.columns) != _RATE:
+            raise StreamError(
+                "a stream from RATE has the columns (timestamp TIMESTAMP, value BIGINT)",
+                "SKIMQL_BAD_COLUMNS",
+                sql,
+                place,
+                "CREATE STREAM s (timestamp TIMESTAMP, value BIGINT) FROM RATE '' OPTIONS (rowsPerSecond = 10)",
+            )
+        source = statement.path.text
+        if statement.format != "rate":
+            source = _folder(source, sql, statement.path)
+        return self._stored(statement, schema, source)
+
+    def _stored(self, statement: CreateStream, schema: TableSchema, source: str) -> StoredStream:
+        times = self._times(statement, schema)
+        here = self.context.environment.circumstances()
+        return StoredStream(
+            schema.name,
+            os.urandom(16).hex(),
+            schema.columns,
+            statement.format,
+            source,
+            dict(statement.options),
+            times,
+            _signs(statement),
+            here.ansi,
+            here.time_zone,
+            here.settings,
+            now(),
+        )
+
+    def of_frame(self, name: str, frame: DataFrame, deletes: str | None, weight: str | None) -> StoredStream:
+        """The stream that is a streaming DataFrame, with `deletes` or `weight` as the clauses of the statement.
+
+        Raises
+        ------
+        StreamError
+            ``SKIMQL_NOT_STREAMING`` for a DataFrame that is none.
+        UnsupportedQuery
+            As `stream`.
+        """
+        from ..sources.schemas import schema_of
+
+        if not frame.isStreaming:
+            raise StreamError(
+                f"the DataFrame of {name} does not stream",
+                "SKIMQL_NOT_STREAMING",
+                hint=f'session.table("{name}", df)',
+            )
+        statement = statement_of(name, deletes, weight)
+        schema = schema_of(name, frame)
+        return self._stored(statement, schema, "")
+
+    def view(self, statement: CreateContinuousView, found: Continuous) -> PlannedView:
+        """The view that a statement defines, planned.
+
+        Raises
+        ------
+        SkimqlError
+            With carets that point into the statement.
+        """
+        sql, options, place = statement.sql, options_of(statement), place_of(statement.query)
+
+        def typed(query: Query) -> Query:
+            from ..sources.keys import with_key_types
+
+            return with_key_types(
+                query, None, self.context.environment.circumstances().ansi, _Types(self, found)
+            )
+
+        try:
+            shown = define(
+                statement.name.text,
+                statement.query.text,
+                self.context.tables,
+                found,
+                self.context.settings,
+                typed,
+                options,
+                sql,
+            )
+        except SkimqlError as fault:
+            # The SELECT is a text of its own here.
+            span = fault.span
+            if span is not None and fault.sql != sql:
+                span = (span[0] + place[0], span[1] + place[0])
+            raise type(fault)(fault.message, fault.code, sql, span or place, fault.hint) from fault
+        for s in shown.plan.synopses:
+            expressions = (s.filter, s.weight.expression, *(k for a in s.attributes for k in a.keys))
+            refuse_unstable(sql, expressions, self.context.environment.own_functions)
+        view = shown.view
+        others = [v for s in view.streams for v in found.readers(s) if v.name.lower() != view.name.lower()]
+        odd = next((v for v in others if v.seed != view.seed), None)
+        if odd is not None:
+            raise StreamError(
+                f"the sketches of a stream are of one seed: view {odd.name} has {odd.seed}, this one {view.seed}",
+                "SKIMQL_STREAM_SEED",
+                sql,
+                place,
+                f"SET skimql.seed = {odd.seed}",
+            )
+        return shown
+
+    def type_of(self, schema: TableSchema, expression: str) -> str:
+        """The Spark type of an expression over a stream."""
+        ddl = ", ".join(f"{_quoted(c.name)} {c.type}" for c in schema.columns)
+        fields = self._empty(ddl).selectExpr(expression).schema.fields
+        return str(fields[0].dataType.simpleString())
+
+    def _empty(self, ddl: str, sql: str = "", place: tuple[int, int] | None = None) -> DataFrame:
+        from ..spark.session import SPARK_FAULTS, first_line
+
+        try:
+            return self.context.spark.createDataFrame([], ddl)
+        except SPARK_FAULTS as fault:
+            raise UnsupportedQuery(
+                f"Spark refuses the columns: {first_line(fault)}", "SKIMQL_BAD_COLUMNS", sql, place
+            ) from fault
+
+    def _times(self, statement: CreateStream, schema: TableSchema) -> str | None:
+        """How often an event counts; raises UnsupportedQuery for a weight that is no whole number."""
+        place = statement.deletes or statement.weight
+        if place is None:
+            return None
+        from ..materialized.building import Source, weights_of
+
+        asked = AppendSketch(
+            statement.sql,
+            statement.name,
+            (statement.name,),
+            deletes=statement.deletes,
+            weight=statement.weight,
+        )
+        times = resolve_append(asked, {statement.name.text: schema}).times
+        refuse_unstable(statement.sql, [times], self.context.environment.own_functions)
+        ddl = ", ".join(f"{_quoted(c.name)} {c.type}" for c in schema.columns)
+        try:
+            weights_of(Source(schema.name, self._empty(ddl), times=times), [Weight()], statement.sql)
+        except SkimqlError as fault:
+            span = place_of(place)
+            raise type(fault)(fault.message, fault.code, statement.sql, span, fault.hint) from fault
+        return times
+
+
+def statement_of(name: str, deletes: str | None = None, weight: str | None = None) -> CreateStream:
+    """The statement that would make a stream of a DataFrame with these signs; carets of errors point into it.
+
+    Raises
+    ------
+    ParseError
+        If both are given.
+    """
+    if deletes is not None and weight is not None:
+        raise ParseError("deletes and weight exclude each other", hint="keep one of them")
+    sql = f"CREATE STREAM {_quoted(name)}"
+    named = Part(name, Span(len("CREATE STREAM "), len(sql)))
+    parts: list[Part | None] = []
+    for clause, text in (("DELETES WHEN", deletes), ("WEIGHT", weight)):
+        if text is not None:
+            sql = f"{sql} {clause} "
+            parts.append(Part(text, Span(len(sql), len(sql) + len(text))))
+            sql += text
+        else:
+            parts.append(None)
+    return CreateStream(sql, named, (), FRAME, Part(""), deletes=parts[0], weight=parts[1])
+
+
+class _Types(Mapping[tuple[str, str], str]):
+    """The types of key expressions over streams and tables, by Spark's analysis."""
+
+    def __init__(self, creating: Creating, found: Continuous) -> None:
+        self._creating, self._found = creating, found
+
+    def __getitem__(self, asked: tuple[str, str]) -> str:
+        from ..sources.keys import expression_type
+
+        table, expression = asked
+        stream = self._found.streams.get(table.lower())
+        if stream is None:
+            return expression_type(self._creating.context.tables, table, expression, "")
+        return self._creating.type_of(stream.schema, expression)
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def options_of(statement: CreateContinuousView) -> dict[str, str]:
+    """What WITH says.
+
+    Raises
+    ------
+    StreamError
+        ``SKIMQL_STREAM_UNSUPPORTED`` for what streams do not do yet, ``SKIMQL_BAD_SETTING`` for what they never will.
+    """
+    found: dict[str, Any] = dict(statement.settings)
+    for name, value in found.items():
+        if name in _NOT_YET:
+            raise unsupported(
+                f"WITH ({name} = ...): {_NOT_YET[name]}",
+                f"WITH without {name}",
+                statement.sql,
+                place_of(statement.name),
+            )
+        if name not in _WITH:
+            raise _bad_setting(
+                f"there is no setting {name!r} of a continuous view", ", ".join(_WITH), statement.sql
+            )
+        if name == "bad_rows" and value not in ("count", "fail"):
+            raise _bad_setting(f"bad_rows cannot be {value!r}", "bad_rows = 'count' or 'fail'", statement.sql)
+        if name == SINK:
+            from ..sources.paths import absolute, is_remote
+
+            if is_remote(value):
+                raise unsupported(f"a sink at {value}", "sink = 'folder' on this machine", statement.sql)
+            found[name] = absolute(value)
+        if name == "trigger":
+            found[name] = _trigger(value, statement.sql)
+    return found
+
+
+def _trigger(value: str, sql: str) -> str:
+    text = " ".join(value.lower().replace("_", " ").split())
+    if text.startswith(("continuous", "real time", "realtime")):
+        raise unsupported(f"the trigger {value!r}, which is no micro-batch", "trigger = '1 second'", sql)
+    if text in (AVAILABLE_NOW, "availablenow"):
+        return AVAILABLE_NOW
+    if not _INTERVAL.fullmatch(text):
+        raise _bad_setting(f"{value!r} is no trigger", "trigger = '1 second' or 'available now'", sql)
+    return text
+
+
+def _bad_setting(message: str, hint: str, sql: str) -> StreamError:
+    return StreamError(message, "SKIMQL_BAD_SETTING", sql, hint=hint)
+
+
+def _signs(statement: CreateStream) -> str:
+    if statement.deletes is not None:
+        return f"DELETES WHEN {statement.deletes.text}"
+    return "" if statement.weight is None else f"WEIGHT {statement.weight.text}"
+
+
+def _folder(path: str, sql: str, part: Part) -> str:
+    from ..sources.paths import absolute, is_remote
+
+    if is_remote(path):
+        return path
+    if not os.path.isdir(path):
+        raise StreamError(
+            f"there is no folder {path}",
+            "SKIMQL_NO_SUCH_FILE",
+            sql,
+            place_of(part),
+            "the folder that files come into",
+        )
+    return absolute(path)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,56 @@
+"""Where a stream lies in its catalog's folder: checkpoint, lock, bad rows; and whether some process runs it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from ...errors import StreamError
+from ..catalog.catalog import Catalog
+from ..catalog.folder import LocalFolder
+from ..catalog.streams import StoredStream
+
+FOLDER = "streams"  # of the catalog's; in it a folder of each stream, by its id
+
+
+def stream_folder(catalog: Catalog, stream: StoredStream) -> Path:
+    """The folder of a stream.
+
+    Raises
+    ------
+    StreamError
+        ``SKIMQL_STREAM_CATALOG`` if the catalog is no local folder.
+    """
+    if not isinstance(catalog.folder, LocalFolder):
+        where = f"in {catalog.where}" if catalog.lasting else "in memory"
+        raise StreamError(
+            f"streams need a catalog in a local folder, and this session has one {where}",
+            "SKIMQL_STREAM_CATALOG",
+            hint="skimql.Session(catalog='folder')",
+        )
+    return Path(catalog.folder.path) / FOLDER / stream.id
+
+
+def forget_folder(catalog: Catalog, stream: StoredStream) -> None:
+    """Delete the folder of a stream that the catalog does not have any more."""
+    shutil.rmtree(stream_folder(catalog, stream), ignore_errors=True)
+
+
+def lock_of(catalog: Catalog, stream: StoredStream) -> FileLock:
+    """The lock that who runs the stream holds."""
+    return FileLock(stream_folder(catalog, stream) / "lock", timeout=0, thread_local=False)
+
+
+def is_running(catalog: Catalog, stream: StoredStream) -> bool:
+    """Whether some process runs a stream."""
+    if not (stream_folder(catalog, stream) / "lock").exists():
+        return False
+    lock = lock_of(catalog, stream)
+    try:
+        lock.acquire()
+    except Timeout:
+        return True
+    lock.release()
+    return False

@@ -1,0 +1,209 @@
+"""The state of a stream: every synopsis that views have of it, and the last batch whose events they have.
+
+A value that changes batch by batch and knows neither Spark nor files. What is in it depends on the events of each
+batch alone: replaying a batch from the state before it gives the same counters, bit for bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import StreamError
+from ...optimizer.plan import Message, Plan, Scan, Synopsis, Weight
+from ...parser.join_graph import Query
+from ..catalog.streams import StoredStream
+from ..synopses import Built, Tally
+
+# The column in which Spark's readers put a row that they cannot read; of JSON and CSV.
+BAD_ROW = "skimql bad row"
+READ_AS_TEXT = ("json", "csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One synopsis with what it has, and the first batch that is in it."""
+
+    built: Built
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """What a static table has sent, as far as telling it from another needs, and when it was read (UTC, ISO 8601).
+
+    `checksum` is of the keys and of integer weights; doubles, whose sums depend on their order, are in `total`.
+    """
+
+    checksum: str
+    total: float
+    at: str
+
+    @classmethod
+    def of(cls, keys: NDArray[np.int64], weights: NDArray[Any], at: str) -> Sender:
+        """What was sent: keys, each once in any order, and the weight of each."""
+        order = np.argsort(keys, kind="stable")
+        keys, weights = keys[order], weights[order]
+        integers = weights.dtype == np.int64
+        parts = [keys, weights] if integers else [keys]
+        text = b"".join(p.astype(p.dtype.newbyteorder("<")).tobytes() for p in parts)
+        mixed = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        total = 0.0 if integers else float(np.dot(weights, 1.0 + (mixed >> np.uint64(11)) / 2.0**53))
+        return cls(hashlib.sha256(text).hexdigest(), total, at)
+
+    def same(self, other: Sender) -> bool:
+        """Whether both have sent the same."""
+        return self.checksum == other.checksum and math.isclose(self.total, other.total, rel_tol=1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """Of one stream, after a whole batch.
+
+    Attributes
+    ----------
+    id : str
+        That of the stream.
+    seed : int
+        Of all its sketches.
+    batch : int or None
+        The last batch that it has; None before the first.
+    checkpoint : str
+        The id that Spark gave the query whose batches it has; empty before the first.
+    summaries : mapping of Synopsis to Summary
+    messages : mapping of Message to Sender
+        What static tables have sent.
+    updated : str
+        When the last batch came in.
+    """
+
+    id: str
+    seed: int
+    batch: int | None = None
+    checkpoint: str = ""
+    summaries: Mapping[Synopsis, Summary] = field(default_factory=dict)
+    messages: Mapping[Message, Sender] = field(default_factory=dict)
+    updated: str = ""
+
+    @property
+    def next_batch(self) -> int:
+        """The batch that it waits for."""
+        return 0 if self.batch is None else self.batch + 1
+
+    @property
+    def nbytes(self) -> int:
+        """In-memory bytes of all its sketches."""
+        return sum(s.built.sketch.nbytes for s in self.summaries.values())
+
+    def summary(self, synopsis: Synopsis, seed: int) -> Summary | None:
+        """What it has of a synopsis of a seed; nothing hangs on the seed where there is no key."""
+        return self.summaries.get(synopsis) if seed == self.seed or not synopsis.attributes else None
+
+    def tally(self, synopsis: Synopsis) -> Tally:
+        """What is known exactly of the tuples of a synopsis."""
+        found = self.summaries.get(synopsis)
+        return Tally() if found is None else found.built.tally
+
+    def after(
+        self,
+        batch: int,
+        checkpoint: str,
+        built: Mapping[Synopsis, Built],
+        messages: Mapping[Message, Sender],
+        at: str,
+        seed: int | None = None,
+    ) -> StreamState:
+        """The state with the events of a batch; synopses that are not among `built` are not needed any more.
+
+        Of another `seed` than before, sketches by a key begin anew.
+
+        Raises
+        ------
+        StreamError
+            ``SKIMQL_STREAM_OVERFLOW`` if a sum leaves 64 bits, ``SKIMQL_STREAM_TYPE`` if values are of other types
+            than before.
+        """
+        found = {}
+        for message, sender in messages.items():
+            before = self.messages.get(message)
+            if before is not None and not before.same(sender):
+                raise StreamError(
+                    f"table {message.table} is another than it was at {before.at}, when its tuples were joined in",
+                    "SKIMQL_STATIC_CHANGED",
+                    hint="the table as it was, and RESUME; or CREATE OR REPLACE STREAM ..., which begins anew",
+                )
+        for synopsis, new in built.items():
+            old = self.summary(synopsis, self.seed if seed is None else seed)
+            found[synopsis] = (
+                Summary(new, batch) if old is None else Summary(_sum(old, new, batch), old.since)
+            )
+        return replace(
+            self,
+            seed=self.seed if seed is None else seed,
+            batch=batch,
+            checkpoint=checkpoint,
+            summaries=found,
+            messages={m: self.messages.get(m, sender) for m, sender in messages.items()},
+            updated=at,
+        )
+
+
+def _sum(old: Summary, new: Built, batch: int) -> Built:
+    mine = old.built
+    if mine.scale != new.scale or mine.sketch.spec != new.sketch.spec:
+        raise StreamError(
+            f"values of batch {batch} are of another type than those before",
+            "SKIMQL_STREAM_TYPE",
+            hint="CREATE OR REPLACE the view over the values as they are now",
+        )
+    sketch: Any = mine.sketch.copy()
+    tally = replace(mine.tally)
+    try:
+        sketch.merge(new.sketch)
+        tally.add(new.tally)
+    except (OverflowError, ValueError) as fault:
+        raise overflow(batch) from fault
+    return Built(sketch, tally, mine.scale)
+
+
+def overflow(batch: int) -> StreamError:
+    """The error for a sum that does not fit."""
+    return StreamError(
+        f"a sum leaves 64 bits, or the range of DOUBLE, in batch {batch}; the state is that before it",
+        "SKIMQL_STREAM_OVERFLOW",
+        hint="CREATE OR REPLACE the view with SUM(CAST(... AS DOUBLE))",
+    )
+
+
+def events(stream: str) -> Synopsis:
+    """What counts all events of a stream: its tally has how many there were, and how many of them delete."""
+    return Synopsis(stream, None, (), Weight(), "total", 1, 2)
+
+
+def bad_rows(stream: StoredStream) -> Synopsis | None:
+    """What counts the rows that could not be read; None of formats that have none."""
+    if stream.format not in READ_AS_TEXT:
+        return None
+    # Every one weighs 0: the tally has how many there were.
+    return Synopsis(stream.name, f"`{BAD_ROW}` IS NOT NULL", (), Weight(), "total", 1, 2)
+
+
+def times_of(stream: StoredStream) -> str | None:
+    """How often an event counts, as SQL of type BIGINT; a row that could not be read does not."""
+    times = None if stream.times is None else f"coalesce(CAST(({stream.times}) AS BIGINT), 0L)"
+    if bad_rows(stream) is None:
+        return times
+    return f"CASE WHEN `{BAD_ROW}` IS NULL THEN {times or '1L'} ELSE 0L END"
+
+
+def batch_plan(query: Query, seed: int, stream: StoredStream, synopses: Iterable[Synopsis]) -> Plan:
+    """What one pass over a batch builds: the synopses of views, the count of events, and that of bad rows."""
+    bad = bad_rows(stream)
+    every = tuple(dict.fromkeys([*synopses, events(stream.name), *([] if bad is None else [bad])]))
+    return Plan(query, seed, every, (Scan(stream.name, tuple(range(len(every)))),), (), (), ())

@@ -1,0 +1,202 @@
+"""The state of a stream as the bytes of one file.
+
+Magic, length of the head, head as JSON, the sketches as `sketches.stored_form` writes them, SHA-256 of everything
+before. Reading checks everything before it believes anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import CorruptSketch, IncompatibleSketches
+from ...optimizer.plan import Attribute, Message, Synopsis, Weight
+from ...sketches.stored_form import from_bytes, to_bytes
+from ..catalog import checks
+from ..catalog.file import canonical
+from ..synopses import Built, Tally
+from .state import Sender, StreamState, Summary
+
+MAGIC = b"SkimQL stream 1\n"
+VERSION = 1
+MOST_BYTES = 1 << 40
+_METHODS = ("hash", "convolution", "total", "agms")
+
+
+def encode(state: StreamState) -> bytes:
+    """The file of a state."""
+    sketches = [to_bytes(s.built.sketch) for s in state.summaries.values()]
+    head = canonical(
+        {
+            "format_version": VERSION,
+            "id": state.id,
+            "seed": state.seed,
+            "batch": state.batch,
+            "checkpoint": state.checkpoint,
+            "updated": state.updated,
+            "messages": [[_message_json(m), s.checksum, s.total, s.at] for m, s in state.messages.items()],
+            "summaries": [
+                {
+                    "synopsis": _synopsis_json(synopsis),
+                    "tally": [
+                        s.built.tally.tuples,
+                        s.built.tally.mass,
+                        s.built.tally.negative,
+                        s.built.tally.slack,
+                    ],
+                    "scale": s.built.scale,
+                    "since": s.since,
+                    "bytes": len(data),
+                }
+                for (synopsis, s), data in zip(state.summaries.items(), sketches, strict=True)
+            ],
+        }
+    )
+    body = b"".join([MAGIC, len(head).to_bytes(8, "little"), head, *sketches])
+    return body + hashlib.sha256(body).digest()
+
+
+def decode(data: bytes, where: str) -> StreamState:
+    """The state in the bytes of a file.
+
+    Raises
+    ------
+    CorruptSketch
+        If they are no state, damaged or cut off; `where` names the file.
+    IncompatibleSketches
+        If a newer SkimQL wrote it.
+    """
+    start = len(MAGIC) + 8
+    if not data.startswith(MAGIC) or len(data) < start + 32:
+        raise CorruptSketch(f"{where} is no state of a stream")
+    if hashlib.sha256(data[:-32]).digest() != data[-32:]:
+        raise CorruptSketch(f"{where}, the state of a stream, is damaged or cut off: its SHA-256 is another")
+    size = int.from_bytes(data[len(MAGIC) : start], "little")
+    try:
+        head = checks.mapping(checks.parse_json(data[start : start + size]), "the head")
+        version = checks.integer(head["format_version"], 1, 1 << 31, "format_version")
+        if version > VERSION:
+            raise IncompatibleSketches(
+                f"{where} has format version {version}; this SkimQL reads versions up to {VERSION}",
+                "SKIMQL_NEWER_FORMAT",
+                hint="a newer SkimQL",
+            )
+        return _state(head, data[start + size : -32])
+    except (KeyError, ValueError, TypeError) as fault:
+        raise CorruptSketch(f"{where} is no state of a stream ({fault})") from fault
+
+
+def _state(head: Mapping[str, Any], body: bytes) -> StreamState:
+    summaries, at = {}, 0
+    for entry in checks.items(head["summaries"], "summaries"):
+        entry = checks.mapping(entry, "a summary")
+        size = checks.integer(entry["bytes"], 0, len(body) - at, "bytes")
+        sketch: Any = from_bytes(body[at : at + size])
+        at += size
+        tuples, mass, negative, slack = checks.row(entry["tally"], 4, "a tally")
+        tally = Tally(
+            checks.integer(tuples, 0, checks.INT64, "tuples"),
+            checks.number(mass, 0.0, "mass"),
+            checks.integer(negative, 0, checks.INT64, "negative"),
+            checks.number(slack, 0.0, "slack"),
+        )
+        built = Built(sketch, tally, checks.number(entry["scale"], 0.0, "scale"))
+        summaries[_synopsis(entry["synopsis"])] = Summary(
+            built, checks.integer(entry["since"], 0, checks.INT64, "since")
+        )
+    if at != len(body):
+        raise ValueError("bytes belong to no sketch")
+    messages = {}
+    for row in checks.items(head["messages"], "messages"):
+        message, checksum, total, at_time = checks.row(row, 4, "a message")
+        messages[_message(message)] = Sender(
+            checks.text(checksum, "a checksum", 64),
+            checks.number(total, -1e308, "a total"),
+            checks.text(at_time, "a time", 64),
+        )
+    return StreamState(
+        checks.text(head["id"], "id", 32),
+        checks.integer(head["seed"], 0, checks.INT64, "seed"),
+        checks.optional(head["batch"], lambda v: checks.integer(v, 0, checks.INT64, "batch")),
+        checks.text(head["checkpoint"], "checkpoint", 256),
+        summaries,
+        messages,
+        checks.text(head["updated"], "updated", 64),
+    )
+
+
+def _synopsis_json(synopsis: Synopsis) -> dict[str, Any]:
+    if synopsis.group is not None or synopsis.cell:
+        raise ValueError("a synopsis of a group or a part has no stored form")
+    return {
+        "table": synopsis.table,
+        "filter": synopsis.filter,
+        "attributes": [_attribute_json(a) for a in synopsis.attributes],
+        "weight": _weight_json(synopsis.weight),
+        "method": synopsis.method,
+        "rows": synopsis.rows,
+        "buckets": synopsis.buckets,
+        "sparse": synopsis.sparse,
+        "messages": [_message_json(m) for m in synopsis.messages],
+    }
+
+
+def _synopsis(data: Any) -> Synopsis:
+    data = checks.mapping(data, "a synopsis")
+    return Synopsis(
+        checks.text(data["table"], "table"),
+        _optional_text(data["filter"], "filter"),
+        tuple(_attribute(a) for a in checks.items(data["attributes"], "attributes", 64)),
+        _weight(data["weight"]),
+        checks.one_of(data["method"], _METHODS, "method"),
+        checks.integer(data["rows"], 1, 1 << 16, "rows"),
+        checks.integer(data["buckets"], 2, 1 << 26, "buckets"),
+        checks.boolean(data["sparse"], "sparse"),
+        messages=tuple(_message(m) for m in checks.items(data["messages"], "messages", 256)),
+    )
+
+
+def _attribute_json(attribute: Attribute) -> list[Any]:
+    return [list(attribute.keys), list(attribute.key_types), attribute.class_name]
+
+
+def _attribute(data: Any) -> Attribute:
+    keys, types, name = checks.row(data, 3, "an attribute")
+    return Attribute(checks.texts(keys, "keys"), checks.texts(types, "types"), checks.text(name, "class"))
+
+
+def _weight_json(weight: Weight) -> list[Any]:
+    return [weight.expression, weight.presence]
+
+
+def _weight(data: Any) -> Weight:
+    expression, presence = checks.row(data, 2, "a weight")
+    return Weight(_optional_text(expression, "a weight"), checks.boolean(presence, "presence"))
+
+
+def _message_json(message: Message) -> dict[str, Any]:
+    return {
+        "table": message.table,
+        "filter": message.filter,
+        "receiver": _attribute_json(message.receiver),
+        "sender": _attribute_json(message.sender),
+        "weight": _weight_json(message.weight),
+        "messages": [_message_json(m) for m in message.messages],
+    }
+
+
+def _message(data: Any) -> Message:
+    data = checks.mapping(data, "a message")
+    return Message(
+        checks.text(data["table"], "table"),
+        _optional_text(data["filter"], "filter"),
+        _attribute(data["receiver"]),
+        _attribute(data["sender"]),
+        _weight(data["weight"]),
+        tuple(_message(m) for m in checks.items(data["messages"], "messages", 256)),
+    )
+
+
+def _optional_text(value: Any, what: str) -> str | None:
+    return checks.optional(value, lambda v: checks.text(v, what))

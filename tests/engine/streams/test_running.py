@@ -1,0 +1,185 @@
+"""Streams on Spark: real folders, real checkpoints."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from skimql import Session
+from skimql.engine.catalog.catalog import Catalog
+from skimql.engine.execution.partial_aggregate import sketch_plan
+from skimql.engine.streams.checkpoint import read_checkpoint, uncommit
+from skimql.engine.streams.place import stream_folder
+from skimql.engine.streams.store import continuous, load
+from skimql.errors import SkimqlError, StreamError
+
+HOSTS = np.arange(20) % 7
+
+
+def write(folder, number, k, v, op):
+    folder.mkdir(exist_ok=True)
+    pq.write_table(pa.table({"k": k, "v": v, "op": op}), folder / f"{number:03}.parquet")
+
+
+def events(seed, rows=300):
+    random = np.random.default_rng(seed)
+    k, v = random.integers(0, 12, rows), random.integers(0, 90, rows)
+    return k, v, np.where(random.random(rows) < 0.3, "d", "i")
+
+
+def counters(session, name):
+    catalog = Catalog(session.catalog.folder)
+    state = load(catalog, continuous(catalog).streams[name], 1).state
+    return {s: f.built.sketch.dense().counters.tolist() for s, f in state.summaries.items()}
+
+
+def by_numpy(session, name, k, v, op):
+    """The counters of a state, made of its events without Spark."""
+    catalog = Catalog(session.catalog.folder)
+    state = load(catalog, continuous(catalog).streams[name], 1).state
+    hosts = np.bincount(HOSTS, minlength=12)
+    sign = np.where(op == "d", -1, 1)
+    found = {}
+    for synopsis in state.summaries:
+        inside = v > 20 if synopsis.filter is not None else np.ones(len(v), bool)
+        weight = sign * (v if synopsis.weight.expression and not synopsis.weight.presence else 1)
+        if synopsis.messages:
+            weight, inside = weight * hosts[k], inside & (hosts[k] > 0)
+        sketch = sketch_plan(synopsis, state.seed, "int64").empty()
+        sketch.update([k[inside]] if synopsis.attributes else [], weight[inside])
+        found[synopsis] = sketch.dense().counters.tolist()
+    return found
+
+
+def test_streams_are_read_once_whatever_happens_between(spark, tmp_path):
+    first, second = events(1), events(2)
+    write(tmp_path / "a", 0, *first)
+    write(tmp_path / "b", 0, *second)
+    session = Session(spark, catalog=tmp_path / "catalog")
+    session.table("hosts", spark.createDataFrame([(int(ip),) for ip in HOSTS], "ip BIGINT"))
+    for name in ("a", "b"):
+        session.sql(
+            f"CREATE STREAM {name} (k BIGINT, v BIGINT, op STRING) FROM PARQUET '{tmp_path / name}' DELETES WHEN op = 'd'"
+        )
+    now = "WITH (trigger = 'available now')"
+    session.sql(
+        f"CREATE CONTINUOUS VIEW named {now} AS"
+        " SELECT APPROXIMATE COUNT(*) AS n, SUM(v) AS s FROM a JOIN hosts h ON a.k = h.ip WHERE v > 20"
+    )
+    assert counters(session, "a") == by_numpy(session, "a", *first)
+    # A batch that Spark delivers again is in already.
+    checkpoint = stream_folder(session.catalog, continuous(session.catalog).streams["a"]) / "checkpoint"
+    uncommit(checkpoint, 0)
+    before = counters(session, "a")
+    session.sql("RESUME named")
+    assert (counters(session, "a"), read_checkpoint(checkpoint).committed) == (before, 0)
+    # A second view begins where the stream is, and both go on.
+    more = events(3)
+    write(tmp_path / "a", 1, *more)
+    session.sql(
+        f"CREATE CONTINUOUS VIEW pairs {now} AS SELECT APPROXIMATE COUNT(*) AS n FROM a JOIN b ON a.k = b.k"
+    )
+    both = [np.concatenate(c) for c in zip(first, more, strict=True)]
+    whole, late = by_numpy(session, "a", *both), by_numpy(session, "a", *more)
+    keyed = {s for s in whole if s.attributes}
+    assert counters(session, "a") == {s: late[s] if s in keyed else whole[s] for s in whole}
+    assert counters(session, "b") == by_numpy(session, "b", *second)
+    signs = [np.where(e[2] == "d", -1, 1) for e in (more, second)]
+    weights = [np.bincount(e[0], s, 12) for e, s in zip((more, second), signs, strict=True)]
+    assert session.sql("SELECT * FROM pairs").value == round(float(weights[0] @ weights[1]))
+    # The newest state is cut off, and the batch is read again.
+    newest = continuous(Catalog(session.catalog.folder)).streams["a"].state.file
+    cut = tmp_path / "catalog" / newest
+    cut.write_bytes(cut.read_bytes()[:-1])
+    before = counters(session, "b")
+    session.sql("RESUME named")
+    assert counters(session, "a") == {s: late[s] if s in keyed else whole[s] for s in whole}
+    assert counters(session, "b") == before
+    # A checkpoint that is gone is not begun anew in silence.
+    shutil.rmtree(checkpoint)
+    with pytest.raises(StreamError, match="the checkpoint is new") as fault:
+        session.sql("RESUME named")
+    assert fault.value.code == "SKIMQL_CHECKPOINT_MISMATCH"
+    session.close()
+
+
+def test_rows_that_cannot_be_read_are_counted_and_shown(spark, tmp_path):
+    (tmp_path / "in").mkdir()
+    rows = [json.dumps({"k": n % 3, "w": 2 - n % 2 * 3}) for n in range(10)]
+    (tmp_path / "in" / "0.json").write_text("\n".join([*rows, "{no", '{"k": "x", "w": 1}']) + "\n")
+    session = Session(spark, catalog=tmp_path / "catalog")
+    session.sql(f"CREATE STREAM s (k BIGINT, w INT) FROM JSON '{tmp_path / 'in'}' WEIGHT w")
+    session.sql(
+        "CREATE CONTINUOUS VIEW q WITH (trigger = 'available now') AS SELECT APPROXIMATE COUNT(*) AS n FROM s"
+    )
+    assert session.sql("SELECT * FROM q").value == 5 * 2 - 5
+    (row,) = session.sql("SHOW QUERIES").records()
+    assert (row["events"], row["deletions"], row["bad"]) == (10, 5, 2)
+    folder = stream_folder(session.catalog, continuous(session.catalog).streams["s"])
+    (found,) = (folder / "quarantine" / "batch=0").glob("*.json")
+    kept = [json.loads(line) for line in found.read_text().splitlines()]
+    assert sorted(r["row"] for r in kept) == ['{"k": "x", "w": 1}', "{no"]
+    assert all(r["file"].endswith("0.json") for r in kept)
+    # Which rows of a CSV file there are does not depend on the columns that a view needs.
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "csv" / "0.csv").write_text("1,10,a\n2,abc,b\n1,7\n3,5,c,extra\nxyz,1,d\n")
+    session.sql(f"CREATE STREAM c (id INT, amt INT, tag STRING) FROM CSV '{tmp_path / 'csv'}'")
+    session.sql(
+        "CREATE CONTINUOUS VIEW p WITH (trigger = 'available now') AS SELECT APPROXIMATE COUNT(*) AS n FROM c"
+    )
+    assert session.sql("SELECT * FROM p").value == 1
+    assert session.sql("SHOW QUERIES").records()[0]["bad"] == 4
+    # Who wants to stop there is stopped, with the state before.
+    (tmp_path / "in" / "1.json").write_text("{no\n")
+    with pytest.raises(StreamError, match="batch 1 of stream s has 1 rows that cannot be read") as fault:
+        session.sql(
+            "CREATE OR REPLACE CONTINUOUS VIEW q WITH (trigger = 'available now', bad_rows = 'fail') AS"
+            " SELECT APPROXIMATE COUNT(*) AS n FROM s"
+        )
+    assert fault.value.code == "SKIMQL_BAD_ROWS"
+    row = session.sql("SHOW STREAMS").records()[1]
+    assert (row["state"], row["batch"], row["events"]) == ("failed", 0, 10)
+    assert continuous(session.catalog).views["q"].settings == {"trigger": "available now"}
+    session.close()
+
+
+def test_a_stream_runs_in_one_process_and_until_it_is_stopped(spark, tmp_path):
+    session = Session(spark, catalog=tmp_path / "catalog")
+    rate = spark.readStream.format("rate").option("rowsPerSecond", 5).load()
+    session.stream("r", rate, weight="value % 2")
+    session.sql("CREATE CONTINUOUS VIEW q AS SELECT APPROXIMATE COUNT(*) AS n FROM r")
+    assert session.sql("SHOW QUERIES").records()[0]["state"] == "running"
+    other = Session(spark, catalog=tmp_path / "catalog")
+    for text in (
+        "PAUSE q",
+        "TERMINATE q",
+        "RESUME q",
+        "CREATE CONTINUOUS VIEW p AS SELECT APPROXIMATE COUNT(*) FROM r",
+    ):
+        with pytest.raises(StreamError, match="another process runs stream r") as fault:
+            other.sql(text)
+        assert fault.value.code == "SKIMQL_STREAM_RUNS"
+    assert session.sql("PAUSE q").records()[0]["state"] == "paused"
+    with pytest.raises(StreamError, match="a DataFrame that this session does not have") as fault:
+        other.sql("RESUME q")
+    assert fault.value.code == "SKIMQL_STREAM_FRAME"
+    with pytest.raises(SkimqlError, match="stream of other columns or signs r already"):
+        other.stream("r", rate)
+    with pytest.raises(StreamError, match="does not stream"):
+        other.stream("r", spark.range(3))
+    assert not spark.streams.active
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        with pytest.raises(StreamError, match=r"other settings of Spark: spark.sql.ansi.enabled") as fault:
+            session.sql("RESUME q")
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+    assert fault.value.code == "SKIMQL_STREAM_SETTINGS"
+    session.sql("RESUME q")
+    session.close()
+    assert not spark.streams.active

@@ -1,0 +1,80 @@
+"""The file of a state: what is written is read, and nothing else is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.continuous import MemoryBuilder, stream_of
+from support.memory import arrow
+
+from skimql.engine.catalog.streams import Continuous
+from skimql.engine.memory_backend.tables import MemoryTables
+from skimql.engine.settings import Settings
+from skimql.engine.streams.state import StreamState, batch_plan, times_of
+from skimql.engine.streams.state_file import decode, encode
+from skimql.engine.streams.views import define
+from skimql.errors import CorruptSketch, IncompatibleSketches
+
+SCHEMA = "k BIGINT, v DOUBLE, op STRING"
+TEXT = (
+    "SELECT APPROXIMATE COUNT(*), SUM(a.v) FROM flows a JOIN hosts h ON a.k = h.ip JOIN flows b ON a.k = b.k"
+    " WHERE b.op = 'i' SIZE 8 KB"
+)
+
+
+@pytest.fixture(scope="module")
+def state():
+    hosts = arrow("ip BIGINT, w BIGINT", [(n % 7, n) for n in range(20)])
+    stream = stream_of("flows", SCHEMA, "CASE WHEN `op` = 'd' THEN -1 ELSE 1 END")
+    rows = [(n % 300, n / 3, "d" if n % 5 == 0 else "i") for n in range(900)]
+    tables = MemoryTables({"hosts": hosts, "flows": arrow(SCHEMA, [])})
+    view = define(
+        "q",
+        TEXT,
+        MemoryTables({"hosts": hosts}),
+        Continuous({"flows": stream}),
+        Settings(),
+        tables.typed,
+        {},
+        TEXT,
+    )
+    plan = batch_plan(view.query, 1, stream, view.synopses_of("flows"))
+    built, senders = MemoryBuilder("flows", {"hosts": hosts}).build(
+        arrow(SCHEMA, rows), plan, times_of(stream)
+    )
+    found = StreamState(stream.id, 1).after(
+        0, "q", dict(zip(plan.synopses, built, strict=True)), senders, "now"
+    )
+    assert any(s.messages for s in found.summaries), "a table is folded in"
+    assert {s.built.sketch.exact is None for s in found.summaries.values()} == {True, False}
+    return found
+
+
+def test_what_is_written_is_read(state):
+    again = decode(encode(state), "x")
+    assert encode(again) == encode(state)
+    assert (again.batch, again.messages, list(again.summaries)) == (0, state.messages, list(state.summaries))
+    for synopsis, summary in state.summaries.items():
+        mine, theirs = summary.built, again.summaries[synopsis].built
+        assert np.array_equal(mine.sketch.dense().counters, theirs.sketch.dense().counters)
+        assert (mine.tally, mine.scale) == (theirs.tally, theirs.scale)
+
+
+def test_a_file_that_is_cut_or_changed_is_refused(state):
+    data = encode(state)
+    for cut in (0, 10, 30, len(data) // 2, len(data) - 1):
+        with pytest.raises(CorruptSketch):
+            decode(data[:cut], "x")
+    for place in range(0, len(data), len(data) // 40):
+        changed = bytearray(data)
+        changed[place] ^= 1
+        with pytest.raises(CorruptSketch):
+            decode(bytes(changed), "x")
+
+
+def test_a_newer_file_is_refused_by_its_version(state):
+    import hashlib
+
+    body = encode(state)[:-32].replace(b'"format_version":1', b'"format_version":9')
+    with pytest.raises(IncompatibleSketches, match="format version 9"):
+        decode(body + hashlib.sha256(body).digest(), "x")

@@ -1,0 +1,157 @@
+"""Streams and continuous views on Arrow tables: the state machine of `engine.streams` without Spark."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pyarrow as pa
+from support.memory import arrow
+
+from skimql.engine.catalog.catalog import Catalog
+from skimql.engine.catalog.streams import Continuous, StoredStream
+from skimql.engine.memory_backend.build import build_from
+from skimql.engine.memory_backend.relations import Relations
+from skimql.engine.memory_backend.tables import MemoryTables
+from skimql.engine.settings import Settings
+from skimql.engine.streams.batches import Batches
+from skimql.engine.streams.checkpoint import batch_to_repeat, read_checkpoint, uncommit
+from skimql.engine.streams.state import Sender
+from skimql.engine.streams.store import continuous, load
+from skimql.engine.streams.views import answer, define, planned
+
+AT = "2026-11-29T00:00:00Z"
+
+
+def stream_of(name, schema, times=None, format="parquet"):
+    """A stream of ``"k BIGINT, op STRING"``."""
+    columns = MemoryTables({name: arrow(schema, [])})[name].columns
+    identity = f"{abs(hash(name)) % 16**32:032x}"
+    return StoredStream(name, identity, columns, format, "", {}, times, times or "", True, "UTC", (), AT)
+
+
+@dataclass
+class MemoryBuilder:
+    """Batches as Arrow tables; `statics` are the tables that they are joined with."""
+
+    name: str
+    statics: dict = field(default_factory=dict)
+    quarantined: list = field(default_factory=list)
+    sent: Relations | None = None
+
+    def build(self, frame, plan, times):
+        relations = Relations(plan, MemoryTables({**self.statics, self.name: frame}))
+        built = build_from(plan, relations, {self.name: times})
+        senders = {}
+        for message, keys, weights in relations.sent():
+            values = weights.values
+            ones = pa.array([1] * len(keys)).to_numpy() if values is None else values
+            senders[message] = Sender.of(keys, ones, AT)
+        return built, senders
+
+    def quarantine(self, frame, batch):
+        self.quarantined.append(batch)
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@dataclass
+class MemorySpark:
+    """What Spark's micro-batches do with one stream: offsets, the batch, the commit; killed where a test says.
+
+    `kill` is (batch, place), places being "planned", "built", "saved", "committed".
+    """
+
+    catalog: Catalog
+    name: str
+    checkpoint: Path
+    statics: dict = field(default_factory=dict)
+
+    def run(self, batches, kill=None, last=None):
+        """Take all batches that are there, as `availableNow` does; goes on from the checkpoint."""
+        own = Catalog(self.catalog.folder)
+        handler = Batches(own, self.name, MemoryBuilder(self.name, self.statics))
+        loaded = handler.start()
+        found = read_checkpoint(self.checkpoint)
+        again = batch_to_repeat(self.name, loaded.state, found, lost=bool(loaded.lost))
+        if again is not None:
+            uncommit(self.checkpoint, again)
+            found = read_checkpoint(self.checkpoint)
+        for part in ("offsets", "commits"):
+            (self.checkpoint / part).mkdir(parents=True, exist_ok=True)
+        if not found.id:
+            (self.checkpoint / "metadata").write_text(json.dumps({"id": f"query of {self.name}"}))
+        handler.checkpoint = read_checkpoint(self.checkpoint).id
+        start = -1 if found.planned is None else found.planned
+        if found.planned == found.committed:
+            start += 1
+        for number in range(max(start, 0), len(batches) if last is None else last):
+            (self.checkpoint / "offsets" / str(number)).write_text("{}")
+            self._die(kill, number, "planned")
+            builder = handler.builder
+
+            def built(frame, plan, times, number=number, build=MemoryBuilder.build, builder=builder):
+                result = build(builder, frame, plan, times)
+                self._die(kill, number, "built")
+                return result
+
+            builder.build = built
+            handler(batches[number], number)
+            self._die(kill, number, "saved")
+            (self.checkpoint / "commits" / str(number)).write_text("{}")
+            self._die(kill, number, "committed")
+        return handler
+
+    def _die(self, kill, number, place):
+        if kill == (number, place):
+            raise Killed
+
+
+def declared(catalog, streams, views, statics=None, **settings):
+    """Streams and views (by name, their SELECTs) put into a catalog."""
+    tables = MemoryTables(
+        {**(statics or {}), **{s.name: _nothing(s) for s in streams}},
+    )
+    known = {s.name.lower(): s for s in streams}
+    only = MemoryTables(statics or {})
+    made = {}
+    for name, text in views.items():
+        options = {}
+        if isinstance(text, tuple):
+            text, options = text
+        ours = replace(Settings(), **settings)
+        made[name.lower()] = define(
+            name,
+            text,
+            only,
+            Continuous(known, {**continuous(catalog).views, **made}),
+            ours,
+            tables.typed,
+            options,
+            text,
+        ).view
+
+    def change(now, _):
+        return Continuous({**now.streams, **known}, {**now.views, **made})
+
+    catalog.change_streams(change)
+    return catalog
+
+
+def _nothing(stream):
+    kinds = {"int": pa.int32(), "bigint": pa.int64(), "string": pa.string(), "double": pa.float64()}
+    return pa.table({c.name: pa.array([], kinds[c.type]) for c in stream.columns})
+
+
+def asked(catalog, name):
+    """The answer of a view, from the catalog alone."""
+    catalog = Catalog(catalog.folder)
+    found = continuous(catalog)
+    view = planned(found.views[name.lower()], found.streams)
+    states = {
+        s.lower(): load(catalog, found.streams[s.lower()], view.view.seed).state for s in view.view.streams
+    }
+    return answer(view, states)
