@@ -128,8 +128,8 @@ class Session:
     def stop_spark(self) -> None:
         """End Spark where this session has started it, or is starting it in another thread; it starts anew when needed.
 
-        Settings, kept sketches and tables of files stay; DataFrames go with their Spark session. Also for a Spark
-        whose JVM has died.
+        Settings, kept sketches and tables of files stay; DataFrames go with their Spark session, and its streams stop.
+        Also for a Spark whose JVM has died.
         """
         given_up, self._given_up = self._given_up, threading.Event()
         given_up.set()
@@ -138,6 +138,9 @@ class Session:
             if spark is None or not self._started:
                 self._spark = spark
                 return
+            if self._runs is not None:
+                self._runs.stop_all()
+                self._runs = None
             from .spark.session import end_spark
 
             end_spark(spark)

@@ -17,7 +17,13 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").r
 VARIABLES = {"SKIMQL_DEBUG"}
 # Names in the files of a catalog and of a project, and a setting of the shell, of no module.
 METADATA = {"skimql.arrays", "skimql.sha256", "skimql.toml", "skimql.confirm"}
-BASES = {"SKIMQL_ERROR", "SKIMQL_STREAM_ERROR", "SKIMQL_DATA_ERROR", "SKIMQL_ENVIRONMENT_FAULT", "SKIMQL_UNSUPPORTED_QUERY"}
+BASES = {
+    "SKIMQL_ERROR",
+    "SKIMQL_STREAM_ERROR",
+    "SKIMQL_DATA_ERROR",
+    "SKIMQL_ENVIRONMENT_FAULT",
+    "SKIMQL_UNSUPPORTED_QUERY",
+}
 
 _CODE = re.compile(r"```\w*\n(.*?)```|`([^`\n]+)`", re.DOTALL)
 _PATH = re.compile(

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from ..sources.tables import Frames
 
 _POLL_SECONDS = 0.05
+# What a call of a JVM ends with that has died.
+_UNREACHED = (*SPARK_FAULTS, Py4JError, OSError)
 
 
 @dataclass
@@ -112,13 +114,16 @@ class Run:
 
     @property
     def active(self) -> bool:
-        """Whether it goes on."""
-        return bool(self.query.isActive)
+        """Whether it goes on; not where its JVM has died."""
+        try:
+            return bool(self.query.isActive)
+        except _UNREACHED:
+            return False
 
     def stop(self) -> None:
         """End it; a batch that was on its way is read again by the next start."""
         self.stopping.set()
-        with contextlib.suppress(*SPARK_FAULTS):
+        with contextlib.suppress(*_UNREACHED):
             self.query.stop()
         self.lock.release()
 
