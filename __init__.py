@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .engine.settings import Settings
     from .engine.sources.demo import demo_tables
     from .engine.spark.jobs import Progress as JobProgress
+    from .engine.vocabulary import Vocabulary, vocabulary
     from .errors import (
         AccuracyNotReached,
         BudgetExceeded,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
         UnknownName,
         UnsupportedQuery,
     )
+    from .parser.complete import is_complete
+    from .parser.tokens import Token, tokens
     from .sketches.intervals.interval import Estimate
 
 __version__ = "0.1.0"
@@ -55,9 +58,14 @@ _HOME = {
     "Settings": "engine.settings",
     "SkimqlError": "errors",
     "StreamError": "errors",
+    "Token": "parser.tokens",
     "UnknownName": "errors",
     "UnsupportedQuery": "errors",
+    "Vocabulary": "engine.vocabulary",
     "demo_tables": "engine.sources.demo",
+    "is_complete": "parser.complete",
+    "tokens": "parser.tokens",
+    "vocabulary": "engine.vocabulary",
 }
 
 __all__ = [
@@ -76,10 +84,15 @@ __all__ = [
     "Settings",
     "SkimqlError",
     "StreamError",
+    "Token",
     "UnknownName",
     "UnsupportedQuery",
+    "Vocabulary",
     "__version__",
     "demo_tables",
+    "is_complete",
+    "tokens",
+    "vocabulary",
 ]
 
 

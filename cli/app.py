@@ -9,10 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from .config import Config
 
 USAGE = 2
 
@@ -33,9 +36,28 @@ class InOrder(TyperGroup):
         return super().parse_args(ctx, args)
 
 
+def _complete_formats(incomplete: str) -> list[str]:
+    """For the completion of the user's shell."""
+    from .formats import FORMATS
+
+    return [f for f in FORMATS if f.startswith(incomplete)]
+
+
+def _complete_settings(incomplete: str) -> list[str]:
+    from .. import vocabulary
+
+    name, equals, _ = incomplete.partition("=")
+    known = vocabulary().settings
+    if equals:
+        return [
+            f"{name}={value}" for value in known.get(name, ()) if f"{name}={value}".startswith(incomplete)
+        ]
+    return [f"{n}=" for n in known if n.startswith(incomplete)]
+
+
 app = typer.Typer(
     cls=InOrder,
-    add_completion=False,
+    add_completion=True,
     no_args_is_help=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -59,6 +81,7 @@ def query(
             "--output-format",
             help="table, csv, tsv, json, jsonl, markdown or vertical. Without it: table on a terminal, csv with a"
             " header into a pipe or file.",
+            autocompletion=_complete_formats,
         ),
     ] = None,
     table: Annotated[
@@ -89,6 +112,7 @@ def query(
             metavar="NAME=VALUE",
             help="A setting, as SET skimql.NAME = VALUE: seed, rows, buckets, size_bytes, sparse, confidence, error, "
             "behavior, bounds, max_groups, route, fold_bytes, max_bytes, max_exact_seconds or cache.",
+            autocompletion=_complete_settings,
         ),
     ] = None,
     keep_going: Annotated[
@@ -99,9 +123,31 @@ def query(
         typer.Option("--progress/--no-progress", help="Progress on stderr; by default on a terminal."),
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No notes, no timing, no progress.")] = False,
+    master: Annotated[
+        str | None, typer.Option("--master", help="Where Spark runs, such as local[4] or spark://host:7077.")
+    ] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--conf", metavar="KEY=VALUE", help="A setting of Spark, such as spark.driver.memory=4g; repeats."
+        ),
+    ] = None,
+    timing: Annotated[
+        bool | None, typer.Option("--timing/--no-timing", help="Print the time that each statement took.")
+    ] = None,
+    output_file: Annotated[
+        str | None, typer.Option("--output-file", metavar="FILE", help="Write results there, not to stdout.")
+    ] = None,
+    init: Annotated[
+        Path | None,
+        typer.Option("--init", metavar="FILE", help="Run the statements of this file first, silently."),
+    ] = None,
+    project: Annotated[
+        bool, typer.Option("--project", help="Read .skimql.toml of this folder, and trust it from now on.")
+    ] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
-    """Approximate SQL for joins on Spark.
+    """Approximate SQL for joins on Spark. Without statements, on a terminal: the shell.
 
     Example: skimql --demo -c "SELECT APPROXIMATE COUNT(*) FROM flights f JOIN planes p ON f.tailnum = p.tailnum"
     """
@@ -110,32 +156,130 @@ def query(
 
         print(f"skimql {__version__}")
         raise typer.Exit
-    if ctx.invoked_subcommand is not None:
-        return
+    from .request import Request
+
+    config = _configured(
+        {
+            "catalog": catalog,
+            "master": master,
+            "timing": timing,
+            "init": init,
+            "output": _format_given(output),
+        },
+        setting or [],
+        conf or [],
+        project,
+    )
     texts = list(_texts(ctx.meta.get("skimql.order", []), command or [], file or []))
-    if not texts and not sys.stdin.isatty():
+    if not texts and ctx.invoked_subcommand is None and not sys.stdin.isatty():
         texts = [_read(Path("-"))]
-    if not texts:
+    request = Request(
+        texts=tuple(texts),
+        output=_format(config["output"], output_file),
+        tables=(
+            *((name, value.value) for name, value in config.tables.items()),
+            *(pair for t in table or [] for pair in _tables(t)),
+        ),
+        catalog=config["catalog"],
+        demo=demo,
+        compare=compare,
+        settings=config.settings,
+        keep_going=keep_going,
+        progress=not quiet and (sys.stderr.isatty() if progress is None else progress),
+        quiet=quiet,
+        conf=config.spark_conf,
+        timing=config["timing"],
+        output_file=output_file,
+        first=(_read(Path(config["init"])),) if config["init"] else (),
+    )
+    if ctx.invoked_subcommand is not None:
+        ctx.obj = (request, config)
+        return
+    if not texts and not sys.stdout.isatty():
         print(ctx.get_help())
         raise typer.Exit(USAGE)
-    from .run import Request, run_texts
+    if not texts:
+        from .shell.loop import run_shell
 
-    raise typer.Exit(
-        run_texts(
-            Request(
-                texts=tuple(texts),
-                output=_format(output),
-                tables=tuple(pair for t in table or [] for pair in _tables(t)),
-                catalog=catalog,
-                demo=demo,
-                compare=compare,
-                settings=dict(_pair(s, "--set") for s in setting or []),
-                keep_going=keep_going,
-                progress=not quiet and (sys.stderr.isatty() if progress is None else progress),
-                quiet=quiet,
-            )
-        )
-    )
+        raise typer.Exit(run_shell(request, config))
+    _say_notes(config, quiet)
+    from .run import run_texts
+
+    raise typer.Exit(run_texts(request))
+
+
+def _configured(flags: dict[str, Any], settings: list[str], conf: list[str], project: bool) -> Config:
+    """The configuration, the command line over all."""
+    from .. import SkimqlError
+    from .config import Value, load, trust
+    from .folders import PROJECT_FILE
+
+    try:
+        if project and Path(PROJECT_FILE).exists():
+            trust(Path(PROJECT_FILE))
+        told = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
+        config = load(told, project=project)
+        for name, value in (_pair(s, "--set") for s in settings):
+            config.set(name.removeprefix("skimql."), value, "the command line")
+        for name, value in (_pair(c, "--conf") for c in conf):
+            config.spark[name] = Value(value, "the command line")
+    except SkimqlError as fault:
+        print(fault, file=sys.stderr)
+        raise typer.Exit(1) from fault
+    return config
+
+
+def _say_notes(config: Config, quiet: bool) -> None:
+    for note in [] if quiet else config.notes:
+        print(f"note: {note}", file=sys.stderr)
+
+
+@app.command("config")
+def config_command(
+    ctx: typer.Context,
+    init: Annotated[bool, typer.Option("--init", help="Write a commented config.toml.")] = False,
+    trust: Annotated[bool, typer.Option("--trust", help="Trust .skimql.toml of this folder.")] = False,
+) -> None:
+    """Print every setting, its value and where it came from."""
+    from .. import SkimqlError
+    from . import config as module
+    from .folders import PROJECT_FILE
+
+    try:
+        if init:
+            print(module.write_example())
+            return
+        if trust:
+            module.trust(Path(PROJECT_FILE))
+            ctx.obj = (ctx.obj[0], module.load())
+    except SkimqlError as fault:
+        print(fault, file=sys.stderr)
+        raise typer.Exit(1) from fault
+    _, config = ctx.obj
+    rows = module.described(config)
+    widths = [max(len(row[i]) for row in rows) for i in (0, 1)]
+    for name, value, origin in rows:
+        print(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {origin}")
+    _say_notes(config, False)
+
+
+@app.command("explain")
+def explain_command(
+    ctx: typer.Context,
+    sql: Annotated[str, typer.Argument(help="An approximate SELECT.")],
+    analyze: Annotated[
+        bool, typer.Option("--analyze", help="Run it, and show predicted beside actual.")
+    ] = False,
+    form: Annotated[str, typer.Option("--format", help="text, json or mermaid.")] = "text",
+) -> None:
+    """Print the join graph and the plan of a query: EXPLAIN [ANALYZE] [FORMAT ...]."""
+    from dataclasses import replace
+
+    from .run import run_texts
+
+    request, _ = ctx.obj
+    words = f"EXPLAIN {'ANALYZE ' if analyze else ''}FORMAT {form} "
+    raise typer.Exit(run_texts(replace(request, texts=(words + sql.strip().rstrip(";"),), output="table")))
 
 
 @app.command("doctor")
@@ -202,11 +346,20 @@ def _name_of(path: Path) -> str:
     return f"t{name}" if name[:1].isdigit() or not name else name
 
 
-def _format(asked: str | None) -> str:
-    from .render import FORMATS, default_format
+def _format(asked: str | None, output_file: str | None) -> str:
+    """The format of results; of a file without one, by its ending."""
+    from .formats import default_format, format_of_file
 
-    if asked is None:
+    if asked is not None:
+        return asked
+    if output_file is None:
         return default_format(sys.stdout)
-    if asked not in FORMATS:
+    return format_of_file(output_file)
+
+
+def _format_given(asked: str | None) -> str | None:
+    from .formats import FORMATS
+
+    if asked is not None and asked not in FORMATS:
         raise typer.BadParameter(f"{asked!r} is none of {', '.join(FORMATS)}", param_hint="--output-format")
     return asked

@@ -17,8 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from .folders import is_configured
+
 if TYPE_CHECKING:
-    from .run import Request
+    from .request import Request
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -121,6 +123,8 @@ def _leave(code: int) -> NoReturn:
 
 def plain_request(arguments: Sequence[str]) -> Request | None:
     """The request of a plain command line with a catalog; None for any other, and for one with a mistake in it."""
+    if is_configured():
+        return None
     given: dict[str, list[str]] = {}
     texts: list[str] = []
     flags: set[str] = set()
@@ -141,8 +145,8 @@ def plain_request(arguments: Sequence[str]) -> Request | None:
     pairs = {name: [_pair(v) for v in given.get(name, [])] for name in ("table", "set")}
     if not texts or "catalog" not in given or any(p is None for ps in pairs.values() for p in ps):
         return None
-    from .render import FORMATS, default_format
-    from .run import Request
+    from .formats import FORMATS, default_format
+    from .request import Request
 
     output = given.get("output", [default_format(sys.stdout)])[-1]
     if output not in FORMATS:

@@ -19,13 +19,8 @@ from .streams import encodes, is_unicode
 MOST_TABLE_ROWS = 1000
 
 
-def default_format(sink: TextIO) -> str:
-    """The format where none is asked for: a table on a terminal, else csv."""
-    return "table" if sink.isatty() else "csv"
-
-
 def render(result: Any, output: str, sink: TextIO) -> None:
-    """Write an `Answer` or a Spark DataFrame to `sink` in one of `FORMATS`."""
+    """Write an `Answer` or a Spark DataFrame to `sink` in one of `formats.FORMATS`."""
     if not isinstance(result, Answer):
         if not result.columns:
             return
@@ -222,5 +217,3 @@ _WRITERS: dict[str, Callable[[Sequence[str], Sequence[Sequence[Any]], TextIO], N
     "markdown": _markdown,
     "vertical": _vertical,
 }
-
-FORMATS = ("table", *_WRITERS)

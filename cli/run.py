@@ -5,33 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections.abc import Iterator
+from typing import Any, TextIO
 
-from .. import Answer, Message, Session, Settings, SkimqlError
+from .. import Answer, EnvironmentFault, Message, Session, Settings, SkimqlError
 from ..parser.statement import is_approximate, split_statements
 from .render import foot_line, render
+from .request import Request
 from .streams import NOT_WRITTEN, writing
 from .talk import Talk
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A command line, checked."""
-
-    texts: tuple[str, ...]
-    output: str
-    tables: tuple[tuple[str, str], ...]
-    catalog: str | None
-    demo: bool
-    compare: bool
-    settings: Mapping[str, str]
-    keep_going: bool
-    progress: bool
-    quiet: bool
 
 
 def run_texts(request: Request) -> int:
@@ -40,20 +25,28 @@ def run_texts(request: Request) -> int:
     code = DONE
     listener = talk.progress_line() if request.progress else None
     try:
-        settings = Settings().with_text(request.settings)
-        session = Session(settings=settings, listener=listener, catalog=request.catalog)
-        if request.demo or request.tables:
-            with _status(talk, request.progress, "starting Spark"):
-                _register(session, request)
-        for text in request.texts:
-            for statement in split_statements(text):
-                try:
-                    _run_one(session, statement.sql, request, talk)
-                except SkimqlError as error:
-                    talk.print(str(error))
-                    code = FAILED
-                    if not request.keep_going or error.code == NOT_WRITTEN:
-                        return code
+        session = Session(
+            settings=Settings().with_text(request.settings),
+            listener=listener,
+            catalog=request.catalog,
+            spark_conf=request.conf,
+        )
+        with _sink(request) as sink:
+            if request.demo or request.tables:
+                with _status(talk, request.progress, "starting Spark"):
+                    register(session, request)
+            for text in request.first:
+                for statement in split_statements(text):
+                    session.sql(statement.sql)
+            for text in request.texts:
+                for statement in split_statements(text):
+                    try:
+                        _run_one(session, statement.sql, request, talk, sink)
+                    except SkimqlError as error:
+                        talk.print(str(error))
+                        code = FAILED
+                        if not request.keep_going or error.code == NOT_WRITTEN:
+                            return code
     except SkimqlError as error:
         talk.print(str(error))
         return FAILED
@@ -66,7 +59,24 @@ def run_texts(request: Request) -> int:
     return code
 
 
-def _register(session: Session, request: Request) -> None:
+@contextlib.contextmanager
+def _sink(request: Request) -> Iterator[TextIO]:
+    """Where results go: stdout, or the file that was asked for."""
+    if request.output_file is None:
+        yield sys.stdout
+        return
+    try:
+        sink = open(request.output_file, "w", encoding="utf-8")  # noqa: SIM115
+    except OSError as fault:
+        raise EnvironmentFault(
+            f"cannot write {request.output_file}: {fault.strerror}", NOT_WRITTEN
+        ) from fault
+    with sink:
+        yield sink
+
+
+def register(session: Session, request: Request) -> None:
+    """Register the tables of a request."""
     if request.demo:
         from .. import demo_tables
 
@@ -76,18 +86,21 @@ def _register(session: Session, request: Request) -> None:
         session.table(name, source)
 
 
-def _run_one(session: Session, sql: str, request: Request, talk: Talk) -> None:
+def _run_one(session: Session, sql: str, request: Request, talk: Talk, sink: TextIO) -> None:
+    wall, cpu = time.perf_counter(), time.process_time()
     result: Any = session.compare(sql) if request.compare and is_approximate(sql) else session.sql(sql)
-    if isinstance(result, Message):
-        return
-    with writing():
-        render(result, request.output, sys.stdout)
-    if isinstance(result, Answer) and not request.quiet:
-        for note in result.notes:
-            talk.print(f"note: {note}")
-        foot = foot_line(result)
-        if foot:
-            talk.print(foot, dim=True)
+    if not isinstance(result, Message):
+        with writing(sink):
+            render(result, request.output, sink)
+        if isinstance(result, Answer) and not request.quiet:
+            for note in result.notes:
+                talk.print(f"note: {note}")
+            foot = foot_line(result)
+            if foot:
+                talk.print(foot, dim=True)
+    if request.timing:
+        took = time.perf_counter() - wall
+        talk.print(f"{took:.3f} s, {time.process_time() - cpu:.3f} s of CPU in this process", dim=True)
 
 
 def _status(talk: Talk, shown: bool, text: str) -> contextlib.AbstractContextManager[Any]:

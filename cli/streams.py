@@ -7,6 +7,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from typing import TextIO
 
 from .. import EnvironmentFault
 
@@ -55,8 +56,10 @@ def is_unicode(sink: object) -> bool:
 
 
 @contextlib.contextmanager
-def writing() -> Iterator[None]:
-    """Results are written within: a full disk or a closed stream is an error with a name, a broken pipe stays one.
+def writing(sink: TextIO) -> Iterator[None]:
+    """Results are written to `sink` within: a full disk or a closed stream is an error with a name.
+
+    A broken pipe stays one.
 
     Raises
     ------
@@ -65,7 +68,7 @@ def writing() -> Iterator[None]:
     """
     try:
         yield
-        sys.stdout.flush()
+        sink.flush()
     except BrokenPipeError:
         raise
     except OSError as fault:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import EnvironmentFault, ParseError, SkimqlError, UnsupportedQuery
 from ..optimizer.methods import ANSWERED, DISTINCT, GROUPING
 from ..optimizer.physical import PhysicalPlan
+from ..parser.file_tables import with_file_tables
 from ..parser.join_graph import Query
 from ..parser.resolve import resolve, resolve_rows
 from ..parser.statement import (
@@ -34,6 +36,7 @@ from .results.answer import Answer, Message
 from .settings import Settings
 from .sources.environment import Environment
 from .sources.keys import with_key_types
+from .sources.paths import is_readable
 from .sources.reading import read_statement
 from .sources.tables import Tables
 from .spark.jobs import ProgressListener
@@ -59,6 +62,8 @@ class Session:
     catalog : str, Path or Catalog, optional
         Folder or URI in which sketches, and the schemas of tables, are kept; without it they live as long as the
         session.
+    spark_conf : mapping of str to str, optional
+        Settings of the Spark session that is started when first needed, such as ``spark.master``.
     **overrides
         Single settings by name: ``Session(seed=7, buckets=8192)``.
 
@@ -75,14 +80,19 @@ class Session:
         settings: Settings | None = None,
         listener: ProgressListener | None = None,
         catalog: str | Path | Catalog | None = None,
+        spark_conf: Mapping[str, str] | None = None,
         **overrides: Any,
     ) -> None:
         self.settings = replace(settings or Settings(), **overrides)
         self.listener = listener
         self.catalog = catalog if isinstance(catalog, Catalog) else Catalog(catalog)
         self._spark = spark
+        self._spark_conf = dict(spark_conf or {})
         self._started = False
         self._closed = False
+        self._starting = threading.RLock()
+        self._is_starting = False
+        self._given_up = threading.Event()
         self._tables: Tables | None = None
         self._statistics: KnownStatistics | None = None
 
@@ -103,10 +113,32 @@ class Session:
         if self._closed:
             return
         self._closed = True
-        spark, self._spark = self._spark, None
+        self._given_up.set()
+        with self._starting:
+            spark, self._spark = self._spark, None
         if spark is not None and self._started:
             # Of a session that was stopped already nothing is left to stop.
             spark.stop()
+
+    def stop_spark(self) -> None:
+        """End Spark where this session has started it, or is starting it in another thread; it starts anew when needed.
+
+        Settings, kept sketches and tables of files stay; DataFrames go with their Spark session. Also for a Spark
+        whose JVM has died.
+        """
+        given_up, self._given_up = self._given_up, threading.Event()
+        given_up.set()
+        with self._starting:
+            spark, self._spark = self._spark, None
+            if spark is None or not self._started:
+                self._spark = spark
+                return
+            from .spark.session import end_spark
+
+            end_spark(spark)
+            self._statistics = None
+            if self._tables is not None:
+                self._tables.forget_frames()
 
     @property
     def spark(self) -> SparkSession:
@@ -119,14 +151,27 @@ class Session:
         """
         if self._closed:
             raise EnvironmentFault("this session is closed", "SKIMQL_SPARK_STOPPED", hint="skimql.Session()")
-        if self._spark is None:
-            from .spark.session import running_spark, start_spark
-
-            self._started = running_spark() is None
-            self._spark = start_spark()
+        spark = self._spark or self._start()
         if not self._alive():
             raise _stopped()
-        return self._spark
+        return spark
+
+    def _start(self) -> SparkSession:
+        """Spark, started by one thread while others wait."""
+        given_up = self._given_up
+        with self._starting:
+            if given_up.is_set():
+                raise EnvironmentFault("Spark's start was given up", "SKIMQL_SPARK_STOPPED", hint="ask again")
+            if self._spark is None:
+                self._is_starting = True
+                try:
+                    from .spark.session import running_spark, start_spark
+
+                    self._started = running_spark() is None
+                    self._spark = start_spark(self._spark_conf, given_up)
+                finally:
+                    self._is_starting = False
+            return self._spark
 
     def _alive(self) -> bool:
         """Whether there is a Spark session that nobody has stopped in this process; no call to the JVM."""
@@ -154,6 +199,13 @@ class Session:
     def spark_runs(self) -> bool:
         """Whether there is a Spark session already."""
         return self._running() is not None
+
+    @property
+    def spark_state(self) -> str:
+        """``none``, ``starting`` or ``ready``, as this session knows without asking; costs nothing, from any thread."""
+        if self._spark is not None:
+            return "ready"
+        return "starting" if self._is_starting else "none"
 
     @property
     def tables(self) -> Tables:
@@ -244,6 +296,7 @@ class Session:
                 return self.sql(whole)
         try:
             with self._awake():
+                text = self._with_file_tables(text)
                 statement = self._read(text)
                 with self.tables.statement(text):
                     return self._run(statement)
@@ -271,6 +324,13 @@ class Session:
         result = self.sql(text, **values)
         assert isinstance(result, Answer), "a statement of ours gives an answer"
         return result
+
+    def _with_file_tables(self, text: str) -> str:
+        """The text with names for its files in FROM, which are registered under their paths."""
+        text, files = with_file_tables(text, is_readable)
+        for path in files:
+            self.tables.register(path, path, {})
+        return text
 
     def _read(self, text: str) -> Statement:
         """One statement, as the Spark session would read it."""
@@ -324,6 +384,7 @@ class Session:
         UnsupportedQuery
             If the statement is not a SELECT to be estimated.
         """
+        text = self._with_file_tables(text)
         statement = self._read(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery(
@@ -354,6 +415,7 @@ class Session:
 
     def plan(self, text: str) -> PhysicalPlan:
         """How an approximate query would be answered, by what is known without a job."""
+        text = self._with_file_tables(text)
         statement = self._read(text)
         if not isinstance(statement, ApproximateSelect):
             raise UnsupportedQuery("only an approximate SELECT has a plan", "SKIMQL_NO_PLAN", text)

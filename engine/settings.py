@@ -100,7 +100,7 @@ class Settings:
         self._whole("max_exact_seconds", 1, MOST_SECONDS)
         _one_of("route", self.route, ROUTES)
         _one_of("behavior", self.behavior, BEHAVIORS)
-        for name in _SWITCHES:
+        for name in SWITCHES:
             value = getattr(self, name)
             _require(isinstance(value, bool), name, value)
 
@@ -159,13 +159,13 @@ def _read(name: str, text: str) -> Any:
         meant = meant_percent(stripped) if name in ("confidence", "error") else ""
         hint = f"{name} = {meant}" if meant else f"{name} takes {_WANTED[name]}"
         raise BadSetting(f"{name} = {_shown(stripped)} {fault}", hint=hint) from fault
-    if name in _SWITCHES:
+    if name in SWITCHES:
         _require(stripped.lower() in ("all", "none", "true", "false"), name, text)
         return stripped.lower() in ("all", "true")
     return stripped.lower()
 
 
-_SWITCHES = ("bounds", "sparse", "cache")
+SWITCHES = ("bounds", "sparse", "cache")
 _WANTED = {
     "seed": "an integer in [0, 2^63)",
     "rows": f"an integer from 1 to {MOST_ROWS:,}",
@@ -177,7 +177,7 @@ _WANTED = {
     "fold_bytes": "0 or more bytes, such as 8 MB",
     "max_bytes": f"{LEAST_BYTES:,} bytes or more, such as 256 MB",
     "max_exact_seconds": f"1 to {MOST_SECONDS:,}, such as 3600 for an hour",
-    **dict.fromkeys(_SWITCHES, "true or false"),
+    **dict.fromkeys(SWITCHES, "true or false"),
 }
 _MOST_SHOWN = 40
 

@@ -16,8 +16,8 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").r
 # Defaults of classes that streams will raise, and of bases that are never raised themselves.
 NOT_YET = {"SKIMQL_STREAM_ERROR"}
 VARIABLES = {"SKIMQL_DEBUG"}
-# Names in the files of a catalog, of no module.
-METADATA = {"skimql.arrays", "skimql.sha256"}
+# Names in the files of a catalog and of a project, and a setting of the shell, of no module.
+METADATA = {"skimql.arrays", "skimql.sha256", "skimql.toml", "skimql.confirm"}
 BASES = {"SKIMQL_ERROR", "SKIMQL_DATA_ERROR", "SKIMQL_ENVIRONMENT_FAULT", "SKIMQL_UNSUPPORTED_QUERY"}
 
 _CODE = re.compile(r"```\w*\n(.*?)```|`([^`\n]+)`", re.DOTALL)

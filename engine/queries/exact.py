@@ -117,7 +117,7 @@ def _has_doubles(frame: DataFrame) -> bool:
     return any(isinstance(f.dataType, _DOUBLES) for f in frame.schema.fields)
 
 
-def collected(frame: DataFrame, most: int | None = None) -> Answer:
+def collected(frame: DataFrame, most: int | None = None, listener: ProgressListener | None = None) -> Answer:
     """The rows of a DataFrame, or the first `most`, as an answer: times in the zone of its session.
 
     Raises
@@ -127,7 +127,8 @@ def collected(frame: DataFrame, most: int | None = None) -> Answer:
     """
     first = frame if most is None else frame.limit(most)
     try:
-        return _answer(in_zone(frame.sparkSession, first.toArrow()))
+        table = run_job(frame.sparkSession, "reading the result", first.toArrow, listener)
+        return _answer(in_zone(frame.sparkSession, table))
     except SPARK_FAULTS as fault:
         raise DataError(f"the statement failed: {first_line(fault)}", "SKIMQL_EXACT_FAILED") from fault
 

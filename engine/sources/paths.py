@@ -146,6 +146,11 @@ def is_remote(path: str) -> bool:
     return "://" in path
 
 
+def is_readable(path: str) -> bool:
+    """Whether a path names something to read: its ending tells a format, or it is a folder of one."""
+    return ("." in path or "/" in path) and format_of(path) is not None
+
+
 def format_of(path: str) -> str | None:
     """The format that the ending of a path, or the one of all files in a folder, tells; None where none does."""
     suffixes = [s.lower() for s in Path(path).suffixes]

@@ -142,6 +142,14 @@ class Tables(Mapping[str, TableSchema]):
             known.pop(name.lower(), None)
         self.forget_place()
 
+    def forget_frames(self) -> None:
+        """Forget the DataFrames, as their Spark session is gone; tables of files are read again when wanted."""
+        for name in [n for n, known in self._known.items() if known.source is None]:
+            self.unregister(name)
+        self._frames.clear()
+        self._constant.clear()
+        self._places = None
+
     def origin(self, name: str) -> tuple[str, str]:
         """Where a table's tuples lie: ("file", path), ("catalog", Spark's name), or ("frame", "")."""
         return self._origins.get(name.lower(), ("catalog", name))
@@ -219,7 +227,7 @@ class Tables(Mapping[str, TableSchema]):
         if in_spark is not None:
             return self._from_catalog(in_spark)
         if name.lower() not in self._frames:
-            remembered = self._catalog.table(name)
+            remembered = self._known.get(name.lower()) or self._catalog.table(name)
             if remembered is not None:
                 refuse_withheld(remembered)
             if remembered is None or remembered.source is None:
@@ -305,12 +313,17 @@ class Tables(Mapping[str, TableSchema]):
 
     def named_in(self, text: str) -> list[str]:
         """The tables that are ours, not Spark's, of which a statement has the names, in lower case."""
-        ours = {*self._frames, *(n for n, t in self._catalog.manifest.tables.items() if t.source is not None)}
+        ours = {*self._known, *(n for n, t in self._catalog.manifest.tables.items() if t.source is not None)}
         return sorted(ours & identifiers(text)) if ours else []
 
     def registered(self) -> list[str]:
         """The tables that were registered in this session or read in it, as they were spelled."""
-        return [name for name, _ in list(self._frames.values())]
+        return [known.schema.name for known in list(self._known.values())]
+
+    def at_hand(self) -> dict[str, TableSchema]:
+        """The tables that are known without asking Spark: registered ones, and those that the catalog remembers."""
+        remembered = {t.schema.name: t.schema for t in list(self._catalog.manifest.tables.values())}
+        return {**remembered, **{k.schema.name: k.schema for k in list(self._known.values())}}
 
     def lost(self, names: Iterable[str]) -> DataError | None:
         """Why one of these tables that the catalog remembers cannot be read; None if all can."""

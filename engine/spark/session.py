@@ -80,17 +80,22 @@ def java_version(java: Path) -> int | None:
     return int(numbers[0]) if numbers and numbers[0].isdigit() else None
 
 
-def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
+def start_spark(
+    settings: Mapping[str, str] | None = None, given_up: threading.Event | None = None
+) -> SparkSession:
     """The running session, or a new local one that writes nothing to stdout or stderr.
 
     Parameters
     ----------
     settings : mapping of str to str
         Spark settings over `LOCAL_SETTINGS`; they matter only where no session runs yet.
+    given_up : threading.Event, optional
+        Set by another thread where nobody wants the session any more: the JVM is ended then.
 
     Raises
     ------
     EnvironmentFault
+        ``SKIMQL_SPARK_STOPPED`` where the start was given up.
         Without a usable Java, or if the JVM does not start; the message ends with what the JVM said.
     """
     running = SparkSession.getActiveSession()
@@ -127,8 +132,10 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
             if interrupted:
                 gateway.proc.kill()
                 raise KeyboardInterrupt
+            _refuse_given_up(given_up, gateway.proc)
             end_first(lambda: _end(gateway.proc))
             context = SparkContext(gateway=gateway, conf=conf)
+            _refuse_given_up(given_up, gateway.proc)
             quiet_session(context)
         except (PySparkRuntimeError, OSError) as fault:
             tail = "\n  ".join(log.read_text(errors="replace").strip().splitlines()[-8:])
@@ -144,6 +151,34 @@ def start_spark(settings: Mapping[str, str] | None = None) -> SparkSession:
     logging.getLogger("SQLQueryContextLogger").disabled = True
     atexit.register(_stop, context)
     return SparkSession(context)
+
+
+def end_spark(spark: SparkSession) -> None:
+    """Stop Spark and end its JVM, also one that does not answer any more; another can be started then."""
+    context = spark.sparkContext
+    jvm = getattr(getattr(context, "_gateway", None), "proc", None)
+    with contextlib.suppress(Exception):
+        if jvm is not None and jvm.poll() is None:
+            spark.stop()
+    _end_jvm(jvm)
+
+
+def _end_jvm(jvm: subprocess.Popen[bytes] | None) -> None:
+    """End the JVM, and make PySpark forget it: what it remembers of one it would take for running."""
+    from pyspark import SparkContext
+
+    if jvm is not None:
+        _end(jvm)
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    SparkSession._instantiatedSession = None
+
+
+def _refuse_given_up(given_up: threading.Event | None, jvm: subprocess.Popen[bytes]) -> None:
+    if given_up is not None and given_up.is_set():
+        _end_jvm(jvm)
+        raise EnvironmentFault("Spark's start was given up", "SKIMQL_SPARK_STOPPED", hint="ask again")
 
 
 def _stop(context: SparkContext) -> None:

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from skimql import Estimate
-from skimql.cli.render import FORMATS, default_format, foot_line, render
+from skimql.cli.formats import FORMATS, default_format
+from skimql.cli.render import foot_line, render
 from skimql.engine.results.answer import Answer
 
 CELL = Estimate(10.0, 8.0, 13.0, 0.95, True, "theorem")

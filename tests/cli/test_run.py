@@ -9,7 +9,8 @@ import json
 import pytest
 
 from skimql.cli.render import render
-from skimql.cli.run import Request, run_texts
+from skimql.cli.request import Request
+from skimql.cli.run import run_texts
 
 pytestmark = pytest.mark.spark
 

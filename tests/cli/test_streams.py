@@ -2,6 +2,7 @@
 
 import errno
 import io
+import sys
 
 import pytest
 
@@ -18,8 +19,8 @@ def test_signs_that_an_encoding_lacks_are_replaced():
 
 
 def test_a_full_disk_has_a_name_and_a_broken_pipe_stays_one():
-    with pytest.raises(EnvironmentFault) as fault, writing():
+    with pytest.raises(EnvironmentFault) as fault, writing(sys.stdout):
         raise OSError(errno.ENOSPC, "full")
     assert fault.value.code == NOT_WRITTEN
-    with pytest.raises(BrokenPipeError), writing():
+    with pytest.raises(BrokenPipeError), writing(sys.stdout):
         raise BrokenPipeError

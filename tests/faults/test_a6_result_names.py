@@ -9,7 +9,8 @@ import json
 import pytest
 
 from skimql import Answer, Estimate
-from skimql.cli.render import FORMATS, render
+from skimql.cli.formats import FORMATS
+from skimql.cli.render import render
 from skimql.engine.results.columns import Names, unique
 
 

@@ -60,13 +60,7 @@ def test_what_is_no_file_is_wrong_usage(data, seen):
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "table",
-    [
-        pytest.param(
-            "'{path}'",
-            marks=pytest.mark.xfail(strict=True, reason="The shell, the command and the first hour"),
-        ),
-        "parquet.`{path}`",
-    ],
+    ["'{path}'", "parquet.`{path}`"],
 )
 def test_a_path_in_from_is_a_table(session, tmp_path, table):
     path = tmp_path / "a.parquet"

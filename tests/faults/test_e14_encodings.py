@@ -12,7 +12,8 @@ import pytest
 from support.kept import kept, remember
 
 from skimql import Answer, Estimate
-from skimql.cli.render import FORMATS, render
+from skimql.cli.formats import FORMATS
+from skimql.cli.render import render
 from skimql.cli.streams import encodes
 from skimql.engine.catalog.catalog import Catalog
 

@@ -1,0 +1,207 @@
+"""How fast the shell is: python -m benchmarks.shell --json FILE [--spark].
+
+Records `{study, p50, p95, bar, unit}`. A terminal (pexpect) types keys and waits for what must be on the screen; CPU
+figures are of the process alone, so that they say something on a busy machine too. `--spark` adds what needs a JVM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from support.kept_catalog import QUERY, two_sketches
+from support.terminal import Terminal
+
+from skimql.cli.shell.completion.complete import complete
+from skimql.cli.shell.names import Names, Table
+
+SLOW = (
+    "EXACT SELECT COUNT(*) FROM range(1000000) a JOIN range(1000000) b ON a.id % 7 = b.id % 7"
+    " WHERE (a.id * b.id) % 11 = 3"
+)
+
+
+def record(study: str, values: list[float], bar: float, unit: str = "s") -> dict[str, object]:
+    """A study's figures; `bar` is what p95 must not exceed."""
+    p50, p95 = np.percentile(values, [50, 95])
+    return {
+        "study": study,
+        "p50": round(float(p50), 4),
+        "p95": round(float(p95), 4),
+        "bar": bar,
+        "unit": unit,
+        "runs": len(values),
+        "met": bool(p95 <= bar),
+    }
+
+
+def cpu_of(code: str, *arguments: str, cwd: str | None = None) -> float:
+    """CPU seconds of a Python process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", code, *arguments], check=True, stdout=subprocess.DEVNULL, cwd=cwd)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def starts(home: str, catalog: str, runs: int) -> list[dict[str, object]]:
+    """From the start to the prompt, and the CPU that it takes to get there."""
+    seen = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        terminal = Terminal(home, "--catalog", catalog)
+        terminal.until("skimql>", 60)
+        seen.append(time.perf_counter() - started)
+        terminal.close()
+    loads = "import prompt_toolkit, prompt_toolkit.shortcuts, rich.console, rich.table, typer"
+    ratios = []
+    for _ in range(runs):
+        ours = cpu_of(
+            "import skimql.cli.app, skimql.cli.config, skimql.cli.shell.loop, prompt_toolkit.shortcuts"
+        )
+        ratios.append(ours / cpu_of(loads))
+    return [
+        record("start to prompt", seen, 0.7),
+        record("CPU of the prompt over importing prompt-toolkit, rich and typer", ratios, 2.0, "x"),
+    ]
+
+
+def quick(home: str, catalog: str, runs: int) -> list[dict[str, object]]:
+    """The command that answers from a catalog, against importing what it cannot do without."""
+    command = "import sys; from skimql.cli.main import run; run()"
+    libraries = "import numpy, pyarrow.parquet, sqlglot"
+    ratios = [
+        cpu_of(command, "--catalog", catalog, "-c", QUERY, "-q", cwd=home) / cpu_of(libraries)
+        for _ in range(runs)
+    ]
+    return [
+        record("CPU of -c from a catalog over importing numpy, pyarrow.parquet and sqlglot", ratios, 2.0, "x")
+    ]
+
+
+def keys(terminal: Terminal, runs: int) -> list[float]:
+    """From a key to the screen."""
+    seen = []
+    for number in range(runs):
+        letter = "abcdefghij"[number % 10]
+        line = terminal.screen.cursor.y
+        before = terminal.screen.display[line]
+        started = time.perf_counter()
+        terminal.keys(letter)
+        while terminal.screen.display[line] == before and time.perf_counter() - started < 5:
+            terminal._pump(0.001)
+        seen.append(time.perf_counter() - started)
+        if number % 10 == 9:
+            terminal.keys("ctrl-u")
+            terminal.rest(0.1)
+    return seen
+
+
+def answers(home: str, catalog: str, runs: int) -> list[dict[str, object]]:
+    """Keys, and stored answers from Enter to the last line."""
+    terminal = Terminal(home, "--catalog", catalog, lines=50, columns=120)
+    terminal.until("2 sketches", 60)
+    typed = keys(terminal, runs * 10)
+    terminal.keys("ctrl-c")
+    terminal.rest()
+    seen = []
+    for number in range(runs):
+        query = QUERY.replace(" AS n", f" AS n{number}x")
+        terminal.keys(query)
+        terminal.rest(0.2)
+        started = time.perf_counter()
+        terminal.keys("enter")
+        terminal.until(lambda t, n=number: f"n{n}x " in t.scrolled.partition(f"AS n{n}x")[2], 20)
+        seen.append(time.perf_counter() - started)
+        terminal.rest(0.2)
+    terminal.close()
+    return [record("key to screen", typed, 0.03), record("stored answer, Enter to printed", seen[1:], 0.06)]
+
+
+def completion(runs: int) -> list[dict[str, object]]:
+    """Completion with 1,000 tables of 100 columns."""
+    names = Names(
+        tuple(
+            Table(f"table_{t:04}", tuple((f"column_{c:02}_of_{t:04}", "int") for c in range(100)))
+            for t in range(1000)
+        )
+    )
+    names.all_columns  # noqa: B018
+    texts = (
+        "SELECT column_5",
+        "SELECT * FROM tab",
+        "SELECT * FROM table_0001 a JOIN table_0002 b ON ",
+        "SELECT * FROM table_0001 a JOIN table_0002 b ON a.col",
+        "SELECT c4 FROM table_0500 WHERE of_0",
+        "SELECT APPROXIMATE COUNT(*) FROM table_0001 a JOIN table_0002 b ON a.x = b.y ERR",
+    )
+    seen = []
+    for _ in range(runs):
+        for text in texts:
+            started = time.perf_counter()
+            complete(text, len(text), names)
+            seen.append(time.perf_counter() - started)
+    return [record("completion, 1,000 tables of 100 columns", seen, 0.03)]
+
+
+def with_spark(home: str, runs: int) -> list[dict[str, object]]:
+    """Keys while Spark starts, and Ctrl-C to the prompt while an exact run scans."""
+    terminal = Terminal(home, "--demo", lines=50, columns=120)
+    terminal.until("spark: starting", 60)
+    starting = keys(terminal, 40)
+    terminal.keys("ctrl-c")
+    terminal.until("5 tables", 300)
+    seen = []
+    for number in range(runs):
+        terminal.keys(SLOW, "enter")
+        terminal.until("exact answer", 120)
+        terminal.rest(0.5)
+        count = terminal.raw.count(b"cancelled")
+        started = time.perf_counter()
+        terminal.keys("ctrl-c")
+        terminal.until(lambda t, n=count: t.raw.count(b"cancelled") > n, 30)
+        terminal.until("skimql>", 5)
+        seen.append(time.perf_counter() - started)
+        terminal.rest(1.0 if number % 5 else 2.0)
+    terminal.close()
+    return [
+        record("key to screen while Spark starts", starting, 0.03),
+        record("Ctrl-C to prompt while an exact run scans", seen, 1.0),
+    ]
+
+
+def main() -> None:
+    """Run the studies and write their records."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--json", type=Path)
+    options.add_argument("--runs", type=int, default=20)
+    options.add_argument("--spark", action="store_true")
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        home, catalog = folder, str(two_sketches(Path(folder) / "catalog"))
+        os.environ.pop("NO_COLOR", None)
+        records = [
+            *completion(given.runs),
+            *starts(home, catalog, given.runs),
+            *quick(home, catalog, given.runs),
+            *answers(home, catalog, given.runs),
+            *(with_spark(home, given.runs) if given.spark else []),
+        ]
+    for one in records:
+        print(one)
+    if given.json is not None:
+        given.json.write_text(json.dumps(records, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The interactive shell: editing, completion, meta commands, results for people."""

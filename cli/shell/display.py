@@ -1,0 +1,136 @@
+"""What the shell writes: talk, results, on the terminal or into files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from ... import SkimqlError
+from ..config import Config
+from ..formats import format_of_file
+from ..streams import encodes, is_unicode
+from .lines import broken, in_colour
+from .theme import THEMES, has_colours, is_dumb, theme_of
+
+if TYPE_CHECKING:
+    from ... import Answer
+    from .results import Screen
+
+UNKNOWN = "SKIMQL_UNKNOWN_COMMAND"
+
+
+class Display:
+    """The terminal, the file of ``\\o``, and the last result.
+
+    Attributes
+    ----------
+    config : Config
+        Theme, pager, and whether results go down the page.
+    last_answer : Answer or None
+        What was shown last.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.last_answer: Answer | None = None
+        self._sink: TextIO | None = None
+
+    @property
+    def theme(self) -> str:
+        """The theme that is set."""
+        return str(self.config["theme"])
+
+    def say(self, text: str, style: str = "dim") -> None:
+        """Lines beside results, broken between words."""
+        width = max(shutil.get_terminal_size().columns - 1, 20)
+        lines = [broken(line, width) for line in encodes(sys.stdout, text).split("\n")]
+        self._write(in_colour("\n".join(lines), self._colour(style)) + "\n")
+
+    def page(self, text: str) -> None:
+        """A text of any length: through the pager where it is longer than the screen."""
+        lines = text.count("\n")
+        size = shutil.get_terminal_size()
+        if not self.config["pager"] or is_dumb() or not sys.stdout.isatty() or lines < size.lines - 2:
+            self._write(text)
+            return
+        pager = os.environ.get("PAGER") or ("less -FRSX" if shutil.which("less") else "")
+        if not pager:
+            self._write(text)
+            return
+        with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+            subprocess.run(
+                pager, input=text.encode(sys.stdout.encoding or "utf-8", "replace"), shell=True, check=False
+            )
+
+    def _write(self, text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def _colour(self, name: str) -> str:
+        return THEMES[theme_of(self.theme)].get(name, "")
+
+    def screen(self) -> Screen:
+        """What results are shown on."""
+        from .results import Screen
+
+        theme = THEMES[theme_of(self.theme)] if has_colours() else None
+        width = shutil.get_terminal_size().columns
+        return Screen(width, is_unicode(sys.stdout), theme or None, str(self.config["expanded"]))
+
+    def show(self, answer: Answer) -> None:
+        """A result on the terminal, or into the file of ``\\o``."""
+        from ..render import render
+        from .results import shown
+
+        if self._sink is not None:
+            render(answer, format_of_file(self._sink.name), self._sink)
+            self._sink.flush()
+            return
+        self.page(shown(answer, self.screen()))
+
+    def redirect(self, path: str | None) -> None:
+        """Send results to a file; None: to the terminal again.
+
+        Raises
+        ------
+        SkimqlError
+            If the file cannot be written.
+        """
+        if self._sink is not None:
+            self._sink.close()
+            self._sink = None
+        if path is not None:
+            self._sink = _opened(path)
+
+    def copy(self, path: str) -> None:
+        """Write the last result into a file, in the format of its ending.
+
+        Raises
+        ------
+        SkimqlError
+            If there is none, or the file cannot be written.
+        """
+        if self.last_answer is None:
+            raise SkimqlError("there is no result yet", UNKNOWN, hint="SELECT ...")
+        if path.endswith(".parquet"):
+            import pyarrow.parquet as pq
+
+            with contextlib.closing(_opened(path)):
+                pq.write_table(self.last_answer.arrow(), os.path.expanduser(path))
+        else:
+            from ..render import render
+
+            with contextlib.closing(_opened(path)) as sink:
+                render(self.last_answer, format_of_file(path), sink)
+        self.say(f"{len(self.last_answer.rows):,} rows in {path}")
+
+
+def _opened(path: str) -> TextIO:
+    try:
+        return open(os.path.expanduser(path), "w", encoding="utf-8")
+    except (OSError, ValueError) as fault:
+        raise SkimqlError(f"cannot write {path}: {getattr(fault, 'strerror', fault)}", UNKNOWN) from fault

@@ -1,0 +1,308 @@
+"""The line editor: keys, colours, completion, history; a plain one for terminals that move no cursor."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Any, Protocol
+
+from ... import Token, is_complete, tokens
+from .interrupts import INTERRUPTS
+from .names import Names
+from .theme import THEMES, is_dumb, theme_of
+
+# Characters; beyond this a text is not coloured, each key would cost too much.
+MOST_COLOURED = 40_000
+# Seconds.
+JUST_NOW = 0.5
+PROMPT, MORE = "skimql> ", "   ...> "
+
+
+class Surroundings(Protocol):
+    """What the editor looks at while somebody types."""
+
+    @property
+    def names(self) -> Names:
+        """What there is."""
+
+    @property
+    def theme(self) -> str:
+        """The theme that is set."""
+
+    @property
+    def correction(self) -> str | None:
+        """The last statement as it was probably meant."""
+
+    def option(self, name: str) -> Any:
+        """The value of a setting of the shell."""
+
+    def toolbar(self) -> str:
+        """The line at the bottom."""
+
+    def candidates(self, text: str, cursor: int) -> Iterable[tuple[str, int, str]]:
+        """Completions: text, where it starts, what it is."""
+
+
+class Editor(Protocol):
+    """Reads statements."""
+
+    def read(self, text: str = "") -> str:
+        """A statement; `text` stands there already. EOFError at the end, KeyboardInterrupt at Ctrl-C."""
+
+    def invalidate(self) -> None:
+        """Draw the toolbar anew, from any thread."""
+
+
+class PlainEditor:
+    """Lines from stdin, until they make a statement: for ``TERM=dumb``."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+
+    def read(self, text: str = "") -> str:
+        """A statement."""
+        lines: list[str] = []
+        while True:
+            sys.stdout.write(MORE if lines else PROMPT)
+            sys.stdout.flush()
+            with INTERRUPTS.raised():
+                line = sys.stdin.readline()
+            if not line:
+                if lines:
+                    return "\n".join(lines)
+                raise EOFError
+            lines.append(line.rstrip("\n"))
+            typed = "\n".join(lines)
+            if not typed.strip() and self._around.correction:
+                return self._around.correction
+            if ends(typed, self._around.option("enter")):
+                return typed
+
+    def invalidate(self) -> None:
+        """There is no toolbar."""
+
+
+def ends(text: str, enter: str) -> bool:
+    """Whether Enter runs the text."""
+    stripped = text.strip()
+    if stripped.startswith("\\") or not stripped or stripped.lower().rstrip(";") in ("help", "quit", "exit"):
+        return True
+    if enter == "semicolon":
+        return stripped.endswith(";") and is_complete(text)
+    return is_complete(text)
+
+
+def make_editor(around: Surroundings, history: Any) -> Editor:
+    """The editor for this terminal."""
+    return PlainEditor(around) if is_dumb() else FullEditor(around, history)
+
+
+class FullEditor:
+    """prompt_toolkit, set up."""
+
+    def __init__(self, around: Surroundings, history: Any) -> None:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+        from prompt_toolkit.enums import EditingMode
+        from prompt_toolkit.layout.processors import ConditionalProcessor, HighlightMatchingBracketProcessor
+        from prompt_toolkit.output.color_depth import ColorDepth
+        from prompt_toolkit.styles import DynamicStyle
+
+        self._around = around
+        none = theme_of(around.theme) == "none"
+        self._session: PromptSession[str] = PromptSession(
+            message=[("class:prompt", PROMPT)],
+            multiline=True,
+            prompt_continuation=lambda width, number, wrapped: [
+                ("class:dim", " " * width if wrapped else MORE)
+            ],
+            history=history,
+            auto_suggest=AutoSuggestFromHistory(),
+            completer=_completer(around),
+            complete_while_typing=True,
+            lexer=_lexer(around),
+            style=DynamicStyle(lambda: _style(around.theme)),
+            include_default_pygments_style=False,
+            color_depth=ColorDepth.DEPTH_1_BIT if none else None,
+            input_processors=[
+                ConditionalProcessor(HighlightMatchingBracketProcessor(chars="()"), filter=_short_text())
+            ],
+            key_bindings=_keys(around),
+            bottom_toolbar=lambda: [("class:toolbar", around.toolbar())],
+            placeholder=lambda: _placeholder(around),
+            editing_mode=EditingMode.VI if around.option("editing") == "vi" else EditingMode.EMACS,
+            search_ignore_case=True,
+            enable_open_in_editor=True,
+            enable_suspend=True,
+            tempfile_suffix=".sql",
+            mouse_support=False,
+            reserve_space_for_menu=6,
+            refresh_interval=0.5,
+        )
+
+    def read(self, text: str = "") -> str:
+        """A statement."""
+        from prompt_toolkit.patch_stdout import patch_stdout
+
+        INTERRUPTS.take()
+        # What is told meanwhile by other threads stands above the prompt.
+        with patch_stdout(raw=True):
+            # Here Ctrl-C is a key; the signal comes only while that begins or ends.
+            typed = str(self._session.prompt(default=text, handle_sigint=False))
+        if INTERRUPTS.take(JUST_NOW):
+            # Behind Enter: it is for the statement.
+            INTERRUPTS.put_back()
+        return typed
+
+    def invalidate(self) -> None:
+        """Draw the toolbar anew."""
+        self._session.app.invalidate()
+
+
+def _placeholder(around: Surroundings) -> Any:
+    if not around.correction:
+        return ""
+    first, *rest = around.correction.strip().splitlines()
+    return [("class:dim", f"Enter: {first}{' ...' if rest else ''}")]
+
+
+def _short_text() -> Any:
+    from prompt_toolkit.application.current import get_app
+    from prompt_toolkit.filters import Condition
+
+    return Condition(lambda: len(get_app().current_buffer.text) <= MOST_COLOURED)
+
+
+def _style(theme: str) -> Any:
+    from prompt_toolkit.styles import Style
+
+    colours = THEMES[theme_of(theme)]
+    return Style.from_dict(
+        {
+            **{name: value for name, value in colours.items() if name != "toolbar"},
+            "bottom-toolbar": "noreverse",
+            "toolbar": colours.get("toolbar", ""),
+            "matching-bracket.cursor": "bold",
+            "matching-bracket.other": "bold underline",
+        }
+    )
+
+
+def _completer(around: Surroundings) -> Any:
+    from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+    from prompt_toolkit.document import Document
+
+    class Words(Completer):
+        def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+            text, cursor = document.text, document.cursor_position
+            if not complete_event.completion_requested and text[cursor - 1 : cursor] in (
+                "",
+                " ",
+                "\n",
+                ";",
+                ")",
+            ):
+                # Nothing begins here: who wants to see what may, asks with Tab.
+                return
+            for word, start, about in around.candidates(text, cursor):
+                yield Completion(word, start_position=start - cursor, display_meta=about)
+
+    return Words()
+
+
+def _lexer(around: Surroundings) -> Any:
+    from prompt_toolkit.document import Document
+    from prompt_toolkit.lexers import Lexer
+
+    class Colours(Lexer):
+        _text, _lines = "", [[("", "")]]
+
+        def lex_document(self, document: Document) -> Callable[[int], Any]:
+            text = document.text
+            if len(text) > MOST_COLOURED or text.startswith("\\"):
+                lines = text.split("\n")
+                return lambda number: [("", lines[number])] if number < len(lines) else []
+            if text != self._text:
+                self._text, self._lines = text, coloured(text, around.names)
+            found = self._lines
+            return lambda number: found[number] if number < len(found) else []
+
+    return Colours()
+
+
+def coloured(text: str, names: Names) -> list[list[tuple[str, str]]]:
+    """The lines of a text as pieces with their classes."""
+    lines: list[list[tuple[str, str]]] = [[]]
+    found = tokens(text)
+    at = 0
+    for number, token in enumerate(found):
+        _add(lines, "", text[at : token.start])
+        _add(lines, _class_of(found, number, names, len(text)), token.text)
+        at = token.end
+    _add(lines, "", text[at:])
+    return lines
+
+
+def _add(lines: list[list[tuple[str, str]]], style: str, piece: str) -> None:
+    first, *rest = piece.split("\n")
+    lines[-1].append((style, first))
+    lines.extend([(style, line)] for line in rest)
+
+
+def _class_of(found: tuple[Token, ...], number: int, names: Names, end: int) -> str:
+    token = found[number]
+    if token.kind in ("name", "quoted_name") and token.end < end and _is_unknown(found, number, names):
+        return "class:unknown"
+    return "" if token.kind in ("name", "symbol") else f"class:{token.kind}"
+
+
+def _is_unknown(found: tuple[Token, ...], number: int, names: Names) -> bool:
+    """Whether a name behind FROM or JOIN is of no table; one that may be typed on, or is defined by WITH, is not."""
+    if not names.complete or number == 0 or found[number - 1].word not in ("FROM", "JOIN"):
+        return False
+    if found[0].word not in ("SELECT", "WITH", "EXACT", "ESTIMATE", "EXPLAIN"):
+        return False
+    after = found[number + 1].text if number + 1 < len(found) else ""
+    name = found[number].text.strip("`").lower()
+    defined = {t.text.strip("`").lower() for t, behind in pairwise(found) if behind.word == "AS"}
+    return after not in (".", "(") and name not in names.by_name and name not in defined
+
+
+def _keys(around: Surroundings) -> Any:
+    from prompt_toolkit.application.current import get_app
+    from prompt_toolkit.filters import Condition, completion_is_selected, has_focus, is_searching
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+    keys = KeyBindings()
+    in_text = has_focus("DEFAULT_BUFFER") & ~is_searching
+
+    @keys.add("enter", filter=in_text & ~completion_is_selected)
+    def _run(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if not buffer.text.strip() and around.correction:
+            buffer.text = around.correction
+            buffer.validate_and_handle()
+        elif ends(buffer.text, around.option("enter")):
+            buffer.validate_and_handle()
+        else:
+            buffer.insert_text("\n")
+
+    @keys.add("enter", filter=in_text & completion_is_selected)
+    def _take(event: KeyPressEvent) -> None:
+        event.current_buffer.complete_state = None
+
+    @keys.add("escape", "enter", filter=in_text)
+    def _line(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    @keys.add("tab", filter=in_text & ~completion_is_selected & Condition(lambda: _begins_line(get_app())))
+    def _indent(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("    ")
+
+    return keys
+
+
+def _begins_line(app: Any) -> bool:
+    document = app.current_buffer.document
+    return document.cursor_position_row > 0 and not document.current_line_before_cursor.strip()

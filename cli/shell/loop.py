@@ -1,0 +1,70 @@
+"""The loop of the shell: read, run, and never leave but when asked to."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+
+from ... import SkimqlError, __version__
+from ..config import Config
+from ..crash import report
+from ..request import Request
+from . import meta
+from .interrupts import INTERRUPTS
+from .shell import Shell
+
+DONE = 0
+_BARE = {"help": "\\?", "quit": "\\q", "exit": "\\q"}
+MOST_FILES = 200
+
+
+def run_shell(request: Request, config: Config) -> int:
+    """Run the shell on this terminal; the exit code."""
+    try:
+        shell = Shell(request, config)
+    except SkimqlError as fault:
+        print(fault, file=sys.stderr)
+        return 1
+    shell.run_command = lambda text: meta.run(shell, text)
+    shell.complete_command = lambda text: meta.complete(text, shell.names, _files)
+    if not request.quiet:
+        shell.say(f"skimql {__version__}   \\? help   \\q leave", "")
+        for note in config.notes:
+            shell.say(f"note: {note}")
+        if not (request.tables or request.demo or request.catalog):
+            shell.first_page()
+    INTERRUPTS.install()
+    shell.register()
+    while True:
+        try:
+            if not _one(shell):
+                return DONE
+        except KeyboardInterrupt:
+            # At the prompt the line is cleared, and that is all.
+            continue
+        except SkimqlError as fault:
+            shell.tell_fault(fault)
+        except Exception as fault:
+            shell.say(report(fault), "error")
+
+
+def _one(shell: Shell) -> bool:
+    """Read and run one statement; whether to go on."""
+    offered, shell.offered = shell.offered, ""
+    try:
+        text = shell.editor.read(offered)
+    except EOFError:
+        return False
+    bare = text.strip().rstrip(";").strip().lower()
+    try:
+        shell.execute(_BARE.get(bare, text))
+    except EOFError:
+        return False
+    return True
+
+
+def _files(beginning: str) -> list[str]:
+    """Files that begin so, folders with a slash behind."""
+    found = sorted(glob.glob(glob.escape(os.path.expanduser(beginning)) + "*"))[:MOST_FILES]
+    return [f + "/" if os.path.isdir(f) else f for f in found]

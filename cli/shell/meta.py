@@ -1,0 +1,408 @@
+"""Commands with a backslash: their names, what they take, what they do."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shlex
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ... import SkimqlError
+from .. import config as configuration
+from .display import UNKNOWN
+from .interrupts import INTERRUPTS
+from .names import keys_of
+from .shell import Shell
+from .waiting import without_echo
+
+if TYPE_CHECKING:
+    from ... import Answer
+
+SIZES = ("4 KB", "16 KB", "64 KB", "256 KB", "1 MB", "4 MB", "16 MB")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: what it takes, in words; what kind of names complete it; what it does."""
+
+    takes: str
+    about: str
+    run: Callable[[Shell, str], None]
+    completes: str = ""
+
+
+def run(shell: Shell, text: str) -> None:
+    """Run a line that begins with a backslash.
+
+    Raises
+    ------
+    SkimqlError
+        ``SKIMQL_UNKNOWN_COMMAND`` with the nearest one.
+    """
+    typed = text.strip().rstrip(";").rstrip() if not text.lstrip().startswith("\\!") else text.strip()
+    name, _, rest = typed[1:].partition(" ")
+    if name.startswith("!"):
+        name, rest = "!", (name[1:] + " " + rest).strip()
+    command = COMMANDS.get(name)
+    if command is None:
+        near = difflib.get_close_matches(name, list(COMMANDS), 1)
+        raise SkimqlError(f"there is no command \\{name}", UNKNOWN, hint=f"\\{near[0]}" if near else "\\?")
+    command.run(shell, rest.strip())
+
+
+def _wrong(command: str, takes: str) -> SkimqlError:
+    return SkimqlError(f"\\{command} takes {takes}", UNKNOWN, hint="\\?")
+
+
+def _last(shell: Shell) -> str:
+    if shell.last is None:
+        raise SkimqlError("there is no query yet", UNKNOWN, hint="SELECT APPROXIMATE ...")
+    return shell.last
+
+
+def _describe(shell: Shell, name: str) -> None:
+    if not name:
+        _tables(shell, "")
+        return
+    from ... import Answer
+
+    plain = name.strip("`").lower()
+    shell.wait(shell.refresh_names, "looking at tables")
+    table = shell.names.by_name.get(plain)
+    if table is None:
+        near = difflib.get_close_matches(plain, list(shell.names.by_name), 1)
+        hint = f"\\d {shell.names.by_name[near[0]].name}" if near else "\\d"
+        raise SkimqlError(f"there is no table {name!r}", UNKNOWN, hint=hint)
+    shown = shell.session.sql("SHOW SKETCHES")
+    kept = (
+        [r for r in shown.records() if str(r["table"]).lower() == plain] if isinstance(shown, Answer) else []
+    )
+    rows = []
+    for column, kind in table.columns:
+        of = [str(r["sketch"]) for r in kept if column.lower() in keys_of(r)]
+        rows.append((column, kind, ", ".join(of)))
+    shell.show(_answer(("column", "type", "sketches"), rows))
+    for record in kept:
+        shell.say(
+            f"{record['sketch']}: {record['tuples']:,} tuples, {record['method']}, updated {record['updated']}"
+        )
+
+
+def _answer(columns: tuple[str, ...], rows: Any) -> Answer:
+    from ... import Answer
+
+    return Answer(columns, tuple(map(tuple, rows)), exact=True)
+
+
+def _tables(shell: Shell, pattern: str) -> None:
+    shell.wait(shell.refresh_names, "looking at tables")
+    rows = [
+        (t.name, len(t.columns), ", ".join(sorted(t.keys)))
+        for t in sorted(shell.names.tables, key=lambda t: t.name.lower())
+        if pattern.lower().strip("*") in t.name.lower()
+    ]
+    if not rows:
+        shell.first_page()
+        return
+    shell.show(_answer(("table", "columns", "keys of sketches"), rows))
+    if not shell.names.complete:
+        shell.say("Spark's own tables are listed once Spark runs")
+
+
+def _views(shell: Shell, _: str) -> None:
+    shell.statement("SHOW VIEWS")
+
+
+def _sketches(shell: Shell, pattern: str) -> None:
+    shell.statement(f"SHOW SKETCHES LIKE '{pattern}'" if pattern else "SHOW SKETCHES")
+
+
+def _explain(shell: Shell, _: str) -> None:
+    shell.statement(f"EXPLAIN {_last(shell)}", remember=False)
+
+
+def _plan(shell: Shell, _: str) -> None:
+    shell.statement(f"EXPLAIN ANALYZE {_last(shell)}", remember=False)
+
+
+def _exact(shell: Shell, _: str) -> None:
+    from . import rewrite
+
+    shell.statement(rewrite.exact(_last(shell)), remember=False)
+
+
+def _compare(shell: Shell, _: str) -> None:
+    shell.statement(_last(shell), compare=True, remember=False)
+
+
+def _tighten(shell: Shell, _: str) -> None:
+    from . import rewrite
+
+    tighter = rewrite.tighter(_last(shell), shell.last_answer, shell.session.settings.error)
+    if tighter is None:
+        shell.say("the last answer is exact: there is nothing to tighten")
+        return
+    shell.say(tighter)
+    shell.statement(tighter)
+
+
+def _size(shell: Shell, _: str) -> None:
+    from . import rewrite
+
+    query = rewrite.bare(_last(shell))
+
+    def ask() -> Answer:
+        rows = []
+        for size in SIZES:
+            plan = shell.session.plan(f"{query} SIZE {size}")
+            predicted = getattr(plan.attempt, "predicted", None)
+            width = float("nan") if predicted is None else predicted.half_width
+            told = "unknown" if width != width else "exact" if width == 0 else f"± {100 * width:.2g} %"
+            rows.append((size, told, plan.method))
+        return _answer(("size", "predicted", "method"), rows)
+
+    result = shell.wait(ask, "planning")
+    if result is not None:
+        shell.show(result)
+
+
+def _switch(shell: Shell, name: str, text: str, command: str) -> None:
+    values = configuration.OPTIONS[name].values
+    if not text:
+        now = shell.option(name)
+        text = ("off" if now else "on") if not values else ("auto" if now != "auto" else "on")
+    shell.set_option(name, text)
+    shown = shell.option(name)
+    shell.say(f"{command} is {'on' if shown is True else 'off' if shown is False else shown}")
+
+
+def _output(shell: Shell, path: str) -> None:
+    shell.redirect(path or None)
+    shell.say(f"results go to {path}" if path else "results go to the terminal")
+
+
+def _include(shell: Shell, path: str) -> None:
+    if not path:
+        raise _wrong("i", "a file")
+    shell.execute(_read(path), remember=False)
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError, ValueError) as fault:
+        why = getattr(fault, "strerror", None) or "it is not UTF-8"
+        raise SkimqlError(f"cannot read {path}: {why}", UNKNOWN) from fault
+
+
+def _edit(shell: Shell, path: str) -> None:
+    """The last query in $EDITOR; what is saved stands at the prompt."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory(prefix="skimql-") as folder:
+        file = Path(folder) / "query.sql"
+        file.write_text(_read(path) if path else (shell.last or ""), encoding="utf-8")
+        try:
+            subprocess.run([*shlex.split(editor), str(file)], check=False)
+        except (OSError, ValueError) as fault:
+            raise SkimqlError(f"cannot start {editor}: {fault}", UNKNOWN, hint="set EDITOR") from fault
+        shell.offered = file.read_text(encoding="utf-8", errors="replace").strip()
+
+
+def _named(shell: Shell, text: str) -> None:
+    """``\\n`` lists, ``\\n NAME = SQL`` keeps, ``\\n NAME VALUE ...`` runs with $1, $2."""
+    name, _, rest = text.partition(" ")
+    if not name:
+        shell.show(_answer(("query", "text"), sorted(shell.names.queries.items())))
+        shell.say("\\n NAME = SQL keeps one, \\n NAME VALUE ... runs it with $1, $2, ...")
+        return
+    if rest.lstrip().startswith("="):
+        shell.keep_query(name, rest.lstrip()[1:].strip())
+        return
+    if name not in shell.names.queries:
+        near = difflib.get_close_matches(name, list(shell.names.queries), 1)
+        raise SkimqlError(f"there is no query {name!r}", UNKNOWN, hint=f"\\n {near[0]}" if near else "\\n")
+    try:
+        values = shlex.split(rest)
+    except ValueError as fault:
+        raise SkimqlError(f"the values of \\n cannot be read: {fault}", UNKNOWN) from fault
+    sql = shell.names.queries[name]
+    for number in range(len(values), 0, -1):
+        sql = sql.replace(f"${number}", values[number - 1])
+    shell.say(sql)
+    shell.execute(sql)
+
+
+def _watch(shell: Shell, text: str) -> None:
+    query = _last(shell)
+    try:
+        period = float(text) if text else 2.0
+    except ValueError:
+        period = 0.0
+    if not 0 < period < 1e6:
+        raise _wrong("watch", "seconds, such as \\watch 5")
+    shell.say(f"every {period:g} s; Ctrl-C ends it")
+    with without_echo():
+        while shell.statement(query, remember=False):
+            next_time = time.monotonic() + period
+            while time.monotonic() < next_time:
+                if INTERRUPTS.take():
+                    return
+                time.sleep(0.05)
+
+
+def _set(shell: Shell, text: str) -> None:
+    name, _, value = text.replace("=", " ", 1).partition(" ")
+    if not name:
+        shell.show(_answer(("setting", "value", "from"), configuration.described(shell.config)))
+        return
+    if not value.strip():
+        raise _wrong("set", "a name and a value")
+    shell.set_option(name.removeprefix("skimql."), value.strip().strip("'"))
+
+
+def _unset(shell: Shell, name: str) -> None:
+    plain = name.removeprefix("skimql.")
+    if plain not in configuration.names():
+        configuration.checked(plain or "?", "")
+    shell.unset_option(plain)
+
+
+def _history(shell: Shell, text: str) -> None:
+    most = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 20
+    entries = list(shell.history.load_history_strings())[:most] if shell.history is not None else []
+    for entry in reversed(entries):
+        shell.say(entry)
+
+
+def _copy(shell: Shell, path: str) -> None:
+    if not path:
+        raise _wrong("copy", "a file: .csv, .tsv, .json, .jsonl, .md or .parquet")
+    shell.copy(path)
+
+
+def _outside(shell: Shell, command: str) -> None:
+    if command:
+        subprocess.run(command, shell=True, check=False)
+
+
+def _help(shell: Shell, _: str) -> None:
+    width = max(len(f"\\{name} {c.takes}") for name, c in COMMANDS.items())
+    heads = [f"\\{name} {command.takes}" for name, command in COMMANDS.items()]
+    lines = [f"{head:<{width}}  {c.about}" for head, c in zip(heads, COMMANDS.values(), strict=True)]
+    keys = [
+        "",
+        "Enter runs a statement that is complete, Alt-Enter makes a line, Tab completes,",
+        "Ctrl-R finds in the history, Ctrl-C clears the line or cancels what runs,",
+        "Ctrl-D leaves. Statements that are not SkimQL's go to Spark.",
+        "",
+        "  SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k ERROR WITHIN 5%;",
+        "  CREATE SKETCH s ON a (k);    kept: what it answers needs no scan then",
+        "  EXPLAIN SELECT APPROXIMATE ...;    what would be built, before it runs",
+    ]
+    shell.page("\n".join([*lines, *keys]) + "\n")
+
+
+def _quit(shell: Shell, _: str) -> None:
+    raise EOFError
+
+
+def _restart(shell: Shell, _: str) -> None:
+    shell.restart()
+
+
+def _doctor(shell: Shell, _: str) -> None:
+    from ..doctor import print_doctor
+
+    shell.wait(print_doctor, "checking")
+
+
+def _demo(shell: Shell, _: str) -> None:
+    from ... import demo_tables
+
+    def register() -> None:
+        for name, path in demo_tables().items():
+            shell.session.table(name, path)
+
+    shell.wait(register, "reading the tables")
+    shell.refresh_names()
+    _tables(shell, "")
+
+
+def _table(shell: Shell, text: str) -> None:
+    name, equals, path = text.partition("=")
+    if not equals or not path.strip():
+        raise _wrong("t", "NAME=PATH")
+    shell.wait(
+        lambda: shell.session.table(name.strip(), os.path.expanduser(path.strip())), "reading the file"
+    )
+    shell.refresh_names()
+
+
+def _expanded(shell: Shell, text: str) -> None:
+    _switch(shell, "expanded", text, "expanded")
+
+
+COMMANDS: Mapping[str, Command] = {
+    "d": Command("[NAME]", "tables, or the columns of one with the sketches of it", _describe, "table"),
+    "dt": Command("[NAME]", "tables", _tables),
+    "dv": Command("", "views", _views),
+    "sketches": Command("[PATTERN]", "kept sketches", _sketches),
+    "t": Command("NAME=PATH", "make a file or folder a table", _table, "file"),
+    "demo": Command("", "the flights tables, to try", _demo),
+    "explain": Command("", "of the last query: join graph and plan", _explain),
+    "plan": Command("", "the last query again, predicted beside actual", _plan),
+    "exact": Command("", "the last query, run exactly", _exact),
+    "compare": Command("", "the last query, exact values beside the estimates", _compare),
+    "tighten": Command("", "the last query at half its error", _tighten),
+    "size": Command("", "of the last query: bytes against predicted error", _size),
+    "x": Command("[on|off|auto]", "results down the page", _expanded, "expanded"),
+    "timing": Command("[on|off]", "time of each statement", lambda s, t: _switch(s, "timing", t, "timing"), "switch"),
+    "pager": Command("[on|off]", "long results in $PAGER", lambda s, t: _switch(s, "pager", t, "pager"), "switch"),
+    "theme": Command("dark|light|none", "colours", lambda s, t: _switch(s, "theme", t, "theme"), "theme"),
+    "o": Command("[FILE]", "results to a file, or back to the terminal", _output, "file"),
+    "copy": Command("FILE", "the last result into a file", _copy, "file"),
+    "i": Command("FILE", "run the statements of a file", _include, "file"),
+    "e": Command("[FILE]", "the last query, or a file, in $EDITOR", _edit, "file"),
+    "n": Command("[NAME ...]", "saved queries: list, NAME = SQL, NAME VALUES", _named, "query"),
+    "watch": Command("[SECONDS]", "the last query again and again", _watch),
+    "set": Command("[NAME VALUE]", "settings, and where they came from", _set, "setting"),
+    "unset": Command("NAME", "a setting as it is built in", _unset, "setting"),
+    "history": Command("[N]", "what was typed last", _history),
+    "restart": Command("", "end Spark; it starts anew when needed", _restart),
+    "doctor": Command("", "check Java, Python, Spark, memory, space", _doctor),
+    "!": Command("COMMAND", "run a command of the system", _outside),
+    "?": Command("", "this page", _help),
+    "q": Command("", "leave", _quit),
+}  # fmt: skip
+
+
+def complete(text: str, shell_names: Any, files: Callable[[str], list[str]]) -> list[tuple[str, int, str]]:
+    """Candidates for a command line, whole words: text, where it starts, what it is."""
+    name, blank, rest = text[1:].partition(" ")
+    if not blank:
+        return [(f"\\{n}", 0, c.about) for n, c in COMMANDS.items() if n.startswith(name)]
+    command = COMMANDS.get(name)
+    word = rest.rpartition("=" if command is not None and command.completes == "file" else " ")[2]
+    start = len(text) - len(word)
+    match command.completes if command is not None else "":
+        case "table":
+            known = [t.name for t in shell_names.tables]
+        case "query":
+            known = list(shell_names.queries)
+        case "setting":
+            known = list(configuration.names())
+        case "file":
+            known = files(word)
+        case "switch":
+            known = ["on", "off"]
+        case "theme" | "expanded" as option:
+            known = list(configuration.OPTIONS[option].values)
+        case _:
+            known = []
+    return [(k, start, "") for k in known if k.lower().startswith(word.lower())]

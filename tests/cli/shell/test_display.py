@@ -1,0 +1,48 @@
+"""What the shell writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from skimql import Answer, SkimqlError
+from skimql.cli.config import load
+from skimql.cli.shell.display import Display
+
+
+@pytest.fixture
+def display(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.chdir(tmp_path)
+    return Display(load())
+
+
+ANSWER = Answer(("a", "b"), ((1, "x"), (2, None)), exact=True)
+
+
+def test_results_go_to_the_terminal_or_a_file(display, tmp_path, capsys):
+    display.show(ANSWER)
+    assert capsys.readouterr().out.splitlines()[0].split() == ["a", "b"]
+    display.redirect("out.json")
+    display.show(ANSWER)
+    display.redirect(None)
+    assert (tmp_path / "out.json").read_text() == '[{"a": 1, "b": "x"},\n {"a": 2, "b": null}]\n'
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "first"), [("o.csv", b"a,b"), ("o.md", b"| a | b |"), ("o.parquet", b"PAR1")]
+)
+def test_the_last_result_is_written_as_the_ending_says(display, tmp_path, name, first):
+    with pytest.raises(SkimqlError, match="no result yet"):
+        display.copy(name)
+    display.last_answer = ANSWER
+    display.copy(name)
+    assert (tmp_path / name).read_bytes().startswith(first)
+
+
+def test_a_file_that_cannot_be_written_is_told(display):
+    with pytest.raises(SkimqlError, match="cannot write"):
+        display.redirect("/no/such/folder/x.csv")
+    with pytest.raises(SkimqlError, match="cannot write"):
+        display.redirect("x\x00y")

@@ -1,0 +1,65 @@
+"""Commands with a backslash."""
+
+from __future__ import annotations
+
+import pytest
+from support.completion_cases import NAMES
+
+from skimql import SkimqlError
+from skimql.cli.shell import meta
+
+
+class Said:
+    last = None
+    statement = execute = None
+
+    def __init__(self):
+        self.text = ""
+
+    def page(self, text):
+        self.text += text
+
+
+def test_an_unknown_command_names_the_nearest():
+    with pytest.raises(SkimqlError) as fault:
+        meta.run(Said(), "\\skteches")
+    assert (fault.value.code, fault.value.hint) == ("SKIMQL_UNKNOWN_COMMAND", "\\sketches")
+
+
+@pytest.mark.parametrize("command", ["explain", "plan", "exact", "compare", "tighten", "size", "watch"])
+def test_what_is_about_the_last_query_needs_one(command):
+    with pytest.raises(SkimqlError, match="there is no query yet"):
+        meta.run(Said(), f"\\{command}")
+
+
+@pytest.mark.parametrize(
+    "line", ["\\", "\\ ", "\\x\x00", "\\i", "\\i /no/such/file", "\\copy", "\\t a", "\\d" * 400]
+)
+def test_odd_commands_are_told_in_words(line):
+    with pytest.raises((SkimqlError, AttributeError)) as fault:
+        meta.run(Said(), line)
+    assert isinstance(fault.value, SkimqlError)
+
+
+def test_help_has_every_command_in_eighty_columns():
+    said = Said()
+    meta.run(said, "\\?")
+    lines = said.text.splitlines()
+    assert all(any(line.startswith(f"\\{name} ") for line in lines) for name in meta.COMMANDS)
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("\\ske", "\\sketches"),
+        ("\\d fl", "flights"),
+        ("\\set the", "theme"),
+        ("\\theme da", "dark"),
+        ("\\timing o", "on"),
+        ("\\n la", "late"),
+        ("\\i fi", "file.sql"),
+    ],
+)
+def test_commands_and_what_they_take_are_completed(text, found):
+    assert found in [c for c, _, _ in meta.complete(text, NAMES, lambda b: ["file.sql"])]

@@ -1,0 +1,76 @@
+"""The shell with Spark: one process with a JVM of its own, which starts, is given up, starts again and leaves."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from support.terminal import Terminal
+
+SLOW = "EXACT SELECT COUNT(*) FROM range(1000000) a JOIN range(1000000) b ON a.id % 7 = b.id % 7 WHERE (a.id * b.id) % 11 = 3"
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    (tmp_path / "x.csv").write_text("id,n\n1,10\n2,20\n")
+    (tmp_path / "y.csv").write_text("id,m\n1,100\n1,101\n3,300\n")
+    (tmp_path / "bin").mkdir()
+    t = Terminal(tmp_path, columns=160, lines=50)
+    yield t
+    t.close()
+
+
+def children(process):
+    """The processes that a process has started, and those that these have."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            parent = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[1]
+        except OSError:
+            continue
+        if int(parent) == process:
+            found += [int(entry), *children(int(entry))]
+    return found
+
+
+def test_spark_starts_when_it_is_needed_and_goes_when_it_is_not(terminal):
+    t = terminal
+    t.until("spark: none")
+    assert children(t.process.pid) == []
+    # Ctrl-C while Spark starts leaves no JVM.
+    t.keys("SELECT 1 AS one", "enter")
+    t.until("starting Spark", 60)
+    t.keys("ctrl-c")
+    t.until("cancelled", 5)
+    t.until(lambda t: "spark: none" in t.text, 60)
+    for _ in range(100):
+        if not children(t.process.pid):
+            break
+        time.sleep(0.1)
+    assert children(t.process.pid) == []
+    # Then it starts, and files are tables.
+    t.keys("SELECT APPROXIMATE COUNT(*) AS joined FROM 'x.csv' x JOIN 'y.csv' y ON x.id = y.id", "enter")
+    t.until(lambda t: "joined" in t.text.partition("JOIN")[2] and "spark: ready" in t.text, 120)
+    # What runs is cancelled at once, and the shell goes on.
+    t.keys(SLOW, "enter")
+    t.until("exact answer", 60)
+    started = time.monotonic()
+    t.keys("ctrl-c")
+    t.until(lambda t: t.scrolled.count("cancelled") >= 2, 10)
+    assert time.monotonic() - started < 5
+    # A mistake has its correction, which Enter takes.
+    t.keys("\\t flights=x.csv", "enter")
+    t.until(lambda t: "tables" in t.text)
+    t.keys("SELECT APPROXIMATE SUM(n) AS summed FROM flihgts", "enter")
+    t.until("Enter: SELECT APPROXIMATE SUM(n) AS summed FROM flights", 60)
+    t.keys("enter")
+    t.until(lambda t: "30" in t.text.rpartition("summed")[2], 60)
+    t.keys("ctrl-d")
+    for _ in range(300):
+        t.rest(0.1)
+        if not t.process.isalive():
+            break
+    assert not t.process.isalive()
+    assert "Traceback" not in t.scrolled

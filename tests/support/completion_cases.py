@@ -1,0 +1,161 @@
+"""Statements of the dialect that are cut at each word, and names for them."""
+
+from __future__ import annotations
+
+from skimql.cli.shell.names import Names, Table
+
+NAMES = Names(
+    (
+        Table("flights", tuple((c, k) for c, k in [("year", "int"), ("month", "int"), ("dep_delay", "double"), ("carrier", "string"), ("tailnum", "string"), ("origin", "string"), ("dest", "string"), ("distance", "double"), ("time_hour", "timestamp")]), frozenset({"tailnum"})),
+        Table("planes", (("tailnum", "string"), ("year", "int"), ("seats", "int"))),
+        Table("weather", (("origin", "string"), ("time_hour", "timestamp"), ("precip", "double"))),
+        Table("orders", (("orderkey", "bigint"), ("custkey", "bigint"), ("total", "decimal(12,2)"), ("status", "string"), ("orderdate", "date"))),
+        Table("lineitem", (("orderkey", "bigint"), ("price", "double"), ("discount", "double"))),
+        Table("customer", (("custkey", "bigint"), ("segment", "string"))),
+        Table("order items", (("order id", "int"), ("unit.price", "double"))),
+        Table("l_orders", (("o_orderkey", "bigint"), ("o_custkey", "bigint"))),
+        Table("l_lines", (("l_orderkey", "bigint"), ("l_price", "double"))),
+    ),
+    ("s", "w"),
+    {"late": "SELECT 1"},
+)  # fmt: skip
+
+# Every statement that works of the dialect, on these tables.
+STATEMENTS = """
+SELECT APPROXIMATE COUNT(*) AS n , SUM(price) AS revenue FROM lineitem l JOIN orders o ON l.orderkey = o.orderkey JOIN customer c USING (custkey) WHERE total > 5 GROUP BY segment HAVING n > 100 ORDER BY n DESC LIMIT 10 ERROR WITHIN 5% AT CONFIDENCE 95%
+SELECT APPROXIMATE COUNT(*) FROM flights f JOIN planes p ON f.tailnum = p.tailnum WHERE distance > 500 AND seats < 100
+SELECT COUNT(*) FROM orders WITH ERROR 5% CONFIDENCE 95% BEHAVIOR 'strict'
+SELECT APPROXIMATE COUNT(*) FROM orders USING agms OPTIONS (rows = 11 ) SEED 1
+SELECT APPROXIMATE COUNT(*) FROM orders SIZE 64 KB
+EXACT SELECT COUNT(*) FROM flights WHERE year = 2013
+ESTIMATE ROWS FOR SELECT * FROM orders o JOIN lineitem l ON o.orderkey = l.orderkey
+SELECT APPROXIMATE COUNT(DISTINCT custkey) FROM orders WHERE status = 'F'
+CREATE SKETCH s ON orders (custkey, orderkey) FOR SUM (total) WHERE status = 'F' USING hash SIZE 64 KB
+CREATE OR REPLACE SKETCH s ON orders (custkey) ERROR WITHIN 5% CONFIDENCE 95%
+CREATE SKETCH IF NOT EXISTS s ON orders (custkey) OPTIONS (rows = 11 )
+CREATE SKETCHES w FOR QUERIES (SELECT COUNT(*) FROM orders; SELECT COUNT(*) FROM customer) SIZE 16 MB MINIMIZE AVERAGE ERROR PARTITION INTO 10
+CREATE SKETCHES w FOR QUERIES (SELECT COUNT(*) FROM orders) SIZE 16 MB MINIMIZE MAX ERROR
+APPEND SKETCH s FROM orders WHERE status = 'F' DELETES WHEN status = 'd'
+APPEND SKETCH s FROM orders WEIGHT total
+APPEND SKETCH s FROM SKETCH w
+REFRESH SKETCH s
+SHOW SKETCHES
+SHOW SKETCHES LIKE 's*'
+DESCRIBE SKETCH s
+DESCRIBE SKETCH EXTENDED s
+DROP SKETCH s
+DROP SKETCH IF EXISTS s
+EXPORT SKETCH s TO 'path'
+IMPORT SKETCH s FROM 'path' TRUSTED
+EXPLAIN SELECT APPROXIMATE COUNT(*) FROM orders
+EXPLAIN ANALYZE SELECT APPROXIMATE COUNT(*) FROM orders
+EXPLAIN FORMAT JSON SELECT APPROXIMATE COUNT(*) FROM orders
+EXPLAIN SKETCHES w
+SET skimql.error = 5%
+SET skimql.error = none
+SET skimql.confidence = 95%
+SET skimql.behavior = 'strict'
+SET skimql.seed = 1
+SET skimql.cache = true
+SELECT * FROM flights WHERE dest IN (SELECT origin FROM weather WHERE precip > 1)
+WITH q AS (SELECT custkey FROM orders) SELECT APPROXIMATE COUNT(*) FROM q JOIN customer c ON q.custkey = c.custkey
+SELECT APPROXIMATE COUNT(*) FROM (SELECT orderkey FROM lineitem) q JOIN orders o ON q.orderkey = o.orderkey
+DROP TABLE IF EXISTS orders
+CREATE TEMPORARY VIEW v AS SELECT custkey FROM orders
+DESCRIBE orders
+SHOW TABLES
+""".strip().splitlines()
+
+# A bar is the cursor; what must be among the first candidates.
+CASES = """
+| -> SELECT, SHOW SKETCHES
+sel| -> SELECT
+SELECT | -> APPROXIMATE, count(*)
+SELECT APPR| -> APPROXIMATE
+SELECT | FROM flights f -> APPROXIMATE
+SELECT tn| FROM flights -> tailnum
+SELECT dd| FROM flights -> dep_delay
+SELECT f.| FROM flights f -> year
+SELECT f.ta| FROM flights f -> tailnum
+SELECT f.tn| FROM flights f -> tailnum
+SELECT flights.dist| FROM flights -> distance
+SELECT sum(dis| FROM flights -> distance
+SELECT COUNT(| FROM flights -> *, DISTINCT
+SELECT * FROM | -> flights
+SELECT * FROM fl| -> flights
+SELECT * FROM ligh| -> flights
+SELECT * FROM fgt| -> flights
+SELECT * FROM FLI| -> flights
+SELECT * FROM ord| -> orders, `order items`
+SELECT * FROM `order| -> `order items`
+SELECT * FROM flights f JOIN | -> flights, planes
+SELECT * FROM flights f JOIN pl| -> planes
+SELECT * FROM flights f | -> JOIN, WHERE
+SELECT * FROM flights f JOIN planes p | -> ON
+SELECT * FROM flights f JOIN planes p ON | -> f.tailnum = p.tailnum
+SELECT * FROM flights JOIN weather ON | -> flights.origin = weather.origin
+SELECT * FROM lineitem l JOIN orders o ON | -> l.orderkey = o.orderkey
+SELECT * FROM orders JOIN customer ON | -> orders.custkey = customer.custkey
+SELECT * FROM l_orders JOIN l_lines ON | -> l_orders.o_orderkey = l_lines.l_orderkey
+SELECT * FROM flights f JOIN planes p ON f.tailnum = | -> p.tailnum
+SELECT * FROM flights f JOIN planes p ON f.tailnum = p.| -> tailnum
+SELECT * FROM flights f JOIN planes p ON f.tailnum = p.t| -> tailnum
+SELECT * FROM flights f JOIN planes p ON f.tailnum = p.tailnum | -> JOIN, AND, WHERE
+SELECT * FROM flights f JOIN weather w ON f.origin = w.origin AND | -> f.time_hour = w.time_hour
+SELECT * FROM flights f JOIN planes p ON f.tailnum = p.tailnum JOIN weather w ON | -> f.origin = w.origin
+SELECT * FROM flights JOIN weather USING (| -> origin, time_hour
+SELECT * FROM flights WHERE | -> year, tailnum
+SELECT * FROM flights WHERE car| -> carrier
+SELECT * FROM flights WHERE year = 2013 | -> AND, GROUP BY
+SELECT * FROM flights WHERE year = 2013 AND mon| -> month
+SELECT * FROM flights GR| -> GROUP BY
+SELECT carrier, COUNT(*) FROM flights GROUP BY | -> year, carrier
+SELECT carrier, COUNT(*) FROM flights GROUP BY carrier OR| -> ORDER BY
+SELECT APPROXIMATE COUNT(*) FROM flights ERR| -> ERROR WITHIN
+SELECT APPROXIMATE COUNT(*) FROM flights ERROR WITHIN | -> 5%
+SELECT APPROXIMATE COUNT(*) FROM flights ERROR WITHIN 5% CONF| -> CONFIDENCE
+SELECT APPROXIMATE COUNT(*) FROM flights USING | -> hash, agms
+SELECT APPROXIMATE COUNT(*) FROM flights USING tw| -> two_level
+SELECT APPROXIMATE COUNT(*) FROM flights SIZE | -> 64 KB
+SELECT APPROXIMATE COUNT(*) FROM flights BEHAVIOR | -> 'strict'
+SELECT APPROXIMATE COUNT(*) FROM flights OPTIONS (| -> rows, buckets
+SELECT APPROXIMATE COUNT(*) FROM flights OPTIONS (sparse = | -> true, false
+SELECT q.| FROM (SELECT dest AS d, origin FROM flights) q -> d, origin
+SELECT | FROM (SELECT dest AS d FROM flights) q -> d
+WITH q AS (SELECT dest FROM flights) SELECT * FROM | -> q
+WITH q AS (SELECT dest FROM flights) SELECT q.| FROM q -> dest
+WITH q AS (SELECT dest AS d FROM flights) SELECT * FROM q WHERE | -> d
+SELECT * FROM flights WHERE dest IN (SELECT | FROM weather) -> origin
+SELECT * FROM flights WHERE dest IN (| -> SELECT
+SELECT 1; SELECT * FROM pl| -> planes
+SELECT 1; SELECT * FROM pl|; SELECT 2 -> planes
+SET | -> skimql.seed, skimql.error
+SET skimql.| -> seed, error
+SET skimql.conf| -> confidence
+SET skimql.behavior = | -> 'do_nothing', 'strict'
+SET skimql.route = | -> auto, jvm
+CREATE | -> SKETCH, SKETCHES
+CREATE SK| -> SKETCH, SKETCHES
+CREATE SKETCH x | -> ON
+CREATE SKETCH x ON | -> flights
+CREATE SKETCH x ON flights (| -> year, tailnum
+CREATE SKETCH x ON flights (ta| -> tailnum
+CREATE SKETCH x ON flights (tailnum | -> CLASS
+CREATE SKETCH x ON flights (tailnum) | -> SIZE
+CREATE SKETCHES x FOR QUERIES (| -> SELECT
+CREATE SKETCHES x FOR QUERIES (SELECT COUNT(*) FROM | -> flights
+CREATE SKETCHES x FOR QUERIES (SELECT COUNT(*) FROM flights; SELECT COUNT(*) FROM planes WHERE | -> tailnum, seats
+DROP SKETCH | -> s, w
+DESCRIBE SKETCH | -> s, w
+DESCRIBE | -> flights, SKETCH
+EXPLAIN | -> SELECT
+EXPLAIN SELECT APPROXIMATE COUNT(*) FROM pla| -> planes
+REFRESH SKETCH | -> s
+SELECT up| FROM flights -> upper(
+SELECT * FROM flights WHERE upp| -> upper(
+select count(*) from flights where ori| -> origin
+SELECT 'fl| ->
+SELECT 1 -- fl| ->
+SELECT /* fl| ->
+SELECT 12| ->
+""".strip().splitlines()
