@@ -10,6 +10,9 @@ from pyspark.sql import SparkSession
 
 from skimql import Session, SkimqlError
 
+# Interpreted, Spark's own list of its tables cannot be read.
+pytestmark = pytest.mark.usefixtures("as_users_have_it")
+
 
 def values(frame):
     return sorted(row[0] for row in frame.collect())

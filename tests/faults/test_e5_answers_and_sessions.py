@@ -140,6 +140,7 @@ def test_given_frames_are_tables_as_long_as_the_statement_runs(session, spark):
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("as_users_have_it")
 def test_closing_leaves_a_session_of_the_users_running(spark):
     mine = Session(spark)
     mine.table("gone_after", spark.range(1))

@@ -114,7 +114,8 @@ def test_explain_shows_every_candidate_and_starts_no_job(tables):
 def test_large_tables_are_sampled_at_once(tables, monkeypatch):
     monkeypatch.setattr(first_sample, "LARGE", 1000.0)
     monkeypatch.setattr(first_sample, "NEEDED", 500.0)
-    select = f"COUNT(*), SUM(big.v) {JOIN} WHERE other.u < 8"
+    # Counts: of tables as small as these drawing tuples for their values costs what the exact run does.
+    select = f"COUNT(*) {JOIN} WHERE other.u < 8"
     told = tables.sql(f"EXPLAIN SELECT APPROXIMATE {select} ERROR WITHIN 30%").value
     assert "answer: key sample, one in" in told
     assert "sample the keys k of large tables" in told

@@ -23,10 +23,8 @@ def test_what_stands_in_double_quotes_is_a_name_where_ansi_mode_and_the_setting_
     inner = read(f"EXPLAIN {SELECT}", quoted).statement
     assert isinstance(inner, ApproximateSelect)
     assert "a.`k`" in inner.select_sql
-    assert (
-        "a.`k`"
-        in read(f"ESTIMATE ROWS OF {SELECT[7:].replace('APPROXIMATE COUNT(*)', 'SELECT *')}", quoted).sql
-    )
+    rows = read(f"ESTIMATE ROWS FOR {SELECT[7:].replace('APPROXIMATE COUNT(*)', 'SELECT *')}", quoted)
+    assert "a.`k`" in rows.select.select_sql
 
 
 @pytest.mark.parametrize("text", ["SELECT 1", "EXPLAIN EXACT SELECT 1", "SHOW SKETCHES"])
