@@ -198,6 +198,7 @@ NOT_TYPED = {
          "OPTIONS_WITHHELD", "TABLE_NOT_HERE", "NOT_IN_MEMORY", "NOT_AN_ANSWER"), _PYTHON),
     **dict.fromkeys(("SOURCE_CHANGED", "SCHEMA_CHANGED", "SKETCH_CHANGED", "OTHER_TYPE", "NOT_TRUSTED", "OTHER_DEFINITION"), _APPEND),
     **dict.fromkeys(("BAD_ARGUMENT", "BAD_KEY", "HAVING", "SPARK_REFUSES", "EXACT_FAILED", "SCAN_FAILED", "GROUPS_FAILED"), _NO_ANSWER),
+    "UNKNOWN_COMMAND": "another command of the shell",
     "FOREIGN_EXPRESSION": "a sketch made here: what a stranger's file says is not run",
     "WEIGHT_TYPE": "the values as integers or decimals: which ones only the user can say",
     "BOUND_ARGUMENT": "the form of a call; the question names no aggregate",
