@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 SHARED, PRIVATE = 0o666, 0o600
@@ -57,6 +58,29 @@ def replace(path: Path, data: bytes, by: Path, mode: int = SHARED) -> None:
             os.unlink(by)
         raise
     sync_folder(path.parent)
+
+
+def remove_made(folder: Path, made: Callable[[str], bool]) -> None:
+    """Remove the files below a folder that are known by their names, and folders that are empty then.
+
+    Parameters
+    ----------
+    folder : Path
+        A link is not followed; nothing is removed where there is none.
+    made : callable
+        Whether a file is ours, by its path from `folder`, with slashes. Whatever is not stays, with its folders.
+    """
+    for place, folders, files in os.walk(folder, topdown=False):
+        here = Path(place)
+        for name in files:
+            if made((here / name).relative_to(folder).as_posix()):
+                with contextlib.suppress(OSError):
+                    os.unlink(here / name)
+        for name in folders:
+            with contextlib.suppress(OSError):
+                os.rmdir(here / name)
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
 
 
 def read(path: Path, most: int | None = None) -> bytes:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import StreamError
+from ..catalog.disk import remove_made
 from .state import StreamState
 
 _OFFSETS, _COMMITS, _METADATA = "offsets", "commits", "metadata"
@@ -38,8 +39,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
 
 def uncommit(folder: Path, batch: int) -> None:
     """Make Spark deliver a batch again when it next starts."""
-    for name in (str(batch), f".{batch}.crc"):
-        (folder / _COMMITS / name).unlink(missing_ok=True)
+    remove_made(folder / _COMMITS, {str(batch), f".{batch}.crc"}.__contains__)
 
 
 def batch_to_repeat(name: str, state: StreamState, checkpoint: Checkpoint, *, lost: bool) -> int | None:

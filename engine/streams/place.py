@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-import shutil
+import re
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from ...errors import StreamError
 from ..catalog.catalog import Catalog
+from ..catalog.disk import remove_made
 from ..catalog.folder import LocalFolder
 from ..catalog.streams import StoredStream
 
 FOLDER = "streams"  # of the catalog's; in it a folder of each stream, by its id
+
+# Files of ours there, and of Spark's: its checkpoint, its state stores, and the rows that it has written apart.
+_SPARKS = "|".join(
+    (
+        r"\d+|metadata|_metadata|__tmp_path_dir|_SUCCESS",
+        r"\d+(\.\d+)*\.(delta|snapshot|zip|changelog|compact|json)",
+        r"\d+_[\w.-]+\.(zip|changelog)",
+        r"part-[\w.-]+\.json",
+    )
+)
+_HIDDEN = rf"\.({_SPARKS})(\.[\w-]+\.tmp)?(\.crc)?"
+_MADE = re.compile(rf"lock|(checkpoint|quarantine)/(.*/)?(({_SPARKS})|{_HIDDEN})")
 
 
 def stream_folder(catalog: Catalog, stream: StoredStream) -> Path:
@@ -34,8 +47,8 @@ def stream_folder(catalog: Catalog, stream: StoredStream) -> Path:
 
 
 def forget_folder(catalog: Catalog, stream: StoredStream) -> None:
-    """Delete the folder of a stream that the catalog does not have any more."""
-    shutil.rmtree(stream_folder(catalog, stream), ignore_errors=True)
+    """Delete what SkimQL and Spark have made in the folder of a stream that the catalog does not have any more."""
+    remove_made(stream_folder(catalog, stream), lambda path: _MADE.fullmatch(path) is not None)
 
 
 def lock_of(catalog: Catalog, stream: StoredStream) -> FileLock:

@@ -39,7 +39,7 @@ def test_parentheses_around_the_whole_statement_change_nothing():
 @pytest.mark.parametrize(
     "text",
     ["REFRESH SKETCHES w", "DESCRIBE SKETCHES w", "EXPORT SKETCHES w TO 'x'", "IMPORT SKETCHES w FROM 'x'", "ALTER SKETCH s RENAME TO t",
-     "SHOW SKETCH s", "APPEND SKETCHES w FROM a", "SHOW STREAMS", "DROP STREAM s", "CREATE OR REPLACE STREAMS s"],
+     "SHOW SKETCH s", "APPEND SKETCHES w FROM a", "SHOW STREAM s", "CREATE OR REPLACE STREAMS s"],
 )  # fmt: skip
 def test_statements_about_sketches_that_do_not_exist_are_refused_by_us(text):
     with pytest.raises(SkimqlError) as caught:

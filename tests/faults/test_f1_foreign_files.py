@@ -259,7 +259,7 @@ REMOVES = {
 ALLOWED = {
     "engine/catalog/changes.py": {"replace"},
     "engine/catalog/folder.py": {"unlink", "delete_file", "replace"},
-    "engine/catalog/disk.py": {"unlink", "replace"},
+    "engine/catalog/disk.py": {"unlink", "replace", "rmdir"},
     "engine/spark/scratch.py": {"rmtree"},
 }
 

@@ -105,9 +105,3 @@ def test_expressions_in_groups_of_several_tables_are_what_spark_says(session):
         assert len(truth) == len(rows) == 2
         for row, right in zip(rows, sorted(truth), strict=True):
             assert row == pytest.approx(right)
-
-
-def test_a_statement_that_the_engine_does_not_have_yet_is_refused_by_name(session):
-    with pytest.raises(UnsupportedQuery) as caught:
-        session.sql("SHOW QUERIES")
-    assert caught.value.code == "SKIMQL_UNSUPPORTED_STATEMENT"

@@ -49,3 +49,18 @@ def test_a_sink_that_cannot_be_written_stops_the_batch(tmp_path):
         spark.run([arrow(SCHEMA, [(1, 1)])])
     assert fault.value.code == "SKIMQL_SINK_NOT_WRITTEN"
     assert catalog.manifest.continuous.streams["s"].state is None
+
+
+def test_a_file_of_another_is_not_replaced(tmp_path):
+    sink = tmp_path / "sink"
+    sink.mkdir()
+    (sink / "s-000000000000.parquet").write_text("mine")
+    catalog = declared(
+        Catalog(tmp_path / "c"),
+        [stream_of("s", SCHEMA)],
+        {"q": ("SELECT APPROXIMATE COUNT(*) FROM s", {"sink": str(sink)})},
+    )
+    spark = MemorySpark(catalog, "s", tmp_path / "checkpoint")
+    with pytest.raises(StreamError, match="that is not of this batch"):
+        spark.run([arrow(SCHEMA, [(1, 1)])])
+    assert [f.read_text() for f in sink.iterdir()] == ["mine"]
