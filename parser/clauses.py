@@ -114,6 +114,8 @@ def _clause_error(text: str, error: UnexpectedInput) -> ParseError:
         expected = _EXPECTED.get(next(iter(sorted(error.accepts & _EXPECTED.keys())), ""), "")
         hint = f"{expected} here" if expected else "SELECT APPROXIMATE ... ERROR WITHIN 5% CONFIDENCE 95%"
         return ParseError(f"{token.value!r} is not expected here", sql=text, span=span, hint=hint)
+    if token.value.upper() == "BEHAVIOR" and text[end_of(token) :].lstrip()[:1] not in ("'", '"'):
+        return ParseError("BEHAVIOR takes a text", sql=text, span=span, hint="BEHAVIOR 'strict'")
     return ParseError(
         f"{token.value!r} stands behind a clause that must come last",
         sql=text,

@@ -233,11 +233,20 @@ def _syntax_error(error: SqlglotParseError, tokens: list[Token], shown: str) -> 
             or tokens[max(at - 1, 0)].text.upper() == "ERROR"
         ):
             hint = "ERROR WITHIN 5% CONFIDENCE 95%"
-        word = next((t.text for t in tokens[max(at - 1, 0) : at + 1] if t.text.lower() in _TAKEN_WORDS), None)
+        near = (t.text for t in tokens[max(at - 1, 0) : at + 1] if t.text.lower() in _TAKEN_WORDS)
+        word = next(near, None) or _case_without_when(tokens)
         if word is not None:
             hint = f"`{word}` in backticks if it is a column, or see what Spark says: EXACT SELECT ..."
     return ParseError(f"syntax error: {reason}", "SKIMQL_SYNTAX_ERROR", shown, span, hint)
 
+
+def _case_without_when(tokens: list[Token]) -> str | None:
+    """A CASE that something is compared with or computed from: Spark takes it for a column."""
+    pairs = pairwise(tokens)
+    return next((a.text for a, b in pairs if a.text.lower() == "case" and b.text in _OPERATORS), None)
+
+
+_OPERATORS = frozenset(("=", "==", "<", ">", "<=", ">=", "<>", "!=", "<=>", "+", "*", "/", "%", ",", ")"))
 
 # Words that Spark takes as names of columns, and sqlglot where they are qualified only.
 _TAKEN_TEXT = """

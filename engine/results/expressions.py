@@ -137,8 +137,7 @@ class Evaluator:
         if expression.operator in ("lower_bound", "upper_bound", "absolute_error", "relative_error"):
             return _bound(expression.operator, self.cell(expression.operands[0]))
         # COALESCE and its like are no arithmetic: what is NULL within them need not make them NULL.
-        functions = any(isinstance(p, Operation) and p.operator in FUNCTIONS for p in parts_of(expression))
-        null = None if functions else self._null_within(expression)
+        null = None if _has_functions(expression) else self._null_within(expression)
         if null is not None:
             return null
         terms = self._linear(expression)
@@ -153,6 +152,9 @@ class Evaluator:
             ):
                 # NULL instead of a division by zero: an unknown value has that form already.
                 expression = Operation("/", (expression.operands[0], divisor.operands[0]))
+                null = self._null_within(expression) if not _has_functions(expression) else None
+                if null is not None:
+                    return null
             top, bottom = (self._linear(o) for o in expression.operands)
             if top is not None and bottom is not None:
                 if divisor is not expression.operands[1] and self._joined.known(bottom) == 0:
@@ -240,6 +242,10 @@ class Evaluator:
         ):
             return None
         return float(value)
+
+
+def _has_functions(expression: Expression) -> bool:
+    return any(isinstance(p, Operation) and p.operator in FUNCTIONS for p in parts_of(expression))
 
 
 def _scaled(terms: Sequence[PlannedTerm], factor: float) -> list[PlannedTerm]:

@@ -56,6 +56,25 @@ def test_sums_of_no_value_are_null_and_groups_that_join_nothing_are_not_there(se
             assert [tuple(row[n] for n in names) for row in found] == expected, query
 
 
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize(
+    "ratio",
+    [
+        "SUM(n.v) / NULLIF(COUNT(b.y), 0)",
+        "SUM(b.y) / NULLIF(SUM(n.v), 0)",
+        "2 * SUM(n.v) / NULLIF(COUNT(*), 0)",
+    ],
+)
+def test_a_ratio_that_is_guarded_against_zero_is_null_where_a_sum_in_it_is(ratio, sparse):
+    for text in (
+        f"{ratio} AS r FROM n JOIN b ON n.k = b.k",
+        f"n.g, {ratio} AS r FROM n JOIN b ON n.k = b.k GROUP BY n.g",
+    ):
+        found = InMemory(TABLES, sparse=sparse).sql(f"SELECT APPROXIMATE {text}").records()
+        assert found
+        assert all(row["r"] is None for row in found), text
+
+
 @pytest.mark.spark
 def test_too_little_to_tell_is_an_error_where_the_error_is_asked_strictly(spark):
     spark.range(3000).selectExpr("id AS k", "1 AS v").createOrReplaceTempView("left_keys")

@@ -8,6 +8,7 @@ from support.schemas import schema, table
 
 from skimql.errors import SkimqlError
 from skimql.parser.expressions import Grouped
+from skimql.parser.statement import parse_statement
 
 TABLES = schema(table("a", k="int", x="int", d="date", t="string"), table("b", k="int", y="int", q="double"))
 JOINED = " FROM a JOIN b ON a.k = b.k "
@@ -74,6 +75,26 @@ def test_a_column_with_the_name_of_a_word_is_told_of_backticks(word):
     assert f"`{word}`" in fault.hint
     quoted = schema(table("a", k="int", **{word: "int"}), TABLES["b"])
     assert query(f"COUNT(`{word}`) FROM a JOIN b ON a.k = b.k", quoted)
+
+
+@pytest.mark.parametrize("condition", ["case > 3", "1 = case", "case + 1 = 2", "case IN (1, 2)"])
+def test_so_it_is_in_conditions(condition):
+    assert "`case` in backticks" in refused(f"COUNT(*){JOINED}WHERE {condition}").hint
+
+
+@pytest.mark.parametrize(
+    ("clause", "reason"),
+    [
+        ("BEHAVIOR strict", "BEHAVIOR takes a text"),
+        ("BEHAVIOR", "BEHAVIOR takes a text"),
+        ("BEHAVIOR 'strict' BEHAVIOR 'strict'", "BEHAVIOR"),
+    ],
+)
+def test_a_behavior_without_quotes_is_told_of_them(clause, reason):
+    with pytest.raises(SkimqlError) as caught:
+        parse_statement(f"SELECT APPROXIMATE COUNT(*){JOINED}ERROR WITHIN 5% {clause}")
+    assert reason in caught.value.message
+    assert ("takes a text" in caught.value.message) is (clause.count("'") == 0)
 
 
 def test_the_caret_of_an_inner_distinct_is_at_its_own_select():
