@@ -272,7 +272,12 @@ class Session:
             self.environment.forget_sketches_of(name)
 
     def stream(
-        self, name: str, frame: DataFrame, deletes: str | None = None, weight: str | None = None
+        self,
+        name: str,
+        frame: DataFrame,
+        deletes: str | None = None,
+        weight: str | None = None,
+        changes: str | None = None,
     ) -> Answer:
         """Make a streaming DataFrame a stream; in a later session, give it to the stream of that name again.
 
@@ -281,8 +286,8 @@ class Session:
         name : str
         frame : DataFrame
             One that streams, from any source that Spark can read again.
-        deletes, weight : str, optional
-            How often an event counts: as ``DELETES WHEN`` and ``WEIGHT`` in ``CREATE STREAM``; one of them.
+        deletes, weight, changes : str, optional
+            How often an event counts: one of ``DELETES WHEN``, ``WEIGHT`` and ``CHANGES`` of ``CREATE STREAM``.
 
         Raises
         ------
@@ -292,7 +297,7 @@ class Session:
             ``SKIMQL_NAME_TAKEN`` if the name stands for something else.
         """
         with self._awake():
-            return self._streams().stream(name, frame, deletes, weight)
+            return self._streams().stream(name, frame, deletes, weight, changes)
 
     def sql(self, text: str, **values: Any) -> Answer | DataFrame:
         """Run one statement.

@@ -347,9 +347,16 @@ def _create_stream(reader: _Reader) -> CreateStream:
         StreamColumn(reader.name(next(c.find_data("name"))), reader.part(next(c.find_data("column_type"))))
         for c in reader.trees("column")
     )
-    deletes, weight = reader.condition("deletes"), reader.condition("weight")
-    if deletes is not None and weight is not None:
-        raise reader.fault("DELETES WHEN and WEIGHT exclude each other", weight.span, "keep one of them")
+    deletes, weight, changes = (
+        reader.condition("deletes"),
+        reader.condition("weight"),
+        _last(reader, "changes"),
+    )
+    signs = [(w, p) for w, p in (("DELETES WHEN", deletes), ("WEIGHT", weight), ("CHANGES", changes)) if p]
+    if len(signs) > 1:
+        (one, _), (other, place) = signs[:2]
+        raise reader.fault(f"{one} and {other} exclude each other", place.span, "keep one of them")
+    dedup = reader.clause("dedup")
     return CreateStream(
         reader.text,
         reader.name(),
@@ -361,7 +368,20 @@ def _create_stream(reader: _Reader) -> CreateStream:
         weight,
         reader.has("or_replace"),
         reader.has("if_not_exists"),
+        changes,
+        () if dedup is None else tuple(map(reader.name, dedup.find_data("name"))),
+        _last(reader, "dedup"),
     )
+
+
+def _last(reader: _Reader, name: str) -> Part | None:
+    """The last word, or text, of a clause."""
+    clause = reader.clause(name)
+    if clause is None:
+        return None
+    token = list(tokens_of(clause))[-1]
+    text = unquote(token.value) if token.type == "TEXT" else token.value.lower()
+    return Part(text, Span(start_of(token), end_of(token)))
 
 
 def _create_view(reader: _Reader) -> CreateContinuousView:

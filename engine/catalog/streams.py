@@ -13,6 +13,8 @@ from .secrets import split_options
 MOST_NAME = 255
 # The format of a stream that is a streaming DataFrame, which only its session has.
 FRAME = "frame"
+# What records of changes to a table look like.
+DEBEZIUM, DELTA = "debezium", "delta"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class StoredStream:
         The newest state and the one before it.
     fault : str
         Why it stopped; empty where it was not for a fault.
+    changes : str
+        `DEBEZIUM` or `DELTA` where its events are changes to the rows of a table; empty where they are rows.
     """
 
     name: str
@@ -74,6 +78,7 @@ class StoredStream:
     state: StoredState | None = None
     before: StoredState | None = None
     fault: str = ""
+    changes: str = ""
 
     @property
     def schema(self) -> TableSchema:
@@ -191,6 +196,7 @@ def _stream_json(stream: StoredStream) -> dict[str, Any]:
         "state": _state_json(stream.state),
         "before": _state_json(stream.before),
         "fault": stream.fault,
+        **({"changes": stream.changes} if stream.changes else {}),
     }
 
 
@@ -213,6 +219,7 @@ def _stream(data: Any) -> StoredStream:
         checks.optional(data["state"], _state),
         checks.optional(data["before"], _state),
         checks.text(data["fault"], "fault"),
+        checks.one_of(data.get("changes", ""), ("", DEBEZIUM, DELTA), "changes"),
     )
 
 

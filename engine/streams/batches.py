@@ -16,6 +16,7 @@ from ..catalog.catalog import Catalog
 from ..catalog.streams import StoredStream
 from ..materialized.definition import now
 from ..synopses import Built
+from .changes import no_before_image, refusal, updates
 from .checkpoint import mismatch
 from .sinks import SINK, write_row
 from .state import Sender, StreamState, bad_rows, batch_plan, overflow, times_of
@@ -93,12 +94,16 @@ class Batches(Generic[Frame]):
             raise StreamError(f"no view reads stream {self.name} any more", "SKIMQL_NO_STREAM")
         plan = self._plan(views)
         try:
-            built, messages = self.builder.build(frame, plan, times_of(stream))
+            built, messages = self.builder.build(frame, plan, times_of(stream, plan.synopses))
         except DataError as fault:
             if fault.code == "SKIMQL_OVERFLOW":
                 raise overflow(batch) from fault
+            refused = refusal(stream, batch, fault)
+            if refused is not None:
+                raise refused from fault
             raise
         self._look_at_bad_rows(frame, batch, plan, built, views)
+        self._look_at_updates(batch, plan, built)
         after = state.after(
             batch, self.checkpoint, dict(zip(plan.synopses, built, strict=True)), messages, now(), plan.seed
         )
@@ -136,6 +141,14 @@ class Batches(Generic[Frame]):
                 hint="take the rows out of the source, or CREATE OR REPLACE the view WITH (bad_rows = 'count')",
             )
         self.builder.quarantine(frame, batch)
+
+    def _look_at_updates(self, batch: int, plan: Plan, built: Sequence[Built]) -> None:
+        assert self._stream is not None, "started"
+        counted = updates(self._stream)
+        tally = None if counted is None else built[plan.synopses.index(counted)].tally
+        if tally is not None and tally.tuples and not tally.negative:
+            what = f"{tally.tuples:,} updates have an update_postimage alone"
+            raise no_before_image(self._stream, batch, what)
 
     def _now(self) -> StoredStream:
         found = continuous(self.catalog).streams.get(self.name.lower())

@@ -21,7 +21,7 @@ _SPARKS = "|".join(
         r"\d+|metadata|_metadata|__tmp_path_dir|_SUCCESS",
         r"\d+(\.\d+)*\.(delta|snapshot|zip|changelog|compact|json)",
         r"\d+_[\w.-]+\.(zip|changelog)",
-        r"part-[\w.-]+\.json",
+        r"part-[\w.-]+\.json|rows\.json",
     )
 )
 _HIDDEN = rf"\.({_SPARKS})(\.[\w-]+\.tmp)?(\.crc)?"

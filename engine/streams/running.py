@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError
 from ...errors import SkimqlError, StreamError
 from ...optimizer.plan import Message, Plan
 from ..catalog.catalog import Catalog
-from ..catalog.streams import FRAME, StoredStream
+from ..catalog.streams import DEBEZIUM, FRAME, StoredStream
 from ..execution.build import add_up
 from ..execution.explanation import explained
 from ..execution.messages import Messages
@@ -29,9 +29,11 @@ from ..spark.session import SPARK_FAULTS, first_line
 from ..spark.shipping import ship
 from ..synopses import Built
 from .batches import Batches
+from .changes import ENVELOPES_AS_TEXT, FILE, REASON, image_schema, rows
 from .checkpoint import batch_to_repeat, read_checkpoint, uncommit
 from .creating import AVAILABLE_NOW
 from .place import lock_of, stream_folder
+from .quarantine import write_rows
 from .state import BAD_ROW, READ_AS_TEXT, Sender, batch_plan
 from .store import continuous, tell_fault
 from .views import readers
@@ -90,11 +92,11 @@ class SparkBuilder:
         from pyspark.sql import functions as F
 
         bad = frame.where(F.col(f"`{BAD_ROW}`").isNotNull())
-        reason = F.lit("the row does not parse as the columns of the stream")
-        rows = bad.select(
-            F.col(f"`{BAD_ROW}`").alias("row"), reason.alias("reason"), F.col("`skimql file`").alias("file")
-        )
-        rows.coalesce(1).write.mode("overwrite").json(str(self.quarantined / f"batch={batch}"))
+        if REASON not in frame.columns:
+            bad = bad.withColumn(REASON, F.lit("the row does not parse as the columns of the stream"))
+        told = {"row": BAD_ROW, "reason": REASON, "file": FILE}
+        columns = [F.col(f"`{own}`").alias(n) for n, own in told.items()]
+        write_rows(self.quarantined, batch, bad.select(*columns).toArrow())
 
 
 def _all(messages: Sequence[Message]) -> list[Message]:
@@ -284,19 +286,21 @@ def frame_of(spark: SparkSession, stream: StoredStream, given: DataFrame | None 
                 "SKIMQL_STREAM_FRAME",
                 hint=f'session.stream("{stream.name}", df), then RESUME',
             )
-        return moved(given, spark)
+        return rows(stream, moved(given, spark))
     reader = spark.readStream.format(stream.format).options(**stream.options)
     if stream.format == "rate":
         return reader.load()
-    ddl = stream.ddl
-    if stream.format in READ_AS_TEXT:
+    ddl = stream.ddl if stream.changes != DEBEZIUM else image_schema(stream)
+    if stream.changes == DEBEZIUM and stream.format in ENVELOPES_AS_TEXT:
+        reader, ddl = reader.format("text"), "value STRING"
+    elif stream.format in READ_AS_TEXT:
         # One row set for all queries: no row is read only as far as a query needs it.
         reader = reader.options(mode="PERMISSIVE", columnNameOfCorruptRecord=BAD_ROW, columnPruning="false")
         ddl = f"{ddl}, `{BAD_ROW}` STRING"
     frame = reader.schema(ddl).load(stream.source)
     if stream.format in READ_AS_TEXT:
-        frame = frame.select("*", F.col("_metadata.file_path").alias("skimql file"))
-    return frame
+        frame = frame.select("*", F.col("_metadata.file_path").alias(FILE))
+    return rows(stream, frame)
 
 
 def _refuse_other_settings(context: Context, stream: StoredStream) -> None:

@@ -20,9 +20,9 @@ from ...optimizer.plan import Message, Plan, Scan, Synopsis, Weight
 from ...parser.join_graph import Query
 from ..catalog.streams import StoredStream
 from ..synopses import Built, Tally
+from . import changes
 
-# The column in which Spark's readers put a row that they cannot read; of JSON and CSV.
-BAD_ROW = "skimql bad row"
+BAD_ROW = changes.BAD_ROW
 READ_AS_TEXT = ("json", "csv")
 
 
@@ -194,9 +194,14 @@ def bad_rows(stream: StoredStream) -> Synopsis | None:
     return Synopsis(stream.name, f"`{BAD_ROW}` IS NOT NULL", (), Weight(), "total", 1, 2)
 
 
-def times_of(stream: StoredStream) -> str | None:
-    """How often an event counts, as SQL of type BIGINT; a row that could not be read does not."""
+def times_of(stream: StoredStream, synopses: Iterable[Synopsis] = ()) -> str | None:
+    """How often an event counts, as SQL of type BIGINT; a row that could not be read does not.
+
+    `synopses` are those to be built: a change record that lacks what they need of it fails the scan.
+    """
     times = None if stream.times is None else f"coalesce(CAST(({stream.times}) AS BIGINT), 0L)"
+    if stream.changes:
+        times = changes.times(stream, changes.columns_needed(synopses))
     if bad_rows(stream) is None:
         return times
     return f"CASE WHEN `{BAD_ROW}` IS NULL THEN {times or '1L'} ELSE 0L END"
@@ -205,5 +210,6 @@ def times_of(stream: StoredStream) -> str | None:
 def batch_plan(query: Query, seed: int, stream: StoredStream, synopses: Iterable[Synopsis]) -> Plan:
     """What one pass over a batch builds: the synopses of views, the count of events, and that of bad rows."""
     bad = bad_rows(stream)
-    every = tuple(dict.fromkeys([*synopses, events(stream.name), *([] if bad is None else [bad])]))
+    counted = (events(stream.name), bad, changes.updates(stream))
+    every = tuple(dict.fromkeys([*synopses, *(s for s in counted if s is not None)]))
     return Plan(query, seed, every, (Scan(stream.name, tuple(range(len(every)))),), (), (), ())

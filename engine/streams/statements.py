@@ -117,12 +117,14 @@ class StreamStatements:
             forget_folder(catalog, before)
         return show_streams(catalog, name)
 
-    def stream(self, name: str, frame: DataFrame, deletes: str | None, weight: str | None) -> Answer:
+    def stream(
+        self, name: str, frame: DataFrame, deletes: str | None, weight: str | None, changes: str | None
+    ) -> Answer:
         """Make a streaming DataFrame a stream, or give it to the stream of that name and definition."""
         from .creating import Creating
 
         catalog = self.context.catalog
-        stream = Creating(self.context).of_frame(name, frame, deletes, weight)
+        stream = Creating(self.context).of_frame(name, frame, deletes, weight, changes)
         stream_folder(catalog, stream)
         found = continuous(catalog)
         before = found.streams.get(name.lower())
@@ -275,7 +277,7 @@ def _with(views: Mapping[str, StoredView], name: str, view: StoredView | None) -
 
 def _definition(stream: StoredStream) -> tuple[object, ...]:
     """What a DataFrame must have in common with the one that a stream was made of."""
-    return stream.format, stream.columns, stream.times
+    return stream.format, stream.columns, stream.times, stream.changes
 
 
 def _taken(kind: str, sql: str, name: Part, hint: str) -> UnsupportedQuery:

@@ -68,6 +68,11 @@ def test_signs_of_a_dataframe_are_read_as_those_of_a_statement():
         assert resolve_append(asked, schema).times == times
     with pytest.raises(ParseError, match="exclude each other"):
         statement_of("s", "true", "w")
+    assert statement_of("s", changes="Debezium").changes.text == "debezium"
+    with pytest.raises(ParseError, match="deletes and changes exclude each other"):
+        statement_of("s", "true", changes="delta")
+    with pytest.raises(ParseError, match="no change records 'x'"):
+        statement_of("s", changes="x")
 
 
 def test_what_cannot_be_a_stream_or_a_view_is_refused_where_it_stands(spark, tmp_path):
