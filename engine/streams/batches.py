@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 from ...errors import DataError, StreamError
 from ...optimizer.plan import Message, Plan
 from ..catalog.catalog import Catalog
-from ..catalog.streams import StoredStream
+from ..catalog.streams import FRAME, StoredStream
 from ..materialized.definition import now
 from ..synopses import Built
 from .changes import no_before_image, refusal, updates
@@ -33,6 +33,9 @@ class Builder(Protocol[Frame]):
         self, frame: Frame, plan: Plan, times: str | None
     ) -> tuple[Sequence[Built], Mapping[Message, Sender]]:
         """The synopses of a plan of one scan, in its order, and what static tables have sent for them."""
+
+    def pass_over(self, frame: Frame) -> None:
+        """Run a batch for what Spark keeps of it, and for nothing else."""
 
     def quarantine(self, frame: Frame, batch: int) -> None:
         """Write the rows that could not be read where people find them; twice is once."""
@@ -83,11 +86,14 @@ class Batches(Generic[Frame]):
             to stop at a row that cannot be read; as `StreamState.after` and `save`. The state is then that before it.
         """
         state = self.state
+        assert self._stream is not None, "started"
         if state.batch is not None and batch <= state.batch:
+            # Spark's own state of a stream is written by running its batches: the next one begins with it.
+            if self._stream.dedup or self._stream.format == FRAME:
+                self.builder.pass_over(frame)
             return
         if batch != state.next_batch:
             raise mismatch(self.name, f"batch {batch} arrives, and the state waits for {state.next_batch}")
-        assert self._stream is not None, "started"
         assert self._loaded is not None, "started"
         stream, views = self._stream, readers(continuous(self.catalog), self.name)
         if not views:

@@ -7,7 +7,7 @@ What of the image before is missing is known row by row, so that only views that
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -29,13 +29,12 @@ CHANGE_TYPE = "_change_type"
 # Formats of which a change record is one text.
 ENVELOPES_AS_TEXT = ("json", "kafka")
 
-# Why a row cannot be read, and the file that has it.
-REASON, FILE = "skimql reason", "skimql file"
+# Why a row cannot be read, and where it stands: a file, or the partition of a topic and an offset.
+REASON, FILE, OFFSET = "skimql reason", "skimql file", "skimql offset"
 _SIGN, _MISSING, _FAULT, _EVENT = "skimql sign", "skimql missing", "skimql fault", "skimql event"
 _ROW = "skimql row"
 # What Debezium sends in the place of a text that PostgreSQL did not.
 _UNSENT = "__debezium_unavailable_value"
-# The options of Spark's reader of JSON that say what a value means.
 _OF_JSON = re.compile(r"allow|.*format$|locale$|timezone$|prefersdecimal|primitivesasstring", re.IGNORECASE)
 _SHOWN = 300  # characters of an event
 _NO_IMAGE, _BAD_CHANGE = "SKIMQL_NO_BEFORE_IMAGE", "SKIMQL_BAD_CHANGE"
@@ -84,9 +83,10 @@ def times(stream: StoredStream, needed: frozenset[str]) -> str:
         )
     missing, fault, event = (quote_name(n) for n in (_MISSING, _FAULT, _EVENT))
     event = f"left({event}, {_SHOWN})"
-    if stream.format == "json":
-        event = f"concat({event}, ' (', `{FILE}`, ')')"
-    own = [_literal(c.name) for c in stream.columns if c.name.lower() in needed]
+    if stream.format in ENVELOPES_AS_TEXT:
+        at = "" if stream.format == "json" else f", ' offset ', `{OFFSET}`"
+        event = f"concat({event}, ' (', `{FILE}`{at}, ')')"
+    own = [literal(c.name) for c in stream.columns if c.name.lower() in needed]
     faulty = _raised(_BAD_CHANGE, f"', {fault}, ': ", event)
     branches = f"WHEN {fault} IS NOT NULL THEN {faulty}"
     if own:
@@ -163,16 +163,15 @@ def rows(stream: StoredStream, frame: DataFrame) -> DataFrame:
 def _opened(stream: StoredStream, frame: DataFrame, kept: list[str]) -> DataFrame:
     """Envelopes as text, with their images: Connect's, which say their schema, and bare ones."""
     bad = quote_name(BAD_ROW)
-    given = {n: v for n, v in stream.options.items() if _OF_JSON.match(n)}
-    given |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BAD_ROW}
-    options = f"map({', '.join(_literal(t) for pair in given.items() for t in pair)})"
+    given = {**json_options(stream.options), "mode": "PERMISSIVE", "columnNameOfCorruptRecord": BAD_ROW}
+    options = f"map({', '.join(literal(t) for pair in given.items() for t in pair)})"
     envelope = "before STRING, after STRING, op STRING"
     outer = f"{envelope}, payload STRUCT<{envelope}>, {bad} STRING"
     columns = f"{stream.ddl}, {bad} STRING"
     read = frame.selectExpr(
         *kept,
         "value AS event",
-        f"from_json(value, {_literal(outer)}, {options}) AS e",
+        f"from_json(value, {literal(outer)}, {options}) AS e",
         "array_contains(json_object_keys(value), 'payload') AS wrapped",
     )
     read = read.selectExpr(
@@ -183,11 +182,11 @@ def _opened(stream: StoredStream, frame: DataFrame, kept: list[str]) -> DataFram
         f"(e IS NULL OR e.{bad} IS NOT NULL OR ltrim(event) LIKE '[%') AS torn",
         *(f"IF(wrapped, e.payload.{n}, e.{n}) AS {n}" for n in ("before", "after", "op")),
     )
-    every = f"array({', '.join(_literal(c.name) for c in stream.columns)})"
+    every = f"array({', '.join(literal(c.name) for c in stream.columns)})"
     texts = [c.name for c in stream.columns if c.type == "string"]
     return read.selectExpr(
         *(*kept, "event", "nothing", "torn", "op"),
-        *(f"from_json({n}, {_literal(columns)}, {options}) AS {n}" for n in ("before", "after")),
+        *(f"from_json({n}, {literal(columns)}, {options}) AS {n}" for n in ("before", "after")),
         *(
             f"array_except({every}, coalesce(json_object_keys({n}), array())) AS no_{n}"
             for n in ("before", "after")
@@ -200,7 +199,7 @@ def _unsent(texts: list[str]) -> str:
     """Columns of type STRING, of either image, that Debezium says it was not given."""
     if not texts:
         return "CAST(array() AS ARRAY<STRING>)"
-    named = [f"IF(contains(event, {_literal(_quoted_json(t))}), {_literal(t)}, NULL)" for t in texts]
+    named = [f"IF(contains(event, {literal(_quoted_json(t))}), {literal(t)}, NULL)" for t in texts]
     found = f"array_compact(array({', '.join(named)}))"
     return f"IF(contains(event, '{_UNSENT}'), {found}, CAST(array() AS ARRAY<STRING>))"
 
@@ -220,8 +219,8 @@ def _changes(stream: StoredStream, text: bool) -> str:
     """What an event does, as SQL: an array of rows, each with its sign."""
     bad = quote_name(BAD_ROW)
     nothing = f"CAST(NULL AS STRUCT<{', '.join(f'{quote_name(c.name)}: {c.type}' for c in stream.columns)}>)"
-    names = ", ".join(f"{_literal(c.name)}, {{0}}.{quote_name(c.name)}" for c in stream.columns)
-    every = f"array({', '.join(_literal(c.name) for c in stream.columns)})"
+    names = ", ".join(f"{literal(c.name)}, {{0}}.{quote_name(c.name)}" for c in stream.columns)
+    every = f"array({', '.join(literal(c.name) for c in stream.columns)})"
     none = "CAST(array() AS ARRAY<STRING>)"
 
     def row(
@@ -229,12 +228,12 @@ def _changes(stream: StoredStream, text: bool) -> str:
     ) -> str:
         one = nothing if image is None else f"named_struct({names.format(image)})"
         told = [
-            *(_literal(_ROW), one, _literal(_SIGN), f"{sign}L", _literal(_MISSING), missing),
-            *(_literal(_FAULT), f"CAST({fault} AS STRING)", _literal(_EVENT), "event"),
+            *(literal(_ROW), one, literal(_SIGN), f"{sign}L", literal(_MISSING), missing),
+            *(literal(_FAULT), f"CAST({fault} AS STRING)", literal(_EVENT), "event"),
         ]
         if text:
             unread = "CAST(NULL AS STRING)" if reason == "NULL" else "event"
-            told += [_literal(BAD_ROW), unread, _literal(REASON), f"CAST({reason} AS STRING)"]
+            told += [literal(BAD_ROW), unread, literal(REASON), f"CAST({reason} AS STRING)"]
         return f"named_struct({', '.join(told)})"
 
     before = "array_union(no_before, unsent)" if text else f"IF(before IS NULL, {every}, {none})"
@@ -254,12 +253,12 @@ def _changes(stream: StoredStream, text: bool) -> str:
         whole.append("WHEN op IS NULL AND before IS NULL AND after IS NULL THEN array()")
         other = row(None, 0, fault="concat('op ', coalesce(op, 'NULL'))")
     else:
-        torn = row(None, 0, reason=_literal("the event is no JSON object of the columns of the stream"))
+        torn = row(None, 0, reason=literal("the event is no JSON object of the columns of the stream"))
         whole = [
             "WHEN nothing THEN array()",
             f"WHEN torn OR before.{bad} IS NOT NULL OR after.{bad} IS NOT NULL THEN array({torn})",
             *whole,
-            f"WHEN op IS NULL THEN array({row(None, 0, reason=_literal('no change record: it has no op'))})",
+            f"WHEN op IS NULL THEN array({row(None, 0, reason=literal('no change record: it has no op'))})",
         ]
         other = row(None, 0, fault="concat('op ', op)")
     return f"CASE {' '.join(whole)} ELSE array({other}) END"
@@ -273,5 +272,11 @@ def columns_of(columns: Iterable[Column]) -> tuple[Column, ...]:
     return (*given, Column(CHANGE_TYPE, "string"))
 
 
-def _literal(text: str) -> str:
+def json_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Those of the options of Spark's reader of JSON that say what a value means."""
+    return {n: v for n, v in options.items() if _OF_JSON.match(n)}
+
+
+def literal(text: str) -> str:
+    """A text as SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,8 @@ from ..catalog.streams import DEBEZIUM, DELTA, FRAME, Continuous, StoredStream
 from ..materialized.definition import now, refuse_unstable
 from ..materialized.names import place_of
 from .change_sources import columns_read, refuse_table_folder, rows_of_changes
+from .dedup import INTERVAL, dedup_of
+from .kafka import KAFKA, refuse_options, source_of
 from .sinks import SINK
 from .views import PlannedView, define, unsupported
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ..context import Context
 
 AVAILABLE_NOW = "available now"
-_FORMATS = ("json", "csv", "parquet", "rate")
+_FOLDERS = ("json", "csv", "parquet")
 _RATE = (("timestamp", "timestamp"), ("value", "bigint"))
 _WITH = ("trigger", "bad_rows", SINK)
 _NOT_YET = {
@@ -35,7 +36,6 @@ _NOT_YET = {
     "watermark": "windows",
     "time": "windows",
 }
-_INTERVAL = re.compile(r"\d+ (millisecond|second|minute|hour|day)s?")
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,9 @@ class Creating:
         from ..sources.schemas import schema_of
 
         sql, name = statement.sql, statement.name.text
-        if statement.format not in _FORMATS:
-            raise unsupported(
-                f"a stream from {statement.format.upper()}",
-                "FROM JSON, CSV or PARQUET 'folder', or RATE",
-                sql,
-                place_of(statement.path),
-            )
-        if statement.dedup:
-            raise unsupported("DEDUP", "the statement without it", sql, place_of(statement.dedup[0]))
+        if statement.format == KAFKA:
+            refuse_options(statement)
+            source_of(self.context.spark)
         columns = statement.columns
         place = (columns[0].name.span.start, columns[-1].type.span.end)
         ddl = ", ".join(f"{_quoted(c.name.text)} {c.type.text}" for c in columns)
@@ -81,13 +75,14 @@ class Creating:
                 "CREATE STREAM s (timestamp TIMESTAMP, value BIGINT) FROM RATE '' OPTIONS (rowsPerSecond = 10)",
             )
         source = statement.path.text
-        if statement.format != "rate":
+        if statement.format in _FOLDERS:
             source = _folder(source, sql, statement.path)
             refuse_table_folder(source, sql, place_of(statement.path))
         return self._stored(statement, schema, source)
 
     def _stored(self, statement: CreateStream, schema: TableSchema, source: str) -> StoredStream:
         times = self._times(statement, schema)
+        dedup, within = dedup_of(statement, schema)
         here = self.context.environment.circumstances()
         return StoredStream(
             schema.name,
@@ -103,6 +98,8 @@ class Creating:
             here.settings,
             now(),
             changes="" if statement.changes is None else statement.changes.text,
+            dedup=dedup,
+            within=within,
         )
 
     def of_frame(
@@ -318,7 +315,7 @@ def _trigger(value: str, sql: str) -> str:
         raise unsupported(f"the trigger {value!r}, which is no micro-batch", "trigger = '1 second'", sql)
     if text in (AVAILABLE_NOW, "availablenow"):
         return AVAILABLE_NOW
-    if not _INTERVAL.fullmatch(text):
+    if not INTERVAL.fullmatch(text):
         raise _bad_setting(f"{value!r} is no trigger", "trigger = '1 second' or 'available now'", sql)
     return text
 

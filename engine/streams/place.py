@@ -18,7 +18,7 @@ FOLDER = "streams"  # of the catalog's; in it a folder of each stream, by its id
 # Files of ours there, and of Spark's: its checkpoint, its state stores, and the rows that it has written apart.
 _SPARKS = "|".join(
     (
-        r"\d+|metadata|_metadata|__tmp_path_dir|_SUCCESS",
+        r"\d+|metadata|_metadata|schema|__tmp_path_dir|_SUCCESS",
         r"\d+(\.\d+)*\.(delta|snapshot|zip|changelog|compact|json)",
         r"\d+_[\w.-]+\.(zip|changelog)",
         r"part-[\w.-]+\.json|rows\.json",

@@ -29,9 +29,11 @@ from ..spark.session import SPARK_FAULTS, first_line
 from ..spark.shipping import ship
 from ..synopses import Built
 from .batches import Batches
-from .changes import ENVELOPES_AS_TEXT, FILE, REASON, image_schema, rows
+from .changes import ENVELOPES_AS_TEXT, FILE, OFFSET, REASON, image_schema, rows
 from .checkpoint import batch_to_repeat, read_checkpoint, uncommit
 from .creating import AVAILABLE_NOW
+from .dedup import deduplicated
+from .kafka import KAFKA, messages
 from .place import lock_of, stream_folder
 from .quarantine import write_rows
 from .state import BAD_ROW, READ_AS_TEXT, Sender, batch_plan
@@ -87,6 +89,10 @@ class SparkBuilder:
         }
         return [parts[i] for i in range(len(plan.synopses))], senders
 
+    def pass_over(self, frame: DataFrame) -> None:
+        """See `Builder`."""
+        frame.write.format("noop").mode("append").save()
+
     def quarantine(self, frame: DataFrame, batch: int) -> None:
         """See `Builder`; a second action, where there are such rows."""
         from pyspark.sql import functions as F
@@ -94,8 +100,8 @@ class SparkBuilder:
         bad = frame.where(F.col(f"`{BAD_ROW}`").isNotNull())
         if REASON not in frame.columns:
             bad = bad.withColumn(REASON, F.lit("the row does not parse as the columns of the stream"))
-        told = {"row": BAD_ROW, "reason": REASON, "file": FILE}
-        columns = [F.col(f"`{own}`").alias(n) for n, own in told.items()]
+        told = {"row": BAD_ROW, "reason": REASON, "file": FILE, "offset": OFFSET}
+        columns = [F.col(f"`{own}`").alias(n) for n, own in told.items() if own in bad.columns]
         write_rows(self.quarantined, batch, bad.select(*columns).toArrow())
 
 
@@ -287,6 +293,8 @@ def frame_of(spark: SparkSession, stream: StoredStream, given: DataFrame | None 
                 hint=f'session.stream("{stream.name}", df), then RESUME',
             )
         return rows(stream, moved(given, spark))
+    if stream.format == KAFKA:
+        return deduplicated(stream, rows(stream, messages(spark, stream)))
     reader = spark.readStream.format(stream.format).options(**stream.options)
     if stream.format == "rate":
         return reader.load()
@@ -300,7 +308,7 @@ def frame_of(spark: SparkSession, stream: StoredStream, given: DataFrame | None 
     frame = reader.schema(ddl).load(stream.source)
     if stream.format in READ_AS_TEXT:
         frame = frame.select("*", F.col("_metadata.file_path").alias(FILE))
-    return rows(stream, frame)
+    return deduplicated(stream, rows(stream, frame))
 
 
 def _refuse_other_settings(context: Context, stream: StoredStream) -> None:

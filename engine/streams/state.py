@@ -23,7 +23,7 @@ from ..synopses import Built, Tally
 from . import changes
 
 BAD_ROW = changes.BAD_ROW
-READ_AS_TEXT = ("json", "csv")
+READ_AS_TEXT = ("json", "csv", "kafka")
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ class MemoryBuilder:
     name: str
     statics: dict = field(default_factory=dict)
     quarantined: list = field(default_factory=list)
+    passed_over: list = field(default_factory=list)
     sent: Relations | None = None
 
     def build(self, frame, plan, times):
@@ -49,6 +50,9 @@ class MemoryBuilder:
             ones = pa.array([1] * len(keys)).to_numpy() if values is None else values
             senders[message] = Sender.of(keys, ones, AT)
         return built, senders
+
+    def pass_over(self, frame):
+        self.passed_over.append(frame)
 
     def quarantine(self, frame, batch):
         self.quarantined.append(batch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -166,3 +167,13 @@ def test_a_writer_that_dies_at_any_step_leaves_a_state_before_or_after(
         MemorySpark(Catalog(dying), "flows", checkpoint, HOSTS).run(events(2))
     MemorySpark(Catalog(catalog.folder), "flows", checkpoint, HOSTS).run(events(2))
     assert (counters(catalog), asked(catalog, "q").records()) == unkilled
+
+
+@pytest.mark.parametrize("keeps", [{}, {"dedup": ("k",), "within": "1 hour"}, {"format": "frame"}])
+def test_a_batch_of_which_spark_keeps_something_is_run_though_the_state_has_it(tmp_path, keeps):
+    stream = replace(stream_of("flows", SCHEMA, DELETES), **keeps)
+    catalog = declared(Catalog(tmp_path / "c"), [stream], {"q": JOIN}, HOSTS)
+    batches = events(3, batches=2)
+    handler = MemorySpark(catalog, "flows", tmp_path / "checkpoint", HOSTS).run(batches)
+    handler(batches[1], 1)
+    assert handler.builder.passed_over == ([batches[1]] if keeps else [])
