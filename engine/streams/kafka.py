@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ...errors import StreamError
 from ...parser.fragment import quote_name
 from ...parser.syntax import CreateStream
+from ..catalog.secrets import split_options
 from ..catalog.streams import DEBEZIUM, StoredStream
 from ..materialized.names import place_of
 from .changes import BAD_ROW, FILE, OFFSET, REASON, json_options, literal
@@ -37,6 +38,16 @@ def refuse_options(statement: CreateStream) -> None:
             statement.sql,
             place,
             wanted,
+        )
+    _, secret = split_options(given)
+    if secret:
+        raise StreamError(
+            f"the catalog keeps no secrets, and {', '.join(secret)} may be one",
+            "SKIMQL_BAD_SETTING",
+            statement.sql,
+            place,
+            f"session.stream({statement.name.text!r}, spark.readStream.format('kafka').options(...).load() and its"
+            " columns)",
         )
     for name, value in given.items():
         known = name.startswith("kafka.") or name in _OPTIONS or json_options({name: value})

@@ -78,6 +78,10 @@ def test_where_nothing_reads_topics_the_error_names_what_to_add(spark, monkeypat
         ("", "the brokers of topic t are not said"),
         ("OPTIONS (kafka.bootstrap.servers = 'h:1', startingOffsets = 'first')", "is no option"),
         ("OPTIONS (kafka.bootstrap.servers = 'h:1', subscribePattern = 'x')", "is no option"),
+        (
+            "OPTIONS (kafka.bootstrap.servers = 'h:1', kafka.sasl.password = 'x')",
+            "keeps no secrets, and kafka.sasl.password",
+        ),
     ],
 )
 def test_options_that_one_source_does_not_know_are_refused(options, said):
