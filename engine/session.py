@@ -396,11 +396,15 @@ class Session:
                 return Message.of(f"{statement.name} = {statement.value}")
             case PassThrough():
                 if self.catalog.manifest.continuous.views:
-                    from .streams.statements import view_in
+                    from .streams.statements import refreshed_in, view_in
 
-                    view = view_in(statement.sql, self.catalog.manifest.continuous.views)
+                    views = self.catalog.manifest.continuous.views
+                    view = view_in(statement.sql, views)
                     if view is not None:
                         return self._streams().select(view)
+                    view = refreshed_in(statement.sql, views)
+                    if view is not None:
+                        return self._streams().refresh(view)
                 return self._pass_through(statement.sql)
         if isinstance(statement, STREAM_STATEMENTS):
             return self._streams().run(statement)

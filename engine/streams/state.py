@@ -38,12 +38,14 @@ class Summary:
 class Sender:
     """What a static table has sent, as far as telling it from another needs, and when it was read (UTC, ISO 8601).
 
-    `checksum` is of the keys and of integer weights; doubles, whose sums depend on their order, are in `total`.
+    `checksum` is of the keys and of integer weights; doubles, whose sums depend on their order, are in `total`. Events
+    before batch `since` were joined with the table as it was before.
     """
 
     checksum: str
     total: float
     at: str
+    since: int = 0
 
     @classmethod
     def of(cls, keys: NDArray[np.int64], weights: NDArray[Any], at: str) -> Sender:
@@ -136,7 +138,8 @@ class StreamState:
                 raise StreamError(
                     f"table {message.table} is another than it was at {before.at}, when its tuples were joined in",
                     "SKIMQL_STATIC_CHANGED",
-                    hint="the table as it was, and RESUME; or CREATE OR REPLACE STREAM ..., which begins anew",
+                    hint="REFRESH the view: later events are joined with the table as it is; or the table as it was,"
+                    " and RESUME; or CREATE OR REPLACE STREAM ..., which begins anew",
                 )
         for synopsis, new in built.items():
             old = self.summary(synopsis, self.seed if seed is None else seed)
@@ -149,9 +152,20 @@ class StreamState:
             batch=batch,
             checkpoint=checkpoint,
             summaries=found,
-            messages={m: self.messages.get(m, sender) for m, sender in messages.items()},
+            messages={
+                m: self.messages.get(m, replace(sender, since=batch)) for m, sender in messages.items()
+            },
             updated=at,
         )
+
+    def without_senders(self, tables: frozenset[str]) -> StreamState:
+        """The state that takes what tables, in small letters, send next for what they have."""
+        kept = {m: s for m, s in self.messages.items() if not tables & _tables(m)}
+        return self if len(kept) == len(self.messages) else replace(self, messages=kept)
+
+
+def _tables(message: Message) -> set[str]:
+    return {message.table.lower()}.union(*map(_tables, message.messages))
 
 
 def _sum(old: Summary, new: Built, batch: int) -> Built:
