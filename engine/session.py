@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +125,11 @@ class Session:
         if spark is not None and self._started:
             # Of a session that was stopped already nothing is left to stop.
             spark.stop()
+
+    def finish_streams(self) -> None:
+        """Stop the streams that this session runs, each when the batch that it is at is in its state."""
+        if self._runs is not None:
+            self._runs.finish_all()
 
     def stop_spark(self) -> None:
         """End Spark where this session has started it, or is starting it in another thread; it starts anew when needed.
@@ -350,7 +356,8 @@ class Session:
         UnsupportedQuery
             ``SKIMQL_NOT_AN_ANSWER`` for any other; it is not run.
         """
-        if isinstance(parse_statement(text), PassThrough):
+        statement = parse_statement(text)
+        if isinstance(statement, PassThrough) and self._of_a_view(statement.sql) is None:
             raise UnsupportedQuery(
                 "this statement is Spark's, which gives a DataFrame and no answer",
                 "SKIMQL_NOT_AN_ANSWER",
@@ -395,22 +402,26 @@ class Session:
                 )
                 return Message.of(f"{statement.name} = {statement.value}")
             case PassThrough():
-                if self.catalog.manifest.continuous.views:
-                    from .streams.statements import refreshed_in, view_in
-
-                    views = self.catalog.manifest.continuous.views
-                    view = view_in(statement.sql, views)
-                    if view is not None:
-                        return self._streams().select(view)
-                    view = refreshed_in(statement.sql, views)
-                    if view is not None:
-                        return self._streams().refresh(view)
-                return self._pass_through(statement.sql)
+                of_a_view = self._of_a_view(statement.sql)
+                return self._pass_through(statement.sql) if of_a_view is None else of_a_view()
         if isinstance(statement, STREAM_STATEMENTS):
             return self._streams().run(statement)
         from .materialized.statements import SketchStatements
 
         return SketchStatements(self.context).run(statement)
+
+    def _of_a_view(self, sql: str) -> Callable[[], Answer] | None:
+        """What a statement asks of a continuous view, which nothing but the name in it tells from one of Spark's."""
+        views = self.catalog.manifest.continuous.views
+        if not views:
+            return None
+        from .streams.statements import refreshed_in, view_in
+
+        for named, run in ((view_in, self._streams().select), (refreshed_in, self._streams().refresh)):
+            view = named(sql, views)
+            if view is not None:
+                return partial(run, view)
+        return None
 
     def _streams(self) -> StreamStatements:
         from .streams.statements import StreamStatements

@@ -34,7 +34,7 @@ from .checkpoint import batch_to_repeat, read_checkpoint, uncommit
 from .creating import AVAILABLE_NOW
 from .dedup import deduplicated
 from .kafka import KAFKA, messages
-from .place import lock_of, stream_folder
+from .place import held_by, lock_of, say_holder, stream_folder
 from .quarantine import write_rows
 from .state import BAD_ROW, READ_AS_TEXT, Sender, batch_plan
 from .store import continuous, tell_fault
@@ -119,6 +119,7 @@ class Run:
     lock: FileLock
     faults: list[SkimqlError] = field(default_factory=list)
     stopping: threading.Event = field(default_factory=threading.Event)
+    busy: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def active(self) -> bool:
@@ -134,6 +135,12 @@ class Run:
         with contextlib.suppress(*_UNREACHED):
             self.query.stop()
         self.lock.release()
+
+    def finish(self) -> None:
+        """End it after the batch that is on its way."""
+        with self.busy:
+            self.stopping.set()
+        self.stop()
 
     def wait(self) -> None:
         """Until it has taken all that was there; raises what stopped it."""
@@ -191,10 +198,11 @@ class Runs:
             lock.acquire()
         except Timeout as fault:
             raise StreamError(
-                f"another process runs stream {name}",
+                f"another process runs stream {name}{held_by(own, stream)}",
                 "SKIMQL_STREAM_RUNS",
                 hint="PAUSE there; SHOW QUERIES tells",
             ) from fault
+        say_holder(own, stream)
         try:
             frame = frame_of(context.spark, stream, self.frames.get(name.lower()))
             run = _started(
@@ -216,6 +224,11 @@ class Runs:
         run.stop()
         return active
 
+    def finish_all(self) -> None:
+        """End whatever runs, each stream after the batch that it is at."""
+        for name in list(self._runs):
+            self._runs.pop(name).finish()
+
     def stop_all(self) -> None:
         """Stop whatever runs."""
         for name in list(self._runs):
@@ -236,9 +249,15 @@ def _started(
     if again is not None:
         uncommit(checkpoint, again)
     faults: list[SkimqlError] = []
-    stopping = threading.Event()
+    stopping, busy = threading.Event(), threading.Lock()
 
     def take(frame: DataFrame, batch: int) -> None:
+        with busy:
+            if stopping.is_set():
+                raise StreamError(f"stream {stream.name} stops before batch {batch}", "SKIMQL_STREAM_FAILED")
+            take_now(frame, batch)
+
+    def take_now(frame: DataFrame, batch: int) -> None:
         batches.checkpoint = batches.checkpoint or read_checkpoint(checkpoint).id
         try:
             batches(frame, batch)
@@ -260,7 +279,7 @@ def _started(
         raise StreamError(
             f"Spark does not start stream {stream.name}: {first_line(fault)}", "SKIMQL_STREAM_FAILED"
         ) from fault
-    return Run(stream, query, batches, lock, faults, stopping)
+    return Run(stream, query, batches, lock, faults, stopping, busy)
 
 
 def _watch(run: Run) -> None:

@@ -23,7 +23,7 @@ from ..catalog.streams import Continuous, StoredStream, StoredView
 from ..materialized.names import is_taken, place_of
 from ..results.answer import Answer
 from .describe import describe_stream, select, show_queries, show_streams
-from .place import forget_folder, is_running, stream_folder
+from .place import forget_folder, held_by, is_running, stream_folder
 from .store import continuous, find_stream, find_view, forget_senders
 from .views import planned
 
@@ -289,8 +289,9 @@ class StreamStatements:
         """Refuse to change what another process runs."""
         for stream in streams:
             if self.runs().of(stream) is None and is_running(self.context.catalog, self._stream(stream)):
+                held = held_by(self.context.catalog, self._stream(stream))
                 raise StreamError(
-                    f"another process runs stream {stream}",
+                    f"another process runs stream {stream}{held}",
                     "SKIMQL_STREAM_RUNS",
                     sql,
                     place_of(name),

@@ -184,7 +184,9 @@ def test_a_stream_runs_in_one_process_and_until_it_is_stopped(spark, tmp_path):
         "RESUME q",
         "CREATE CONTINUOUS VIEW p AS SELECT APPROXIMATE COUNT(*) FROM r",
     ):
-        with pytest.raises(StreamError, match="another process runs stream r") as fault:
+        with pytest.raises(
+            StreamError, match=r"another process runs stream r \(process \d+ on .*, since 2"
+        ) as fault:
             other.sql(text)
         assert fault.value.code == "SKIMQL_STREAM_RUNS"
     assert session.sql("PAUSE q").records()[0]["state"] == "paused"
