@@ -38,7 +38,7 @@ def test_views_run_until_a_signal_and_the_batch_is_finished(spark, tmp_path):
         state = continuous(Catalog(place)).streams["s"].state
         return -1 if state is None else state.batch
 
-    begun = batch()
+    begun, handler = batch(), signal.getsignal(signal.SIGTERM)
 
     def stop():
         (folder / "1.json").write_text(json.dumps({"k": 2}) + "\n")
@@ -52,7 +52,7 @@ def test_views_run_until_a_signal_and_the_batch_is_finished(spark, tmp_path):
     assert (told.exit_code, "q: runs, over s" in told.output) == (0, True), told.output
     assert not spark.streams.active
     assert Session(catalog=place).answer("SELECT * FROM q").value == 2
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) is handler
 
 
 @pytest.mark.parametrize("path", ["-t", "--table"])
