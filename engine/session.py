@@ -27,7 +27,7 @@ from ..parser.statement import (
     parse_statement,
     split_statements,
 )
-from ..parser.syntax import STREAM_STATEMENTS, CreateSketches, ExplainSketches, Statement
+from ..parser.syntax import STREAM_STATEMENTS, CreateSketches, ExplainSketches, Part, Statement
 from .catalog.catalog import Catalog
 from .context import Context
 from .faults import as_ours
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from .queries.guard import On
     from .statistics.gather import KnownStatistics
+    from .streams.handle import ContinuousView
     from .streams.running import Runs
     from .streams.statements import StreamStatements
 
@@ -125,6 +126,20 @@ class Session:
         if spark is not None and self._started:
             # Of a session that was stopped already nothing is left to stop.
             spark.stop()
+
+    def view(self, name: str) -> ContinuousView:
+        """A continuous view of the catalog: its `answer`, its rows as a `table` of Spark, and `on_batch`.
+
+        Raises
+        ------
+        UnknownName
+            ``SKIMQL_UNKNOWN_STREAM`` if there is none of that name.
+        """
+        from .streams.handle import ContinuousView
+        from .streams.store import find_view
+
+        found = find_view(self.catalog, "", Part(name))
+        return ContinuousView(found.name, self.context, self._running_streams)
 
     def finish_streams(self) -> None:
         """Stop the streams that this session runs, each when the batch that it is at is in its state."""
@@ -556,6 +571,10 @@ class Session:
         return run_exact(self.spark, sql, select_sql, select, self.listener, query)
 
     def _pass_through(self, sql: str) -> DataFrame:
+        if self.catalog.manifest.continuous.views:
+            from .streams.spark_view import show_named
+
+            show_named(self.spark, self.catalog, sql, self._running_streams().shown)
         return self._spark_sql(sql, sql)
 
     def _spark_sql(self, sql: str, text: str) -> DataFrame:

@@ -139,6 +139,11 @@ class StoredView:
     created: str
     paused: bool = False
 
+    @property
+    def known_as(self) -> str:
+        """Tells it from a view that had its name before."""
+        return f"{self.name} {self.created}"
+
 
 @dataclass(frozen=True, slots=True)
 class Continuous:

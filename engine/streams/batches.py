@@ -76,8 +76,8 @@ class Batches(Generic[Frame]):
         loaded = self._loaded or self.start()
         return loaded.state
 
-    def __call__(self, frame: Frame, batch: int) -> None:
-        """Take a batch.
+    def __call__(self, frame: Frame, batch: int) -> bool:
+        """Take a batch; whether it was not in the state yet.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class Batches(Generic[Frame]):
             # Spark's own state of a stream is written by running its batches: the next one begins with it.
             if self._stream.dedup or self._stream.format == FRAME:
                 self.builder.pass_over(frame)
-            return
+            return False
         if batch != state.next_batch:
             raise mismatch(self.name, f"batch {batch} arrives, and the state waits for {state.next_batch}")
         assert self._loaded is not None, "started"
@@ -117,6 +117,7 @@ class Batches(Generic[Frame]):
         save(self.catalog, stream, self._loaded.file, after)
         self._stream = self._now()
         self._loaded = Loaded(after, self._stream.state)
+        return True
 
     def _write_rows(self, views: Sequence[PlannedView], after: StreamState, batch: int) -> None:
         found = continuous(self.catalog)

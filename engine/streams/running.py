@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError
 from ...errors import SkimqlError, StreamError
 from ...optimizer.plan import Message, Plan
 from ..catalog.catalog import Catalog
-from ..catalog.streams import DEBEZIUM, FRAME, StoredStream
+from ..catalog.streams import DEBEZIUM, FRAME, StoredStream, StoredView
 from ..execution.build import add_up
 from ..execution.explanation import explained
 from ..execution.messages import Messages
@@ -34,6 +34,7 @@ from .checkpoint import batch_to_repeat, read_checkpoint, uncommit
 from .creating import AVAILABLE_NOW
 from .dedup import deduplicated
 from .kafka import KAFKA, messages
+from .listeners import Listener, tell
 from .place import held_by, lock_of, say_holder, stream_folder
 from .quarantine import write_rows
 from .state import BAD_ROW, READ_AS_TEXT, Sender, batch_plan
@@ -163,10 +164,12 @@ class Run:
 
 @dataclass
 class Runs:
-    """The streams that one session runs."""
+    """The streams that one session runs, who is told of their batches, and the views that its Spark knows as tables."""
 
     _runs: dict[str, Run] = field(default_factory=dict)
     frames: dict[str, DataFrame] = field(default_factory=dict)
+    listeners: dict[str, list[Listener]] = field(default_factory=dict)
+    shown: set[str] = field(default_factory=set)
 
     def of(self, stream: str) -> Run | None:
         """The run of a stream that goes on."""
@@ -206,7 +209,13 @@ class Runs:
         try:
             frame = frame_of(context.spark, stream, self.frames.get(name.lower()))
             run = _started(
-                Batches(own, stream.name, builder), stream, frame, trigger, folder / "checkpoint", lock
+                Batches(own, stream.name, builder),
+                stream,
+                frame,
+                trigger,
+                folder / "checkpoint",
+                lock,
+                self.listeners,
             )
         except BaseException:
             lock.release()
@@ -214,6 +223,12 @@ class Runs:
         self._runs[name.lower()] = run
         threading.Thread(target=_watch, args=(run,), name=f"stream {name}", daemon=True).start()
         return run
+
+    def forget_table(self, context: Context, view: StoredView) -> None:
+        """Let Spark forget a view that it knows as a table."""
+        if view.known_as in self.shown:
+            self.shown.discard(view.known_as)
+            context.spark.catalog.dropTempView(view.name)
 
     def stop(self, name: str) -> bool:
         """Stop a stream; whether it ran here."""
@@ -242,6 +257,7 @@ def _started(
     trigger: str,
     checkpoint: Path,
     lock: FileLock,
+    listeners: dict[str, list[Listener]],
 ) -> Run:
     """Spark's query on a stream, once state and checkpoint are seen to belong together."""
     loaded = batches.start()
@@ -260,7 +276,8 @@ def _started(
     def take_now(frame: DataFrame, batch: int) -> None:
         batches.checkpoint = batches.checkpoint or read_checkpoint(checkpoint).id
         try:
-            batches(frame, batch)
+            if batches(frame, batch):
+                tell(batches.catalog, stream.name, listeners)
         except SkimqlError as fault:
             # A batch that was cut short by stopping the stream is read again: nothing has failed.
             if not stopping.is_set():

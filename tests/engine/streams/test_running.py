@@ -165,8 +165,11 @@ def test_tables_are_read_again_when_the_view_is_refreshed(spark, tmp_path):
     with pytest.raises(StreamError, match="REFRESH the view") as fault:
         session.sql("RESUME q")
     assert fault.value.code == "SKIMQL_STATIC_CHANGED"
+    heard = []
+    session.view("q").on_batch(lambda answer: heard.append(answer.value))
     session.sql("REFRESH q")
     session.sql("RESUME q")
+    assert heard[-1:] == [2 + 2]
     assert session.sql("SELECT * FROM q").value == 2 + 2
     session.close()
 
