@@ -142,15 +142,32 @@ def sink_differs(folder: Path) -> list[str]:
 
 
 def deliver_again(folder: Path) -> bool:
-    """Take back the commit of a batch that a state has; whether there was one."""
+    """Take back the commit of a batch that a state has, and the plan of the next one; whether there was one."""
     catalog = Catalog(folder / "catalog")
     for stream in continuous(catalog).streams.values():
         checkpoint = stream_folder(catalog, stream) / "checkpoint"
         found = read_checkpoint(checkpoint)
-        if stream.state is not None and stream.state.batch == found.committed == found.planned:
-            uncommit(checkpoint, int(found.committed or 0))
+        have = None if stream.state is None else stream.state.batch
+        if have is not None and have == found.committed and found.planned in (have, have + 1):
+            for name in (f"{have + 1}", f".{have + 1}.crc"):
+                (checkpoint / "offsets" / name).unlink(missing_ok=True)
+            uncommit(checkpoint, have)
             return True
     return False
+
+
+def batches(folder: Path) -> int:
+    """How many batches are in the states of both streams."""
+    catalog = Catalog(folder / "catalog")
+    states = [s.state for s in continuous(catalog).streams.values()]
+    return sum(s.batch + 1 for s in states if s is not None and s.batch is not None)
+
+
+def progressed(folder: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until another batch is in, or the process has ended: what is killed has then done something."""
+    before = batches(folder)
+    while process.poll() is None and batches(folder) == before:
+        time.sleep(0.02)
 
 
 def cut_off(folder: Path) -> bool:
@@ -255,11 +272,11 @@ def run(folder: Path, kills: int, seed: int, longest: float) -> dict[str, object
         assert process.stdout is not None
         process.stdout.readline()
         if small and starts == 1:
-            # Some batches in, so that there is what could be lost.
-            time.sleep(chance.uniform(1.0, 4.0))
+            progressed(folder, process)
             if fill(folder, process):
                 met.append("disk full")
         while sum(done.values()) < kills and process.poll() is None:
+            progressed(folder, process)
             time.sleep(chance.uniform(0.0, longest))
             how = chance.choices(("all", "driver", "worker"), (20, 15, 15))[0]
             if process.poll() is not None:
