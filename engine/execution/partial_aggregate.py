@@ -226,19 +226,22 @@ def sent_row(
     )
 
 
-def _joining(batch: pa.RecordBatch, feed: Feed) -> Iterator[tuple[tuple[int, ...], pa.RecordBatch]]:
-    """The tuples of a batch that count, with the sketches that they go to; tuples with a NULL key never join."""
+def joining(batch: pa.RecordBatch, feed: Feed) -> pa.RecordBatch:
+    """The tuples of a batch that count; those with a NULL key never join, those without a group are in none."""
     import pyarrow.compute as pc  # late: a reader of kept sketches does without
 
     kept: pa.BooleanArray | None = batch.column(feed.mask) if feed.mask else None
-    for name in feed.keys:
+    for name in (*feed.keys, *([] if feed.group is None else [feed.group])):
         column = batch.column(name)
         if column.null_count:
             kept = column.is_valid() if kept is None else pc.and_(kept, column.is_valid())
-    if kept is not None:
-        batch = batch.filter(kept)
+    return batch if kept is None else batch.filter(kept)
+
+
+def _joining(batch: pa.RecordBatch, feed: Feed) -> Iterator[tuple[tuple[int, ...], pa.RecordBatch]]:
+    """The tuples of a batch that count, with the sketches that they go to."""
+    batch = joining(batch, feed)
     if feed.group is not None:
-        batch = batch.filter(batch.column(feed.group).is_valid())  # no number, no group
         parts = cut(batch, batch.column(feed.group).to_numpy())
     elif feed.partitions:
         parts = cut(batch, _cells(batch, feed))

@@ -6,7 +6,7 @@ Needs neither Spark nor the tables: schemas, types and sizes stand in the catalo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -22,7 +22,6 @@ from ...parser.resolve import resolve
 from ...parser.statement import ApproximateSelect, parse_statement
 from ...sketches.intervals.interval import Estimate, rows_for
 from ..catalog.streams import Continuous, StoredStream, StoredView
-from ..execution.partial_aggregate import sketch_plan
 from ..materialized.definition import now
 from ..queries.settings_of import settings_of
 from ..results.answer import Answer
@@ -31,30 +30,16 @@ from ..results.estimator import SketchJoin
 from ..results.expressions import Evaluator
 from ..results.rows import Estimated
 from ..settings import Settings
-from ..synopses import Built, Tally
+from ..synopses import Built
+from .cell_answer import answer_by_cell
+from .planned import PlannedView, nothing
 from .state import StreamState, events
+from .windows import Windows, windows_of, zone_of
 
 # What a view may use beyond aggregates over one join tree.
 KNOWN = (ANSWERED - GROUPING - DISTINCT) | {"HAVING", "ORDER BY", "LIMIT", "OFFSET"}
 # What is read so far that it can be refused by its name.
 _READ = frozenset(FEATURES) - {"cyclic join", "cross product"}
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedView:
-    """A view with its plan; the synopses of the plan are all of streams."""
-
-    view: StoredView
-    plan: Plan
-
-    @property
-    def query(self) -> Query:
-        """The resolved SELECT, types known."""
-        return self.plan.query
-
-    def synopses_of(self, stream: str) -> tuple[Synopsis, ...]:
-        """What it needs of a stream."""
-        return tuple(s for s in self.plan.synopses if s.table.lower() == stream.lower())
 
 
 def select_of(text: str, sql: str, span: tuple[int, int] | None = None) -> ApproximateSelect:
@@ -214,7 +199,8 @@ def define(
         tuple(known[t] for low, t in tables.items() if low not in streams),
         now(),
     )
-    return PlannedView(view, plan)
+    windows = _windows(view, (streams[s.lower()] for s in own), sql)
+    return PlannedView(view, plan, windows, zone_of(windows, [streams[s.lower()] for s in own], sql))
 
 
 def planned(view: StoredView, streams: Mapping[str, StoredStream]) -> PlannedView:
@@ -222,9 +208,14 @@ def planned(view: StoredView, streams: Mapping[str, StoredStream]) -> PlannedVie
     own = [streams[s.lower()] for s in view.streams]
     tables = (*view.tables, *(s.schema for s in own))
     sizes = (view.seed, view.rows, view.buckets, view.sparse)
-    return PlannedView(
-        view, _plan(view.select, tables, own[0].ansi, view.key_types, view.classes, view.folds, sizes)
-    )
+    plan = _plan(view.select, tables, own[0].ansi, view.key_types, view.classes, view.folds, sizes)
+    windows = _windows(view, own)
+    return PlannedView(view, plan, windows, zone_of(windows, own))
+
+
+def _windows(view: StoredView, streams: Iterable[StoredStream], sql: str = "") -> dict[str, Windows]:
+    found = {s.name.lower(): windows_of(view.settings, s, sql) for s in streams}
+    return {name: w for name, w in found.items() if w is not None}
 
 
 @lru_cache(maxsize=256)
@@ -306,14 +297,17 @@ class _ByName(dict[str, TableSchema]):
 def answer(planned_view: PlannedView, states: Mapping[str, StreamState], bounds: bool = True) -> Answer:
     """The answer of a view from the states of its streams, by lower-cased name: after a whole batch of each."""
     view, plan = planned_view.view, planned_view.plan
-    built = tuple(_built(s, plan, states[s.table.lower()]) for s in plan.synopses)
     deletions = any(states[s.lower()].tally(events(s)).negative for s in _names(plan))
-    joined = SketchJoin(plan, built, deletions=deletions)
-    found = Estimated(plan.query, {(): Evaluator(plan, joined, view.confidence)}).answer()
+    if planned_view.windows or plan.query.groups:
+        found = answer_by_cell(planned_view, states, deletions=deletions)
+    else:
+        built = tuple(_built(s, plan, states[s.table.lower()]) for s in plan.synopses)
+        joined = SketchJoin(plan, built, deletions=deletions)
+        found = Estimated(plan.query, {(): Evaluator(plan, joined, view.confidence)}).answer()
+        found = replace(found, types=tuple(arrow_type(item.type) for item in plan.query.items))
     return replace(
         found,
         rows=tuple(tuple(map(_cell, row)) for row in found.rows),
-        types=tuple(arrow_type(item.type) for item in plan.query.items),
         notes=(*_as_of(planned_view, states), *found.notes),
         method=plan.method,
         bounds=bounds,
@@ -326,9 +320,7 @@ def _names(plan: Plan) -> tuple[str, ...]:
 
 def _built(synopsis: Synopsis, plan: Plan, state: StreamState) -> Built:
     found = state.summary(synopsis, plan.seed)
-    if found is None:
-        return Built(sketch_plan(synopsis, plan.seed, "int64").empty(), Tally(), 1.0)
-    return found.built
+    return nothing(synopsis, plan.seed) if found is None else found.built
 
 
 def _cell(cell: Any) -> Any:
@@ -347,8 +339,9 @@ def _as_of(planned_view: PlannedView, states: Mapping[str, StreamState]) -> tupl
             told.append(f"no batch of {name} yet")
             continue
         told.append(f"batch {state.batch} of {name} ({state.updated})")
-        own = [state.summaries[s] for s in planned_view.synopses_of(name) if s in state.summaries]
-        since = max((s.since for s in own), default=state.next_batch)
+        own = [state.summaries[s].since for s in planned_view.synopses_of(name) if s in state.summaries]
+        own += [state.parts[n].since for n in planned_view.needs_of(name) if n in state.parts]
+        since = max(own, default=state.next_batch)
         if since > 0:
             later.append(f"it counts the events of {name} from batch {since} on: the view was created then")
     senders = {

@@ -1,0 +1,67 @@
+"""A continuous view with its plan, and how the synopses of the plan are told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...optimizer.distinct_count import parts_of
+from ...optimizer.plan import Plan, Synopsis
+from ...parser.join_graph import Query
+from ..catalog.streams import StoredView
+from ..execution.partial_aggregate import sketch_plan
+from ..synopses import Built, Tally
+from .cells import WHOLE, Split
+from .panes import Need
+from .windows import Windows
+
+# In the settings of a stored view: how many groups of a pane have synopses of their own.
+MOST_GROUPS = "max_groups"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedView:
+    """A view with its plan; the synopses of the plan are all of streams.
+
+    `windows` are those of every stream, by lower-cased name; none of a view without windows. `zone` is the time zone in
+    which they are shown; None for times without one.
+    """
+
+    view: StoredView
+    plan: Plan
+    windows: Mapping[str, Windows] = field(default_factory=dict)
+    zone: str | None = None
+
+    @property
+    def query(self) -> Query:
+        """The resolved SELECT, types known."""
+        return self.plan.query
+
+    def synopses_of(self, stream: str) -> tuple[Synopsis, ...]:
+        """What it needs of a stream that is not told apart."""
+        return tuple(s for s, split in self.needs_of(stream) if split == WHOLE)
+
+    def needs_of(self, stream: str) -> tuple[Need, ...]:
+        """What it needs of a stream."""
+        found = (self.need(v, i) for v, i in read_by(self.plan))
+        return tuple(dict.fromkeys(n for n in found if n[0].table.lower() == stream.lower()))
+
+    def need(self, vertex: int, synopsis: int) -> Need:
+        """How a synopsis of the plan is told apart where it stands for a vertex of the query."""
+        own = self.plan.synopses[synopsis]
+        groups = tuple(g.expression for g in self.query.groups if g.vertex == vertex)
+        most = int(self.view.settings[MOST_GROUPS]) if groups else 0
+        return own, Split(self.windows.get(own.table.lower()), groups, most)
+
+
+def read_by(plan: Plan) -> dict[tuple[int, int], None]:
+    """The vertices of the query and the synopses of the plan that stand for them."""
+    terms = [t for a in plan.aggregates for t in (*a.total, *a.presence)]
+    counted = [p for a in plan.aggregates if a.distinct is not None for p in parts_of(a.distinct)]
+    found = [(v, i) for t in terms for v, i in zip(plan.vertices, t.synopses, strict=True)]
+    return dict.fromkeys([*found, *((p.vertex, p.synopsis) for p in counted)])
+
+
+def nothing(synopsis: Synopsis, seed: int) -> Built:
+    """The synopsis of no events."""
+    return Built(sketch_plan(synopsis, seed, "int64").empty(), Tally(), 1.0)
