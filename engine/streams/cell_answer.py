@@ -27,7 +27,7 @@ from ..sources.python_values import python_values, zoned
 from ..synopses import Built
 from .cells import NO_PANES, OTHER, Cell
 from .panes import Need, panes_of
-from .planned import PlannedView, nothing, read_by
+from .planned import MOST_GROUPS, PlannedView, nothing, read_by
 from .state import Clock, StreamState, added
 
 # Windows that one answer has at most.
@@ -46,6 +46,12 @@ def answer_by_cell(planned: PlannedView, states: Mapping[str, StreamState], *, d
             joined = SketchJoin(plan, built, deletions=deletions)
             evaluators[number, group] = Evaluator(plan, joined, planned.view.confidence, (*values, *edges))
     before, behind = _own_items(planned)
+    if any(e.group[len(query.groups)] for e in evaluators.values() if query.groups):
+        most = int(planned.view.settings[MOST_GROUPS])
+        notes = (
+            *notes,
+            f"{most:,} groups have sketches of their own, all others are one row (skimql.max_groups)",
+        )
     names, _ = unique([i.name for i in (*query.items, *before, *behind)])
     free = dict(zip((*before, *behind), names[len(query.items) :], strict=True))
     items = (

@@ -16,7 +16,7 @@ from ...parser.syntax import AppendSketch, CreateContinuousView, CreateStream, P
 from ..catalog.streams import FRAME, Continuous, StoredStream
 from ..materialized.definition import now, refuse_unstable
 from ..materialized.names import place_of
-from .planned import PlannedView
+from .planned import PlannedView, with_group_types
 from .sinks import SINK
 from .views import define, unsupported
 from .windows import WORDS, bad_setting, check_windows
@@ -129,8 +129,11 @@ class Creating:
         def typed(query: Query) -> Query:
             from ..sources.keys import with_key_types
 
-            return with_key_types(
-                query, None, self.context.environment.circumstances().ansi, _Types(self, found)
+            types = _Types(self, found)
+            keyed = with_key_types(query, None, self.context.environment.circumstances().ansi, types)
+            vertices = query.graph.vertices
+            return with_group_types(
+                keyed, [types[vertices[g.vertex].table, g.expression] for g in keyed.groups]
             )
 
         try:
@@ -153,6 +156,8 @@ class Creating:
         for s in shown.plan.synopses:
             expressions = (s.filter, s.weight.expression, *(k for a in s.attributes for k in a.keys))
             refuse_unstable(sql, expressions, self.context.environment.own_functions)
+        groups = [g.expression for g in shown.query.groups]
+        refuse_unstable(sql, groups, self.context.environment.own_functions)
         view = shown.view
         others = [v for s in view.streams for v in found.readers(s) if v.name.lower() != view.name.lower()]
         odd = next((v for v in others if v.seed != view.seed), None)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ...optimizer.distinct_count import parts_of
 from ...optimizer.plan import Plan, Synopsis
-from ...parser.join_graph import Query
+from ...parser.expressions import Grouped
+from ...parser.join_graph import Item, Query
 from ..catalog.streams import StoredView
 from ..execution.partial_aggregate import sketch_plan
 from ..synopses import Built, Tally
@@ -17,6 +18,8 @@ from .windows import Windows
 
 # In the settings of a stored view: how many groups of a pane have synopses of their own.
 MOST_GROUPS = "max_groups"
+# There too: the Spark types of the groups, as JSON.
+GROUP_TYPES = "group_types"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,17 @@ class PlannedView:
         groups = tuple(g.expression for g in self.query.groups if g.vertex == vertex)
         most = int(self.view.settings[MOST_GROUPS]) if groups else 0
         return own, Split(self.windows.get(own.table.lower()), groups, most)
+
+
+def with_group_types(query: Query, types: Sequence[str | None]) -> Query:
+    """The query with the types of its groups, where the parser does not know them, and of columns that are these."""
+    groups = tuple(replace(g, type=g.type or t) for g, t in zip(query.groups, types, strict=True))
+
+    def of(item: Item) -> Item:
+        grouped = item.expression if item.type is None else None
+        return replace(item, type=groups[grouped.index].type) if isinstance(grouped, Grouped) else item
+
+    return replace(query, groups=groups, items=tuple(map(of, query.items)))
 
 
 def read_by(plan: Plan) -> dict[tuple[int, int], None]:

@@ -5,6 +5,8 @@ Needs neither Spark nor the tables: schemas, types and sizes stand in the catalo
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -15,7 +17,7 @@ from ...errors import StreamError, UnsupportedQuery
 from ...optimizer.choose import choose, plan_within
 from ...optimizer.fold import residual_tree
 from ...optimizer.messages import Residual, receiver_of, tree_of, whole
-from ...optimizer.methods import ANSWERED, DISTINCT, GROUPING
+from ...optimizer.methods import ANSWERED, DISTINCT
 from ...optimizer.plan import Plan, Synopsis
 from ...parser.join_graph import FEATURES, Query, Schema, TableSchema
 from ...parser.resolve import resolve
@@ -28,16 +30,19 @@ from ..results.answer import Answer
 from ..results.columns import arrow_type
 from ..results.estimator import SketchJoin
 from ..results.expressions import Evaluator
-from ..results.rows import Estimated
+from ..results.rows import Estimated, with_count
 from ..settings import Settings
 from ..synopses import Built
 from .cell_answer import answer_by_cell
-from .planned import PlannedView, nothing
+from .planned import GROUP_TYPES, MOST_GROUPS, PlannedView, nothing, with_group_types
 from .state import StreamState, events
 from .windows import Windows, windows_of, zone_of
 
 # What a view may use beyond aggregates over one join tree.
-KNOWN = (ANSWERED - GROUPING - DISTINCT) | {"HAVING", "ORDER BY", "LIMIT", "OFFSET"}
+KNOWN = ANSWERED - DISTINCT - {"GROUP BY over several tables"}
+_GROUP_TYPE = re.compile(
+    r"(tiny|small|big)?int|float|double|decimal\(.*\)|string|(var)?char\(\d+\)|date|timestamp(_ntz)?|boolean|binary"
+)
 # What is read so far that it can be refused by its name.
 _READ = frozenset(FEATURES) - {"cyclic join", "cross product"}
 
@@ -111,6 +116,25 @@ def folds_of(query: Query, streams: Collection[str], sql: str) -> tuple[tuple[in
     return tuple((f.sender, f.receiver, f.joined) for f in residual.folds)
 
 
+def refuse_groups(query: Query, streams: Collection[str], sql: str) -> None:
+    """Refuse groups of what is no stream; raises StreamError, ``SKIMQL_STREAM_UNSUPPORTED``."""
+    for group in query.groups:
+        table = query.graph.vertices[group.vertex].table
+        if table.lower() not in streams:
+            place = (group.span.start, group.span.end)
+            raise unsupported(
+                f"GROUP BY a column of table {table}", "GROUP BY a column of a stream", sql, place
+            )
+
+
+def refuse_group_types(query: Query, sql: str) -> None:
+    """Refuse groups of a type whose values are not kept; raises StreamError, ``SKIMQL_STREAM_UNSUPPORTED``."""
+    for group in query.groups:
+        if not _GROUP_TYPE.fullmatch(group.type or ""):
+            place, way_out = (group.span.start, group.span.end), f"GROUP BY CAST({group.name} AS STRING)"
+            raise unsupported(f"GROUP BY {(group.type or 'this').upper()}", way_out, sql, place)
+
+
 def residual_of(query: Query, folds: Iterable[tuple[int, int, int]]) -> Residual:
     """What is left of the join after the exact messages."""
     residual = whole(tree_of(query.graph))
@@ -143,7 +167,7 @@ def define(
     ours : Settings
         The session's.
     typed : callable
-        Finds the types of a query's keys.
+        Finds the types of a query's keys and groups.
     options : mapping of str to str
         What WITH says.
     sql : str
@@ -167,8 +191,11 @@ def define(
     if query.empty:
         raise unsupported(f"a view that no event can be in ({query.empty})", "another WHERE", sql)
     tables = {v.table.lower(): v.table for v in query.graph.vertices}
+    refuse_groups(query, streams, text)
+    query = with_count(query)
     folds = folds_of(query, streams, sql)
     query = _in_classes(typed(query), _known_classes(found, name))
+    refuse_group_types(query, text)
     own = tuple(streams[t].name for t in tables if t in streams)
     if len({(streams[s.lower()].ansi, streams[s.lower()].time_zone) for s in own}) > 1:
         raise unsupported(
@@ -186,7 +213,7 @@ def define(
     view = StoredView(
         name,
         text,
-        dict(options),
+        {**options, **_of_groups(query, settings.max_groups)},
         settings.seed,
         rows,
         buckets,
@@ -208,9 +235,17 @@ def planned(view: StoredView, streams: Mapping[str, StoredStream]) -> PlannedVie
     own = [streams[s.lower()] for s in view.streams]
     tables = (*view.tables, *(s.schema for s in own))
     sizes = (view.seed, view.rows, view.buckets, view.sparse)
-    plan = _plan(view.select, tables, own[0].ansi, view.key_types, view.classes, view.folds, sizes)
+    types = tuple(json.loads(view.settings.get(GROUP_TYPES, "[]")))
+    plan = _plan(view.select, tables, own[0].ansi, view.key_types, types, view.classes, view.folds, sizes)
     windows = _windows(view, own)
     return PlannedView(view, plan, windows, zone_of(windows, own))
+
+
+def _of_groups(query: Query, most: int) -> dict[str, str]:
+    """What a stored view says of its groups."""
+    if not query.groups:
+        return {}
+    return {MOST_GROUPS: str(most), GROUP_TYPES: json.dumps([g.type for g in query.groups])}
 
 
 def _windows(view: StoredView, streams: Iterable[StoredStream], sql: str = "") -> dict[str, Windows]:
@@ -224,12 +259,14 @@ def _plan(
     tables: tuple[TableSchema, ...],
     ansi: bool,
     key_types: tuple[tuple[str, ...], ...],
+    group_types: tuple[str, ...],
     classes: tuple[str, ...],
     folds: tuple[tuple[int, int, int], ...],
     sizes: tuple[int, int, int, bool],
 ) -> Plan:
     known = _ByName({t.name.lower(): t for t in tables})
     query = resolve(select_of(text, text), known, ansi=ansi, known=KNOWN)
+    query = with_count(with_group_types(query, group_types))
     edges = tuple(
         replace(edge, key_types=types, class_name=name)
         for edge, types, name in zip(query.graph.edges, key_types, classes, strict=True)

@@ -20,6 +20,7 @@ from skimql.engine.settings import Settings
 from skimql.engine.streams.batches import Batches
 from skimql.engine.streams.cells import Cells
 from skimql.engine.streams.checkpoint import batch_to_repeat, read_checkpoint, uncommit
+from skimql.engine.streams.planned import with_group_types
 from skimql.engine.streams.state import Sender
 from skimql.engine.streams.store import continuous, load
 from skimql.engine.streams.views import answer, define, planned
@@ -150,7 +151,7 @@ def declared(catalog, streams, views, statics=None, **settings):
             only,
             Continuous(known, {**continuous(catalog).views, **made}),
             ours,
-            tables.typed,
+            typed_by(tables),
             options,
             text,
         ).view
@@ -160,6 +161,20 @@ def declared(catalog, streams, views, statics=None, **settings):
 
     catalog.change_streams(change)
     return catalog
+
+
+def typed_by(tables):
+    """What finds the types of keys and groups."""
+
+    def typed(query):
+        vertices = query.graph.vertices
+        kinds = [
+            evaluate(g.expression, tables.table(vertices[g.vertex].table).slice(0, 0)).kind
+            for g in query.groups
+        ]
+        return with_group_types(tables.typed(query), kinds)
+
+    return typed
 
 
 def _nothing(stream):

@@ -168,6 +168,74 @@ def one_view(random, folder):
             assert (clock.late, clock.dropped, clock.untimed) == (model.late, model.dropped, model.untimed)
 
 
+@pytest.mark.parametrize("number", range(6))
+def test_random_groups_are_exact_and_those_without_room_are_one_row(tmp_path, number):
+    random = np.random.default_rng(100 + number)
+    length, slide, delay = WINDOWS[random.integers(len(WINDOWS))]
+    most, deletions = int(random.integers(1, 6)), number % 3 == 2
+    kinds = {"alone": "a", "table": "a JOIN t ON a.k = t.ip", "streams": "a JOIN b ON a.k = b.k"}
+    streams = [stream_of("a", SCHEMA, DELETES if deletions else None), stream_of("b", SCHEMA)]
+    batches = {n: random_batches(random, int(random.integers(2, 6)), 9) for n in "ab"}
+    views = {}
+    for kind, source in kinds.items():
+        text = (
+            f"SELECT APPROXIMATE a.g, COUNT(*) AS n, SUM(a.v) AS s FROM {source} WHERE a.v > 5 GROUP BY a.g"
+        )
+        views |= {kind: text, f"{kind}_w": (text, with_windows(length, slide, delay))}
+    statics = {"t": STATIC}
+    catalog = declared(Catalog(tmp_path / "c"), streams, views, statics, max_groups=most)
+    for name in "ab":
+        spark, tables = (
+            MemorySpark(catalog, name, tmp_path / name, statics),
+            [table(b) for b in batches[name]],
+        )
+        with contextlib.suppress(Killed):
+            spark.run(tables, (1, "saved"))
+        spark.run(tables)
+    models = {n: Model(batches[n], length, slide, delay) for n in "ab"}
+    every = {
+        n: [
+            (k, g, v, -1 if op == "d" and deletions and n == "a" else 1)
+            for b in batches[n]
+            for k, g, v, _, op in b
+        ]
+        for n in "ab"
+    }
+    marks = [m.before for m in models.values()]
+    for kind in kinds:
+        for name in (kind, f"{kind}_w"):
+            found = asked(catalog, name).records()
+            starts = {r.get("window_start") for r in found}
+            for start in starts:
+
+                def events(n, start=start):
+                    if start is None:
+                        return every[n]
+                    minute = int((start - START).total_seconds()) // 60
+                    own = models[n].within(minute)
+                    return own if n == "a" and deletions else [(k, g, v, 1) for k, g, v, _ in own]
+
+                mine = [e for e in events("a") if e[2] > 5]
+                theirs = {"table": [(r["ip"],) for r in STATIC.to_pylist()], "streams": events("b")}.get(kind)
+                truth = {}
+                for k, g, v, sign in mine:
+                    times = sign * (1 if theirs is None else sum(t[0] == k for t in theirs))
+                    n, s = truth.get(g, (0, 0))
+                    truth[g] = n + times, s + times * v
+                rows = [r for r in found if r.get("window_start") == start]
+                named = {r["g"]: (r["n"], r["s"]) for r in rows if not r["other"]}
+                rest = [(r["g"], r["n"], r["s"]) for r in rows if r["other"]]
+                assert all(truth[g] == own for g, own in named.items())
+                there = {g for g, (n, _) in truth.items() if n > 0}
+                if len({g for _, g, _, _ in mine}) <= most:
+                    assert (set(named), rest) == (there, [])
+                if not deletions:
+                    others = [truth[g] for g in there - set(named)]
+                    assert rest == [(None, *map(sum, zip(*others, strict=True)))] * bool(others)
+                    assert start is not None or len(named) <= most
+    assert marks
+
+
 def test_a_killed_stream_ends_with_the_same_panes_bit_for_bit(tmp_path):
     random = np.random.default_rng(5)
     tables = [table(b) for b in random_batches(random, 6, 9)]
@@ -175,6 +243,8 @@ def test_a_killed_stream_ends_with_the_same_panes_bit_for_bit(tmp_path):
         "q": ("SELECT APPROXIMATE COUNT(*) AS n FROM a JOIN a AS b ON a.k = b.k", with_windows(10, 5, 7)),
         "r": ("SELECT APPROXIMATE SUM(v) AS s FROM a", with_windows(10, 10, 0)),
         "l": "SELECT APPROXIMATE COUNT(*) AS n FROM a",
+        "g": ("SELECT APPROXIMATE g, COUNT(*) AS n FROM a GROUP BY g", with_windows(10, 5, 7)),
+        "h": "SELECT APPROXIMATE a.g, COUNT(*) AS n FROM a JOIN a AS b ON a.k = b.k GROUP BY a.g",
     }
     found = []
     for kills in ([], [(0, "saved"), (2, "planned"), (3, "built"), (4, "saved"), (5, "committed")]):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from support.continuous import MemoryBuilder, MemorySpark, declared, stream_of
 from support.memory import arrow
 
 from skimql.engine.catalog.catalog import Catalog
+from skimql.engine.execution.partial_aggregate import Feed, Partial, sketch_plan
 from skimql.engine.streams.batches import Batches
-from skimql.engine.streams.panes import _usual
+from skimql.engine.streams.cells import OTHER, Cells, Split
+from skimql.engine.streams.panes import _usual, split_plan, with_cells
+from skimql.engine.streams.state import StreamState, batch_plan, events
 from skimql.engine.streams.store import continuous, load
 from skimql.errors import StreamError
 
@@ -65,3 +69,36 @@ def test_a_batch_of_nothing_moves_nothing(tmp_path):
     state = load(catalog, continuous(catalog).streams["a"], 1).state
     (clock,) = state.clocks.values()
     assert clock.latest == clock.before == int((START + timedelta(hours=5)).timestamp()) * 10**6
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_which_groups_have_room_does_not_hang_on_how_a_batch_is_cut(seed):
+    random = np.random.default_rng(seed)
+    stream, split = stream_of("a", "g BIGINT"), Split(None, ("`g`",), 5)
+    synopsis = events("a")
+    groups = random.integers(0, 12, 60).tolist()
+    batches, states = (groups[:9], groups[9:]), []
+    for parts in (1, 2, 7):
+        state = StreamState(stream.id, 1)
+        for number, batch in enumerate(batches):
+            made = split_plan(batch_plan(None, 1, stream, []), stream, [(synopsis, split)], state)
+            whole = Cells(made.cuts)
+            number_of = len(made.plan.synopses) - 1
+            empty = {number_of: Partial.empty(sketch_plan(synopsis, 1, "int64"))}
+            for piece in random.permutation(parts):
+                task = Cells(made.cuts)
+                feed = Feed(None, (), (None,), (), "c", ((number_of,),), (), (None,))
+                for start in range(int(piece), len(batch), 2 * parts):
+                    own = batch[start :: 2 * parts][:1] + batch[start + parts :: 2 * parts][:1]
+                    struct = pa.StructArray.from_arrays([pa.array(own, pa.int64())], ["c0"])
+                    task(pa.RecordBatch.from_arrays([struct], ["c"]), feed, empty)
+                for (i, cell), part in task.parts.items():
+                    whole.part(i, cell, empty).merge(part)
+            found = whole.finished(empty, {number_of: 1.0})[number_of]
+            state = with_cells(state, state, stream, number, {(synopsis, split): found}, {})
+        (parts_of,) = state.parts.values()
+        states.append({c: b.tally.tuples for c, b in parts_of.cells.items()})
+    assert states[0] == states[1] == states[2]
+    assert len(states[0]) == 6
+    assert sum(states[0].values()) == 60
+    assert (0, OTHER) in states[0]
