@@ -283,9 +283,10 @@ def _update(batch: pa.RecordBatch, feed: Feed, parts: list[Partial]) -> None:
         (p.sketch, w) for p, w in zip(parts, weights, strict=True) if isinstance(p.sketch, SparseFirstSketch)
     ]
     update_sparse_first([sketch for sketch, _ in linear], keys, [w for _, w in linear])
-    for part in parts:
+    for part, weight in zip(parts, weights, strict=True):
         if not isinstance(part.sketch, SparseFirstSketch):
-            part.sketch.update(*keys)
+            update: Callable[..., None] = part.sketch.update
+            update(*keys, weights=weight)
     for part, weight in zip(parts, weights, strict=True):
         part.tally.add(_tally(batch.num_rows, weight))
     for part, name in zip(parts, feed.slacks, strict=bool(feed.slacks)):

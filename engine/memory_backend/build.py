@@ -140,8 +140,8 @@ def _fed(
     domains = dict(plan.partitions)
     for i in own:
         synopsis = plan.synopses[i]
-        what = synopsis.weight, synopsis.messages
-        if what not in weights and not synopsis.distinct:
+        what = synopsis.weight, () if synopsis.distinct else synopsis.messages
+        if what not in weights:
             weights[what] = product([relations.weights(*what, relation), *signs])
             if weights[what].values is not None:
                 columns[what] = pa.array(weights[what].values)
@@ -156,7 +156,7 @@ def _fed(
         size = (synopsis.rows, synopsis.buckets) if grouped is None and not synopsis.cell else None
         fed.setdefault((synopsis.attributes, grouped, size), {}).setdefault(number, []).append(i)
         parameters = family_parameters(plan)
-        weighing = Weights(None) if synopsis.distinct else weights[what]
+        weighing = weights[what]
         sketch = sketch_plan(synopsis, plan.seed, weighing.dtype, plan.family, **parameters)
         made[i] = sketch, weighing
     names = {what: f"c{n}" for n, what in enumerate(columns)}
@@ -169,12 +169,12 @@ def _fed(
         feed = Feed(
             None,
             tuple(names[a] for a in attributes),
-            tuple(None if s.distinct else names.get((s.weight, s.messages)) for s in first),
+            tuple(names.get((s.weight, () if s.distinct else s.messages)) for s in first),
             () if split else tuple(members[0]),
             names["group", grouped] if grouped is not None else None,
             tuple(tuple(members[n]) for n in range(len(members))) if split else (),
             partitions,
-            tuple(None if s.distinct else names.get(("slack", (s.weight, s.messages))) for s in first),
+            tuple(names.get(("slack", (s.weight, () if s.distinct else s.messages))) for s in first),
         )
         feeding(batch, feed, parts)
     return {i: (part, made[i][1].scale) for i, part in parts.items()}

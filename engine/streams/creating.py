@@ -127,14 +127,15 @@ class Creating:
         sql, options, place = statement.sql, options_of(statement), place_of(statement.query)
 
         def typed(query: Query) -> Query:
+            from ..results.distinct import with_counted_types
             from ..sources.keys import with_key_types
 
             types = _Types(self, found)
             keyed = with_key_types(query, None, self.context.environment.circumstances().ansi, types)
             vertices = query.graph.vertices
-            return with_group_types(
-                keyed, [types[vertices[g.vertex].table, g.expression] for g in keyed.groups]
-            )
+            grouped = [types[vertices[g.vertex].table, g.expression] for g in keyed.groups]
+            known = with_group_types(keyed, grouped)
+            return with_counted_types(known, None, types) if known.counts_distinct else known
 
         try:
             shown = define(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...optimizer.distinct_count import parts_of
 from ...optimizer.plan import Plan, Synopsis
 from ...parser.expressions import Grouped
-from ...parser.join_graph import Item, Query
+from ...parser.join_graph import Item, Query, SetLeaf, SetOperation
 from ..catalog.streams import StoredView
 from ..execution.partial_aggregate import sketch_plan
 from ..synopses import Built, Tally
@@ -18,8 +18,8 @@ from .windows import Windows
 
 # In the settings of a stored view: how many groups of a pane have synopses of their own.
 MOST_GROUPS = "max_groups"
-# There too: the Spark types of the groups, as JSON.
-GROUP_TYPES = "group_types"
+# There too, as JSON: the Spark types of the groups; tables, expressions and types of values that are counted.
+GROUP_TYPES, COUNTED_TYPES = "group_types", "counted_types"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,26 @@ def with_group_types(query: Query, types: Sequence[str | None]) -> Query:
         return replace(item, type=groups[grouped.index].type) if isinstance(grouped, Grouped) else item
 
     return replace(query, groups=groups, items=tuple(map(of, query.items)))
+
+
+def counted_types(query: Query) -> list[tuple[str, str, str]]:
+    """The table, expression and Spark type of every value that a COUNT(DISTINCT) counts."""
+
+    def leaves(sets: SetLeaf | SetOperation) -> Iterator[SetLeaf]:
+        if isinstance(sets, SetLeaf):
+            yield sets
+        else:
+            yield from leaves(sets.left)
+            yield from leaves(sets.right)
+
+    found = [
+        (f.vertex, f.expression, t)
+        for a in query.aggregates
+        for f, t in zip(a.distinct, a.types, strict=True)
+    ]
+    for leaf in () if query.sets is None else leaves(query.sets):
+        found += [(leaf.vertex, c, t) for c, t in zip(leaf.columns, leaf.types, strict=True)]
+    return [(query.graph.vertices[v].table.lower(), e, t) for v, e, t in found]
 
 
 def read_by(plan: Plan) -> dict[tuple[int, int], None]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...errors import CorruptSketch, IncompatibleSketches
+from ...optimizer.methods import LEVEL, PAIRS
 from ...optimizer.plan import Attribute, Message, Synopsis, Weight
 from ...sketches.stored_form import from_bytes, to_bytes
 from ..catalog import checks
@@ -24,7 +25,7 @@ MAGIC = b"SkimQL stream 1\n"
 VERSION = 2
 MOST_BYTES = 1 << 40
 _LENGTHS = ("length", "slide", "delay", "ahead")
-_METHODS = ("hash", "convolution", "total", "agms")
+_METHODS = ("hash", "convolution", "total", "agms", LEVEL, PAIRS)
 
 
 def encode(state: StreamState) -> bytes:
@@ -34,8 +35,8 @@ def encode(state: StreamState) -> bytes:
     sizes = iter(map(len, cells))
     head = canonical(
         {
-            # What has no cells is readable by those who know of none.
-            "format_version": VERSION if state.parts else 1,
+            # What has neither cells nor distinct values is as those read it who know of none.
+            "format_version": VERSION if state.parts or any(s.distinct for s in state.summaries) else 1,
             **({"parts": [_parts_json(n, p, sizes) for n, p in state.parts.items()]} if state.parts else {}),
             **({"clocks": [_clock_json(w, c) for w, c in state.clocks.items()]} if state.clocks else {}),
             "id": state.id,

@@ -17,7 +17,7 @@ from ...errors import StreamError, UnsupportedQuery
 from ...optimizer.choose import choose, plan_within
 from ...optimizer.fold import residual_tree
 from ...optimizer.messages import Residual, receiver_of, tree_of, whole
-from ...optimizer.methods import ANSWERED, DISTINCT
+from ...optimizer.methods import ANSWERED
 from ...optimizer.plan import Plan, Synopsis
 from ...parser.join_graph import FEATURES, Query, Schema, TableSchema
 from ...parser.resolve import resolve
@@ -34,12 +34,20 @@ from ..results.rows import Estimated, with_count
 from ..settings import Settings
 from ..synopses import Built
 from .cell_answer import answer_by_cell
-from .planned import GROUP_TYPES, MOST_GROUPS, PlannedView, nothing, with_group_types
+from .planned import (
+    COUNTED_TYPES,
+    GROUP_TYPES,
+    MOST_GROUPS,
+    PlannedView,
+    counted_types,
+    nothing,
+    with_group_types,
+)
 from .state import StreamState, events
 from .windows import Windows, windows_of, zone_of
 
 # What a view may use beyond aggregates over one join tree.
-KNOWN = ANSWERED - DISTINCT - {"GROUP BY over several tables"}
+KNOWN = ANSWERED - {"GROUP BY over several tables"}
 _GROUP_TYPE = re.compile(
     r"(tiny|small|big)?int|float|double|decimal\(.*\)|string|(var)?char\(\d+\)|date|timestamp(_ntz)?|boolean|binary"
 )
@@ -193,7 +201,7 @@ def define(
     tables = {v.table.lower(): v.table for v in query.graph.vertices}
     refuse_groups(query, streams, text)
     query = with_count(query)
-    folds = folds_of(query, streams, sql)
+    folds = () if query.sets is not None else folds_of(query, streams, sql)
     query = _in_classes(typed(query), _known_classes(found, name))
     refuse_group_types(query, text)
     own = tuple(streams[t].name for t in tables if t in streams)
@@ -202,18 +210,36 @@ def define(
             "streams of other ANSI modes or time zones in one view", "CREATE OR REPLACE STREAM", sql
         )
     rows = settings.rows or rows_for(settings.confidence)
-    residual = residual_of(query, folds)
+
+    tried: list[int] = []
 
     def sized(buckets: int) -> Plan:
-        return choose(query, settings.seed, rows, buckets, settings.sparse, residual)
+        tried.append(buckets)
+        return _chosen(query, own, folds, (settings.seed, rows, buckets, settings.sparse))
 
     size = settings.size_bytes
-    plan = sized(settings.buckets) if size is None else plan_within(sized, rows, size, sql)
-    buckets = max((s.buckets for s in plan.synopses if s.attributes), default=settings.buckets)
+    try:
+        plan = sized(settings.buckets) if size is None else plan_within(sized, rows, size, sql)
+    except UnsupportedQuery as fault:
+        if fault.code != "SKIMQL_DISTINCT_JOIN":
+            raise
+        raise unsupported(
+            "this COUNT(DISTINCT) over streams that are joined",
+            "COUNT(DISTINCT) of the join key, of values of two streams, or of one stream by itself",
+            text,
+            fault.span,
+        ) from fault
+    alone = next((s.table for s in plan.synopses if s.table.lower() not in streams), None)
+    if alone is not None:
+        raise unsupported(
+            f"COUNT(DISTINCT) of values of table {alone}", "COUNT(DISTINCT) of columns of a stream", sql
+        )
+    # Totals have no size: views share them whatever theirs is.
+    buckets = tried[-1] if any(s.attributes for s in plan.synopses) else settings.buckets
     view = StoredView(
         name,
         text,
-        {**options, **_of_groups(query, settings.max_groups)},
+        {**options, **_stored_types(query, settings.max_groups)},
         settings.seed,
         rows,
         buckets,
@@ -236,16 +262,20 @@ def planned(view: StoredView, streams: Mapping[str, StoredStream]) -> PlannedVie
     tables = (*view.tables, *(s.schema for s in own))
     sizes = (view.seed, view.rows, view.buckets, view.sparse)
     types = tuple(json.loads(view.settings.get(GROUP_TYPES, "[]")))
-    plan = _plan(view.select, tables, own[0].ansi, view.key_types, types, view.classes, view.folds, sizes)
+    counted = tuple((t, e, k) for t, e, k in json.loads(view.settings.get(COUNTED_TYPES, "[]")))
+    known = (view.key_types, types, counted)
+    plan = _plan(view.select, tables, own[0].ansi, *known, view.classes, view.folds, view.streams, sizes)
     windows = _windows(view, own)
     return PlannedView(view, plan, windows, zone_of(windows, own))
 
 
-def _of_groups(query: Query, most: int) -> dict[str, str]:
-    """What a stored view says of its groups."""
+def _stored_types(query: Query, most: int) -> dict[str, str]:
+    """What a stored view says of its groups, and of the values that it counts."""
+    counted = counted_types(query)
+    found = {COUNTED_TYPES: json.dumps(counted)} if counted else {}
     if not query.groups:
-        return {}
-    return {MOST_GROUPS: str(most), GROUP_TYPES: json.dumps([g.type for g in query.groups])}
+        return found
+    return {**found, MOST_GROUPS: str(most), GROUP_TYPES: json.dumps([g.type for g in query.groups])}
 
 
 def _windows(view: StoredView, streams: Iterable[StoredStream], sql: str = "") -> dict[str, Windows]:
@@ -260,19 +290,40 @@ def _plan(
     ansi: bool,
     key_types: tuple[tuple[str, ...], ...],
     group_types: tuple[str, ...],
+    counted: tuple[tuple[str, str, str], ...],
     classes: tuple[str, ...],
     folds: tuple[tuple[int, int, int], ...],
+    streams: tuple[str, ...],
     sizes: tuple[int, int, int, bool],
 ) -> Plan:
     known = _ByName({t.name.lower(): t for t in tables})
     query = resolve(select_of(text, text), known, ansi=ansi, known=KNOWN)
     query = with_count(with_group_types(query, group_types))
+    if query.counts_distinct:
+        from ..results.distinct import with_counted_types  # late: an answer from hash sketches does without
+
+        query = with_counted_types(query, None, {(table, e): t for table, e, t in counted})
     edges = tuple(
         replace(edge, key_types=types, class_name=name)
         for edge, types, name in zip(query.graph.edges, key_types, classes, strict=True)
     )
     query = replace(query, graph=replace(query.graph, edges=edges))
-    return choose(query, *sizes, residual_of(query, folds))
+    return _chosen(query, streams, folds, sizes)
+
+
+def _chosen(
+    query: Query,
+    streams: Collection[str],
+    folds: Iterable[tuple[int, int, int]],
+    sizes: tuple[int, int, int, bool],
+) -> Plan:
+    """The plan of a view: streams have synopses, tables are messages."""
+    residual = residual_of(query, folds) if query.sets is None else None
+    names = {s.lower() for s in streams}
+    vertices = range(len(query.graph.vertices))
+    ours = [v for v in vertices if query.graph.vertices[v].table.lower() in names]
+    tables = [v for v in vertices if v not in ours]
+    return choose(query, *sizes, residual, too_large=ours, only_folded=tables)
 
 
 # A stream with the keys by which it is joined, as they are compared.
@@ -285,7 +336,7 @@ def _known_classes(found: Continuous, name: str) -> dict[_Keys, str]:
     for _, view in sorted(found.views.items()):
         if view.name.lower() != name.lower():
             for synopsis in planned(view, found.streams).plan.synopses:
-                for a in synopsis.attributes:
+                for a in () if synopsis.distinct else synopsis.attributes:
                     known.setdefault((synopsis.table.lower(), a.keys, a.key_types), a.class_name)
     return known
 
