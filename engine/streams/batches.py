@@ -21,7 +21,7 @@ from .panes import SplitPlan, split_plan, with_cells
 from .planned import PlannedView
 from .sinks import SINK, write_row
 from .state import Clock, Sender, StreamState, bad_rows, batch_plan, overflow, times_of
-from .store import Loaded, continuous, load, save
+from .store import Loaded, continuous, load, load_other, save
 from .views import readers
 from .windows import Windows
 
@@ -119,10 +119,9 @@ class Batches(Generic[Frame]):
         self._loaded = Loaded(after, self._stream.state)
 
     def _write_rows(self, views: Sequence[PlannedView], after: StreamState, batch: int) -> None:
-        found = continuous(self.catalog)
         for view in (v for v in views if SINK in v.view.settings):
             others = [s.lower() for s in view.view.streams if s.lower() != self.name.lower()]
-            states = {s: load(self.catalog, found.streams[s], view.view.seed).state for s in others}
+            states = {s: load_other(self.catalog, s, view.view.seed) for s in others}
             write_row(view, {**states, self.name.lower(): after}, self.name, batch)
 
     def _plan(self, views: Sequence[PlannedView]) -> SplitPlan:
@@ -134,14 +133,14 @@ class Batches(Generic[Frame]):
 
     def _least(self, views: Sequence[PlannedView]) -> dict[Windows, int | None]:
         """The first pane that some view still shows, of windows that close by the lesser of their watermarks."""
-        found, own = continuous(self.catalog), self.name.lower()
+        own = self.name.lower()
         least: dict[Windows, list[int | None]] = {}
         for view in (v for v in views if v.windows):
             for name, windows in view.windows.items():
                 if name == own:
                     low = windows.lowest(self.state.clocks.get(windows, Clock()).latest)
                 else:
-                    clocks = load(self.catalog, found.streams[name], view.view.seed).state.clocks
+                    clocks = load_other(self.catalog, name, view.view.seed).clocks
                     low = windows.lowest(clocks.get(windows, Clock()).before)
                 least.setdefault(view.windows[own], []).append(low)
         return {

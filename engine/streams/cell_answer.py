@@ -7,8 +7,8 @@ synopsis of its own, or nothing there was added to those that have none. The res
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -25,10 +25,10 @@ from ..results.expressions import Evaluator
 from ..results.rows import Estimated, GroupNumbers
 from ..sources.python_values import python_values, zoned
 from ..synopses import Built
-from .cells import NO_PANES, OTHER, Cell
+from .cells import OTHER, WHOLE
 from .panes import Need, panes_of
 from .planned import MOST_GROUPS, PlannedView, nothing, read_by
-from .state import Clock, StreamState, added
+from .state import Clock, StreamState, total
 
 # Windows that one answer has at most.
 MOST_WINDOWS = 1000
@@ -40,9 +40,10 @@ def answer_by_cell(planned: PlannedView, states: Mapping[str, StreamState], *, d
     query = planned.query
     starts, notes = _windows(planned, states)
     evaluators: dict[GroupNumbers, Evaluator] = {}
+    index = _Index(planned, states)
     for number, start in enumerate(starts):
         edges = () if start is None else _edges(planned, start)
-        for group, (plan, built, values) in enumerate(_groups(planned, states, start)):
+        for group, (plan, built, values) in enumerate(_groups(index, start)):
             joined = SketchJoin(plan, built, deletions=deletions)
             evaluators[number, group] = Evaluator(plan, joined, planned.view.confidence, (*values, *edges))
     before, behind = _own_items(planned)
@@ -134,98 +135,107 @@ def _told(planned: PlannedView, states: Mapping[str, StreamState]) -> Iterator[s
                 yield f"1 event of {name} {one}" if number == 1 else f"{number:,} events of {name} {more}"
 
 
-def _groups(
-    planned: PlannedView, states: Mapping[str, StreamState], start: int | None
-) -> Iterator[tuple[Plan, tuple[Built, ...], tuple[Any, ...]]]:
+def _groups(index: _Index, start: int | None) -> Iterator[tuple[Plan, tuple[Built, ...], tuple[Any, ...]]]:
     """The groups of a window: the plan of each, its synopses, its values and whether it is the rest."""
-    plan, query = planned.plan, planned.query
-    cells = _Cells(planned, states, start)
+    plan, query = index.planned.plan, index.planned.query
+    cells = _Cells(index, start)
     if not query.groups:
-        numbers = {i: cells.whole(plan.vertices[0], i) for i in range(len(plan.synopses))}
-        yield plan, tuple(numbers.values()), ()
+        stands = {i: v for v, i in read_by(plan)}
+        yield plan, tuple(cells.whole(stands[i], i) for i in range(len(plan.synopses))), ()
         return
     (vertex,) = grouped_vertices(query)
     groups = cells.groups(vertex)
     if not groups:
         return
     plans = per_group(plan, {vertex: len(groups)})
-    built = tuple(cells.of(s, vertex, groups) for s in plans[0].synopses)
+    built = cells.of(plans[0].synopses, vertex, groups)
     values = [_values(query.groups, g) for g in groups]
     for i in sorted(range(len(groups)), key=lambda i: _order(values[i])):
         yield plans[i], built, (*values[i], groups[i] == OTHER)
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """The synopses of one window of a view."""
+@dataclass
+class _Index:
+    """The synopses of a view by their panes and groups, for all of its windows."""
 
     planned: PlannedView
     states: Mapping[str, StreamState]
-    start: int | None
+    _panes: dict[Need, dict[int, list[tuple[str, Built]]]] = field(default_factory=dict)
 
-    def _parts(self, need: Need) -> Iterator[tuple[Cell, Built]]:
-        """The cells of the window."""
-        state, windows = self.states[need[0].table.lower()], need[1].windows
-        parts = state.parts.get(need)
-        if parts is None:
-            return
+    def panes(self, need: Need) -> Mapping[int, Sequence[tuple[str, Built]]]:
+        """The groups of every pane of a synopsis."""
+        if need not in self._panes:
+            parts = self.states[need[0].table.lower()].cells(need, self.planned.plan.seed)
+            found = self._panes[need] = {}
+            for (pane, group), built in () if parts is None else parts.cells.items():
+                found.setdefault(pane, []).append((group, built))
+        return self._panes[need]
+
+
+@dataclass
+class _Cells:
+    """The synopses of one window of a view."""
+
+    index: _Index
+    start: int | None
+    _found: dict[Need, dict[str, list[Built]]] = field(default_factory=dict)
+
+    @property
+    def planned(self) -> PlannedView:
+        """The view."""
+        return self.index.planned
+
+    def _panes(self, need: Need) -> list[Sequence[tuple[str, Built]]]:
+        """What a synopsis has in each pane of the window."""
+        there, windows = self.index.panes(need), need[1].windows
         if windows is None or self.start is None:
-            yield from parts.cells.items()
-            return
-        panes = windows.panes(self.start)
-        yield from ((c, b) for c, b in parts.cells.items() if c[0] in panes and c[0] not in NO_PANES)
+            return list(there.values())
+        return [there[pane] for pane in windows.panes(self.start) if pane in there]
+
+    def _groups(self, need: Need) -> dict[str, list[Built]]:
+        """What a synopsis has of each group in the window."""
+        if need not in self._found:
+            found = self._found[need] = {}
+            for pane in self._panes(need):
+                for group, built in pane:
+                    found.setdefault(group, []).append(built)
+        return self._found[need]
 
     def whole(self, vertex: int, synopsis: int) -> Built:
         """A synopsis of all its events in the window."""
         need = self.planned.need(vertex, synopsis)
-        if self.start is None and need not in self.states[need[0].table.lower()].parts:
-            summary = self.states[need[0].table.lower()].summary(need[0], self.planned.plan.seed)
+        if need[1] == WHOLE:
+            summary = self.index.states[need[0].table.lower()].summary(need[0], self.planned.plan.seed)
             return nothing(need[0], self.planned.plan.seed) if summary is None else summary.built
-        return self._sum(need, (b for _, b in self._parts(need)))
+        return self._sum(need, [b for own in self._groups(need).values() for b in own])
 
-    def _sum(self, need: Need, built: Iterable[Built]) -> Built:
-        found: Built | None = None
-        for one in built:
-            found = one if found is None else added(found, one, 0)
-        return nothing(need[0], self.planned.plan.seed) if found is None else found
-
-    def _needs(self, vertex: int) -> tuple[Need, ...]:
-        return tuple(self.planned.need(v, i) for v, i in read_by(self.planned.plan) if v == vertex)
+    def _sum(self, need: Need, built: Sequence[Built]) -> Built:
+        return total(built) if built else nothing(need[0], self.planned.plan.seed)
 
     def groups(self, vertex: int) -> list[str]:
         """The groups of the window that are known by themselves, and the rest if there is any."""
-        found: set[str] = set()
-        mixed: set[str] = set()
-        panes: list[set[str]] = []
-        for need in self._needs(vertex):
-            own: dict[int, set[str]] = {}
-            for (pane, group), _ in self._parts(need):
-                own.setdefault(pane, set()).add(group)
-            panes += own.values()
-        for there in panes:
-            found |= there - {OTHER}
-        for there in panes:
-            if OTHER in there:
-                mixed |= found - there
+        needs = [self.planned.need(v, i) for v, i in read_by(self.planned.plan) if v == vertex]
+        panes = [{group for group, _ in pane} for need in needs for pane in self._panes(need)]
+        found = set().union(*panes) - {OTHER}
+        mixed = {group for there in panes if OTHER in there for group in found - there}
         rest = [OTHER] if mixed or any(OTHER in there for there in panes) else []
         return [*sorted(found - mixed), *rest]
 
-    def of(self, synopsis: Synopsis, vertex: int, groups: Sequence[str]) -> Built:
-        """A synopsis of the plan of all groups."""
-        number = next(
-            i for i, s in enumerate(self.planned.plan.synopses) if s == replace(synopsis, group=None)
-        )
-        if synopsis.group is None:
-            return self.whole(self._ungrouped(number, vertex), number)
-        need, wanted = self.planned.need(vertex, number), groups[synopsis.group[1]]
-        alone = set(groups) - {OTHER}
-        if wanted != OTHER:
-            return self._sum(need, (b for (_, g), b in self._parts(need) if g == wanted))
-        return self._sum(need, (b for (_, g), b in self._parts(need) if g not in alone))
-
-    def _ungrouped(self, number: int, vertex: int) -> int:
-        """A vertex that a synopsis stands for and that is not grouped."""
-        return next(v for v, i in read_by(self.planned.plan) if i == number and v != vertex)
+    def of(self, synopses: Sequence[Synopsis], vertex: int, groups: Sequence[str]) -> tuple[Built, ...]:
+        """The synopses of the plan of all groups."""
+        numbers = {s: i for i, s in enumerate(self.planned.plan.synopses)}
+        needs = {i: self.planned.need(vertex, i) for i in numbers.values()}
+        ungrouped = {i: v for v, i in read_by(self.planned.plan) if v != vertex}
+        alone, found = set(groups) - {OTHER}, []
+        for synopsis in synopses:
+            number = numbers[replace(synopsis, group=None)]
+            if synopsis.group is None:
+                found.append(self.whole(ungrouped[number], number))
+                continue
+            there, wanted = self._groups(needs[number]), groups[synopsis.group[1]]
+            names = [wanted] if wanted != OTHER else [g for g in there if g not in alone]
+            found.append(self._sum(needs[number], [b for name in names for b in there.get(name, ())]))
+        return tuple(found)
 
 
 def _values(groups: Sequence[Group], text: str) -> tuple[Any, ...]:

@@ -67,7 +67,7 @@ def split_plan(plan: Plan, stream: StoredStream, needs: Iterable[Need], state: S
     cuts = []
     for split in splits:
         own = {first + n: need for n, need in enumerate(ordered) if need[1] == split}
-        cut = Cut(split, synopses=frozenset(own), rooms=_rooms(own, state))
+        cut = Cut(split, synopses=frozenset(own), rooms=_rooms(own, state, plan.seed))
         if split.windows is not None:
             before = state.clocks.get(split.windows, Clock()).latest
             windows, clock = split.windows, moments(stream, split.windows)
@@ -85,10 +85,12 @@ def split_plan(plan: Plan, stream: StoredStream, needs: Iterable[Need], state: S
     return SplitPlan(replace(plan, synopses=synopses, scans=(scan,)), ordered, tuple(cuts))
 
 
-def _rooms(own: Mapping[int, Need], state: StreamState) -> dict[tuple[int, int], tuple[frozenset[str], int]]:
+def _rooms(
+    own: Mapping[int, Need], state: StreamState, seed: int
+) -> dict[tuple[int, int], tuple[frozenset[str], int]]:
     found: dict[tuple[int, int], tuple[frozenset[str], int]] = {}
     for i, need in own.items():
-        parts = state.parts.get(need)
+        parts = state.cells(need, seed)
         groups: dict[int, set[str]] = {}
         for pane, group in () if parts is None or not need[1].groups else parts.cells:
             groups.setdefault(pane, set()).add(group)
@@ -134,7 +136,7 @@ def with_cells(
     parts = {}
     for need, cells in pieces.items():
         own_windows = need[1].windows
-        old = before.parts.get(need)
+        old = before.cells(need, after.seed)
         first = None if own_windows is None else least[own_windows]
         there = {} if old is None else {c: b for c, b in old.cells.items() if first is None or c[0] >= first}
         new = {c: p for c, p in cells.items() if own_windows is None or c[0] in kept[own_windows]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -20,6 +21,8 @@ from .windows import Windows
 MOST_GROUPS = "max_groups"
 # There too, as JSON: the Spark types of the groups; tables, expressions and types of values that are counted.
 GROUP_TYPES, COUNTED_TYPES = "group_types", "counted_types"
+
+_COLUMN = re.compile(r"`(?:[^`]|``)+`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +55,16 @@ class PlannedView:
     def need(self, vertex: int, synopsis: int) -> Need:
         """How a synopsis of the plan is told apart where it stands for a vertex of the query."""
         own = self.plan.synopses[synopsis]
-        groups = tuple(g.expression for g in self.query.groups if g.vertex == vertex)
+        groups = tuple(_guarded(g.expression, own.filter) for g in self.query.groups if g.vertex == vertex)
         most = int(self.view.settings[MOST_GROUPS]) if groups else 0
         return own, Split(self.windows.get(own.table.lower()), groups, most)
+
+
+def _guarded(expression: str, condition: str | None) -> str:
+    """An expression that is computed only where a condition holds, as it may fail elsewhere."""
+    if condition is None or _COLUMN.fullmatch(expression):
+        return expression
+    return f"CASE WHEN {condition} THEN {expression} END"
 
 
 def with_group_types(query: Query, types: Sequence[str | None]) -> Query:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -151,6 +151,10 @@ class StreamState:
         """What it has of a synopsis of a seed; nothing hangs on the seed where there is no key."""
         return self.summaries.get(synopsis) if seed == self.seed or not synopsis.attributes else None
 
+    def cells(self, need: tuple[Synopsis, Split], seed: int) -> Parts | None:
+        """The same of a synopsis that is told apart."""
+        return self.parts.get(need) if seed == self.seed or not need[0].attributes else None
+
     def tally(self, synopsis: Synopsis) -> Tally:
         """What is known exactly of the tuples of a synopsis."""
         found = self.summaries.get(synopsis)
@@ -216,6 +220,25 @@ def added(mine: Built, new: Built, batch: int) -> Built:
     except (OverflowError, ValueError) as fault:
         raise overflow(batch) from fault
     return Built(sketch, tally, mine.scale)
+
+
+def total(built: Sequence[Built]) -> Built:
+    """Synopses of one kind, one at least, added up."""
+    if len(built) == 1:
+        return built[0]
+    sketch: Any = built[0].sketch.copy()
+    tally = replace(built[0].tally)
+    try:
+        for other in built[1:]:
+            sketch.merge(other.sketch)
+            tally.add(other.tally)
+    except (OverflowError, ValueError) as fault:
+        raise StreamError(
+            "a sum over a window leaves 64 bits, or the range of DOUBLE",
+            "SKIMQL_STREAM_OVERFLOW",
+            hint="CREATE OR REPLACE the view with SUM(CAST(... AS DOUBLE))",
+        ) from fault
+    return Built(sketch, tally, built[0].scale)
 
 
 def overflow(batch: int) -> StreamError:

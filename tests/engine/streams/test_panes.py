@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 import pytest
-from support.continuous import MemoryBuilder, MemorySpark, declared, stream_of
+from support.continuous import MemoryBuilder, MemorySpark, asked, declared, stream_of
 from support.memory import arrow
 
 from skimql.engine.catalog.catalog import Catalog
@@ -102,3 +102,21 @@ def test_which_groups_have_room_does_not_hang_on_how_a_batch_is_cut(seed):
     assert len(states[0]) == 6
     assert sum(states[0].values()) == 60
     assert (0, OTHER) in states[0]
+
+
+def test_a_view_of_another_seed_begins_anew(tmp_path):
+    text = "SELECT APPROXIMATE COUNT(*) AS n FROM a x JOIN a y ON x.k = y.k"
+    catalog = declared(Catalog(tmp_path / "c"), [stream_of("a", SCHEMA)], {"q": (text, HOUR)})
+    spark = MemorySpark(catalog, "a", tmp_path / "checkpoint")
+    spark.run([rows(0, 0)])
+    declared(catalog, [continuous(catalog).streams["a"]], {"q": (text, HOUR)}, seed=5)
+    assert [r["n"] for r in asked(catalog, "q").records()] == [0]
+    spark.run([rows(0, 0), rows(0)])
+    assert [r["n"] for r in asked(catalog, "q").records()] == [1]
+
+
+def test_groups_are_computed_only_where_the_condition_holds(tmp_path):
+    text = "SELECT APPROXIMATE CAST(10 / k AS BIGINT) AS g, COUNT(*) AS n FROM a WHERE k <> 0 GROUP BY 1"
+    catalog = declared(Catalog(tmp_path / "c"), [stream_of("a", SCHEMA)], {"q": text})
+    MemorySpark(catalog, "a", tmp_path / "checkpoint").run([arrow(SCHEMA, [(0, START), (5, START)])])
+    assert [(r["g"], r["n"]) for r in asked(catalog, "q").records()] == [(2, 1)]
