@@ -46,9 +46,10 @@ _FULL = {
 }
 
 
-def columns_needed(synopses: Iterable[Synopsis]) -> frozenset[str]:
-    """The columns of a stream, in small letters, that synopses are made of."""
-    return frozenset(name for s in synopses for text in _expressions(s) for name in _columns(text))
+def columns_needed(synopses: Iterable[Synopsis], also: Iterable[str] = ()) -> frozenset[str]:
+    """The columns of a stream, in small letters, that synopses are made of, and what tells them apart."""
+    texts = [*also, *(text for s in synopses for text in _expressions(s))]
+    return frozenset(name for text in texts for name in _columns(text))
 
 
 def _expressions(synopsis: Synopsis) -> Iterable[str]:
