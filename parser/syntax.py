@@ -276,6 +276,23 @@ class CreateContinuousView:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateContinuousViews:
+    """``CREATE CONTINUOUS VIEWS name [WITH (settings)] (q AS (SELECT ...), ...) SIZE n MINIMIZE AVERAGE | MAX ERROR``.
+
+    `members` are the name and the SELECT's own text of each view.
+    """
+
+    sql: str = field(compare=False)
+    name: Part
+    members: tuple[tuple[Part, Part], ...]
+    size_bytes: int
+    objective: str
+    partitions: int = 1
+    settings: Mapping[str, str] = field(default_factory=dict)
+    or_replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ShowQueries:
     """``SHOW QUERIES [EXTENDED]``."""
 
@@ -308,6 +325,7 @@ Command = (
     | DescribeStream
     | DropStream
     | CreateContinuousView
+    | CreateContinuousViews
     | ShowQueries
     | ControlQuery
 )
@@ -317,6 +335,7 @@ STREAM_STATEMENTS = (
     DescribeStream,
     DropStream,
     CreateContinuousView,
+    CreateContinuousViews,
     ShowQueries,
     ControlQuery,
 )

@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from ...errors import CorruptSketch
+from ...errors import CorruptSketch, printable
 from ...optimizer.plan import Synopsis
 from ...sketches.intervals.interval import Estimate
 from ..catalog.catalog import Catalog
@@ -61,20 +61,38 @@ def describe_stream(catalog: Catalog, stream: StoredStream) -> Answer:
         ("created", stream.created),
         ("fault", stream.fault),
     ]
-    told += _sketches(catalog, stream)
+    told += [(f"sketch {n}", text) for n, (text, _) in enumerate(_sketches(catalog, stream), 1)]
     rows = tuple((name, "" if value is None else str(value)) for name, value in told)
     return Answer(("property", "value"), rows, exact=True)
 
 
-def _sketches(catalog: Catalog, stream: StoredStream) -> list[tuple[str, str]]:
-    """Every sketch that views need of a stream, and which views have it in common."""
+def explain(catalog: Catalog, name: str) -> Answer:
+    """How the views of a set were planned together, and the sketches that they, or one view, read now."""
+    found = continuous(catalog)
+    planned_together = found.sets.get(name.lower())
+    views = found.members(name) if planned_together is not None else (found.views[name.lower()],)
+    lines = [] if planned_together is None else [planned_together.stages]
+    own = {v.name for v in views}
+    read = 0
+    for stream in dict.fromkeys(s.lower() for v in views for s in v.streams):
+        shown = [t for t, users in _sketches(catalog, found.streams[stream]) if own & set(users)]
+        read += len(shown)
+        lines += [f"kept of stream {found.streams[stream].name}, every event read once:"]
+        lines += [f"  {text}" for text in shown]
+    alone = sum(len(planned(v, found.streams).plan.synopses) for v in views)
+    lines.append(f"{len(views):,} views read {read:,} sketches and totals; apart they would keep {alone:,}")
+    return Answer(("plan",), ((printable("\n".join(lines)),),), exact=True, is_text=True)
+
+
+def _sketches(catalog: Catalog, stream: StoredStream) -> list[tuple[str, list[str]]]:
+    """Every sketch that views need of a stream, and the names of the views that have it in common."""
     users: dict[Synopsis, list[str]] = {}
     for view in readers(continuous(catalog), stream.name):
         for synopsis in view.synopses_of(stream.name):
             users.setdefault(synopsis, []).append(view.view.name)
     state = load(catalog, stream, 0).state
     found = []
-    for number, (synopsis, names) in enumerate(users.items(), 1):
+    for synopsis, names in users.items():
         keys = ", ".join(k for a in synopsis.attributes for k in a.keys)
         parts = [f"{synopsis.method} by {keys}" if keys else "total"]
         if synopsis.weight.expression is not None:
@@ -86,7 +104,8 @@ def _sketches(catalog: Catalog, stream: StoredStream) -> list[tuple[str, str]]:
         if summary is not None:
             form = "exact" if getattr(summary.built.sketch, "exact", None) is not None else "counters"
             parts.append(f"({form}, {summary.built.sketch.nbytes:,} bytes)")
-        found.append((f"sketch {number}", f"{' '.join(parts)}: {', '.join(names)}"))
+            parts += [f"from batch {summary.since}"] if summary.since else []
+        found.append((f"{' '.join(parts)}: {', '.join(names)}", names))
     return found
 
 

@@ -38,7 +38,7 @@ def encode(state: StreamState) -> bytes:
             "messages": [[_message_json(m), s.checksum, s.total, s.at] for m, s in state.messages.items()],
             "summaries": [
                 {
-                    "synopsis": _synopsis_json(synopsis),
+                    "synopsis": synopsis_json(synopsis),
                     "tally": [
                         s.built.tally.tuples,
                         s.built.tally.mass,
@@ -102,7 +102,7 @@ def _state(head: Mapping[str, Any], body: bytes) -> StreamState:
             checks.number(slack, 0.0, "slack"),
         )
         built = Built(sketch, tally, checks.number(entry["scale"], 0.0, "scale"))
-        summaries[_synopsis(entry["synopsis"])] = Summary(
+        summaries[synopsis_from(entry["synopsis"])] = Summary(
             built, checks.integer(entry["since"], 0, checks.INT64, "since")
         )
     if at != len(body):
@@ -126,7 +126,8 @@ def _state(head: Mapping[str, Any], body: bytes) -> StreamState:
     )
 
 
-def _synopsis_json(synopsis: Synopsis) -> dict[str, Any]:
+def synopsis_json(synopsis: Synopsis) -> dict[str, Any]:
+    """What a synopsis is of, as JSON values."""
     if synopsis.group is not None or synopsis.cell:
         raise ValueError("a synopsis of a group or a part has no stored form")
     return {
@@ -142,7 +143,8 @@ def _synopsis_json(synopsis: Synopsis) -> dict[str, Any]:
     }
 
 
-def _synopsis(data: Any) -> Synopsis:
+def synopsis_from(data: Any) -> Synopsis:
+    """What `synopsis_json` gave; ValueError or KeyError where it is not that."""
     data = checks.mapping(data, "a synopsis")
     return Synopsis(
         checks.text(data["table"], "table"),

@@ -33,6 +33,7 @@ from ..results.rows import Estimated
 from ..settings import Settings
 from ..synopses import Built, Tally
 from .state import StreamState, events
+from .view_plan import plan_from, plan_text, sized_as
 
 # What a view may use beyond aggregates over one join tree.
 KNOWN = (ANSWERED - GROUPING - DISTINCT) | {"HAVING", "ORDER BY", "LIMIT", "OFFSET"}
@@ -197,6 +198,10 @@ def define(
 
     size = settings.size_bytes
     plan = sized(settings.buckets) if size is None else plan_within(sized, rows, size, sql)
+    like = plan
+    if size is None and not settings.by_hand and not folds:
+        others = [v for v in found.views.values() if v.name.lower() != name.lower()]
+        like = sized_as(plan, [s for v in others for s in planned(v, streams).plan.synopses])
     buckets = max((s.buckets for s in plan.synopses if s.attributes), default=settings.buckets)
     view = StoredView(
         name,
@@ -213,8 +218,9 @@ def define(
         own,
         tuple(known[t] for low, t in tables.items() if low not in streams),
         now(),
+        plan="" if like == plan else plan_text(like),
     )
-    return PlannedView(view, plan)
+    return PlannedView(view, like)
 
 
 def planned(view: StoredView, streams: Mapping[str, StoredStream]) -> PlannedView:
@@ -222,9 +228,8 @@ def planned(view: StoredView, streams: Mapping[str, StoredStream]) -> PlannedVie
     own = [streams[s.lower()] for s in view.streams]
     tables = (*view.tables, *(s.schema for s in own))
     sizes = (view.seed, view.rows, view.buckets, view.sparse)
-    return PlannedView(
-        view, _plan(view.select, tables, own[0].ansi, view.key_types, view.classes, view.folds, sizes)
-    )
+    plan = _plan(view.select, tables, own[0].ansi, view.key_types, view.classes, view.folds, sizes, view.plan)
+    return PlannedView(view, plan)
 
 
 @lru_cache(maxsize=256)
@@ -236,6 +241,7 @@ def _plan(
     classes: tuple[str, ...],
     folds: tuple[tuple[int, int, int], ...],
     sizes: tuple[int, int, int, bool],
+    planned_with_others: str,
 ) -> Plan:
     known = _ByName({t.name.lower(): t for t in tables})
     query = resolve(select_of(text, text), known, ansi=ansi, known=KNOWN)
@@ -244,6 +250,8 @@ def _plan(
         for edge, types, name in zip(query.graph.edges, key_types, classes, strict=True)
     )
     query = replace(query, graph=replace(query.graph, edges=edges))
+    if planned_with_others:
+        return plan_from(planned_with_others, query, sizes[0])
     return choose(query, *sizes, residual_of(query, folds))
 
 
