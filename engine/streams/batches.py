@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from ...errors import DataError, StreamError
-from ...optimizer.plan import Message, Plan
+from ...optimizer.plan import Message, Plan, Synopsis
 from ..catalog.catalog import Catalog
 from ..catalog.streams import StoredStream
 from ..materialized.definition import now
 from ..synopses import Built
 from .checkpoint import mismatch
 from .sinks import SINK, write_row
-from .state import Sender, StreamState, bad_rows, batch_plan, overflow, times_of
+from .state import Sender, StreamState, bad_rows, batch_plan, events, overflow, times_of
 from .store import Loaded, continuous, load, save
 from .views import PlannedView, readers
 
@@ -71,6 +71,44 @@ class Batches(Generic[Frame]):
         """The state after the last batch."""
         loaded = self._loaded or self.start()
         return loaded.state
+
+    @property
+    def stream(self) -> StoredStream:
+        """The stream as it was when its state was last read or written."""
+        assert self._stream is not None, "started"
+        return self._stream
+
+    def missing(self) -> tuple[Synopsis, ...]:
+        """What views need, and the state does not have."""
+        state, views = self.state, readers(continuous(self.catalog), self.name)
+        needed = dict.fromkeys(s for v in views for s in v.synopses_of(self.name))
+        return tuple(s for s in needed if state.summary(s, views[0].view.seed) is None)
+
+    def catch_up(self, past: Frame) -> bool:
+        """Give what is missing the events of all batches so far, `past`; whether it is these that `past` has.
+
+        The state stays that after the same batch. Where events and deletions are not as many as were counted, the files
+        are not those that were read, and what is missing begins with the next batch.
+
+        Raises
+        ------
+        SkimqlError
+            As `__call__`; the state is then as it was.
+        """
+        state, stream, missing = self.state, self.stream, self.missing()
+        assert self._loaded is not None, "started"
+        views = readers(continuous(self.catalog), self.name)
+        plan = batch_plan(views[0].query, views[0].view.seed, stream, missing)
+        built, messages = self.builder.build(past, plan, times_of(stream))
+        found = dict(zip(plan.synopses, built, strict=True))
+        for counted in (events(stream.name), bad_rows(stream)):
+            if counted is not None and state.tally(counted) != found.pop(counted).tally:
+                return False
+        after = state.with_past(found, messages, plan.seed)
+        save(self.catalog, stream, self._loaded.file, after)
+        self._stream = self._now()
+        self._loaded = Loaded(after, self._stream.state)
+        return True
 
     def __call__(self, frame: Frame, batch: int) -> None:
         """Take a batch.

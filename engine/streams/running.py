@@ -31,8 +31,10 @@ from ..synopses import Built
 from .batches import Batches
 from .checkpoint import batch_to_repeat, read_checkpoint, uncommit
 from .creating import AVAILABLE_NOW
+from .frames import whole_rows
+from .past import past_of
 from .place import lock_of, stream_folder
-from .state import BAD_ROW, READ_AS_TEXT, Sender, batch_plan
+from .state import BAD_ROW, Sender, batch_plan
 from .store import continuous, tell_fault
 from .views import readers
 
@@ -189,9 +191,9 @@ class Runs:
             ) from fault
         try:
             frame = frame_of(context.spark, stream, self.frames.get(name.lower()))
-            run = _started(
-                Batches(own, stream.name, builder), stream, frame, trigger, folder / "checkpoint", lock
-            )
+            batches = Batches(own, stream.name, builder)
+            _catch_up(batches, context.spark, folder / "checkpoint")
+            run = _started(batches, stream, frame, trigger, folder / "checkpoint", lock)
         except BaseException:
             lock.release()
             raise
@@ -212,6 +214,15 @@ class Runs:
         """Stop whatever runs."""
         for name in list(self._runs):
             self.stop(name)
+
+
+def _catch_up(batches: Batches[Any], spark: SparkSession, checkpoint: Path) -> None:
+    """Give new sketches the events that the stream has read already, where these can be read again."""
+    loaded = batches.start()
+    if loaded.state.batch is not None and batches.missing():
+        past = past_of(spark, batches.stream, checkpoint, loaded.state.batch)
+        if past is not None:
+            batches.catch_up(past)
 
 
 def _started(
@@ -275,8 +286,6 @@ def frame_of(spark: SparkSession, stream: StoredStream, given: DataFrame | None 
     StreamError
         ``SKIMQL_STREAM_FRAME`` if it is one that this session was not given.
     """
-    from pyspark.sql import functions as F
-
     if stream.format == FRAME:
         if given is None:
             raise StreamError(
@@ -288,15 +297,7 @@ def frame_of(spark: SparkSession, stream: StoredStream, given: DataFrame | None 
     reader = spark.readStream.format(stream.format).options(**stream.options)
     if stream.format == "rate":
         return reader.load()
-    ddl = stream.ddl
-    if stream.format in READ_AS_TEXT:
-        # One row set for all queries: no row is read only as far as a query needs it.
-        reader = reader.options(mode="PERMISSIVE", columnNameOfCorruptRecord=BAD_ROW, columnPruning="false")
-        ddl = f"{ddl}, `{BAD_ROW}` STRING"
-    frame = reader.schema(ddl).load(stream.source)
-    if stream.format in READ_AS_TEXT:
-        frame = frame.select("*", F.col("_metadata.file_path").alias("skimql file"))
-    return frame
+    return whole_rows(reader, stream, stream.source)
 
 
 def _refuse_other_settings(context: Context, stream: StoredStream) -> None:

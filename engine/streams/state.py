@@ -129,15 +129,8 @@ class StreamState:
             ``SKIMQL_STREAM_OVERFLOW`` if a sum leaves 64 bits, ``SKIMQL_STREAM_TYPE`` if values are of other types
             than before.
         """
+        self._refuse_other_tables(messages)
         found = {}
-        for message, sender in messages.items():
-            before = self.messages.get(message)
-            if before is not None and not before.same(sender):
-                raise StreamError(
-                    f"table {message.table} is another than it was at {before.at}, when its tuples were joined in",
-                    "SKIMQL_STATIC_CHANGED",
-                    hint="the table as it was, and RESUME; or CREATE OR REPLACE STREAM ..., which begins anew",
-                )
         for synopsis, new in built.items():
             old = self.summary(synopsis, self.seed if seed is None else seed)
             found[synopsis] = (
@@ -152,6 +145,35 @@ class StreamState:
             messages={m: self.messages.get(m, sender) for m, sender in messages.items()},
             updated=at,
         )
+
+    def with_past(
+        self, built: Mapping[Synopsis, Built], messages: Mapping[Message, Sender], seed: int
+    ) -> StreamState:
+        """The state after the same batch, with further synopses of the events of all batches.
+
+        Raises
+        ------
+        StreamError
+            ``SKIMQL_STATIC_CHANGED``, as `after`.
+        """
+        self._refuse_other_tables(messages)
+        kept = {s: f for s, f in self.summaries.items() if seed == self.seed or not s.attributes}
+        return replace(
+            self,
+            seed=seed,
+            summaries={**kept, **{s: Summary(b, 0) for s, b in built.items()}},
+            messages={**messages, **self.messages},
+        )
+
+    def _refuse_other_tables(self, messages: Mapping[Message, Sender]) -> None:
+        for message, sender in messages.items():
+            before = self.messages.get(message)
+            if before is not None and not before.same(sender):
+                raise StreamError(
+                    f"table {message.table} is another than it was at {before.at}, when its tuples were joined in",
+                    "SKIMQL_STATIC_CHANGED",
+                    hint="the table as it was, and RESUME; or CREATE OR REPLACE STREAM ..., which begins anew",
+                )
 
 
 def _sum(old: Summary, new: Built, batch: int) -> Built:

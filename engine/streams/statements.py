@@ -195,13 +195,13 @@ class StreamStatements:
         self._refuse_running(_streams_of([*views, *before]), sql, name)
         for table in (t for v in views for t in v.tables):
             self.context.environment.remember(table.name)
-        files = self._files(streams)
+        batches = self._batches(streams)
         found = continuous(self.context.catalog)
         self._change(lambda now: _with(now, before, views, sets))
         try:
             return self._run(views, streams)
         except BaseException:
-            if self._files(streams) == files:  # what has not begun is not there
+            if self._batches(streams) == batches:  # what has not begun is not there
                 known = [s for n, s in found.sets.items() if any(v.set.lower() == n for v in before)]
                 self._change(lambda now: _with(now, views, before, known))
             raise
@@ -270,10 +270,10 @@ class StreamStatements:
     def _change(self, change: Callable[[Continuous], Continuous]) -> None:
         self.context.catalog.change_streams(lambda now, _: change(now))
 
-    def _files(self, streams: Sequence[str]) -> list[str | None]:
-        """The files of the states of streams."""
+    def _batches(self, streams: Sequence[str]) -> list[int | None]:
+        """The last batches of streams."""
         states = [self._stream(s).state for s in streams]
-        return [None if s is None else s.file for s in states]
+        return [None if s is None else s.batch for s in states]
 
     def _stream(self, name: str) -> StoredStream:
         return continuous(self.context.catalog).streams[name.lower()]

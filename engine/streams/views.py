@@ -355,8 +355,8 @@ def _as_of(planned_view: PlannedView, states: Mapping[str, StreamState]) -> tupl
             told.append(f"no batch of {name} yet")
             continue
         told.append(f"batch {state.batch} of {name} ({state.updated})")
-        own = [state.summaries[s] for s in planned_view.synopses_of(name) if s in state.summaries]
-        since = max((s.since for s in own), default=state.next_batch)
+        own = [state.summary(s, planned_view.plan.seed) for s in planned_view.synopses_of(name)]
+        since = max((state.next_batch if s is None else s.since for s in own), default=0)
         if since > 0:
             later.append(f"it counts the events of {name} from batch {since} on: the view was created then")
     senders = {
