@@ -6,6 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from ..execution.build import add_up
 from ..execution.explanation import explained
 from ..execution.messages import Messages
 from ..execution.partial_aggregate import PARTIAL_SCHEMA, task
-from ..execution.scan import prepare
+from ..execution.scan import PreparedScan, prepare
 from ..materialized.definition import now
 from ..sources.settings_followed import ANSI, TIME_ZONE
 from ..spark.isolation import moved
@@ -34,7 +35,7 @@ from .creating import AVAILABLE_NOW
 from .frames import whole_rows
 from .past import past_of
 from .place import lock_of, stream_folder
-from .state import BAD_ROW, Sender, batch_plan
+from .state import BAD_ROW, READ_AS_TEXT, Sender, batch_plan, times_of
 from .store import continuous, tell_fault
 from .views import readers
 
@@ -52,13 +53,17 @@ _UNREACHED = (*SPARK_FAULTS, Py4JError, OSError)
 
 @dataclass
 class SparkBuilder:
-    """Makes the synopses of a batch by one action; what static tables send is collected once, when it starts."""
+    """Makes the synopses of a batch by one action; what static tables send is collected once, when it starts.
+
+    Where Spark's own micro-batches end in partial sketches (`ahead`), the action adds these up alone.
+    """
 
     spark: SparkSession
     tables: Frames
     quarantined: Path
     _messages: Messages | None = field(default=None, repr=False)
     _read_at: str = ""
+    _ahead: tuple[Plan, PreparedScan] | None = field(default=None, repr=False)
 
     def warm(self, plan: Plan) -> None:
         """Collect what static tables send; raises as `Messages`."""
@@ -66,26 +71,42 @@ class SparkBuilder:
         with explained(plan.query.sql, plan.scans[0].table, ()):
             self._messages.joins([s.messages for s in plan.synopses])
 
+    def ahead(self, frame: DataFrame, plan: Plan, times: str | None) -> DataFrame:
+        """The partial sketches of each micro-batch of a streaming DataFrame.
+
+        So Spark reads the columns alone that are needed, and plans a batch once: what `foreachBatch` gives has every
+        column of the stream, row by row.
+        """
+        with _told(plan):
+            prepared = self._prepared(frame, plan, times)
+        self._ahead = plan, prepared
+        return _partials(prepared)
+
     def build(
         self, frame: DataFrame, plan: Plan, times: str | None
     ) -> tuple[Sequence[Built], Mapping[Message, Sender]]:
         """See `Builder`."""
         assert self._messages is not None, "warmed"
-        scan = plan.scans[0]
-        with explained(plan.query.sql, scan.table, [a for s in plan.synopses for a in s.attributes]):
-            prepared = prepare(plan, scan, frame, self._messages, times)
+        with _told(plan):
+            if self._ahead is None:
+                built_by, prepared = plan, self._prepared(frame, plan, times)
+                frame = _partials(prepared)
+            else:
+                built_by, prepared = self._ahead
             # In the thread of the stream, so that stopping it cancels the job.
-            rows = prepared.columns.mapInArrow(
-                task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA
-            ).toArrow()
-            parts = add_up(prepared, rows.to_pylist())
+            parts = add_up(prepared, frame.toArrow().to_pylist())
         wanted = {m for s in plan.synopses for m in _all(s.messages)}
         senders = {
             m: Sender.of(k.to_numpy(), w.to_numpy(), self._read_at)
             for m, k, w in self._messages.sent()
             if m in wanted
         }
-        return [parts[i] for i in range(len(plan.synopses))], senders
+        number = {s: i for i, s in enumerate(built_by.synopses)}
+        return [parts[number[s]] for s in plan.synopses], senders
+
+    def _prepared(self, frame: DataFrame, plan: Plan, times: str | None) -> PreparedScan:
+        assert self._messages is not None, "warmed"
+        return prepare(plan, plan.scans[0], frame, self._messages, times)
 
     def quarantine(self, frame: DataFrame, batch: int) -> None:
         """See `Builder`; a second action, where there are such rows."""
@@ -97,6 +118,15 @@ class SparkBuilder:
             F.col(f"`{BAD_ROW}`").alias("row"), reason.alias("reason"), F.col("`skimql file`").alias("file")
         )
         rows.coalesce(1).write.mode("overwrite").json(str(self.quarantined / f"batch={batch}"))
+
+
+def _partials(prepared: PreparedScan) -> DataFrame:
+    return prepared.columns.mapInArrow(task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA)
+
+
+def _told(plan: Plan) -> AbstractContextManager[None]:
+    """Faults of a plan as errors of ours."""
+    return explained(plan.query.sql, plan.scans[0].table, [a for s in plan.synopses for a in s.attributes])
 
 
 def _all(messages: Sequence[Message]) -> list[Message]:
@@ -177,8 +207,9 @@ class Runs:
         builder = SparkBuilder(context.spark, context.tables, folder / "quarantine")
         views = readers(continuous(own), stream.name)
         needed = dict.fromkeys(s for v in views for s in v.synopses_of(stream.name))
+        plan = batch_plan(views[0].query, views[0].view.seed, stream, needed)
         ship(context.spark)
-        builder.warm(batch_plan(views[0].query, views[0].view.seed, stream, needed))
+        builder.warm(plan)
         self.stop(name)
         lock = lock_of(own, stream)
         try:
@@ -193,6 +224,8 @@ class Runs:
             frame = frame_of(context.spark, stream, self.frames.get(name.lower()))
             batches = Batches(own, stream.name, builder)
             _catch_up(batches, context.spark, folder / "checkpoint")
+            if stream.format not in READ_AS_TEXT:  # of those, rows that cannot be read are asked for as well
+                frame = builder.ahead(frame, plan, times_of(stream))
             run = _started(batches, stream, frame, trigger, folder / "checkpoint", lock)
         except BaseException:
             lock.release()
