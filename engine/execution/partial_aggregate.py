@@ -231,6 +231,10 @@ def _joining(batch: pa.RecordBatch, feed: Feed) -> Iterator[tuple[tuple[int, ...
     import pyarrow.compute as pc  # late: a reader of kept sketches does without
 
     kept: pa.BooleanArray | None = batch.column(feed.mask) if feed.mask else None
+    needed = (feed.mask, *feed.keys, *feed.weights, *feed.slacks, feed.group)
+    read = [n for n in dict.fromkeys(needed) if n is not None]
+    if read and len(read) < batch.num_columns:
+        batch = batch.select(read)
     for name in feed.keys:
         column = batch.column(name)
         if column.null_count:

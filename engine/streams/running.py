@@ -25,6 +25,7 @@ from ..execution.partial_aggregate import PARTIAL_SCHEMA, task
 from ..execution.scan import PreparedScan, prepare
 from ..materialized.definition import now
 from ..sources.settings_followed import ANSI, TIME_ZONE
+from ..spark.checkpoints import write_without_shells
 from ..spark.isolation import moved
 from ..spark.session import SPARK_FAULTS, first_line
 from ..spark.shipping import ship
@@ -209,6 +210,7 @@ class Runs:
         needed = dict.fromkeys(s for v in views for s in v.synopses_of(stream.name))
         plan = batch_plan(views[0].query, views[0].view.seed, stream, needed)
         ship(context.spark)
+        write_without_shells(context.spark)
         builder.warm(plan)
         self.stop(name)
         lock = lock_of(own, stream)
