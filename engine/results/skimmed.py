@@ -43,7 +43,7 @@ class SkimmedJoin(SketchJoin):
         found = skimmed_join(parts, self._edges, confidence)
         (scaled,) = self._terms(terms)
         estimate = _times(found, scaled.coefficient)
-        return clip(estimate, *self._bounds(terms)) if bounded else estimate
+        return clip(estimate, *self._bounds(terms)) if bounded and not self.deletions else estimate
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """See `Joined.ratio`."""
@@ -61,12 +61,13 @@ class SkimmedJoin(SketchJoin):
         (term,) = terms
         if any(self.built[i].linear.spec.dtype != "int64" for i in term.synopses):
             return None
-        return [self._of(i) for i in term.synopses]
+        rows = self._rows[self._cells(term)]
+        return [self._of(i, rows) for i in term.synopses]
 
-    def _of(self, synopsis: int) -> Skimmed:
+    def _of(self, synopsis: int, rows: int) -> Skimmed:
         """One object for each synopsis, so that a self-join is seen as one."""
         if synopsis not in self._cache:
-            sketch = self.built[synopsis].linear.dense()
+            sketch = self._first_rows(synopsis, rows).dense()
             assert isinstance(sketch, ConvolutionSketch), "hash sketches are skimmed"
             attributes = len(sketch.spec.families)
             keys = self.candidates if attributes == 1 else self.candidates[:0]

@@ -17,6 +17,7 @@ from ..catalog.streams import StoredStream
 from ..materialized.definition import now
 from ..synopses import Built
 from .checkpoint import mismatch
+from .dense_keys import candidates
 from .sinks import SINK, write_row
 from .state import Sender, StreamState, bad_rows, batch_plan, events, overflow, times_of
 from .store import Loaded, continuous, load, save
@@ -98,7 +99,9 @@ class Batches(Generic[Frame]):
         state, stream, missing = self.state, self.stream, self.missing()
         assert self._loaded is not None, "started"
         views = readers(continuous(self.catalog), self.name)
-        plan = batch_plan(views[0].query, views[0].view.seed, stream, missing)
+        asked = dict.fromkeys(s for v in views for s in v.asked_of(self.name))
+        own = [s for s in asked if s in missing or any(s == candidates(m) for m in missing)]
+        plan = batch_plan(views[0].query, views[0].view.seed, stream, own)
         built, messages = self.builder.build(past, plan, times_of(stream))
         found = dict(zip(plan.synopses, built, strict=True))
         for counted in (events(stream.name), bad_rows(stream)):
@@ -154,7 +157,7 @@ class Batches(Generic[Frame]):
 
     def _plan(self, views: Sequence[PlannedView]) -> Plan:
         assert self._stream is not None, "started"
-        synopses = dict.fromkeys(s for v in views for s in v.synopses_of(self.name))
+        synopses = dict.fromkeys(s for v in views for s in v.asked_of(self.name))
         return batch_plan(views[0].query, views[0].view.seed, self._stream, synopses)
 
     def _look_at_bad_rows(

@@ -207,7 +207,7 @@ class Runs:
         folder.mkdir(parents=True, exist_ok=True)
         builder = SparkBuilder(context.spark, context.tables, folder / "quarantine")
         views = readers(continuous(own), stream.name)
-        needed = dict.fromkeys(s for v in views for s in v.synopses_of(stream.name))
+        needed = dict.fromkeys(s for v in views for s in v.asked_of(stream.name))
         plan = batch_plan(views[0].query, views[0].view.seed, stream, needed)
         ship(context.spark)
         write_without_shells(context.spark)

@@ -20,6 +20,7 @@ from ...optimizer.plan import Message, Plan, Scan, Synopsis, Weight
 from ...parser.join_graph import Query
 from ..catalog.streams import StoredStream
 from ..synopses import Built, Tally
+from .dense_keys import NONE, heaviest, split
 
 # The column in which Spark's readers put a row that they cannot read; of JSON and CSV.
 BAD_ROW = "skimql bad row"
@@ -28,10 +29,11 @@ READ_AS_TEXT = ("json", "csv")
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One synopsis with what it has, and the first batch that is in it."""
+    """One synopsis with what it has, the first batch that is in it, and the keys that may be dense in it."""
 
     built: Built
     since: int
+    dense: NDArray[np.int64] = field(default_factory=lambda: NONE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ class StreamState:
     @property
     def nbytes(self) -> int:
         """In-memory bytes of all its sketches."""
-        return sum(s.built.sketch.nbytes for s in self.summaries.values())
+        return sum(s.built.sketch.nbytes + s.dense.nbytes for s in self.summaries.values())
 
     def summary(self, synopsis: Synopsis, seed: int) -> Summary | None:
         """What it has of a synopsis of a seed; nothing hangs on the seed where there is no key."""
@@ -131,11 +133,16 @@ class StreamState:
         """
         self._refuse_other_tables(messages)
         found = {}
-        for synopsis, new in built.items():
+        kept, keys = split(built)
+        for synopsis, new in kept.items():
+            own = keys.get(synopsis)
             old = self.summary(synopsis, self.seed if seed is None else seed)
-            found[synopsis] = (
-                Summary(new, batch) if old is None else Summary(_sum(old, new, batch), old.since)
-            )
+            if old is None:
+                found[synopsis] = Summary(new, batch, heaviest(new.sketch, None, own))
+                continue
+            whole = _sum(old, new, batch)
+            before = getattr(old.built.sketch, "exact", None)
+            found[synopsis] = Summary(whole, old.since, heaviest(whole.sketch, before, own, old.dense))
         return replace(
             self,
             seed=self.seed if seed is None else seed,
@@ -158,10 +165,12 @@ class StreamState:
         """
         self._refuse_other_tables(messages)
         kept = {s: f for s, f in self.summaries.items() if seed == self.seed or not s.attributes}
+        own, keys = split(built)
+        new = {s: Summary(b, 0, heaviest(b.sketch, None, keys.get(s))) for s, b in own.items()}
         return replace(
             self,
             seed=seed,
-            summaries={**kept, **{s: Summary(b, 0) for s, b in built.items()}},
+            summaries={**kept, **new},
             messages={**messages, **self.messages},
         )
 

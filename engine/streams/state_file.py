@@ -10,6 +10,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...errors import CorruptSketch, IncompatibleSketches
 from ...optimizer.plan import Attribute, Message, Synopsis, Weight
 from ...sketches.stored_form import from_bytes, to_bytes
@@ -47,6 +50,7 @@ def encode(state: StreamState) -> bytes:
                     ],
                     "scale": s.built.scale,
                     "since": s.since,
+                    **({"dense": s.dense.tolist()} if len(s.dense) else {}),
                     "bytes": len(data),
                 }
                 for (synopsis, s), data in zip(state.summaries.items(), sketches, strict=True)
@@ -103,7 +107,7 @@ def _state(head: Mapping[str, Any], body: bytes) -> StreamState:
         )
         built = Built(sketch, tally, checks.number(entry["scale"], 0.0, "scale"))
         summaries[synopsis_from(entry["synopsis"])] = Summary(
-            built, checks.integer(entry["since"], 0, checks.INT64, "since")
+            built, checks.integer(entry["since"], 0, checks.INT64, "since"), _keys(entry.get("dense", []))
         )
     if at != len(body):
         raise ValueError("bytes belong to no sketch")
@@ -124,6 +128,15 @@ def _state(head: Mapping[str, Any], body: bytes) -> StreamState:
         messages,
         checks.text(head["updated"], "updated", 64),
     )
+
+
+def _keys(data: Any) -> NDArray[np.int64]:
+    """Keys that may be dense, ascending."""
+    found = [
+        checks.integer(k, -checks.INT64 - 1, checks.INT64, "a key")
+        for k in checks.items(data, "keys", 1 << 16)
+    ]
+    return np.unique(np.array(found, np.int64))
 
 
 def synopsis_json(synopsis: Synopsis) -> dict[str, Any]:

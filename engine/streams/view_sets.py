@@ -21,6 +21,7 @@ from ..materialized.declared import plan_workload_of
 from ..materialized.definition import now
 from ..materialized.names import place_of
 from ..settings import Settings
+from .dense_keys import BYTES, is_skimmed
 from .view_plan import own_plan, plan_text
 from .views import PlannedView, define, unsupported
 
@@ -78,6 +79,12 @@ def define_set(
     if together:
         queries = [members[n].query for n in together]
         declared = plan_workload_of(statement, queries, ours.seed, ours.sparse, {})
+        # The keys that may be dense stand beside the sketches that are skimmed.
+        read = {s for p in declared.plans for s in own_plan(p).synopses if is_skimmed(own_plan(p))}
+        beside = BYTES * len(read)
+        if beside:
+            smaller = replace(statement, size_bytes=statement.size_bytes - beside)
+            declared = plan_workload_of(smaller, queries, ours.seed, ours.sparse, {})
         for n, plan in zip(together, declared.plans, strict=True):
             own = own_plan(plan)
             view = replace(members[n].view, plan=plan_text(own))

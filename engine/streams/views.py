@@ -11,6 +11,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...errors import StreamError, UnsupportedQuery
 from ...optimizer.choose import choose, plan_within
 from ...optimizer.fold import residual_tree
@@ -30,13 +33,17 @@ from ..results.columns import arrow_type
 from ..results.estimator import SketchJoin
 from ..results.expressions import Evaluator
 from ..results.rows import Estimated
+from ..results.skimmed import SkimmedJoin
 from ..settings import Settings
 from ..synopses import Built, Tally
+from .dense_keys import BYTES, NONE, candidates, is_skimmed, may_be_skimmed
 from .state import StreamState, events
 from .view_plan import plan_from, plan_text, sized_as
 
 # What a view may use beyond aggregates over one join tree.
 KNOWN = (ANSWERED - GROUPING - DISTINCT) | {"HAVING", "ORDER BY", "LIMIT", "OFFSET"}
+# What USING may say of two streams on one key.
+METHODS = ("hash", "skimmed")
 # What is read so far that it can be refused by its name.
 _READ = frozenset(FEATURES) - {"cyclic join", "cross product"}
 
@@ -56,6 +63,12 @@ class PlannedView:
     def synopses_of(self, stream: str) -> tuple[Synopsis, ...]:
         """What it needs of a stream."""
         return tuple(s for s in self.plan.synopses if s.table.lower() == stream.lower())
+
+    def asked_of(self, stream: str) -> tuple[Synopsis, ...]:
+        """What every batch of a stream is to tell: what is needed, and the keys that may be dense in it."""
+        own = self.synopses_of(stream)
+        skimmed = is_skimmed(self.plan)
+        return (*own, *(candidates(s) for s in own if skimmed and may_be_skimmed(s)))
 
 
 def select_of(text: str, sql: str, span: tuple[int, int] | None = None) -> ApproximateSelect:
@@ -77,14 +90,16 @@ def select_of(text: str, sql: str, span: tuple[int, int] | None = None) -> Appro
             span,
             "AS SELECT APPROXIMATE COUNT(*) FROM ...",
         )
-    for clause, word in (("error", "ERROR WITHIN"), ("method", "USING"), ("behavior", "BEHAVIOR")):
-        asked = {
-            "error": found.accuracy.relative_error,
-            "method": found.method,
-            "behavior": found.accuracy.behavior,
-        }[clause]
-        if asked is not None:
-            raise unsupported(f"{word} in a continuous view", "SIZE 64 KB, CONFIDENCE 95%", sql, span)
+    asked = (
+        ("ERROR WITHIN", found.accuracy.relative_error is not None),
+        (f"USING {found.method}", found.method not in (None, *METHODS)),
+        ("BEHAVIOR", found.accuracy.behavior is not None),
+    )
+    for word, refused in asked:
+        if refused:
+            raise unsupported(
+                f"{word} in a continuous view", "SIZE 64 KB, CONFIDENCE 95%, USING hash or skimmed", sql, span
+            )
     return found
 
 
@@ -198,6 +213,16 @@ def define(
 
     size = settings.size_bytes
     plan = sized(settings.buckets) if size is None else plan_within(sized, rows, size, sql)
+    beside = BYTES * sum(may_be_skimmed(s) for s in plan.synopses)
+    if size is not None and beside < size and is_skimmed(plan):
+        within = plan_within(sized, rows, size - beside, sql)
+        plan = within if is_skimmed(within) else plan
+    if query.method == "skimmed" and not is_skimmed(plan):
+        raise unsupported(
+            "USING skimmed of other than two streams on one key, in sketches of 7 rows and 340 buckets or more",
+            "the view without USING, or a larger SIZE",
+            sql,
+        )
     like = plan
     if size is None and not settings.by_hand and not folds:
         others = [v for v in found.views.values() if v.name.lower() != name.lower()]
@@ -316,16 +341,27 @@ def answer(planned_view: PlannedView, states: Mapping[str, StreamState], bounds:
     view, plan = planned_view.view, planned_view.plan
     built = tuple(_built(s, plan, states[s.table.lower()]) for s in plan.synopses)
     deletions = any(states[s.lower()].tally(events(s)).negative for s in _names(plan))
-    joined = SketchJoin(plan, built, deletions=deletions)
+    dense = _dense(plan, states) if is_skimmed(plan) else NONE
+    joined: SketchJoin
+    if len(dense):
+        joined = SkimmedJoin(plan, built, dense, deletions=deletions)
+    else:
+        joined = SketchJoin(plan, built, deletions=deletions)
     found = Estimated(plan.query, {(): Evaluator(plan, joined, view.confidence)}).answer()
     return replace(
         found,
         rows=tuple(tuple(map(_cell, row)) for row in found.rows),
         types=tuple(arrow_type(item.type) for item in plan.query.items),
         notes=(*_as_of(planned_view, states), *found.notes),
-        method=plan.method,
+        method="skimmed" if len(dense) else plan.method,
         bounds=bounds,
     )
+
+
+def _dense(plan: Plan, states: Mapping[str, StreamState]) -> NDArray[np.int64]:
+    """The keys that may be dense in any of the sketches."""
+    found = (states[s.table.lower()].summary(s, plan.seed) for s in plan.synopses)
+    return np.unique(np.concatenate([NONE, *(f.dense for f in found if f is not None)]))
 
 
 def _names(plan: Plan) -> tuple[str, ...]:
