@@ -37,7 +37,7 @@ class SkimmedJoin(SketchJoin):
 
     def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
         """See `Joined.total`; sums of several terms, and DOUBLE weights, are multiplied as they are."""
-        parts = self._skimmed(terms)
+        parts = self.skimmed(terms)
         if parts is None or self.known(terms) is not None:
             return super().total(terms, confidence, bounded=bounded)
         found = skimmed_join(parts, self._edges, confidence)
@@ -47,7 +47,7 @@ class SkimmedJoin(SketchJoin):
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """See `Joined.ratio`."""
-        above, below = self._skimmed(top), self._skimmed(bottom)
+        above, below = self.skimmed(top), self.skimmed(bottom)
         known = self.known(top) is not None or self.known(bottom) is not None
         if above is None or below is None or known:
             return super().ratio(top, bottom, confidence)
@@ -55,7 +55,8 @@ class SkimmedJoin(SketchJoin):
         found = skimmed_average(above, below, self._edges, confidence)
         return _times(found, scaled.coefficient / count.coefficient)
 
-    def _skimmed(self, terms: Sequence[PlannedTerm]) -> list[Skimmed] | None:
+    def skimmed(self, terms: Sequence[PlannedTerm]) -> list[Skimmed] | None:
+        """The skimmed sketches of a sum of one term of integers; None of others."""
         if len(terms) != 1:
             return None
         (term,) = terms

@@ -17,9 +17,10 @@ from ..catalog.secrets import redacted
 from ..catalog.streams import StoredStream, StoredView
 from ..results.answer import Answer, half_width
 from .place import is_running
+from .predicted import predicted_half_width
 from .state import StreamState, bad_rows, events
 from .store import Loaded, continuous, load
-from .views import PlannedView, answer, planned, readers
+from .views import PlannedView, answer, joined_of, planned, readers
 
 STREAMS = (
     *("stream", "format", "source", "signs", "state", "batch"),
@@ -27,7 +28,7 @@ STREAMS = (
 )
 QUERIES = ("query", "streams", "state", "events", "deletions", "bad", "batch", "bytes", "updated")
 _READS = 5
-EXTENDED = (*QUERIES, "value", "half_width", "fault", "select")
+EXTENDED = (*QUERIES, "value", "half_width", "predicted", "method", "fault", "select")
 
 
 def select(catalog: Catalog, view: StoredView, *, bounds: bool = True) -> Answer:
@@ -103,7 +104,8 @@ def _sketches(catalog: Catalog, stream: StoredStream) -> list[tuple[str, list[st
         summary = state.summaries.get(synopsis)
         if summary is not None:
             form = "exact" if getattr(summary.built.sketch, "exact", None) is not None else "counters"
-            parts.append(f"({form}, {summary.built.sketch.nbytes:,} bytes)")
+            told = f", {len(summary.dense):,} keys that may be dense" if len(summary.dense) else ""
+            parts.append(f"({form}, {summary.nbytes:,} bytes{told})")
             parts += [f"from batch {summary.since}"] if summary.since else []
         found.append((f"{' '.join(parts)}: {', '.join(names)}", names))
     return found
@@ -140,7 +142,7 @@ def _query_row(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
     states = {_running_state(catalog, found.streams[n]) for n in loaded}
     state = next(s for s in ("failed", "stopped", "running") if s in states)
     own = [
-        one.state.summaries[s].built.sketch.nbytes
+        one.state.summaries[s].nbytes
         for n, one in loaded.items()
         for s in shown.synopses_of(n)
         if s in one.state.summaries
@@ -162,10 +164,12 @@ def _extended(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
     streams = continuous(catalog).streams
     faults = "; ".join(f for f in (streams[s.lower()].fault for s in view.streams) if f)
     if not isinstance(cell, Estimate):
-        return None, None, faults, view.select
+        return None, None, None, given.method, faults, view.select
     # NULL, and an interval without ends, have no number.
-    numbers = (float(cell.value), half_width(cell))
-    return *(n if math.isfinite(n) else None for n in numbers), faults, view.select
+    numbers = [n if math.isfinite(n) else None for n in (float(cell.value), half_width(cell))]
+    shown, loaded = _loaded(catalog, view)
+    joined = joined_of(shown, {n: one.state for n, one in loaded.items()})
+    return *numbers, predicted_half_width(joined, view.confidence), given.method, faults, view.select
 
 
 def _stream_row(catalog: Catalog, stream: StoredStream) -> tuple[Any, ...]:

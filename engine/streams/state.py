@@ -35,6 +35,11 @@ class Summary:
     since: int
     dense: NDArray[np.int64] = field(default_factory=lambda: NONE, compare=False)
 
+    @property
+    def nbytes(self) -> int:
+        """In-memory bytes of the sketch and of the keys."""
+        return int(self.built.sketch.nbytes + self.dense.nbytes)
+
 
 @dataclass(frozen=True, slots=True)
 class Sender:
@@ -101,7 +106,7 @@ class StreamState:
     @property
     def nbytes(self) -> int:
         """In-memory bytes of all its sketches."""
-        return sum(s.built.sketch.nbytes + s.dense.nbytes for s in self.summaries.values())
+        return sum(s.nbytes for s in self.summaries.values())
 
     def summary(self, synopsis: Synopsis, seed: int) -> Summary | None:
         """What it has of a synopsis of a seed; nothing hangs on the seed where there is no key."""

@@ -339,23 +339,32 @@ class _ByName(dict[str, TableSchema]):
 def answer(planned_view: PlannedView, states: Mapping[str, StreamState], bounds: bool = True) -> Answer:
     """The answer of a view from the states of its streams, by lower-cased name: after a whole batch of each."""
     view, plan = planned_view.view, planned_view.plan
-    built = tuple(_built(s, plan, states[s.table.lower()]) for s in plan.synopses)
-    deletions = any(states[s.lower()].tally(events(s)).negative for s in _names(plan))
-    dense = _dense(plan, states) if is_skimmed(plan) else NONE
-    joined: SketchJoin
-    if len(dense):
-        joined = SkimmedJoin(plan, built, dense, deletions=deletions)
-    else:
-        joined = SketchJoin(plan, built, deletions=deletions)
+    joined = joined_of(planned_view, states)
     found = Estimated(plan.query, {(): Evaluator(plan, joined, view.confidence)}).answer()
     return replace(
         found,
         rows=tuple(tuple(map(_cell, row)) for row in found.rows),
         types=tuple(arrow_type(item.type) for item in plan.query.items),
         notes=(*_as_of(planned_view, states), *found.notes),
-        method="skimmed" if len(dense) else plan.method,
+        method=method_of(joined),
         bounds=bounds,
     )
+
+
+def method_of(joined: SketchJoin) -> str:
+    """By what a view is answered."""
+    return "skimmed" if isinstance(joined, SkimmedJoin) else joined.plan.method
+
+
+def joined_of(planned_view: PlannedView, states: Mapping[str, StreamState]) -> SketchJoin:
+    """The sketches of a view, ready to be asked: skimmed where keys are known that may be dense."""
+    plan = planned_view.plan
+    built = tuple(_built(s, plan, states[s.table.lower()]) for s in plan.synopses)
+    deletions = any(states[s.lower()].tally(events(s)).negative for s in _names(plan))
+    dense = _dense(plan, states) if is_skimmed(plan) else NONE
+    if len(dense):
+        return SkimmedJoin(plan, built, dense, deletions=deletions)
+    return SketchJoin(plan, built, deletions=deletions)
 
 
 def _dense(plan: Plan, states: Mapping[str, StreamState]) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ from support.continuous import MemoryBuilder, MemorySpark, asked, declared, stre
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.streams.batches import Batches
 from skimql.engine.streams.dense_keys import BYTES
+from skimql.engine.streams.describe import show_queries
 from skimql.engine.streams.state_file import decode, encode
 from skimql.engine.streams.store import continuous, load
 from skimql.errors import StreamError
@@ -71,6 +72,9 @@ def test_two_skewed_streams_are_skimmed_in_the_bytes_that_are_asked(tmp_path):
 def test_the_keys_of_a_state_are_those_that_weigh_most_and_survive_its_file(tmp_path):
     catalog, _, _ = streamed(tmp_path, f"{COUNT} SIZE 64 KB", 1)
     state = load(catalog, continuous(catalog).streams["a"], 1).state
+    (wide,) = show_queries(catalog, extended=True).records()
+    assert wide["method"] == "skimmed"
+    assert 0.4 < wide["predicted"] / wide["half_width"] < 2.5
     (dense,) = [s.dense for s in state.summaries.values() if len(s.dense)]
     assert len(dense) == BYTES // 8
     assert (np.sort(dense) == dense).all()
