@@ -404,6 +404,9 @@ class Session:
             case CreateSketches():
                 return self._create_sketches(statement)
             case ExplainSketches():
+                of_streams = self.catalog.manifest.continuous
+                if statement.name.text.lower() in {*of_streams.sets, *of_streams.views}:
+                    return self._streams().run(statement)
                 from .materialized.workloads import Workloads
 
                 return Workloads(self.context).explain(statement)

@@ -8,6 +8,7 @@ from functools import cache
 
 from ..parser.join_graph import Query
 from ..sketches.hashing.xi import Family, make_family
+from ..sketches.joins.heavy_keys import METHOD as HEAVY_KEYS
 from .distinct_count import LEVELS, DistinctCount, parts_of
 from .domain_partition import DomainPartition
 from .methods import LEVEL, PAIRS, counts_distinct
@@ -88,8 +89,8 @@ class Synopsis:
 
     @property
     def distinct(self) -> bool:
-        """Whether it tells distinct values apart, and so needs no weights."""
-        return counts_distinct(self.method)
+        """Whether it tells values apart, and so needs no weights: to count them, or the most frequent of them."""
+        return self.method == HEAVY_KEYS or counts_distinct(self.method)
 
 
 @dataclass(frozen=True, slots=True)

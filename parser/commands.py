@@ -17,6 +17,7 @@ from .syntax import (
     Command,
     ControlQuery,
     CreateContinuousView,
+    CreateContinuousViews,
     CreateSketch,
     CreateSketches,
     CreateStream,
@@ -120,6 +121,11 @@ _INSTEAD = {
     ("IMPORT", "SKETCHES"): "a copy of the catalog's folder; IMPORT SKETCH takes one sketch",
     ("APPEND", "SKETCHES"): "CREATE OR REPLACE SKETCHES w FOR QUERIES (...) SIZE 1 MB MINIMIZE AVERAGE ERROR",
     ("SHOW", "SKETCH"): "SHOW SKETCHES, or DESCRIBE SKETCH s",
+    ("DROP", "CONTINUOUS"): "TERMINATE q, of a view or of a set of views",
+    ("SHOW", "CONTINUOUS"): "SHOW QUERIES",
+    ("REFRESH", "CONTINUOUS"): "CREATE OR REPLACE CONTINUOUS VIEW q AS SELECT APPROXIMATE ...",
+    ("DESCRIBE", "CONTINUOUS"): "EXPLAIN SKETCHES q",
+    ("DESC", "CONTINUOUS"): "EXPLAIN SKETCHES q",
 }
 
 
@@ -280,6 +286,22 @@ def _key(reader: _Reader, key: Tree[Token]) -> SketchKey:
 
 
 def _create_sketches(reader: _Reader) -> CreateSketches:
+    size, objective, partitions = _together(reader)
+    queries = tuple(reader.part(q) for tree in reader.trees("queries") for q in tree.find_data("query_sql"))
+    ordered = tuple(sorted(queries, key=lambda q: q.span.start))
+    return CreateSketches(
+        reader.text,
+        reader.name(),
+        ordered,
+        size,
+        objective,
+        partitions,
+        reader.has("or_replace"),
+    )
+
+
+def _together(reader: _Reader) -> tuple[int, str, int]:
+    """What many queries have together: bytes, what is minimised, and parts of a domain."""
     size, minimize, partition = reader.size(), reader.clause("minimize"), reader.clause("partition")
     end = reader.part(reader.tree).span
     last = Span(end.end - 1, end.end)
@@ -304,17 +326,7 @@ def _create_sketches(reader: _Reader) -> CreateSketches:
             span = Span(start_of(count), end_of(count))
             message = f"the number of partitions must be a whole number from 1: it {fault}"
             raise reader.fault(message, span, "PARTITION INTO 4") from fault
-    queries = tuple(reader.part(q) for tree in reader.trees("queries") for q in tree.find_data("query_sql"))
-    ordered = tuple(sorted(queries, key=lambda q: q.span.start))
-    return CreateSketches(
-        reader.text,
-        reader.name(),
-        ordered,
-        size,
-        objective.value.lower(),
-        partitions,
-        reader.has("or_replace"),
-    )
+    return size, objective.value.lower(), partitions
 
 
 def _append(reader: _Reader) -> AppendSketch:
@@ -391,6 +403,21 @@ def _create_view(reader: _Reader) -> CreateContinuousView:
     )
 
 
+def _create_views(reader: _Reader) -> CreateContinuousViews:
+    members = tuple(
+        (reader.name(next(m.find_data("name"))), reader.part(next(m.find_data("query_sql"))))
+        for m in reader.trees("member")
+    )
+    return CreateContinuousViews(
+        reader.text,
+        reader.name(),
+        members,
+        *_together(reader),
+        reader.options("with_settings"),
+        reader.has("or_replace"),
+    )
+
+
 _READERS: dict[str, Callable[[_Reader], Command]] = {
     "create_sketch": _create_sketch,
     "create_sketches": _create_sketches,
@@ -407,6 +434,7 @@ _READERS: dict[str, Callable[[_Reader], Command]] = {
     "describe_stream": lambda r: DescribeStream(r.text, r.name()),
     "drop_stream": lambda r: DropStream(r.text, r.name(), r.has("if_exists")),
     "create_view": _create_view,
+    "create_views": _create_views,
     "show_queries": lambda r: ShowQueries(r.text, r.has("EXTENDED")),
     "pause": lambda r: ControlQuery(r.text, "pause", r.name()),
     "resume": lambda r: ControlQuery(r.text, "resume", r.name()),

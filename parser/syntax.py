@@ -281,6 +281,23 @@ class CreateContinuousView:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateContinuousViews:
+    """``CREATE CONTINUOUS VIEWS name [WITH (settings)] (q AS (SELECT ...), ...) SIZE n MINIMIZE AVERAGE | MAX ERROR``.
+
+    `members` are the name and the SELECT's own text of each view.
+    """
+
+    sql: str = field(compare=False)
+    name: Part
+    members: tuple[tuple[Part, Part], ...]
+    size_bytes: int
+    objective: str
+    partitions: int = 1
+    settings: Mapping[str, str] = field(default_factory=dict)
+    or_replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ShowQueries:
     """``SHOW QUERIES [EXTENDED]``."""
 
@@ -313,6 +330,7 @@ Command = (
     | DescribeStream
     | DropStream
     | CreateContinuousView
+    | CreateContinuousViews
     | ShowQueries
     | ControlQuery
 )
@@ -322,6 +340,7 @@ STREAM_STATEMENTS = (
     DescribeStream,
     DropStream,
     CreateContinuousView,
+    CreateContinuousViews,
     ShowQueries,
     ControlQuery,
 )

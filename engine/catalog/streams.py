@@ -121,6 +121,10 @@ class StoredView:
         The static tables that it reads, as they were.
     created : str
     paused : bool
+    set : str
+        The set that it was created in, or empty.
+    plan : str
+        Of a set's view, as JSON, which sketches it reads and how; empty where the plan follows from the rest.
     """
 
     name: str
@@ -138,6 +142,8 @@ class StoredView:
     tables: tuple[TableSchema, ...]
     created: str
     paused: bool = False
+    set: str = ""
+    plan: str = ""
 
     @property
     def known_as(self) -> str:
@@ -146,11 +152,21 @@ class StoredView:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredSet:
+    """A set of views whose sketches were planned together; `stages` says how, as text."""
+
+    name: str
+    stages: str
+    created: str
+
+
+@dataclass(frozen=True, slots=True)
 class Continuous:
-    """The streams and continuous views of a catalog, by lower-cased name."""
+    """The streams, continuous views and sets of views of a catalog, by lower-cased name."""
 
     streams: Mapping[str, StoredStream] = field(default_factory=dict)
     views: Mapping[str, StoredView] = field(default_factory=dict)
+    sets: Mapping[str, StoredSet] = field(default_factory=dict)
 
     @property
     def files(self) -> set[str]:
@@ -163,12 +179,17 @@ class Continuous:
             v for _, v in sorted(self.views.items()) if stream.lower() in {s.lower() for s in v.streams}
         )
 
+    def members(self, name: str) -> tuple[StoredView, ...]:
+        """The views of a set, in order of their names."""
+        return tuple(v for _, v in sorted(self.views.items()) if v.set.lower() == name.lower())
+
 
 def to_json(found: Continuous) -> dict[str, Any]:
     """As JSON values; nothing secret is among them."""
     return {
         "streams": {name: _stream_json(s) for name, s in found.streams.items()},
         "views": {name: _view_json(v) for name, v in found.views.items()},
+        "sets": {name: [s.name, s.stages, s.created] for name, s in found.sets.items()},
     }
 
 
@@ -176,14 +197,17 @@ def from_json(data: Mapping[str, Any]) -> Continuous:
     """What `to_json` wrote; ValueError or KeyError where it is not that."""
     streams = {n: _stream(s) for n, s in checks.mapping(data.get("streams", {}), "streams").items()}
     views = {n: _view(v) for n, v in checks.mapping(data.get("views", {}), "views").items()}
-    spelled = [*((n, s.name) for n, s in streams.items()), *((n, v.name) for n, v in views.items())]
+    sets = {n: _set(s) for n, s in checks.mapping(data.get("sets", {}), "sets").items()}
+    spelled = [(n, one.name) for found in (streams, views, sets) for n, one in found.items()]
     for name, own in spelled:
         if own.lower() != name:
             raise ValueError(f"{own!r} stands under another name")
     for view in views.values():
         if not {s.lower() for s in view.streams} <= set(streams):
             raise ValueError(f"view {view.name} reads a stream that is not there")
-    return Continuous(streams, views)
+        if view.set and view.set.lower() not in sets:
+            raise ValueError(f"view {view.name} is of a set that is not there")
+    return Continuous(streams, views, sets)
 
 
 def _stream_json(stream: StoredStream) -> dict[str, Any]:
@@ -276,6 +300,8 @@ def _view_json(view: StoredView) -> dict[str, Any]:
         "tables": [[t.name, _columns_json(t.columns)] for t in view.tables],
         "created": view.created,
         "paused": view.paused,
+        "set": view.set,
+        "plan": view.plan,
     }
 
 
@@ -299,6 +325,17 @@ def _view(data: Any) -> StoredView:
         tuple(TableSchema(checks.text(n, "a table"), _columns(c)) for n, c in tables),
         checks.text(data["created"], "created", 64),
         checks.boolean(data["paused"], "paused"),
+        checks.text(data.get("set", ""), "set", MOST_NAME),
+        checks.text(data.get("plan", ""), "plan"),
+    )
+
+
+def _set(value: Any) -> StoredSet:
+    name, stages, created = checks.row(value, 3, "a set")
+    return StoredSet(
+        checks.text(name, "name", MOST_NAME),
+        checks.text(stages, "stages"),
+        checks.text(created, "created", 64),
     )
 
 

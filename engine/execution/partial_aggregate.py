@@ -26,6 +26,8 @@ from ...sketches.hashing.xi import derive_seed, make_family
 from ...sketches.joins.accumulate import Weights
 from ...sketches.joins.agms import AgmsSpec
 from ...sketches.joins.convolution import ConvolutionSpec
+from ...sketches.joins.heavy_keys import METHOD as HEAVY_KEYS
+from ...sketches.joins.heavy_keys import HeavyKeys, HeavyKeysSpec
 from ...sketches.joins.sparse import SparseFirstSketch, update_sparse_first
 from ..synopses import Sketch, Tally
 
@@ -35,6 +37,10 @@ PARTIAL_SCHEMA = (
     "synopsis INT, tuples BIGINT, mass DOUBLE, negative BIGINT, slack DOUBLE, cpu DOUBLE, "
     "arrays ARRAY<STRUCT<name: STRING, dtype: STRING, shape: ARRAY<BIGINT>, data: BINARY>>"
 )
+
+
+# Keys of a stream's hash sketch that may be dense: 8 bytes each.
+MOST_HEAVY = 256
 
 
 def group_column(vertex: int) -> str:
@@ -71,7 +77,7 @@ _ARROW_SCHEMA = pa.schema(
 class SketchPlan:
     """One sketch to build: its spec, and whether it may start as an exact map."""
 
-    spec: ConvolutionSpec | AgmsSpec | LevelSpec | PairSampleSpec
+    spec: ConvolutionSpec | AgmsSpec | LevelSpec | PairSampleSpec | HeavyKeysSpec
     sparse: bool = True
 
     def empty(self) -> Sketch:
@@ -81,6 +87,8 @@ class SketchPlan:
                 return SparseLevelSketch(self.spec, self._limit)
             case PairSampleSpec():
                 return SparsePairSample(self.spec, self._limit)
+            case HeavyKeysSpec():
+                return _known(self.spec.empty())
             case _:
                 return SparseFirstSketch(self.spec, self._limit)
 
@@ -91,12 +99,20 @@ class SketchPlan:
                 return SparseLevelSketch.from_state(self.spec, state, self._limit)
             case PairSampleSpec():
                 return SparsePairSample.from_state(self.spec, state, self._limit)
+            case HeavyKeysSpec():
+                return _known(HeavyKeys.from_state(self.spec, state))
             case _:
                 return SparseFirstSketch.from_state(self.spec, state, self._limit)
 
     @property
     def _limit(self) -> int | None:
         return None if self.sparse else 0
+
+
+def _known(sketch: Any) -> Sketch:
+    """What is built beside sketches and never kept as one."""
+    kept: Sketch = sketch
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +247,10 @@ def joining(batch: pa.RecordBatch, feed: Feed) -> pa.RecordBatch:
     import pyarrow.compute as pc  # late: a reader of kept sketches does without
 
     kept: pa.BooleanArray | None = batch.column(feed.mask) if feed.mask else None
+    needed = (feed.mask, *feed.keys, *feed.weights, *feed.slacks, feed.group)
+    read = [n for n in dict.fromkeys(needed) if n is not None]
+    if read and len(read) < batch.num_columns:
+        batch = batch.select(read)
     for name in (*feed.keys, *([] if feed.group is None else [feed.group])):
         column = batch.column(name)
         if column.null_count:
@@ -324,6 +344,8 @@ def sketch_plan(
     if synopsis.method == PAIRS:
         sample = PairSampleSpec(families[0].derive(PAIRS), synopsis.rows, synopsis.buckets, LEVELS)
         return SketchPlan(sample, synopsis.sparse)
+    if synopsis.method == HEAVY_KEYS:
+        return SketchPlan(HeavyKeysSpec(MOST_HEAVY))
     if synopsis.method == "agms":
         return SketchPlan(AgmsSpec(families, synopsis.buckets, synopsis.rows, dtype), synopsis.sparse)
     return SketchPlan(ConvolutionSpec(families, synopsis.rows, synopsis.buckets, dtype), synopsis.sparse)

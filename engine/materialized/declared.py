@@ -15,7 +15,7 @@ from ...optimizer.plan import Plan, PlannedAggregate, PlannedEdge, PlannedTerm, 
 from ...optimizer.workload.planned_use import check_plan
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect, EstimateRows, PassThrough, parse_statement
-from ...parser.syntax import CreateSketches, Part
+from ...parser.syntax import CreateContinuousViews, CreateSketches, Part
 from ..catalog.form import Head
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def workload_json(
                     [e.left, e.right, e.left_position, e.right_position, e.class_name] for e in plan.edges
                 ],
                 "aggregates": [
-                    [a.function, a.name, _terms_json(a.total), _terms_json(a.presence)]
-                    for a in plan.aggregates
+                    [a.function, a.name, terms_json(a.total), terms_json(a.presence)] for a in plan.aggregates
                 ],
             }
             for plan in declared.plans
@@ -92,7 +91,7 @@ def plan_from(workload: Any, query: Query, heads: Sequence[Head]) -> Plan | None
     )
     edges = tuple(PlannedEdge(*edge) for edge in found["edges"])
     aggregates = tuple(
-        PlannedAggregate(function, name, _terms_from(total), _terms_from(presence))
+        PlannedAggregate(function, name, terms_from(total), terms_from(presence))
         for function, name, total, presence in found["aggregates"]
     )
     tables = dict.fromkeys(s.table for s in synopses)
@@ -148,7 +147,11 @@ def histograms_of(queries: Sequence[Query], statistics: Sequence[Sequence[Relati
 
 
 def plan_workload_of(
-    statement: CreateSketches, queries: Sequence[Query], seed: int, sparse: bool, statistics: Statistics
+    statement: CreateSketches | CreateContinuousViews,
+    queries: Sequence[Query],
+    seed: int,
+    sparse: bool,
+    statistics: Statistics,
 ) -> DeclaredQueries:
     """Share, size and partition the sketches of the statement's queries.
 
@@ -227,9 +230,11 @@ def _question(query: Query) -> str:
     )
 
 
-def _terms_json(terms: Sequence[PlannedTerm]) -> list[Any]:
+def terms_json(terms: Sequence[PlannedTerm]) -> list[Any]:
+    """Terms as JSON values."""
     return [[t.coefficient, list(t.synopses)] for t in terms]
 
 
-def _terms_from(terms: Sequence[Any]) -> tuple[PlannedTerm, ...]:
+def terms_from(terms: Sequence[Any]) -> tuple[PlannedTerm, ...]:
+    """What `terms_json` gave."""
     return tuple(PlannedTerm(float(c), tuple(synopses)) for c, synopses in terms)

@@ -18,7 +18,7 @@ from ...optimizer.distinct_count import DistinctCount
 from ...optimizer.plan import Plan, PlannedTerm
 from ...sketches.intervals.interval import Estimate, exact
 from ...sketches.intervals.rounding import rounded, slack_of, widened
-from ...sketches.joins.convolution import ConvolutionSpec
+from ...sketches.joins.convolution import ConvolutionSketch, ConvolutionSpec
 from ...sketches.joins.estimate import NOTHING_MATCHES, JoinTerm, known_sum, sum_estimate, sum_ratio_estimate
 from ...sketches.joins.exact_map import ExactMap, exact_join
 from ...sketches.joins.sparse import SparseFirstSketch
@@ -153,6 +153,11 @@ class SketchJoin:
         from .distinct import count_distinct
 
         return count_distinct(count, [b.sketch for b in self.built], confidence)
+
+    def counters(self, term: PlannedTerm) -> list[ConvolutionSketch]:
+        """The counters that a term multiplies."""
+        found = [self._first_rows(i, self._rows[self._cells(term)]).dense() for i in term.synopses]
+        return [s for s in found if isinstance(s, ConvolutionSketch)]
 
     @property
     def _edges(self) -> list[tuple[int, int, int, int]]:

@@ -37,17 +37,17 @@ class SkimmedJoin(SketchJoin):
 
     def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
         """See `Joined.total`; sums of several terms, and DOUBLE weights, are multiplied as they are."""
-        parts = self._skimmed(terms)
+        parts = self.skimmed(terms)
         if parts is None or self.known(terms) is not None:
             return super().total(terms, confidence, bounded=bounded)
         found = skimmed_join(parts, self._edges, confidence)
         (scaled,) = self._terms(terms)
         estimate = _times(found, scaled.coefficient)
-        return clip(estimate, *self._bounds(terms)) if bounded else estimate
+        return clip(estimate, *self._bounds(terms)) if bounded and not self.deletions else estimate
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """See `Joined.ratio`."""
-        above, below = self._skimmed(top), self._skimmed(bottom)
+        above, below = self.skimmed(top), self.skimmed(bottom)
         known = self.known(top) is not None or self.known(bottom) is not None
         if above is None or below is None or known:
             return super().ratio(top, bottom, confidence)
@@ -55,18 +55,20 @@ class SkimmedJoin(SketchJoin):
         found = skimmed_average(above, below, self._edges, confidence)
         return _times(found, scaled.coefficient / count.coefficient)
 
-    def _skimmed(self, terms: Sequence[PlannedTerm]) -> list[Skimmed] | None:
+    def skimmed(self, terms: Sequence[PlannedTerm]) -> list[Skimmed] | None:
+        """The skimmed sketches of a sum of one term of integers; None of others."""
         if len(terms) != 1:
             return None
         (term,) = terms
         if any(self.built[i].linear.spec.dtype != "int64" for i in term.synopses):
             return None
-        return [self._of(i) for i in term.synopses]
+        rows = self._rows[self._cells(term)]
+        return [self._of(i, rows) for i in term.synopses]
 
-    def _of(self, synopsis: int) -> Skimmed:
+    def _of(self, synopsis: int, rows: int) -> Skimmed:
         """One object for each synopsis, so that a self-join is seen as one."""
         if synopsis not in self._cache:
-            sketch = self.built[synopsis].linear.dense()
+            sketch = self._first_rows(synopsis, rows).dense()
             assert isinstance(sketch, ConvolutionSketch), "hash sketches are skimmed"
             attributes = len(sketch.spec.families)
             keys = self.candidates if attributes == 1 else self.candidates[:0]

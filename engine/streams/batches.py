@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from ...errors import DataError, StreamError
-from ...optimizer.plan import Message, Plan
+from ...optimizer.plan import Message, Plan, Synopsis
 from ...parser.fragment import quote_name
 from ..catalog.catalog import Catalog
 from ..catalog.streams import FRAME, StoredStream
@@ -19,10 +19,11 @@ from ..materialized.definition import now
 from .cells import Cut
 from .changes import no_before_image, refusal, updates
 from .checkpoint import mismatch
+from .dense_keys import candidates
 from .panes import SplitPlan, split_plan, with_cells
 from .planned import PlannedView
 from .sinks import SINK, write_row
-from .state import Clock, Sender, StreamState, bad_rows, batch_plan, overflow, times_of
+from .state import Clock, Sender, StreamState, bad_rows, batch_plan, events, overflow, times_of
 from .store import Loaded, continuous, load, load_other, save
 from .views import readers
 from .windows import Windows
@@ -86,6 +87,56 @@ class Batches(Generic[Frame]):
         loaded = self._loaded or self.start()
         return loaded.state
 
+    @property
+    def stream(self) -> StoredStream:
+        """The stream as it was when its state was last read or written."""
+        assert self._stream is not None, "started"
+        return self._stream
+
+    def missing(self) -> tuple[Synopsis, ...]:
+        """What views need that is not told apart, and the state does not have.
+
+        Without what is joined with a table that has been read again: the events before had it as it was then.
+        """
+        state, views = self.state, readers(continuous(self.catalog), self.name)
+        needed = dict.fromkeys(s for v in views for s in v.synopses_of(self.name))
+        lacking = (s for s in needed if state.summary(s, views[0].view.seed) is None)
+        return tuple(s for s in lacking if not state.read_again(s))
+
+    def catch_up(self, past: Frame) -> bool:
+        """Give what is missing the events of all batches so far, `past`; whether it is these that `past` has.
+
+        The state stays that after the same batch. Where events and deletions are not as many as were counted, the files
+        are not those that were read; they, and change records without an image that is needed now, are left alone:
+        what is missing begins with the next batch.
+
+        Raises
+        ------
+        SkimqlError
+            As `__call__`; the state is then as it was.
+        """
+        state, stream, missing = self.state, self.stream, self.missing()
+        assert self._loaded is not None, "started"
+        views = readers(continuous(self.catalog), self.name)
+        asked = dict.fromkeys(s for v in views for s in v.asked_of(self.name))
+        own = [s for s in asked if s in missing or any(s == candidates(m) for m in missing)]
+        plan = batch_plan(views[0].query, views[0].view.seed, stream, own)
+        try:
+            built, messages = self.builder.build(past, plan, times_of(stream, plan.synopses), ())
+        except DataError as fault:
+            if refusal(stream, state.next_batch - 1, fault) is not None:
+                return False
+            raise
+        found = dict(zip(plan.synopses, built, strict=True))
+        for counted in (events(stream.name), bad_rows(stream), updates(stream)):
+            if counted is not None and state.tally(counted) != found.pop(counted).tally:
+                return False
+        after = state.with_past(found, messages, plan.seed)
+        save(self.catalog, stream, self._loaded.file, after)
+        self._stream = self._now()
+        self._loaded = Loaded(after, self._stream.state)
+        return True
+
     def __call__(self, frame: Frame, batch: int) -> bool:
         """Take a batch; whether it was not in the state yet.
 
@@ -141,7 +192,7 @@ class Batches(Generic[Frame]):
 
     def _plan(self, views: Sequence[PlannedView]) -> SplitPlan:
         assert self._stream is not None, "started"
-        synopses = dict.fromkeys(s for v in views for s in v.synopses_of(self.name))
+        synopses = dict.fromkeys(s for v in views for s in v.asked_of(self.name))
         plan = batch_plan(views[0].query, views[0].view.seed, self._stream, synopses)
         needs = (n for v in views for n in v.needs_of(self.name))
         return split_plan(plan, self._stream, needs, self.state)

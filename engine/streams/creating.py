@@ -11,7 +11,7 @@ from ...errors import ParseError, SkimqlError, StreamError, UnsupportedQuery
 from ...optimizer.plan import Weight
 from ...parser.join_graph import Query, Span, TableSchema
 from ...parser.sketch import resolve_append
-from ...parser.syntax import AppendSketch, CreateContinuousView, CreateStream, Part
+from ...parser.syntax import AppendSketch, CreateContinuousView, CreateContinuousViews, CreateStream, Part
 from ..catalog.streams import DEBEZIUM, DELTA, FRAME, Continuous, StoredStream
 from ..materialized.definition import now, refuse_unstable
 from ..materialized.names import place_of
@@ -20,6 +20,7 @@ from .dedup import INTERVAL, dedup_of
 from .kafka import KAFKA, refuse_options, source_of
 from .planned import PlannedView, with_group_types
 from .sinks import SINK
+from .view_sets import PlannedSet, define_set
 from .views import define, unsupported
 from .windows import WORDS, bad_setting, check_windows
 
@@ -136,18 +137,6 @@ class Creating:
             With carets that point into the statement.
         """
         sql, options, place = statement.sql, options_of(statement), place_of(statement.query)
-
-        def typed(query: Query) -> Query:
-            from ..results.distinct import with_counted_types
-            from ..sources.keys import with_key_types
-
-            types = _Types(self, found)
-            keyed = with_key_types(query, None, self.context.environment.circumstances().ansi, types)
-            vertices = query.graph.vertices
-            grouped = [types[vertices[g.vertex].table, g.expression] for g in keyed.groups]
-            known = with_group_types(keyed, grouped)
-            return with_counted_types(known, None, types) if known.counts_distinct else known
-
         try:
             shown = define(
                 statement.name.text,
@@ -155,7 +144,7 @@ class Creating:
                 self.context.tables,
                 found,
                 self.context.settings,
-                typed,
+                lambda query: self._typed(query, found),
                 options,
                 sql,
             )
@@ -165,13 +154,52 @@ class Creating:
             if span is not None and fault.sql != sql:
                 span = (span[0] + place[0], span[1] + place[0])
             raise type(fault)(fault.message, fault.code, sql, span or place, fault.hint) from fault
+        self._check(shown, found, sql, place, {statement.name.text.lower()})
+        return shown
+
+    def views(self, statement: CreateContinuousViews, found: Continuous) -> PlannedSet:
+        """The set of views that a statement defines, planned together; `found` has none of them.
+
+        Raises
+        ------
+        SkimqlError
+            With carets that point into the statement.
+        """
+        planned = define_set(
+            statement,
+            self.context.tables,
+            found,
+            self.context.settings,
+            lambda query: self._typed(query, found),
+            options_of(statement),
+        )
+        for shown, (_, part) in zip(planned.views, statement.members, strict=True):
+            self._check(shown, found, statement.sql, place_of(part), set())
+        return planned
+
+    def _typed(self, query: Query, found: Continuous) -> Query:
+        """The query with the types of its keys, groups and counted values."""
+        from ..results.distinct import with_counted_types
+        from ..sources.keys import with_key_types
+
+        types = _Types(self, found)
+        keyed = with_key_types(query, None, self.context.environment.circumstances().ansi, types)
+        vertices = query.graph.vertices
+        grouped = [types[vertices[g.vertex].table, g.expression] for g in keyed.groups]
+        known = with_group_types(keyed, grouped)
+        return with_counted_types(known, None, types) if known.counts_distinct else known
+
+    def _check(
+        self, shown: PlannedView, found: Continuous, sql: str, place: tuple[int, int], own: set[str]
+    ) -> None:
+        """Refuse a view of unstable expressions, or of another seed than the views beside it but for `own`."""
         for s in shown.plan.synopses:
             expressions = (s.filter, s.weight.expression, *(k for a in s.attributes for k in a.keys))
             refuse_unstable(sql, expressions, self.context.environment.own_functions)
         groups = [g.expression for g in shown.query.groups]
         refuse_unstable(sql, groups, self.context.environment.own_functions)
         view = shown.view
-        others = [v for s in view.streams for v in found.readers(s) if v.name.lower() != view.name.lower()]
+        others = [v for s in view.streams for v in found.readers(s) if v.name.lower() not in own]
         odd = next((v for v in others if v.seed != view.seed), None)
         if odd is not None:
             raise StreamError(
@@ -181,7 +209,6 @@ class Creating:
                 place,
                 f"SET skimql.seed = {odd.seed}",
             )
-        return shown
 
     def type_of(self, schema: TableSchema, expression: str) -> str:
         """The Spark type of an expression over a stream."""
@@ -277,7 +304,7 @@ class _Types(Mapping[tuple[str, str], str]):
         return 0
 
 
-def options_of(statement: CreateContinuousView) -> dict[str, str]:
+def options_of(statement: CreateContinuousView | CreateContinuousViews) -> dict[str, str]:
     """What WITH says.
 
     Raises

@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from ...errors import CorruptSketch
+from ...errors import CorruptSketch, printable
 from ...sketches.intervals.interval import Estimate
 from ..catalog.catalog import Catalog
 from ..catalog.secrets import redacted
@@ -19,9 +19,11 @@ from .cells import WHOLE
 from .panes import Need
 from .place import is_running
 from .planned import PlannedView
+from .predicted import predicted_half_width
 from .state import Clock, StreamState, bad_rows, events
 from .store import Loaded, continuous, load
-from .views import answer, planned, readers
+from .view_answer import answer, joined_of
+from .views import planned, readers
 
 STREAMS = (
     *("stream", "format", "source", "signs", "state", "batch"),
@@ -32,7 +34,7 @@ QUERIES = (
     *("batch", "bytes", "updated"),
 )
 _READS = 5
-EXTENDED = (*QUERIES, "value", "half_width", "fault", "select")
+EXTENDED = (*QUERIES, "value", "half_width", "predicted", "method", "fault", "select")
 
 
 def select(catalog: Catalog, view: StoredView, *, bounds: bool = True) -> Answer:
@@ -67,20 +69,38 @@ def describe_stream(catalog: Catalog, stream: StoredStream) -> Answer:
         ("created", stream.created),
         ("fault", stream.fault),
     ]
-    told += _sketches(catalog, stream)
+    told += [(f"sketch {n}", text) for n, (text, _) in enumerate(_sketches(catalog, stream), 1)]
     rows = tuple((name, "" if value is None else str(value)) for name, value in told)
     return Answer(("property", "value"), rows, exact=True)
 
 
-def _sketches(catalog: Catalog, stream: StoredStream) -> list[tuple[str, str]]:
-    """Every sketch that views need of a stream, and which views have it in common."""
+def explain(catalog: Catalog, name: str) -> Answer:
+    """How the views of a set were planned together, and the sketches that they, or one view, read now."""
+    found = continuous(catalog)
+    planned_together = found.sets.get(name.lower())
+    views = found.members(name) if planned_together is not None else (found.views[name.lower()],)
+    lines = [] if planned_together is None else [planned_together.stages]
+    own = {v.name for v in views}
+    read = 0
+    for stream in dict.fromkeys(s.lower() for v in views for s in v.streams):
+        shown = [t for t, users in _sketches(catalog, found.streams[stream]) if own & set(users)]
+        read += len(shown)
+        lines += [f"kept of stream {found.streams[stream].name}, every event read once:"]
+        lines += [f"  {text}" for text in shown]
+    alone = sum(len(planned(v, found.streams).plan.synopses) for v in views)
+    lines.append(f"{len(views):,} views read {read:,} sketches and totals; apart they would keep {alone:,}")
+    return Answer(("plan",), ((printable("\n".join(lines)),),), exact=True, is_text=True)
+
+
+def _sketches(catalog: Catalog, stream: StoredStream) -> list[tuple[str, list[str]]]:
+    """Every sketch that views need of a stream, and the names of the views that have it in common."""
     users: dict[Need, list[str]] = {}
     for view in readers(continuous(catalog), stream.name):
         for need in view.needs_of(stream.name):
             users.setdefault(need, []).append(view.view.name)
     state = load(catalog, stream, 0).state
     found = []
-    for number, ((synopsis, split), names) in enumerate(users.items(), 1):
+    for (synopsis, split), names in users.items():
         keys = ", ".join(k for a in synopsis.attributes for k in a.keys)
         parts = [f"{synopsis.method} by {keys}" if keys else "total"]
         if synopsis.weight.expression is not None:
@@ -96,8 +116,10 @@ def _sketches(catalog: Catalog, stream: StoredStream) -> list[tuple[str, str]]:
             parts.append(f"({len(cells.cells):,} of them, {cells.nbytes:,} bytes)")
         elif summary is not None and split == WHOLE:
             form = "exact" if getattr(summary.built.sketch, "exact", None) is not None else "counters"
-            parts.append(f"({form}, {summary.built.sketch.nbytes:,} bytes)")
-        found.append((f"sketch {number}", f"{' '.join(parts)}: {', '.join(names)}"))
+            told = f", {len(summary.dense):,} keys that may be dense" if len(summary.dense) else ""
+            parts.append(f"({form}, {summary.nbytes:,} bytes{told})")
+            parts += [f"from batch {summary.since}"] if summary.since else []
+        found.append((f"{' '.join(parts)}: {', '.join(names)}", names))
     return found
 
 
@@ -132,7 +154,7 @@ def _query_row(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
     states = {_running_state(catalog, found.streams[n]) for n in loaded}
     state = next(s for s in ("failed", "stopped", "running") if s in states)
     own = [
-        one.state.summaries[s].built.sketch.nbytes
+        one.state.summaries[s].nbytes
         for n, one in loaded.items()
         for s in shown.synopses_of(n)
         if s in one.state.summaries
@@ -164,10 +186,14 @@ def _extended(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
     streams = continuous(catalog).streams
     faults = "; ".join(f for f in (streams[s.lower()].fault for s in view.streams) if f)
     if not isinstance(cell, Estimate):
-        return None, None, faults, view.select
+        return None, None, None, given.method, faults, view.select
     # NULL, and an interval without ends, have no number.
-    numbers = (float(cell.value), half_width(cell))
-    return *(n if math.isfinite(n) else None for n in numbers), faults, view.select
+    numbers = [n if math.isfinite(n) else None for n in (float(cell.value), half_width(cell))]
+    shown, loaded = _loaded(catalog, view)
+    if shown.told_apart or shown.query.counts_distinct:
+        return *numbers, None, given.method, faults, view.select
+    joined = joined_of(shown, {n: one.state for n, one in loaded.items()})
+    return *numbers, predicted_half_width(joined, view.confidence), given.method, faults, view.select
 
 
 def _stream_row(catalog: Catalog, stream: StoredStream) -> tuple[Any, ...]:

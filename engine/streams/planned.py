@@ -14,6 +14,7 @@ from ..catalog.streams import StoredView
 from ..execution.partial_aggregate import sketch_plan
 from ..synopses import Built, Tally
 from .cells import WHOLE, Split
+from .dense_keys import candidates, is_skimmed, may_be_skimmed
 from .panes import Need
 from .windows import Windows
 
@@ -43,9 +44,24 @@ class PlannedView:
         """The resolved SELECT, types known."""
         return self.plan.query
 
+    @property
+    def told_apart(self) -> bool:
+        """Whether it has windows or groups, and so a row for each."""
+        return bool(self.windows or self.query.groups)
+
+    @property
+    def skimmed(self) -> bool:
+        """Whether dense keys are taken out of its sketches."""
+        return not self.told_apart and is_skimmed(self.plan)
+
     def synopses_of(self, stream: str) -> tuple[Synopsis, ...]:
         """What it needs of a stream that is not told apart."""
         return tuple(s for s, split in self.needs_of(stream) if split == WHOLE)
+
+    def asked_of(self, stream: str) -> tuple[Synopsis, ...]:
+        """What every batch of a stream is to tell of all its events: what is needed, and the keys that may be dense."""
+        own = self.synopses_of(stream)
+        return (*own, *(candidates(s) for s in own if self.skimmed and may_be_skimmed(s)))
 
     def needs_of(self, stream: str) -> tuple[Need, ...]:
         """What it needs of a stream."""

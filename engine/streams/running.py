@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,144 +14,38 @@ from filelock import FileLock, Timeout
 from py4j.protocol import Py4JError
 
 from ...errors import SkimqlError, StreamError
-from ...optimizer.plan import Message, Plan
 from ..catalog.catalog import Catalog
-from ..catalog.streams import DEBEZIUM, FRAME, StoredStream, StoredView
-from ..execution.build import add_up
-from ..execution.explanation import explained
-from ..execution.messages import Messages
-from ..execution.partial_aggregate import PARTIAL_SCHEMA, group_column, task
-from ..execution.scan import prepare
-from ..materialized.definition import now
+from ..catalog.streams import FRAME, StoredStream, StoredView
 from ..sources.settings_followed import ANSI, TIME_ZONE
+from ..spark.checkpoints import write_without_shells
 from ..spark.isolation import moved
 from ..spark.session import SPARK_FAULTS, first_line
 from ..spark.shipping import ship
 from .batches import Batches
-from .cells import CELL_SCHEMA, Cut, add_up_cells, cell_task
-from .changes import ENVELOPES_AS_TEXT, FILE, OFFSET, REASON, image_schema, rows
+from .changes import rows
 from .checkpoint import batch_to_repeat, read_checkpoint, uncommit
 from .creating import AVAILABLE_NOW
 from .dedup import deduplicated
+from .frames import whole_rows
 from .kafka import KAFKA, messages
 from .listeners import Listener, tell
+from .past import past_of
 from .place import held_by, lock_of, say_holder, stream_folder
-from .quarantine import write_rows
-from .state import BAD_ROW, READ_AS_TEXT, Sender, batch_plan
+from .planned import PlannedView
+from .spark_builder import SparkBuilder
+from .state import READ_AS_TEXT, batch_plan, times_of
 from .store import continuous, tell_fault
 from .views import readers
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from ..context import Context
-    from ..sources.tables import Frames
 
 _POLL_SECONDS = 0.05
-# The column with the file that a row of text was in.
 # What a call of a JVM ends with that has died.
 _UNREACHED = (*SPARK_FAULTS, Py4JError, OSError)
-
-
-@dataclass
-class SparkBuilder:
-    """Makes the synopses of a batch by one action; what static tables send is collected once, when it starts."""
-
-    spark: SparkSession
-    tables: Frames
-    quarantined: Path
-    _messages: Messages | None = field(default=None, repr=False)
-    _read_at: str = ""
-
-    def warm(self, plan: Plan) -> None:
-        """Collect what static tables send; raises as `Messages`."""
-        self._messages, self._read_at = Messages(self.spark, plan, self.tables), now()
-        with explained(plan.query.sql, plan.scans[0].table, ()):
-            self._messages.joins([s.messages for s in plan.synopses])
-
-    def build(
-        self, frame: DataFrame, plan: Plan, times: str | None, cuts: tuple[Cut, ...]
-    ) -> tuple[Sequence[Any], Mapping[Message, Sender]]:
-        """See `Builder`."""
-        assert self._messages is not None, "warmed"
-        scan = plan.scans[0]
-        with explained(plan.query.sql, scan.table, [a for s in plan.synopses for a in s.attributes]):
-            prepared = prepare(plan, scan, _cut(frame, cuts), self._messages, times)
-            if cuts:
-                work = cell_task(prepared.sketches, prepared.feeds, cuts), CELL_SCHEMA
-            else:
-                work = task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA
-            # In the thread of the stream, so that stopping it cancels the job.
-            rows = prepared.columns.mapInArrow(*work).toArrow().to_pylist()
-            parts = add_up_cells(prepared, cuts, rows) if cuts else add_up(prepared, rows)
-        wanted = {m for s in plan.synopses for m in _all(s.messages)}
-        senders = {
-            m: Sender.of(k.to_numpy(), w.to_numpy(), self._read_at)
-            for m, k, w in self._messages.sent()
-            if m in wanted
-        }
-        return [parts[i] for i in range(len(plan.synopses))], senders
-
-    def pass_over(self, frame: DataFrame) -> None:
-        """See `Builder`."""
-        frame.write.format("noop").mode("append").save()
-
-    def quarantine(self, frame: DataFrame, batch: int, ahead: Mapping[str, int]) -> None:
-        """See `Builder`; a second action, where there are such rows."""
-        from pyspark.sql import functions as F
-
-        own = [n for n in frame.columns if not n.startswith("skimql ")]
-        text = F.to_json(F.struct(*(F.col(_quoted(n)) for n in own)))
-        rows = [
-            (_after(frame, n, latest), text, F.lit(f"{n} is too far ahead of the others"))
-            for n, latest in ahead.items()
-        ]
-        if BAD_ROW in frame.columns:
-            bad, reason = (
-                F.col(_quoted(BAD_ROW)),
-                F.lit("the row does not parse as the columns of the stream"),
-            )
-            rows = [(w & bad.isNull(), t, r) for w, t, r in rows]
-            rows.append((bad.isNotNull(), bad, F.col(_quoted(REASON)) if REASON in frame.columns else reason))
-        file = F.col(_quoted(FILE)) if FILE in frame.columns else F.lit(None).cast("string")
-        offset = [F.col(_quoted(OFFSET)).alias("offset")] if OFFSET in frame.columns else []
-        parts = [
-            frame.where(which).select(row.alias("row"), reason.alias("reason"), file.alias("file"), *offset)
-            for which, row, reason in rows
-        ]
-        write_rows(self.quarantined, batch, reduce(lambda a, b: a.unionByName(b), parts).toArrow())
-
-
-def _after(frame: DataFrame, time: str, latest: int) -> Column:
-    """Which events are later than a moment in microseconds."""
-    from pyspark.sql import functions as F
-
-    if frame.schema[time].dataType.typeName() == "timestamp":
-        return F.col(_quoted(time)) > F.timestamp_micros(F.lit(latest))
-    wall = datetime(1970, 1, 1) + timedelta(microseconds=latest)
-    return F.col(_quoted(time)) > F.expr(f"TIMESTAMP_NTZ'{wall.isoformat(' ')}'")
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _cut(frame: DataFrame, cuts: Sequence[Cut]) -> DataFrame:
-    """The events with a column for each cut, of their time and the values of their groups."""
-    from pyspark.sql import functions as F
-
-    columns = {}
-    for number, cut in enumerate(cuts):
-        split = cut.split
-        times = [] if split.windows is None else [F.col(_quoted(split.windows.time))]
-        values = [c.alias(f"c{n}") for n, c in enumerate([*times, *map(F.expr, split.groups)])]
-        columns[group_column(number)] = F.struct(*values)
-    return frame.withColumns(columns) if columns else frame
-
-
-def _all(messages: Sequence[Message]) -> list[Message]:
-    return [m for message in messages for m in (message, *_all(message.messages))]
 
 
 @dataclass
@@ -238,9 +130,12 @@ class Runs:
         folder.mkdir(parents=True, exist_ok=True)
         builder = SparkBuilder(context.spark, context.tables, folder / "quarantine")
         views = readers(continuous(own), stream.name)
-        needed = dict.fromkeys(s for v in views for s, _ in v.needs_of(stream.name))
+        asked = dict.fromkeys(s for v in views for s in v.asked_of(stream.name))
+        plan = batch_plan(views[0].query, views[0].view.seed, stream, asked)
+        needed = [s for v in views for s, _ in v.needs_of(stream.name)]
         ship(context.spark)
-        builder.warm(batch_plan(views[0].query, views[0].view.seed, stream, needed))
+        write_without_shells(context.spark)
+        builder.warm(batch_plan(views[0].query, views[0].view.seed, stream, [*asked, *needed]))
         self.stop(name)
         lock = lock_of(own, stream)
         try:
@@ -254,15 +149,11 @@ class Runs:
         say_holder(own, stream)
         try:
             frame = frame_of(context.spark, stream, self.frames.get(name.lower()))
-            run = _started(
-                Batches(own, stream.name, builder),
-                stream,
-                frame,
-                trigger,
-                folder / "checkpoint",
-                lock,
-                self.listeners,
-            )
+            batches = Batches(own, stream.name, builder)
+            _catch_up(batches, context.spark, folder / "checkpoint")
+            if _has_one_plan(stream, views):
+                frame = builder.ahead(frame, plan, times_of(stream, plan.synopses))
+            run = _started(batches, stream, frame, trigger, folder / "checkpoint", lock, self.listeners)
         except BaseException:
             lock.release()
             raise
@@ -294,6 +185,25 @@ class Runs:
         """Stop whatever runs."""
         for name in list(self._runs):
             self.stop(name)
+
+
+def _has_one_plan(stream: StoredStream, views: Sequence[PlannedView]) -> bool:
+    """Whether all batches of a stream are built alike, by nothing but their partial sketches.
+
+    Not where rows that cannot be read are asked for as well, change records are refused by what views need now, or
+    panes and groups hang on the state before.
+    """
+    told_apart = any(v.told_apart for v in views)
+    return not (stream.format in READ_AS_TEXT or stream.changes or told_apart)
+
+
+def _catch_up(batches: Batches[Any], spark: SparkSession, checkpoint: Path) -> None:
+    """Give new sketches the events that the stream has read already, where these can be read again."""
+    loaded = batches.start()
+    if loaded.state.batch is not None and batches.missing():
+        past = past_of(spark, batches.stream, checkpoint, loaded.state.batch)
+        if past is not None:
+            batches.catch_up(past)
 
 
 def _started(
@@ -365,8 +275,6 @@ def frame_of(spark: SparkSession, stream: StoredStream, given: DataFrame | None 
     StreamError
         ``SKIMQL_STREAM_FRAME`` if it is one that this session was not given.
     """
-    from pyspark.sql import functions as F
-
     if stream.format == FRAME:
         if given is None:
             raise StreamError(
@@ -380,17 +288,7 @@ def frame_of(spark: SparkSession, stream: StoredStream, given: DataFrame | None 
     reader = spark.readStream.format(stream.format).options(**stream.options)
     if stream.format == "rate":
         return reader.load()
-    ddl = stream.ddl if stream.changes != DEBEZIUM else image_schema(stream)
-    if stream.changes == DEBEZIUM and stream.format in ENVELOPES_AS_TEXT:
-        reader, ddl = reader.format("text"), "value STRING"
-    elif stream.format in READ_AS_TEXT:
-        # One row set for all queries: no row is read only as far as a query needs it.
-        reader = reader.options(mode="PERMISSIVE", columnNameOfCorruptRecord=BAD_ROW, columnPruning="false")
-        ddl = f"{ddl}, `{BAD_ROW}` STRING"
-    frame = reader.schema(ddl).load(stream.source)
-    if stream.format in READ_AS_TEXT:
-        frame = frame.select("*", F.col("_metadata.file_path").alias(FILE))
-    return deduplicated(stream, rows(stream, frame))
+    return deduplicated(stream, whole_rows(reader, stream, stream.source))
 
 
 def _refuse_other_settings(context: Context, stream: StoredStream) -> None:

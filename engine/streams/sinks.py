@@ -18,7 +18,7 @@ from ...errors import StreamError
 from ..catalog import disk
 from .planned import PlannedView
 from .state import StreamState
-from .views import answer
+from .view_answer import answer
 
 SINK = "sink"  # in WITH
 

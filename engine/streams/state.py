@@ -22,6 +22,7 @@ from ..catalog.streams import StoredStream
 from ..synopses import Built, Tally
 from . import changes
 from .cells import Cell, Split
+from .dense_keys import NONE, heaviest, split
 from .windows import Windows
 
 BAD_ROW = changes.BAD_ROW
@@ -30,10 +31,16 @@ READ_AS_TEXT = ("json", "csv", "kafka")
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One synopsis with what it has, and the first batch that is in it."""
+    """One synopsis with what it has, the first batch that is in it, and the keys that may be dense in it."""
 
     built: Built
     since: int
+    dense: NDArray[np.int64] = field(default_factory=lambda: NONE, compare=False)
+
+    @property
+    def nbytes(self) -> int:
+        """In-memory bytes of the sketch and of the keys."""
+        return int(self.built.sketch.nbytes + self.dense.nbytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +153,7 @@ class StreamState:
     @property
     def nbytes(self) -> int:
         """In-memory bytes of all its sketches."""
-        whole = sum(s.built.sketch.nbytes for s in self.summaries.values())
-        return whole + sum(p.nbytes for p in self.parts.values())
+        return sum(s.nbytes for s in self.summaries.values()) + sum(p.nbytes for p in self.parts.values())
 
     def summary(self, synopsis: Synopsis, seed: int) -> Summary | None:
         """What it has of a synopsis of a seed; nothing hangs on the seed where there is no key."""
@@ -181,21 +187,18 @@ class StreamState:
             ``SKIMQL_STREAM_OVERFLOW`` if a sum leaves 64 bits, ``SKIMQL_STREAM_TYPE`` if values are of other types
             than before.
         """
+        self._refuse_other_tables(messages)
         found = {}
-        for message, sender in messages.items():
-            before = self.messages.get(message)
-            if before is not None and not before.same(sender):
-                raise StreamError(
-                    f"table {message.table} is another than it was at {before.at}, when its tuples were joined in",
-                    "SKIMQL_STATIC_CHANGED",
-                    hint="REFRESH the view: later events are joined with the table as it is; or the table as it was,"
-                    " and RESUME; or CREATE OR REPLACE STREAM ..., which begins anew",
-                )
-        for synopsis, new in built.items():
+        kept, keys = split(built)
+        for synopsis, new in kept.items():
+            own = keys.get(synopsis)
             old = self.summary(synopsis, self.seed if seed is None else seed)
-            found[synopsis] = (
-                Summary(new, batch) if old is None else Summary(added(old.built, new, batch), old.since)
-            )
+            if old is None:
+                found[synopsis] = Summary(new, batch, heaviest(new.sketch, None, own))
+                continue
+            whole = added(old.built, new, batch)
+            before = getattr(old.built.sketch, "exact", None)
+            found[synopsis] = Summary(whole, old.since, heaviest(whole.sketch, before, own, old.dense))
         return replace(
             self,
             seed=self.seed if seed is None else seed,
@@ -212,6 +215,45 @@ class StreamState:
         """The state that takes what tables, in small letters, send next for what they have."""
         kept = {m: s for m, s in self.messages.items() if not tables & _tables(m)}
         return self if len(kept) == len(self.messages) else replace(self, messages=kept)
+
+    def read_again(self, synopsis: Synopsis) -> bool:
+        """Whether a table that is joined into a synopsis may have been read again after the first batch."""
+        joined = {m for s in (*self.summaries, *(s for s, _ in self.parts)) for m in s.messages}
+        return any(
+            self.messages[m].since > 0 if m in self.messages else m in joined for m in synopsis.messages
+        )
+
+    def with_past(
+        self, built: Mapping[Synopsis, Built], messages: Mapping[Message, Sender], seed: int
+    ) -> StreamState:
+        """The state after the same batch, with further synopses of the events of all batches.
+
+        Raises
+        ------
+        StreamError
+            ``SKIMQL_STATIC_CHANGED``, as `after`.
+        """
+        self._refuse_other_tables(messages)
+        kept = {s: f for s, f in self.summaries.items() if seed == self.seed or not s.attributes}
+        own, keys = split(built)
+        new = {s: Summary(b, 0, heaviest(b.sketch, None, keys.get(s))) for s, b in own.items()}
+        return replace(
+            self,
+            seed=seed,
+            summaries={**kept, **new},
+            messages={**messages, **self.messages},
+        )
+
+    def _refuse_other_tables(self, messages: Mapping[Message, Sender]) -> None:
+        for message, sender in messages.items():
+            before = self.messages.get(message)
+            if before is not None and not before.same(sender):
+                raise StreamError(
+                    f"table {message.table} is another than it was at {before.at}, when its tuples were joined in",
+                    "SKIMQL_STATIC_CHANGED",
+                    hint="REFRESH the view: later events are joined with the table as it is; or the table as it was,"
+                    " and RESUME; or CREATE OR REPLACE STREAM ..., which begins anew",
+                )
 
 
 def _tables(message: Message) -> set[str]:

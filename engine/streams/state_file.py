@@ -10,6 +10,9 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...errors import CorruptSketch, IncompatibleSketches
 from ...optimizer.methods import LEVEL, PAIRS
 from ...optimizer.plan import Attribute, Message, Synopsis, Weight
@@ -51,10 +54,11 @@ def encode(state: StreamState) -> bytes:
             ],
             "summaries": [
                 {
-                    "synopsis": _synopsis_json(synopsis),
+                    "synopsis": synopsis_json(synopsis),
                     "tally": _tally_json(s.built.tally),
                     "scale": s.built.scale,
                     "since": s.since,
+                    **({"dense": s.dense.tolist()} if len(s.dense) else {}),
                     "bytes": len(data),
                 }
                 for (synopsis, s), data in zip(state.summaries.items(), sketches, strict=True)
@@ -103,8 +107,8 @@ def _state(head: Mapping[str, Any], body: bytes) -> StreamState:
         sketch: Any = from_bytes(body[at : at + size])
         at += size
         built = Built(sketch, _tally(entry["tally"]), checks.number(entry["scale"], 0.0, "scale"))
-        summaries[_synopsis(entry["synopsis"])] = Summary(
-            built, checks.integer(entry["since"], 0, checks.INT64, "since")
+        summaries[synopsis_from(entry["synopsis"])] = Summary(
+            built, checks.integer(entry["since"], 0, checks.INT64, "since"), _keys(entry.get("dense", []))
         )
     parts: dict[tuple[Synopsis, Split], Parts] = {}
     for entry in checks.items(head.get("parts", []), "parts"):
@@ -118,7 +122,7 @@ def _state(head: Mapping[str, Any], body: bytes) -> StreamState:
             cells[cell] = Built(one, _tally(tallied), checks.number(scale, 0.0, "scale"))
             at += size
         since = checks.integer(entry["since"], 0, checks.INT64, "since")
-        parts[_synopsis(entry["synopsis"]), _split(entry["split"])] = Parts(cells, since)
+        parts[synopsis_from(entry["synopsis"]), _split(entry["split"])] = Parts(cells, since)
     if at != len(body):
         raise ValueError("bytes belong to no sketch")
     messages = {}
@@ -162,7 +166,7 @@ def _tally(data: Any) -> Tally:
 def _parts_json(need: tuple[Synopsis, Split], parts: Parts, sizes: Iterator[int]) -> dict[str, Any]:
     synopsis, split = need
     return {
-        "synopsis": _synopsis_json(synopsis),
+        "synopsis": synopsis_json(synopsis),
         "split": [_windows_json(split.windows), list(split.groups), split.most],
         "since": parts.since,
         "cells": [
@@ -207,7 +211,17 @@ def _clock(data: Any) -> tuple[Windows, Clock]:
     return _windows(windows), Clock(*known, *(checks.integer(n, 0, checks.INT64, "a count") for n in counts))
 
 
-def _synopsis_json(synopsis: Synopsis) -> dict[str, Any]:
+def _keys(data: Any) -> NDArray[np.int64]:
+    """Keys that may be dense, ascending."""
+    found = [
+        checks.integer(k, -checks.INT64 - 1, checks.INT64, "a key")
+        for k in checks.items(data, "keys", 1 << 16)
+    ]
+    return np.unique(np.array(found, np.int64))
+
+
+def synopsis_json(synopsis: Synopsis) -> dict[str, Any]:
+    """What a synopsis is of, as JSON values."""
     if synopsis.group is not None or synopsis.cell:
         raise ValueError("a synopsis of a group or a part has no stored form")
     return {
@@ -223,7 +237,8 @@ def _synopsis_json(synopsis: Synopsis) -> dict[str, Any]:
     }
 
 
-def _synopsis(data: Any) -> Synopsis:
+def synopsis_from(data: Any) -> Synopsis:
+    """What `synopsis_json` gave; ValueError or KeyError where it is not that."""
     data = checks.mapping(data, "a synopsis")
     return Synopsis(
         checks.text(data["table"], "table"),

@@ -12,19 +12,21 @@ from ...parser.syntax import (
     Command,
     ControlQuery,
     CreateContinuousView,
+    CreateContinuousViews,
     CreateStream,
     DescribeStream,
     DropStream,
+    ExplainSketches,
     Part,
     ShowQueries,
     ShowStreams,
 )
-from ..catalog.streams import Continuous, StoredStream, StoredView
+from ..catalog.streams import Continuous, StoredSet, StoredStream, StoredView
 from ..materialized.names import is_taken, place_of
 from ..results.answer import Answer
-from .describe import describe_stream, select, show_queries, show_streams
+from .describe import describe_stream, explain, select, show_queries, show_streams
 from .place import forget_folder, held_by, is_running, stream_folder
-from .store import continuous, find_stream, find_view, forget_senders
+from .store import continuous, find_stream, find_views, forget_senders
 from .views import planned
 
 if TYPE_CHECKING:
@@ -77,6 +79,10 @@ class StreamStatements:
                 return self._create_stream(statement)
             case CreateContinuousView():
                 return self._create_view(statement)
+            case CreateContinuousViews():
+                return self._create_views(statement)
+            case ExplainSketches():
+                return explain(catalog, statement.name.text)
             case ShowStreams():
                 return show_streams(catalog)
             case DescribeStream():
@@ -88,9 +94,9 @@ class StreamStatements:
             case ControlQuery(action="pause"):
                 return self._pause(statement)
             case ControlQuery(action="resume"):
-                view = find_view(catalog, statement.sql, statement.name)
-                self._mark([view, *self._sharing(view)], paused=False)
-                return self._run(view, [s for s in view.streams if self.runs().of(s) is None])
+                views = find_views(catalog, statement.sql, statement.name)
+                self._mark([*views, *self._sharing(views)], paused=False)
+                return self._run(views, [s for s in _streams_of(views) if self.runs().of(s) is None])
             case ControlQuery():
                 return self._terminate(statement)
         raise AssertionError(f"{type(statement).__name__} is no statement about streams")
@@ -108,7 +114,7 @@ class StreamStatements:
             ``SKIMQL_STREAM_RUNS`` if another process runs a stream of the view.
         """
         if not view.tables:
-            return self._told(view, "no table is joined with its streams")
+            return self._told([view], "no table is joined with its streams")
         self._refuse_running(view.streams, "", Part(view.name))
         names = frozenset(t.name.lower() for t in view.tables)
         ran = [s for s in view.streams if self.runs().stop(s)]
@@ -117,10 +123,10 @@ class StreamStatements:
             self.context.environment.remember(table.name)
         for stream in view.streams:
             forget_senders(self.context.catalog, self._stream(stream), names)
-        sharing = [v for v in self._sharing(view) if names & {t.name.lower() for t in v.tables}]
+        sharing = [v for v in self._sharing([view]) if names & {t.name.lower() for t in v.tables}]
         others = ", ".join(v.name for v in sharing)
         told = [f"they are read again for {others} too"] if sharing else []
-        return replace(self._run(view, ran), notes=tuple(told))
+        return replace(self._run([view], ran), notes=tuple(told))
 
     def _create_stream(self, statement: CreateStream) -> Answer:
         from .creating import Creating
@@ -134,7 +140,7 @@ class StreamStatements:
         if before is not None and not statement.or_replace:
             way_out = f"CREATE OR REPLACE STREAM {name} ..., DROP STREAM {name}"
             raise _taken("stream", sql, statement.name, way_out)
-        if name.lower() in found.views or (before is None and self._names_something(name)):
+        if name.lower() in {*found.views, *found.sets} or (before is None and self._names_something(name)):
             raise _taken("table, sketch or view", sql, statement.name, "another name")
         stream = Creating(self.context).stream(statement)
         stream_folder(catalog, stream)
@@ -161,7 +167,7 @@ class StreamStatements:
         found = continuous(catalog)
         before = found.streams.get(name.lower())
         if before is None:
-            if name.lower() in found.views or self._names_something(name):
+            if name.lower() in {*found.views, *found.sets} or self._names_something(name):
                 raise _taken("table, sketch or view", "", Part(name), "another name")
             self._change(lambda now: replace(now, streams={**now.streams, name.lower(): stream}))
         elif _definition(before) != _definition(stream):
@@ -180,26 +186,65 @@ class StreamStatements:
         if before is not None and not statement.or_replace:
             way_out = f"CREATE OR REPLACE CONTINUOUS VIEW {name} ..., TERMINATE {name}"
             raise _taken("continuous view", sql, statement.name, way_out)
-        if name.lower() in found.streams or (before is None and self._names_something(name)):
-            raise _taken("table, sketch or stream", sql, statement.name, "another name")
+        self._refuse_taken(statement.name, sql, found, () if before is None else (before,))
         view = Creating(self.context).view(statement, found).view
-        self._refuse_running(view.streams, sql, statement.name)
-        for table in view.tables:
+        return self._put([view], () if before is None else (before,), (), sql, statement.name)
+
+    def _create_views(self, statement: CreateContinuousViews) -> Answer:
+        from .creating import Creating
+
+        sql, name, found = statement.sql, statement.name, continuous(self.context.catalog)
+        if name.text.lower() in found.sets and not statement.or_replace:
+            way_out = f"CREATE OR REPLACE CONTINUOUS VIEWS {name.text} ..., TERMINATE {name.text}"
+            raise _taken("set of continuous views", sql, name, way_out)
+        before = found.members(name.text)
+        others = _without(found, [v.name for v in before])
+        if name.text.lower() not in found.sets:
+            self._refuse_taken(name, sql, others, ())
+        for member, _ in statement.members:
+            self._refuse_taken(member, sql, others, before)
+        planned = Creating(self.context).views(statement, others)
+        return self._put([v.view for v in planned.views], before, [planned.stored], sql, name)
+
+    def _refuse_taken(self, name: Part, sql: str, found: Continuous, before: Sequence[StoredView]) -> None:
+        """Refuse the name of something else than what is replaced."""
+        own = {v.name.lower() for v in before}
+        low = name.text.lower()
+        if low in own:
+            return
+        taken = low in found.streams or low in found.views or low in found.sets
+        if taken or self._names_something(name.text):
+            raise _taken("table, sketch, stream or view", sql, name, "another name")
+
+    def _put(
+        self,
+        views: Sequence[StoredView],
+        before: Sequence[StoredView],
+        sets: Sequence[StoredSet],
+        sql: str,
+        name: Part,
+    ) -> Answer:
+        """Put views in the place of others, all or none, and start what they read."""
+        streams = _streams_of(views)
+        self._refuse_running(_streams_of([*views, *before]), sql, name)
+        for table in (t for v in views for t in v.tables):
             self.context.environment.remember(table.name)
-        files = self._files(view)
-        self._change(lambda now: replace(now, views={**now.views, name.lower(): view}))
+        batches = self._batches(streams)
+        found = continuous(self.context.catalog)
+        self._change(lambda now: _with(now, before, views, sets))
         try:
-            return self._run(view, view.streams)
+            return self._run(views, streams)
         except BaseException:
-            if self._files(view) == files:  # what has not begun is not there
-                self._change(lambda now: replace(now, views=_with(now.views, name, before)))
+            if self._batches(streams) == batches:  # what has not begun is not there
+                known = [s for n, s in found.sets.items() if any(v.set.lower() == n for v in before)]
+                self._change(lambda now: _with(now, views, before, known))
             raise
 
-    def _run(self, view: StoredView, streams: Sequence[str]) -> Answer:
-        """Start streams of a view; with the trigger `available now`, wait until all that is there is taken."""
+    def _run(self, views: Sequence[StoredView], streams: Sequence[str]) -> Answer:
+        """Start streams of views; with the trigger `available now`, wait until all that is there is taken."""
         from .creating import AVAILABLE_NOW
 
-        trigger = view.settings.get("trigger", DEFAULT_TRIGGER)
+        trigger = views[0].settings.get("trigger", DEFAULT_TRIGGER)
         started: list[Run] = []
         try:
             started.extend(self.runs().start(self.context, s, trigger) for s in streams)
@@ -209,26 +254,28 @@ class StreamStatements:
             for run in started:
                 run.stop()
             raise
-        return self._told(view)
+        return self._told(views)
 
     def _pause(self, statement: ControlQuery) -> Answer:
-        view = find_view(self.context.catalog, statement.sql, statement.name)
-        shared = self._sharing(view)
-        self._refuse_running(view.streams, statement.sql, statement.name)
-        for stream in view.streams:
+        views = find_views(self.context.catalog, statement.sql, statement.name)
+        shared = self._sharing(views)
+        self._refuse_running(_streams_of(views), statement.sql, statement.name)
+        for stream in _streams_of(views):
             self.runs().stop(stream)
-        self._mark([view, *shared], paused=True)
+        self._mark([*views, *shared], paused=True)
         others = ", ".join(v.name for v in shared)
-        return self._told(view, *([f"its streams stand still, and with them {others}"] if shared else []))
+        standing = f"its streams stand still, and with them {others}"
+        return self._told(views, *([standing] if shared else []))
 
     def _terminate(self, statement: ControlQuery) -> Answer:
-        view = find_view(self.context.catalog, statement.sql, statement.name)
-        self._refuse_running(view.streams, statement.sql, statement.name)
-        told = self._told(view, "terminated")
-        self.runs().forget_table(self.context, view)
-        self._change(lambda now: replace(now, views=_with(now.views, view.name, None)))
+        views = find_views(self.context.catalog, statement.sql, statement.name)
+        self._refuse_running(_streams_of(views), statement.sql, statement.name)
+        told = self._told(views, "terminated")
+        for view in views:
+            self.runs().forget_table(self.context, view)
+        self._change(lambda now: _without(now, [v.name for v in views]))
         found = continuous(self.context.catalog)
-        for stream in view.streams:
+        for stream in _streams_of(views):
             if not found.readers(stream):
                 self.runs().stop(stream)
         return told
@@ -259,19 +306,19 @@ class StreamStatements:
     def _change(self, change: Callable[[Continuous], Continuous]) -> None:
         self.context.catalog.change_streams(lambda now, _: change(now))
 
-    def _files(self, view: StoredView) -> list[str | None]:
-        """The files of the states that a view reads."""
-        states = [self._stream(s).state for s in view.streams]
-        return [None if s is None else s.file for s in states]
+    def _batches(self, streams: Sequence[str]) -> list[int | None]:
+        """The last batches of streams."""
+        states = [self._stream(s).state for s in streams]
+        return [None if s is None else s.batch for s in states]
 
     def _stream(self, name: str) -> StoredStream:
         return continuous(self.context.catalog).streams[name.lower()]
 
-    def _sharing(self, view: StoredView) -> list[StoredView]:
-        """The other views that read a stream of a view."""
-        found = continuous(self.context.catalog)
-        others = {v.name: v for s in view.streams for v in found.readers(s)}
-        return [v for n, v in sorted(others.items()) if n != view.name]
+    def _sharing(self, views: Sequence[StoredView]) -> list[StoredView]:
+        """The other views that read a stream of some views."""
+        found, own = continuous(self.context.catalog), {v.name for v in views}
+        others = {v.name: v for s in _streams_of(views) for v in found.readers(s)}
+        return [v for n, v in sorted(others.items()) if n not in own]
 
     def _mark(self, views: Sequence[StoredView], *, paused: bool) -> None:
         names = {v.name.lower() for v in views}
@@ -282,9 +329,10 @@ class StreamStatements:
 
         self._change(marked)
 
-    def _told(self, view: StoredView, *notes: str) -> Answer:
-        present = continuous(self.context.catalog).views[view.name.lower()]
-        return replace(show_queries(self.context.catalog, present), notes=notes)
+    def _told(self, views: Sequence[StoredView], *notes: str) -> Answer:
+        found = continuous(self.context.catalog).views
+        present = [found[v.name.lower()] for v in views]
+        return replace(show_queries(self.context.catalog, *present), notes=notes)
 
     def _refuse_running(self, streams: Sequence[str], sql: str, name: Part) -> None:
         """Refuse to change what another process runs."""
@@ -303,10 +351,29 @@ class StreamStatements:
         return is_taken(self.context.catalog, name) or name in self.context.tables
 
 
-def _with(views: Mapping[str, StoredView], name: str, view: StoredView | None) -> dict[str, StoredView]:
-    """The views with another one, or none, of a name."""
-    others = {n: v for n, v in views.items() if n != name.lower()}
-    return others if view is None else {**others, name.lower(): view}
+def _streams_of(views: Sequence[StoredView]) -> tuple[str, ...]:
+    """The streams that views read, each once."""
+    return tuple({s.lower(): s for v in views for s in v.streams}.values())
+
+
+def _with(
+    found: Continuous, before: Sequence[StoredView], views: Sequence[StoredView], sets: Sequence[StoredSet]
+) -> Continuous:
+    """With views, and the sets that they are of, in the place of others."""
+    rest = _without(found, [v.name for v in before])
+    return replace(
+        rest,
+        views={**rest.views, **{v.name.lower(): v for v in views}},
+        sets={**rest.sets, **{s.name.lower(): s for s in sets}},
+    )
+
+
+def _without(found: Continuous, names: Sequence[str]) -> Continuous:
+    """Without some views, and the sets that have none any more."""
+    gone = {n.lower() for n in names}
+    views = {n: v for n, v in found.views.items() if n not in gone}
+    left = {v.set.lower() for v in views.values()}
+    return replace(found, views=views, sets={n: s for n, s in found.sets.items() if n in left})
 
 
 def _definition(stream: StoredStream) -> tuple[object, ...]:

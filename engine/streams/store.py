@@ -46,8 +46,18 @@ def find_view(catalog: Catalog, sql: str, name: Part) -> StoredView:
     """The view that a statement names; UnknownName with the near names otherwise."""
     found = continuous(catalog).views.get(name.text.lower())
     if found is None:
-        raise _unknown("continuous view", [v.name for v in continuous(catalog).views.values()], sql, name)
+        known = continuous(catalog)
+        names = [*(v.name for v in known.views.values()), *(s.name for s in known.sets.values())]
+        raise _unknown("continuous view", names, sql, name)
     return found
+
+
+def find_views(catalog: Catalog, sql: str, name: Part) -> tuple[StoredView, ...]:
+    """The view that a statement names, or those of the set that it names; UnknownName otherwise."""
+    found = continuous(catalog)
+    if name.text.lower() in found.sets:
+        return found.members(name.text)
+    return (find_view(catalog, sql, name),)
 
 
 def refuse_asked(catalog: Catalog, fault: UnknownName) -> None:

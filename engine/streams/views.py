@@ -9,45 +9,39 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from ...errors import StreamError, UnsupportedQuery
 from ...optimizer.choose import choose, plan_within
 from ...optimizer.fold import residual_tree
 from ...optimizer.messages import Residual, receiver_of, tree_of, whole
 from ...optimizer.methods import ANSWERED
-from ...optimizer.plan import Message, Plan, Synopsis
+from ...optimizer.plan import Plan
 from ...parser.join_graph import FEATURES, Query, Schema, TableSchema
 from ...parser.resolve import resolve
 from ...parser.statement import ApproximateSelect, parse_statement
-from ...sketches.intervals.interval import Estimate, rows_for
+from ...sketches.intervals.interval import rows_for
 from ..catalog.streams import Continuous, StoredStream, StoredView
 from ..materialized.definition import now
 from ..queries.settings_of import settings_of
-from ..results.answer import Answer
-from ..results.columns import arrow_type
-from ..results.estimator import SketchJoin
-from ..results.expressions import Evaluator
-from ..results.rows import Estimated, with_count
+from ..results.rows import with_count
 from ..settings import Settings
-from ..synopses import Built
-from .cell_answer import answer_by_cell
+from .dense_keys import BYTES, is_skimmed, may_be_skimmed
 from .planned import (
     COUNTED_TYPES,
     GROUP_TYPES,
     MOST_GROUPS,
     PlannedView,
     counted_types,
-    nothing,
     with_group_types,
 )
-from .state import Sender, StreamState, events
+from .view_plan import plan_from, plan_text, sized_as
 from .windows import Windows, windows_of, zone_of
 
 # What a view may use beyond aggregates over one join tree.
 KNOWN = ANSWERED - {"GROUP BY over several tables"}
+# What USING may say of two streams on one key.
+METHODS = ("hash", "skimmed")
 _GROUP_TYPE = re.compile(
     r"(tiny|small|big)?int|float|double|decimal\(.*\)|string|(var)?char\(\d+\)|date|timestamp(_ntz)?|boolean|binary"
 )
@@ -74,14 +68,16 @@ def select_of(text: str, sql: str, span: tuple[int, int] | None = None) -> Appro
             span,
             "AS SELECT APPROXIMATE COUNT(*) FROM ...",
         )
-    for clause, word in (("error", "ERROR WITHIN"), ("method", "USING"), ("behavior", "BEHAVIOR")):
-        asked = {
-            "error": found.accuracy.relative_error,
-            "method": found.method,
-            "behavior": found.accuracy.behavior,
-        }[clause]
-        if asked is not None:
-            raise unsupported(f"{word} in a continuous view", "SIZE 64 KB, CONFIDENCE 95%", sql, span)
+    asked = (
+        ("ERROR WITHIN", found.accuracy.relative_error is not None),
+        (f"USING {found.method}", found.method not in (None, *METHODS)),
+        ("BEHAVIOR", found.accuracy.behavior is not None),
+    )
+    for word, refused in asked:
+        if refused:
+            raise unsupported(
+                f"{word} in a continuous view", "SIZE 64 KB, CONFIDENCE 95%, USING hash or skimmed", sql, span
+            )
     return found
 
 
@@ -236,6 +232,24 @@ def define(
         )
     # Totals have no size: views share them whatever theirs is.
     buckets = tried[-1] if any(s.attributes for s in plan.synopses) else settings.buckets
+    windows = _windows(options, (streams[s.lower()] for s in own), sql)
+    told_apart = bool(windows or query.groups)
+    beside = BYTES * sum(may_be_skimmed(s) for s in plan.synopses)
+    if size is not None and beside < size and is_skimmed(plan) and not told_apart:
+        smaller = plan_within(sized, rows, size - beside, sql)
+        if is_skimmed(smaller):
+            plan, buckets = smaller, tried[-1]
+    if query.method == "skimmed" and (told_apart or not is_skimmed(plan)):
+        raise unsupported(
+            "USING skimmed of other than two streams on one key, in sketches of 7 rows and 340 buckets or more,"
+            " without windows and groups",
+            "the view without USING, or a larger SIZE",
+            sql,
+        )
+    like = plan
+    if size is None and not (settings.by_hand or folds or told_apart or query.counts_distinct):
+        others = [v for v in found.views.values() if v.name.lower() != name.lower()]
+        like = sized_as(plan, [s for v in others for s in planned(v, streams).plan.synopses])
     view = StoredView(
         name,
         text,
@@ -251,9 +265,9 @@ def define(
         own,
         tuple(known[t] for low, t in tables.items() if low not in streams),
         now(),
+        plan="" if like == plan else plan_text(like),
     )
-    windows = _windows(view, (streams[s.lower()] for s in own), sql)
-    return PlannedView(view, plan, windows, zone_of(windows, [streams[s.lower()] for s in own], sql))
+    return PlannedView(view, like, windows, zone_of(windows, [streams[s.lower()] for s in own], sql))
 
 
 def planned(view: StoredView, streams: Mapping[str, StoredStream]) -> PlannedView:
@@ -264,8 +278,10 @@ def planned(view: StoredView, streams: Mapping[str, StoredStream]) -> PlannedVie
     types = tuple(json.loads(view.settings.get(GROUP_TYPES, "[]")))
     counted = tuple((t, e, k) for t, e, k in json.loads(view.settings.get(COUNTED_TYPES, "[]")))
     known = (view.key_types, types, counted)
-    plan = _plan(view.select, tables, own[0].ansi, *known, view.classes, view.folds, view.streams, sizes)
-    windows = _windows(view, own)
+    plan = _plan(
+        view.select, tables, own[0].ansi, *known, view.classes, view.folds, view.streams, sizes, view.plan
+    )
+    windows = _windows(view.settings, own)
     return PlannedView(view, plan, windows, zone_of(windows, own))
 
 
@@ -278,8 +294,10 @@ def _stored_types(query: Query, most: int) -> dict[str, str]:
     return {**found, MOST_GROUPS: str(most), GROUP_TYPES: json.dumps([g.type for g in query.groups])}
 
 
-def _windows(view: StoredView, streams: Iterable[StoredStream], sql: str = "") -> dict[str, Windows]:
-    found = {s.name.lower(): windows_of(view.settings, s, sql) for s in streams}
+def _windows(
+    settings: Mapping[str, str], streams: Iterable[StoredStream], sql: str = ""
+) -> dict[str, Windows]:
+    found = {s.name.lower(): windows_of(settings, s, sql) for s in streams}
     return {name: w for name, w in found.items() if w is not None}
 
 
@@ -295,6 +313,7 @@ def _plan(
     folds: tuple[tuple[int, int, int], ...],
     streams: tuple[str, ...],
     sizes: tuple[int, int, int, bool],
+    planned_with_others: str,
 ) -> Plan:
     known = _ByName({t.name.lower(): t for t in tables})
     query = resolve(select_of(text, text), known, ansi=ansi, known=KNOWN)
@@ -308,6 +327,8 @@ def _plan(
         for edge, types, name in zip(query.graph.edges, key_types, classes, strict=True)
     )
     query = replace(query, graph=replace(query.graph, edges=edges))
+    if planned_with_others:
+        return plan_from(planned_with_others, query, sizes[0])
     return _chosen(query, streams, folds, sizes)
 
 
@@ -380,74 +401,6 @@ class _ByName(dict[str, TableSchema]):
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(str(name).lower())
-
-
-def answer(planned_view: PlannedView, states: Mapping[str, StreamState], bounds: bool = True) -> Answer:
-    """The answer of a view from the states of its streams, by lower-cased name: after a whole batch of each."""
-    view, plan = planned_view.view, planned_view.plan
-    deletions = any(states[s.lower()].tally(events(s)).negative for s in _names(plan))
-    if planned_view.windows or plan.query.groups:
-        found = answer_by_cell(planned_view, states, deletions=deletions)
-    else:
-        built = tuple(_built(s, plan, states[s.table.lower()]) for s in plan.synopses)
-        joined = SketchJoin(plan, built, deletions=deletions)
-        found = Estimated(plan.query, {(): Evaluator(plan, joined, view.confidence)}).answer()
-        found = replace(found, types=tuple(arrow_type(item.type) for item in plan.query.items))
-    return replace(
-        found,
-        rows=tuple(tuple(map(_cell, row)) for row in found.rows),
-        notes=(*_as_of(planned_view, states), *found.notes),
-        method=plan.method,
-        bounds=bounds,
-    )
-
-
-def _names(plan: Plan) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(s.table for s in plan.synopses))
-
-
-def _built(synopsis: Synopsis, plan: Plan, state: StreamState) -> Built:
-    found = state.summary(synopsis, plan.seed)
-    return nothing(synopsis, plan.seed) if found is None else found.built
-
-
-def _cell(cell: Any) -> Any:
-    value: object = cell.value if isinstance(cell, Estimate) else None
-    if isinstance(value, Fraction):
-        return replace(cell, value=float(value), low=float(value), high=float(value))
-    return cell
-
-
-def _as_of(planned_view: PlannedView, states: Mapping[str, StreamState]) -> tuple[str, ...]:
-    """Which events an answer has, one sentence each."""
-    told, later = [], []
-    for name in planned_view.view.streams:
-        state = states[name.lower()]
-        if state.batch is None:
-            told.append(f"no batch of {name} yet")
-            continue
-        told.append(f"batch {state.batch} of {name} ({state.updated})")
-        own = [state.summaries[s].since for s in planned_view.synopses_of(name) if s in state.summaries]
-        own += [state.parts[n].since for n in planned_view.needs_of(name) if n in state.parts]
-        since = max(own, default=state.next_batch)
-        if since > 0:
-            later.append(f"it counts the events of {name} from batch {since} on: the view was created then")
-    senders: dict[str, str] = {}
-    for name in planned_view.view.streams:
-        state = states[name.lower()]
-        for m, s in state.messages.items():
-            if any(m.table == t.name for t in planned_view.view.tables):
-                senders[m.table] = f"{s.at}{_joined_before(m, s, name, state)}"
-    tables = [f"table {table} as of {at}" for table, at in sorted(senders.items())]
-    return (f"as of {', '.join(told)}", *tables, *later)
-
-
-def _joined_before(message: Message, sender: Sender, stream: str, state: StreamState) -> str:
-    """That earlier events were joined with another content of a table, where they were."""
-    joined = [s.since for y, s in state.summaries.items() if message in y.messages]
-    if min(joined, default=sender.since) >= sender.since:
-        return ""
-    return f" from batch {sender.since} of {stream} on; the events before were joined with it as it was then"
 
 
 def readers(found: Continuous, stream: str) -> tuple[PlannedView, ...]:

@@ -6,6 +6,8 @@ and a low part, each of which sums exactly within a block, and put together agai
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -102,6 +104,40 @@ def add_signed(row: Counters, slots: NDArray[np.int64], weights: Weights | None)
     else:
         counts = np.bincount(slots, weights=weights, minlength=bins)
     row += (counts[0::2] - counts[1::2]).astype(row.dtype, copy=False)
+
+
+def add_rows(rows: Sequence[Counters] | Counters, slots: NDArray[np.int64], weights: Weights | None) -> None:
+    """Add the same weights to several rows, each with slots of its own, as `add_signed` does to one.
+
+    Parameters
+    ----------
+    rows : ndarray of int64 or float64, shape (r, buckets)
+    slots : ndarray of int64, shape (r or more, n)
+    weights : ndarray of the same type as `rows`, shape (n,), or None for all ones
+
+    Notes
+    -----
+    What the weights are like is looked at once for all rows: those of events, 1 and -1, are signs alone, and cost what
+    counting costs.
+    """
+    if weights is None or weights.dtype != np.int64 or rows[0].dtype != np.int64 or not len(weights):
+        for row, own in zip(rows, slots, strict=False):
+            add_signed(row, own, weights)
+        return
+    low, high = int(weights.min()), int(weights.max())
+    if max(high, -low) == 1 and weights.all():
+        flipped = (weights < 0).astype(np.int64) if low < 0 else None
+        for row, own in zip(rows, slots, strict=False):
+            add_signed(row, own if flipped is None else own ^ flipped, None)
+        return
+    if max(high, -low) * len(weights) >= EXACT_IN_FLOAT:
+        for row, own in zip(rows, slots, strict=False):
+            add_signed(row, own, weights)
+        return
+    floats = weights.astype(np.float64)
+    for row, own in zip(rows, slots, strict=False):
+        counts = np.bincount(own, weights=floats, minlength=2 * len(row))
+        row += (counts[0::2] - counts[1::2]).astype(np.int64)
 
 
 def integer_sums(slots: NDArray[np.int64], weights: NDArray[np.int64], bins: int) -> NDArray[np.int64]:

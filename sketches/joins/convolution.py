@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..hashing.xi import Family, Keys, Values, check_families
-from .accumulate import Counters, Weights, add_signed
+from .accumulate import Counters, Weights, add_rows, add_signed
 from .join_tree import Edges, check_join
 from .linear import LinearSketch
 from .linear import update_many as update_many
@@ -165,8 +165,7 @@ class ConvolutionSpec:
             slots = self.slots([column[block] for column in columns])
             for target, column in zip(targets, weights, strict=True):
                 piece = None if column is None else column[block]
-                for counters, own in zip(target, slots, strict=False):
-                    add_signed(counters, own, piece)
+                add_rows(target, slots, piece)
 
 
 class ConvolutionSketch(LinearSketch[ConvolutionSpec]):

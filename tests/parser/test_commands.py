@@ -19,6 +19,7 @@ from skimql.parser.syntax import (
     ApproximateSelect,
     ControlQuery,
     CreateContinuousView,
+    CreateContinuousViews,
     CreateSketch,
     CreateSketches,
     CreateStream,
@@ -141,6 +142,22 @@ def test_create_sketch_with_everything():
                     "ERROR WITHIN 5%"
                 ),
                 {"window": "1 hour", "time": "ts"},
+            ),
+        ),
+        (
+            "CREATE CONTINUOUS VIEWS w WITH (sink = 'f') (q1 AS (SELECT COUNT(*) FROM a JOIN b ON a.k = b.k), `q 2` AS"
+            " (SELECT SUM(a.v) AS size, (1) FROM a)) SIZE 1 MB MINIMIZE MAX ERROR PARTITION INTO 3",
+            CreateContinuousViews(
+                "",
+                Part("w"),
+                (
+                    (Part("q1"), Part("SELECT COUNT(*) FROM a JOIN b ON a.k = b.k")),
+                    (Part("q 2"), Part("SELECT SUM(a.v) AS size, (1) FROM a")),
+                ),
+                1 << 20,
+                "max",
+                3,
+                {"sink": "f"},
             ),
         ),
         (
@@ -293,6 +310,17 @@ STATEMENTS = st.one_of(
     st.builds(DropStream, EMPTY, PARTS, st.booleans()),
     st.builds(DescribeStream, EMPTY, PARTS),
     st.builds(CreateContinuousView, EMPTY, PARTS, QUERY.map(Part), OPTIONS, st.booleans()),
+    st.builds(
+        CreateContinuousViews,
+        EMPTY,
+        PARTS,
+        st.lists(st.tuples(PARTS, QUERY.map(Part)), min_size=1, max_size=3).map(tuple),
+        st.integers(1, 2**50),
+        st.sampled_from(["average", "max"]),
+        st.integers(1, 64),
+        OPTIONS,
+        st.booleans(),
+    ),
     st.builds(SetOption, EMPTY, st.sampled_from(["skimql.error", "skimql.bounds"]), TEXTS),
     st.builds(
         ApproximateSelect,

@@ -23,8 +23,11 @@ from skimql.engine.streams.checkpoint import batch_to_repeat, read_checkpoint, u
 from skimql.engine.streams.planned import with_group_types
 from skimql.engine.streams.state import Sender
 from skimql.engine.streams.store import continuous, load
-from skimql.engine.streams.views import answer, define, planned
+from skimql.engine.streams.view_answer import answer
+from skimql.engine.streams.view_sets import define_set
+from skimql.engine.streams.views import define, planned
 from skimql.engine.streams.windows import check_windows
+from skimql.parser.statement import parse_statement
 
 AT = "2026-11-29T00:00:00Z"
 
@@ -161,7 +164,7 @@ def declared(catalog, streams, views, statics=None, **settings):
         ).view
 
     def change(now, _):
-        return Continuous({**now.streams, **known}, {**now.views, **made})
+        return replace(now, streams={**now.streams, **known}, views={**now.views, **made})
 
     catalog.change_streams(change)
     return catalog
@@ -179,6 +182,31 @@ def typed_by(tables):
         return with_group_types(tables.typed(query), kinds)
 
     return typed
+
+
+def declared_set(catalog, streams, sql, statics=None, **settings):
+    """CREATE CONTINUOUS VIEWS over streams, put into a catalog."""
+    tables = MemoryTables({**(statics or {}), **{s.name: _nothing(s) for s in streams}})
+    known, statement = {s.name.lower(): s for s in streams}, parse_statement(sql)
+    found = continuous(catalog)
+    made = define_set(
+        statement,
+        MemoryTables(statics or {}),
+        replace(found, streams={**found.streams, **known}),
+        replace(Settings(), **settings),
+        typed_by(tables),
+        {**statement.settings, **check_windows(dict(statement.settings), sql)},
+    )
+
+    def change(now, _):
+        return Continuous(
+            {**now.streams, **known},
+            {**now.views, **{v.view.name.lower(): v.view for v in made.views}},
+            {**now.sets, made.stored.name.lower(): made.stored},
+        )
+
+    catalog.change_streams(change)
+    return made
 
 
 def _nothing(stream):

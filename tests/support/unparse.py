@@ -12,6 +12,7 @@ from skimql.parser.syntax import (
     ApproximateSelect,
     ControlQuery,
     CreateContinuousView,
+    CreateContinuousViews,
     CreateSketch,
     CreateSketches,
     CreateStream,
@@ -165,6 +166,18 @@ def _(statement: CreateSketches) -> str:
     partition = f" PARTITION INTO {statement.partitions}" if statement.partitions > 1 else ""
     return (
         f"CREATE {replace}SKETCHES {quoted_name(statement.name)} FOR QUERIES ({queries}) "
+        f"SIZE {statement.size_bytes} B MINIMIZE {statement.objective.upper()} ERROR{partition}"
+    )
+
+
+@unparse.register
+def _(statement: CreateContinuousViews) -> str:
+    members = ", ".join(f"{quoted_name(name)} AS ({query.text})" for name, query in statement.members)
+    replace = "OR REPLACE " if statement.or_replace else ""
+    settings = f" WITH ({_pairs(statement.settings)})" if statement.settings else ""
+    partition = f" PARTITION INTO {statement.partitions}" if statement.partitions > 1 else ""
+    return (
+        f"CREATE {replace}CONTINUOUS VIEWS {quoted_name(statement.name)}{settings} ({members}) "
         f"SIZE {statement.size_bytes} B MINIMIZE {statement.objective.upper()} ERROR{partition}"
     )
 

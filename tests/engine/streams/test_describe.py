@@ -40,7 +40,8 @@ def test_any_process_is_told_without_spark(tmp_path, monkeypatch):
         "batch": "1",
     }
     (wide,) = [r for r in session.sql("SHOW QUERIES EXTENDED").records() if r["query"] == "q"]
-    assert (wide["value"], wide["half_width"], wide["fault"]) == (2.0, 0.0, "")
+    assert (wide["value"], wide["half_width"], wide["predicted"], wide["fault"]) == (2.0, 0.0, 0.0, "")
+    assert wide["method"] == "total"
     (row,) = session.sql("SHOW STREAMS").records()
     assert (row["stream"], row["batch"], row["events"], row["bytes"] > 0) == ("s", 1, 4, True)
     told = {r["property"]: r["value"] for r in session.sql("DESCRIBE STREAM s").records()}

@@ -64,3 +64,18 @@ def test_weights_of_the_wrong_kind_are_refused():
         accumulate.as_weights(["a"], "float64")
     assert accumulate.as_weights([], "int64").dtype == np.int64
     assert accumulate.as_weights([2], "float64").dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "weights", [None, [1, 1, -1], [1, -1, -1], [1, 0, -1], [5, -3, 2], [(1 << 60) + 1, -7, 1]]
+)
+@pytest.mark.parametrize("dtype", ["int64", "float64"])
+def test_rows_get_what_each_of_them_would_get_alone(weights, dtype):
+    slots = np.array([[0, 3, 5], [2, 2, 3], [1, 4, 4]])
+    own = None if weights is None else np.array(weights, dtype=dtype)
+    together, alone = np.zeros((2, 3, 3), dtype=dtype)
+    accumulate.add_rows(together, slots, own)
+    for row, places in zip(alone, slots, strict=True):
+        accumulate.add_signed(row, places, own)
+    assert together.tolist() == alone.tolist()
+    assert slots.tolist() == [[0, 3, 5], [2, 2, 3], [1, 4, 4]]

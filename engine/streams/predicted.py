@@ -1,0 +1,47 @@
+"""How wide the interval of a view is to be expected, from its sketches alone: their self-join sizes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import ndtri
+
+from ...sketches.intervals.interval import averaged, order_rank
+from ...sketches.joins.convolution import ConvolutionSketch
+from ..results.estimator import SketchJoin
+from ..results.skimmed import SkimmedJoin
+
+
+def predicted_half_width(joined: SketchJoin, confidence: float) -> float | None:
+    """Of the first aggregate: 0 where it is exact, None of other joins than two hash sketches of one attribute.
+
+    A row of a join of residuals f and g beside dense weights d and e has the variance
+    ``(F2(f) F2(g) + F2(d) F2(g) + F2(e) F2(f)) / buckets`` at most; the interval lies between order statistics of the
+    rows, here those of a normal variable.
+    """
+    terms = joined.plan.aggregates[0].total
+    if joined.known(terms) is not None:
+        return 0.0
+    if len(terms) != 1 or len(terms[0].synopses) != 2:
+        return None
+    skimmed = joined.skimmed(terms) if isinstance(joined, SkimmedJoin) else None
+    if skimmed is not None:
+        sketches = [s.residual for s in skimmed]
+        dense = [float(np.square(s.weights.astype(np.float64)).sum()) for s in skimmed]
+    else:
+        sketches, dense = joined.counters(terms[0]), [0.0, 0.0]
+    if any(len(s.spec.families) != 1 for s in sketches):
+        return None
+    left, right = map(_self_join_size, sketches)
+    rows, buckets = sketches[0].counters.shape
+    variance = (left * right + dense[0] * right + dense[1] * left) / buckets
+    fewer = len(averaged(np.zeros(rows), buckets, confidence))
+    rank = max(order_rank(fewer, confidence), 1)
+    scale = abs(terms[0].coefficient) / math.prod(joined.built[i].scale for i in terms[0].synopses)
+    quantile = -float(ndtri((rank - 0.375) / (fewer + 0.25)))  # the mean of that order statistic (Blom 1958)
+    return scale * quantile * math.sqrt(variance * fewer / rows)
+
+
+def _self_join_size(sketch: ConvolutionSketch) -> float:
+    return float(np.median(np.square(sketch.counters.astype(np.float64)).sum(axis=1)))

@@ -1,0 +1,116 @@
+"""The answer of a view from the states of its streams; needs neither Spark nor the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...optimizer.plan import Message, Plan, Synopsis
+from ...sketches.intervals.interval import Estimate
+from ..results.answer import Answer
+from ..results.columns import arrow_type
+from ..results.estimator import SketchJoin
+from ..results.expressions import Evaluator
+from ..results.rows import Estimated
+from ..results.skimmed import SkimmedJoin
+from ..synopses import Built
+from .cell_answer import answer_by_cell
+from .cells import WHOLE
+from .dense_keys import NONE
+from .planned import PlannedView, nothing
+from .state import Sender, StreamState, events
+
+
+def answer(planned_view: PlannedView, states: Mapping[str, StreamState], bounds: bool = True) -> Answer:
+    """The answer of a view from the states of its streams, by lower-cased name: after a whole batch of each."""
+    view, plan = planned_view.view, planned_view.plan
+    if planned_view.told_apart:
+        deletions = any(states[s.lower()].tally(events(s)).negative for s in _names(plan))
+        found, method = answer_by_cell(planned_view, states, deletions=deletions), plan.method
+    else:
+        joined = joined_of(planned_view, states)
+        found = Estimated(plan.query, {(): Evaluator(plan, joined, view.confidence)}).answer()
+        found = replace(found, types=tuple(arrow_type(item.type) for item in plan.query.items))
+        method = method_of(joined)
+    return replace(
+        found,
+        rows=tuple(tuple(map(_cell, row)) for row in found.rows),
+        notes=(*_as_of(planned_view, states), *found.notes),
+        method=method,
+        bounds=bounds,
+    )
+
+
+def method_of(joined: SketchJoin) -> str:
+    """By what a view is answered."""
+    return "skimmed" if isinstance(joined, SkimmedJoin) else joined.plan.method
+
+
+def joined_of(planned_view: PlannedView, states: Mapping[str, StreamState]) -> SketchJoin:
+    """The sketches of a view, ready to be asked: skimmed where keys are known that may be dense."""
+    plan = planned_view.plan
+    built = tuple(_built(s, plan, states[s.table.lower()]) for s in plan.synopses)
+    deletions = any(states[s.lower()].tally(events(s)).negative for s in _names(plan))
+    dense = _dense(plan, states) if planned_view.skimmed else NONE
+    if len(dense):
+        return SkimmedJoin(plan, built, dense, deletions=deletions)
+    return SketchJoin(plan, built, deletions=deletions)
+
+
+def _dense(plan: Plan, states: Mapping[str, StreamState]) -> NDArray[np.int64]:
+    """The keys that may be dense in any of the sketches."""
+    found = (states[s.table.lower()].summary(s, plan.seed) for s in plan.synopses)
+    return np.unique(np.concatenate([NONE, *(f.dense for f in found if f is not None)]))
+
+
+def _names(plan: Plan) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(s.table for s in plan.synopses))
+
+
+def _built(synopsis: Synopsis, plan: Plan, state: StreamState) -> Built:
+    found = state.summary(synopsis, plan.seed)
+    return nothing(synopsis, plan.seed) if found is None else found.built
+
+
+def _cell(cell: Any) -> Any:
+    value: object = cell.value if isinstance(cell, Estimate) else None
+    if isinstance(value, Fraction):
+        return replace(cell, value=float(value), low=float(value), high=float(value))
+    return cell
+
+
+def _as_of(planned_view: PlannedView, states: Mapping[str, StreamState]) -> tuple[str, ...]:
+    """Which events an answer has, one sentence each."""
+    told, later = [], []
+    for name in planned_view.view.streams:
+        state = states[name.lower()]
+        if state.batch is None:
+            told.append(f"no batch of {name} yet")
+            continue
+        told.append(f"batch {state.batch} of {name} ({state.updated})")
+        own = [state.summary(s, planned_view.plan.seed) for s in planned_view.synopses_of(name)]
+        cells = [state.cells(n, planned_view.plan.seed) for n in planned_view.needs_of(name) if n[1] != WHOLE]
+        since = max((state.next_batch if s is None else s.since for s in (*own, *cells)), default=0)
+        if since > 0:
+            later.append(f"it counts the events of {name} from batch {since} on: the view was created then")
+    senders: dict[str, str] = {}
+    for name in planned_view.view.streams:
+        state = states[name.lower()]
+        for m, s in state.messages.items():
+            if any(m.table == t.name for t in planned_view.view.tables):
+                senders[m.table] = f"{s.at}{_joined_before(m, s, name, state)}"
+    tables = [f"table {table} as of {at}" for table, at in sorted(senders.items())]
+    return (f"as of {', '.join(told)}", *tables, *later)
+
+
+def _joined_before(message: Message, sender: Sender, stream: str, state: StreamState) -> str:
+    """That earlier events were joined with another content of a table, where they were."""
+    joined = [s.since for y, s in state.summaries.items() if message in y.messages]
+    if min(joined, default=sender.since) >= sender.since:
+        return ""
+    return f" from batch {sender.since} of {stream} on; the events before were joined with it as it was then"

@@ -1,0 +1,163 @@
+"""Sets of views on streams: planned together, answered from one pass, all or none."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from support.continuous import MemorySpark, asked, declared, declared_set, stream_of
+from support.golden import golden
+from support.memory import arrow
+from support.workloads import TPCH_JOINS
+
+from skimql.engine.catalog.catalog import Catalog
+from skimql.engine.streams.describe import explain
+from skimql.engine.streams.store import continuous, load
+from skimql.engine.streams.views import planned, readers
+from skimql.errors import SkimqlError
+
+SCHEMA = "k BIGINT, g BIGINT, v BIGINT, op STRING"
+DELETES = "CASE WHEN `op` = 'd' THEN -1 ELSE 1 END"
+SET = """CREATE CONTINUOUS VIEWS w (
+    n AS (SELECT COUNT(*) AS n FROM a JOIN b ON a.k = b.k),
+    s AS (SELECT APPROXIMATE SUM(a.v) AS s, AVG(a.v) AS m FROM a JOIN b ON a.k = b.k WHERE b.v > 10),
+    f AS (SELECT COUNT(*) AS n FROM a JOIN b ON a.k = b.k WHERE b.v > 10),
+    t AS (SELECT SUM(v) AS s FROM a)
+) SIZE 64 KB MINIMIZE AVERAGE ERROR"""
+
+
+def two_streams():
+    return [stream_of("a", SCHEMA, DELETES), stream_of("b", SCHEMA, DELETES)]
+
+
+def events(seed, rows=300, keys=40):
+    random = np.random.default_rng(seed)
+    op = np.where(random.random(rows) < 0.2, "d", "i").tolist()
+    columns = [random.integers(0, n, rows).tolist() for n in (keys, 6, 50)]
+    return list(zip(*columns, op, strict=True))
+
+
+def run(catalog, tmp_path, **batches):
+    for name, rows in batches.items():
+        MemorySpark(catalog, name, tmp_path / f"checkpoint of {name}").run([arrow(SCHEMA, r) for r in rows])
+
+
+def truth(left, right, value=lambda v: 1, condition=lambda v: True):
+    signed = [(k, v, -1 if op == "d" else 1) for k, _, v, op in left]
+    others = [(k, -1 if op == "d" else 1) for k, _, v, op in right if condition(v)]
+    return sum(value(v) * s * t for k, v, s in signed for q, t in others if k == q)
+
+
+def papers_workload(number):
+    """A query of the papers' workload as the member of a set; two equalities of the same tables are one edge."""
+    joins = golden("tpch_workload")["queries"][str(number)]
+    if joins == [10]:
+        return (
+            f"q{number} AS (SELECT COUNT(*) AS n FROM lineitem a JOIN lineitem b ON a.orderkey = b.orderkey)"
+        )
+    chosen = [TPCH_JOINS[j - 1] for j in joins]
+    tables = ", ".join(dict.fromkeys(t for left, _, right, _ in chosen for t in (left, right)))
+    conditions = " AND ".join(f"{left}.{one} = {right}.{other}" for left, one, right, other in chosen)
+    return f"q{number} AS (SELECT COUNT(*) AS n FROM {tables} WHERE {conditions})"
+
+
+def test_the_papers_workload_declared_as_views_has_16_vertices_in_the_place_of_34(tmp_path):
+    keys = {name: [] for join in TPCH_JOINS for name in (join[0], join[2])}
+    for left, one, right, other in TPCH_JOINS:
+        keys[left].append(one)
+        keys[right].append(other)
+    streams = [stream_of(n, ", ".join(f"{k} BIGINT" for k in dict.fromkeys(own))) for n, own in keys.items()]
+    members = ", ".join(map(papers_workload, golden("tpch_workload")["workload1"]))
+    catalog = Catalog(tmp_path / "catalog")
+    made = declared_set(
+        catalog, streams, f"CREATE CONTINUOUS VIEWS w ({members}) SIZE 160 KB MINIMIZE AVERAGE ERROR"
+    )
+    found = continuous(Catalog(catalog.folder))
+    synopses = {s for v in found.members("w") for s in planned(v, found.streams).plan.synopses}
+    assert len(synopses) == 16
+    assert sum(8 * s.rows * s.buckets for s in synopses) <= 160 << 10
+    before, after = re.findall(r"(?:before|after ) (\d+) sketches", made.stored.stages)[:2]
+    assert (before, after) == ("34", "16")
+    (cell,) = explain(catalog, "W").rows[0]
+    assert cell.startswith(made.stored.stages)
+    assert (
+        cell.endswith("10 views read 16 sketches and totals; apart they would keep 34")
+        or "16 sketches" in cell
+    )
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_a_set_answers_as_its_queries_do_and_keeps_each_sketch_once(tmp_path, sparse):
+    catalog = Catalog(tmp_path / "catalog")
+    declared_set(catalog, two_streams(), SET, sparse=sparse)
+    left, right = [events(1), events(2)], [events(3)]
+    run(catalog, tmp_path, a=left, b=right)
+    found = continuous(Catalog(catalog.folder))
+    # n and f of a are one sketch; AVG has the sum and the count of a's values; the total of t; the count of events.
+    state = load(catalog, found.streams["a"], 0).state
+    assert len({s for v in readers(found, "a") for s in v.synopses_of("a")}) + 1 == len(state.summaries)
+    assert state.nbytes + load(catalog, found.streams["b"], 0).state.nbytes <= (64 << 10) + 200
+    mine, theirs = left[0] + left[1], right[0]
+    large = [
+        truth(mine, theirs, condition=lambda v: v > 10),
+        truth(mine, theirs, lambda v: v, lambda v: v > 10),
+    ]
+    got = {n: asked(catalog, n).records()[0] for n in ("n", "s", "f", "t")}
+    assert got["t"]["s"] == sum(-v if op == "d" else v for _, _, v, op in mine)
+    for row, name, value in (
+        (got["n"], "n", truth(mine, theirs)),
+        (got["f"], "n", large[0]),
+        (got["s"], "s", large[1]),
+    ):
+        assert row[f"{name}_low"] <= value <= row[f"{name}_high"]
+        if sparse:
+            assert (row[name], row["certified"]) == (value, True)
+    # COUNT reads the very sketches whatever asks.
+    assert planned(found.views["n"], found.streams).synopses_of("a") == planned(
+        found.views["f"], found.streams
+    ).synopses_of("a")
+
+
+def test_a_view_that_comes_to_a_set_has_its_sketches_from_their_beginning(tmp_path):
+    catalog = Catalog(tmp_path / "catalog")
+    declared_set(catalog, two_streams(), SET)
+    batches = {"a": [events(1)], "b": [events(2)]}
+    run(catalog, tmp_path, **batches)
+    text = "SELECT APPROXIMATE COUNT(*) AS n FROM b JOIN a ON b.k = a.k"
+    declared(catalog, continuous(catalog).streams.values(), {"more": text})
+    found = continuous(Catalog(catalog.folder))
+    shown = planned(found.views["more"], found.streams)
+    assert set(shown.plan.synopses) == set(planned(found.views["n"], found.streams).plan.synopses)
+    assert asked(catalog, "more").value == truth(batches["a"][0], batches["b"][0])
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "marked"),
+    [
+        (SET.replace("64 KB", "64 B"), "SKIMQL_BUDGET_EXCEEDED", None),
+        (SET + " PARTITION INTO 3", "SKIMQL_STREAM_UNSUPPORTED", "w"),
+        (SET.replace("f AS", "N AS"), "SKIMQL_NAME_TAKEN", "N"),
+        (SET.replace("f AS", "W AS"), "SKIMQL_NAME_TAKEN", "W"),
+        (SET.replace("SUM(v) AS s FROM a", "SUM(v) AS s FROM a SIZE 1 KB"), "SKIMQL_CLAUSE", None),
+        (SET.replace("SUM(v) AS s FROM a", "SUM(x) AS s FROM a"), "SKIMQL_UNKNOWN_COLUMN", "x"),
+        (SET.replace("SUM(v) AS s FROM a", "g, SUM(v) AS s FROM a GROUP BY g"), None, None),
+        (SET.replace("SUM(v) AS s FROM a", "COUNT(*) FROM x"), "SKIMQL_NO_STREAM", None),
+        (
+            SET.replace("SUM(v) AS s FROM a", "COUNT(*) FROM a JOIN b ON a.k = b.k JOIN x ON b.v = x.k"),
+            "SKIMQL_STREAM_UNSUPPORTED",
+            None,
+        ),
+    ],
+)
+def test_what_a_set_cannot_be_is_refused_at_its_place_and_nothing_is_kept(tmp_path, sql, code, marked):
+    catalog = Catalog(tmp_path / "catalog")
+    with pytest.raises(SkimqlError) as fault:
+        declared_set(catalog, two_streams(), sql, {"x": arrow("k BIGINT", [(1,)])})
+    assert fault.value.code == code or code is None
+    assert fault.value.hint
+    assert fault.value.sql == sql
+    if marked is not None:
+        start, end = fault.value.span
+        assert sql[start:end] == marked
+    assert not continuous(Catalog(catalog.folder)).views
