@@ -10,6 +10,9 @@ TINY = {
     "engine.execution.jvm_count_min": "test_jvm_scan: bit for bit",
     "engine.catalog.kinds.registry": "test_kinds",
     "engine.memory_backend.apart": "test_backend: bit for bit",
+    "engine.spark.checkpoints": "test_running: streams that go on",
+    "engine.streams.frames": "test_running, test_change_sources: what is read",
+    "engine.streams.predicted": "test_dense_keys: beside the half-width",
 }
 MOST_LINES_OF_TINY = 60
 

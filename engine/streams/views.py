@@ -248,8 +248,8 @@ def define(
         )
     like = plan
     if size is None and not (settings.by_hand or folds or told_apart or query.counts_distinct):
-        others = [v for v in found.views.values() if v.name.lower() != name.lower()]
-        like = sized_as(plan, [s for v in others for s in planned(v, streams).plan.synopses])
+        others = [planned(v, streams) for v in found.views.values() if v.name.lower() != name.lower()]
+        like = sized_as(plan, [s for v in others for n in v.view.streams for s in v.synopses_of(n)])
     view = StoredView(
         name,
         text,

@@ -88,7 +88,8 @@ def test_windows_on_spark_are_those_of_the_events_that_came_in_time(spark, tmp_p
     assert (shown["events"], shown["bad"], shown["late"], shown["dropped"]) == (9, 1, 0, 1)
     told = {r["property"]: r["value"] for r in session.sql("DESCRIBE STREAM a").records()}
     assert any("for every 300 s of ts" in v for n, v in told.items() if n.startswith("sketch"))
-    assert session.sql("SELECT * FROM d").records()[0]["n"] == 1
+    # What is not told apart has the events of the batches before, too: 7 and 1 are in a alone.
+    assert session.sql("SELECT * FROM d").records()[0]["n"] == 2
     (both,) = session.sql("SELECT * FROM r").records()
     assert (both["day"], both["odd"], both["d"], both["n"], both["other"]) == (
         START.date(),

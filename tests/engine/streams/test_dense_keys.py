@@ -85,6 +85,33 @@ def test_the_keys_of_a_state_are_those_that_weigh_most_and_survive_its_file(tmp_
     ]
 
 
+def test_views_beside_a_skimmed_one_change_nothing_of_it_and_have_no_dense_keys(tmp_path):
+    schema = f"{SCHEMA}, ts TIMESTAMP"
+    hour = {"window": "1 hour", "time": "ts"}
+    others = {"grouped": f"{COUNT} GROUP BY a.op", "hourly": (COUNT, hour), "hashed": f"{COUNT} USING hash"}
+    answers = []
+    for number, beside in enumerate(({}, others)):
+        catalog = declared(
+            Catalog(tmp_path / f"catalog {number}"),
+            [stream_of("a", schema, DELETES), stream_of("b", schema, DELETES)],
+            {"q": f"{COUNT} SIZE 64 KB", **beside},
+        )
+        random = np.random.default_rng(1)
+        for name, shift in (("a", 0), ("b", SHIFT)):
+            table, _ = batch(zipf(random, shift), random, 0.2)
+            moments = pa.array([0] * TUPLES, pa.timestamp("us", "UTC"))
+            MemorySpark(catalog, name, tmp_path / f"{name} {number}").run(
+                [table.append_column("ts", moments)]
+            )
+        answers.append(asked(catalog, "q"))
+    assert answers[0].method == answers[1].method == "skimmed"
+    assert answers[0].records() == answers[1].records()
+    assert {asked(catalog, n).method for n in others} == {"hash"}
+    for refused in (f"{COUNT} GROUP BY a.op USING skimmed", (f"{COUNT} USING skimmed", hour)):
+        with pytest.raises(StreamError, match="without windows and groups"):
+            declared(catalog, continuous(catalog).streams.values(), {"no": refused})
+
+
 def test_a_key_whose_insertions_are_all_deleted_is_not_dense_any_more(tmp_path):
     catalog = declared(
         Catalog(tmp_path / "catalog"),

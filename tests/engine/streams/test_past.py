@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from support.continuous import MemoryBuilder, MemorySpark, asked, declared, stream_of
@@ -10,8 +11,9 @@ from support.memory import arrow
 
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.streams.batches import Batches
-from skimql.engine.streams.past import files_read
-from skimql.engine.streams.store import continuous
+from skimql.engine.streams.past import files_read, past_of
+from skimql.engine.streams.store import continuous, forget_senders
+from skimql.errors import DataError
 
 SCHEMA = "k BIGINT, v BIGINT"
 
@@ -76,3 +78,58 @@ def test_a_later_view_gets_the_events_that_were_read_if_they_are_the_same(tmp_pa
     answer = asked(catalog, "s")
     assert answer.value == (112 if whole else 100)
     assert any("from batch 2 on" in n for n in answer.notes) != whole
+
+
+def test_what_is_joined_with_a_table_that_was_read_again_begins_with_the_next_batch(tmp_path):
+    catalog = declared(
+        Catalog(tmp_path / "catalog"),
+        [stream_of("a", SCHEMA)],
+        {"n": "SELECT APPROXIMATE COUNT(*) AS n FROM a JOIN t ON a.k = t.k"},
+        {"t": arrow("k BIGINT", [(1,)])},
+    )
+    batches, now = [arrow(SCHEMA, [(1, 5)])] * 2, {"t": arrow("k BIGINT", [(1,), (1,)])}
+    MemorySpark(catalog, "a", tmp_path / "checkpoint", {"t": arrow("k BIGINT", [(1,)])}).run(batches[:1])
+    (stream,) = continuous(catalog).streams.values()
+    sums = {
+        "s": "SELECT APPROXIMATE SUM(v) AS s FROM a JOIN t ON a.k = t.k",
+        "v": "SELECT APPROXIMATE SUM(v) FROM a",
+    }
+    declared(catalog, [stream], sums, now)
+
+    def missing():
+        handler = Batches(Catalog(catalog.folder), "a", MemoryBuilder("a"))
+        handler.start()
+        return {s.messages != () for s in handler.missing()}
+
+    assert missing() == {True, False}
+    forget_senders(catalog, stream, frozenset({"t"}))
+    assert missing() == {False}
+    MemorySpark(catalog, "a", tmp_path / "checkpoint", now).run(batches)
+    assert asked(catalog, "s").value == 10
+    assert any("from batch 1 on" in n for n in asked(catalog, "s").notes)
+
+
+def test_of_a_stream_that_leaves_out_what_comes_twice_nothing_is_read_again(tmp_path):
+    stream = replace(stream_of("a", SCHEMA), source=str(tmp_path), dedup=("k",), within="1 hour")
+    assert past_of(None, stream, tmp_path, 0) is None
+
+
+def test_past_changes_without_an_image_that_is_needed_now_are_left_alone(tmp_path):
+    stream = stream_of("a", SCHEMA)
+    catalog = declared(
+        Catalog(tmp_path / "catalog"), [stream], {"n": "SELECT APPROXIMATE COUNT(*) AS n FROM a"}
+    )
+    MemorySpark(catalog, "a", tmp_path / "checkpoint").run([arrow(SCHEMA, [(1, 5)])])
+    found = continuous(catalog).streams["a"]
+    declared(catalog, [replace(found, changes="delta")], {"s": "SELECT APPROXIMATE SUM(v) AS s FROM a"})
+    builder = MemoryBuilder("a")
+
+    def build(*_):
+        raise DataError("[USER_RAISED_EXCEPTION] SKIMQL_NO_BEFORE_IMAGE: v is not in {} SQLSTATE: P0001")
+
+    builder.build = build
+    handler = Batches(Catalog(catalog.folder), "a", builder)
+    handler.start()
+    assert handler.missing()
+    assert not handler.catch_up(arrow(SCHEMA, []))
+    assert handler.state.batch == 0

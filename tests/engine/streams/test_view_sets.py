@@ -15,7 +15,7 @@ from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.streams.describe import explain
 from skimql.engine.streams.store import continuous, load
 from skimql.engine.streams.views import planned, readers
-from skimql.errors import SkimqlError
+from skimql.errors import SkimqlError, StreamError
 
 SCHEMA = "k BIGINT, g BIGINT, v BIGINT, op STRING"
 DELETES = "CASE WHEN `op` = 'd' THEN -1 ELSE 1 END"
@@ -141,7 +141,12 @@ def test_a_view_that_comes_to_a_set_has_its_sketches_from_their_beginning(tmp_pa
         (SET.replace("f AS", "W AS"), "SKIMQL_NAME_TAKEN", "W"),
         (SET.replace("SUM(v) AS s FROM a", "SUM(v) AS s FROM a SIZE 1 KB"), "SKIMQL_CLAUSE", None),
         (SET.replace("SUM(v) AS s FROM a", "SUM(x) AS s FROM a"), "SKIMQL_UNKNOWN_COLUMN", "x"),
-        (SET.replace("SUM(v) AS s FROM a", "g, SUM(v) AS s FROM a GROUP BY g"), None, None),
+        (
+            SET.replace("SUM(v) AS s FROM a", "g, SUM(v) AS s FROM a GROUP BY g"),
+            "SKIMQL_STREAM_UNSUPPORTED",
+            None,
+        ),
+        (SET.replace("SUM(v) AS s", "COUNT(DISTINCT v) AS s"), "SKIMQL_STREAM_UNSUPPORTED", None),
         (SET.replace("SUM(v) AS s FROM a", "COUNT(*) FROM x"), "SKIMQL_NO_STREAM", None),
         (
             SET.replace("SUM(v) AS s FROM a", "COUNT(*) FROM a JOIN b ON a.k = b.k JOIN x ON b.v = x.k"),
@@ -161,3 +166,10 @@ def test_what_a_set_cannot_be_is_refused_at_its_place_and_nothing_is_kept(tmp_pa
         start, end = fault.value.span
         assert sql[start:end] == marked
     assert not continuous(Catalog(catalog.folder)).views
+
+
+def test_windows_are_no_setting_of_a_set(tmp_path):
+    sql = "CREATE CONTINUOUS VIEWS w WITH (window = '1 hour', time = ts) (n AS (SELECT COUNT(*) FROM a)) SIZE 9 KB"
+    with pytest.raises(StreamError, match="windows in a set") as fault:
+        declared_set(Catalog(tmp_path), [stream_of("a", "ts TIMESTAMP")], f"{sql} MINIMIZE MAX ERROR")
+    assert "CREATE CONTINUOUS VIEW n AS" in fault.value.hint
