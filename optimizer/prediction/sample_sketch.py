@@ -45,8 +45,6 @@ def sample_sketch(
     joined: int,
     budget_bytes: float,
     rows: int = 11,
-    *,
-    tracked: bool = True,
 ) -> SamplePlan:
     """The best split of the bytes between a sample of one class and sketches of the tables beyond.
 
@@ -60,8 +58,6 @@ def sample_sketch(
     budget_bytes : float
     rows : int
         Of every sketch.
-    tracked : bool
-        Whether a sketch may have heavy keys of its table counted beside it.
 
     Raises
     ------
@@ -83,9 +79,7 @@ def sample_sketch(
     for number in range(min(len(single), MOST_SKETCHED) + 1):
         for sketched in combinations(single, number):
             for share in DENSE_SHARES:
-                model = _Model(
-                    figures, joined, classes, moments, sketched, share, budget_bytes, rows, tracked
-                )
+                model = _Model(figures, joined, classes, moments, sketched, share, budget_bytes, rows)
                 if share and not model.has_dense:
                     continue
                 plan = model.best()
@@ -120,10 +114,8 @@ class _Model:
         dense_share: float,
         budget_bytes: float,
         rows: int,
-        tracked: bool,
     ) -> None:
         self.figures, self.joined, self.classes, self.rows = figures, joined, classes, rows
-        self.tracked = tracked
         self.budget = budget_bytes
         self.sampled = [v for v, own in classes.items() if joined in own and v not in sketched]
         self.hubs = [v for v in self.sampled if len(classes[v]) > 1]
@@ -228,9 +220,7 @@ class _Model:
         whole = math.ceil(room * ENTRY_BYTES * max(own.distinct, 1.0))
         least = COUNTER_BYTES * self.rows * LEAST_BUCKETS
         sizes = sorted({max(share * self.budget, least) for share in SHARES})
-        found = [
-            _sized(own, size, self.rows, self.tracked) for size in sizes if size < min(whole, self.budget)
-        ]
+        found = [_sized(own, size, self.rows) for size in sizes if size < min(whole, self.budget)]
         if whole < self.budget:
             buckets = max(LEAST_BUCKETS, whole // (COUNTER_BYTES * self.rows))
             found.append(_Sketch(0.0, whole, buckets, 0))
@@ -395,11 +385,11 @@ def _moments(figures: Figures, residual: Residual, hub: int, joined: int, sample
     return _Moments(sources, squares, figures.over(hub, joined).mean, repeats * inside.mean**2)
 
 
-def _sized(own: Attribute, size: float, rows: int, tracked: bool) -> _Sketch:
+def _sized(own: Attribute, size: float, rows: int) -> _Sketch:
     """A hash sketch in so many bytes, with as many of the table's own heaviest keys beside it as make it best."""
     weights = np.sort(np.abs(own.heavy.weights.astype(np.float64)))[::-1]
     taken = np.concatenate([[0.0], np.cumsum(weights**2)])
-    counts = np.unique(np.linspace(0, weights.size if tracked else 0, 17).astype(np.int64))
+    counts = np.unique(np.linspace(0, weights.size, 17).astype(np.int64))
     buckets = (size - ENTRY_BYTES * counts) // (COUNTER_BYTES * rows)
     counts, buckets = counts[buckets >= LEAST_BUCKETS], buckets[buckets >= LEAST_BUCKETS]
     noise = np.maximum(own.self_join_size - taken[counts], 0.0) / buckets

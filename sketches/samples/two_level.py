@@ -16,8 +16,10 @@ import numpy.typing as npt
 
 from ..hashing.xi import Family
 from ..intervals.interval import Estimate, averaged, collapse_notes, median_interval, uncertified
+from ..joins.accumulate import Weights, check_not_wrapped, integer_sums
 from ..joins.convolution import ConvolutionSketch, ConvolutionSpec
 from ..joins.hash_sketch import frequency_rows, join_size_rows
+from ..joins.linear import update_many
 from .key_sample import KeySample, KeySampleSpec, checked_batch, net_weights
 from .known_keys import KnownKeys
 
@@ -87,12 +89,12 @@ class TwoLevel:
     def update(self, keys: Ints, weights: Ints | None = None) -> None:
         """Add a batch of tuples; parameters and errors as :meth:`KeySample.update`."""
         keys, weights = checked_batch(keys, weights, len(self.spec.columns))
+        if isinstance(self.rest, ConvolutionSketch):
+            update_sketched([self], keys, [weights[0]])
+            return
         dense = self._find(keys)
         self._add_dense(keys[dense], weights[:, dense])
-        if isinstance(self.rest, KeySample):
-            self.rest.update(keys[~dense], weights[:, ~dense])
-        else:
-            self.rest.update([keys[~dense]], weights[0, ~dense])
+        self.rest.update(keys[~dense], weights[:, ~dense])
 
     def merge(self, other: TwoLevel) -> None:
         """Add the tuples of another synopsis of the same spec and dense keys."""
@@ -188,6 +190,39 @@ class TwoLevel:
                 f"{self.dense_keys.size} keys from {self.dense_keys[:3].tolist()} and "
                 f"{other.dense_keys.size} keys from {other.dense_keys[:3].tolist()}"
             )
+
+
+def update_sketched(tables: Sequence[TwoLevel], keys: Ints, weights: Sequence[Weights | None]) -> None:
+    """Add a batch to several synopses with a hash sketch and the same dense keys: searched and hashed once.
+
+    Parameters
+    ----------
+    tables : sequence of TwoLevel
+    keys : ndarray of int64, shape (n,)
+    weights : sequence of (ndarray of int64, shape (n,), or None)
+        One for each of them; None are ones.
+
+    Raises
+    ------
+    OverflowError
+        If a weight or counter leaves int64; all are unchanged then.
+    """
+    if not tables:
+        return
+    dense = tables[0]._find(keys)
+    places = np.searchsorted(tables[0].dense_keys, keys[dense])
+    grown = []
+    for table, own in zip(tables, weights, strict=True):
+        weight = np.ones(places.size, np.int64) if own is None else own[dense].astype(np.int64, copy=False)
+        before = table.dense_weights[0]
+        total = before + integer_sums(places, weight, before.size)
+        floats = np.bincount(places, weight.astype(np.float64), before.size)
+        check_not_wrapped(total, before.astype(np.float64) + floats, "a batch")
+        grown.append(total)
+    rest = [None if own is None else own[~dense] for own in weights]
+    update_many([t.sketch for t in tables], [keys[~dense]], rest)
+    for table, total in zip(tables, grown, strict=True):
+        table.dense_weights[0] = total
 
 
 def sketch_join(left: TwoLevel, right: TwoLevel, confidence: float = 0.95) -> Estimate:
