@@ -177,11 +177,15 @@ def fitted(
     """
     sized = [replace(s, parameters=s.parameters or _defaults(s)) for s in synopses]
     size = settings.size_bytes
-    # Beside samples a sketch may be an exact map that just fits.
     samples = any(KINDS[s.method].joint for s in sized)
+
+    def fixed(synopsis: TableSynopsis) -> bool:
+        # Beside samples a sketch may be an exact map that just fits; with dense keys it is planned as none.
+        return samples and not KINDS[synopsis.method].joint and not synopsis.dense
+
     while size is not None and (needed := bytes_of(sized, groups)) > size:
         share = min(SHRINK, size / needed)
-        smaller = [_smaller(s, share) if KINDS[s.method].joint or not samples else s for s in sized]
+        smaller = [s if fixed(s) else _smaller(s, share) for s in sized]
         if smaller == sized:
             raise BudgetExceeded(
                 f"{size:,} bytes are too few: the synopses of this query take {needed:,} at the least",

@@ -92,7 +92,7 @@ def sample_sketch(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Sketch:
+class SizedSketch:
     """A sketch of some size: variance of its point estimates in a row, 0 where it is exact."""
 
     noise: float
@@ -158,7 +158,7 @@ class _Model:
         variance, p = self._variance(sketches)
         return self._plan(sketches, variance, p) if math.isfinite(variance) else None
 
-    def _plan(self, sketches: Sequence[_Sketch], variance: float, p: float) -> SamplePlan:
+    def _plan(self, sketches: Sequence[SizedSketch], variance: float, p: float) -> SamplePlan:
         figures = self.figures
         capacities = tuple(max(1, math.ceil(n) if p == 1.0 else int(p * n)) for n in self.entries)
         beyond = tuple(
@@ -213,20 +213,20 @@ class _Model:
             return NO_DENSE
         return np.sort(heavy.keys[by_weight(np.abs(heavy.weights.astype(np.float64)), count)])
 
-    def _options(self, vertex: int, joined: int) -> list[_Sketch]:
+    def _options(self, vertex: int, joined: int) -> list[SizedSketch]:
         """Sketches of growing size of one table, up to an exact map."""
         own = self.figures.attribute(vertex, joined)
         room = 1.0 if self.figures.relations[vertex].source == "exact" else ROOM
         whole = math.ceil(room * ENTRY_BYTES * max(own.distinct, 1.0))
         least = COUNTER_BYTES * self.rows * LEAST_BUCKETS
         sizes = sorted({max(share * self.budget, least) for share in SHARES})
-        found = [_sized(own, size, self.rows) for size in sizes if size < min(whole, self.budget)]
+        found = [sized_sketch(own, size, self.rows) for size in sizes if size < min(whole, self.budget)]
         if whole < self.budget:
             buckets = max(LEAST_BUCKETS, whole // (COUNTER_BYTES * self.rows))
-            found.append(_Sketch(0.0, whole, buckets, 0))
+            found.append(SizedSketch(0.0, whole, buckets, 0))
         return found
 
-    def _variance(self, sketches: Sequence[_Sketch]) -> tuple[float, float]:
+    def _variance(self, sketches: Sequence[SizedSketch]) -> tuple[float, float]:
         """Variance, and the probability with which a key is sampled."""
         left = self.budget - self.fixed - sum(s.nbytes for s in sketches)
         if left < sum(self.entry_bytes):
@@ -385,7 +385,7 @@ def _moments(figures: Figures, residual: Residual, hub: int, joined: int, sample
     return _Moments(sources, squares, figures.over(hub, joined).mean, repeats * inside.mean**2)
 
 
-def _sized(own: Attribute, size: float, rows: int) -> _Sketch:
+def sized_sketch(own: Attribute, size: float, rows: int) -> SizedSketch:
     """A hash sketch in so many bytes, with as many of the table's own heaviest keys beside it as make it best."""
     weights = np.sort(np.abs(own.heavy.weights.astype(np.float64)))[::-1]
     taken = np.concatenate([[0.0], np.cumsum(weights**2)])
@@ -395,4 +395,4 @@ def _sized(own: Attribute, size: float, rows: int) -> _Sketch:
     noise = np.maximum(own.self_join_size - taken[counts], 0.0) / buckets
     best = int(np.argmin(noise))
     held = COUNTER_BYTES * rows * int(buckets[best]) + ENTRY_BYTES * int(counts[best])
-    return _Sketch(float(noise[best]), held, int(buckets[best]), int(counts[best]))
+    return SizedSketch(float(noise[best]), held, int(buckets[best]), int(counts[best]))
