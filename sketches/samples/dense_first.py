@@ -31,7 +31,7 @@ class DenseFirstSketch(SparseFirst[ConvolutionSpec, TwoLevel]):
     Parameters
     ----------
     spec : ConvolutionSpec
-        Of the counters: one attribute, int64.
+        Of the counters, by one attribute.
     dense_keys : ndarray of int64, shape (d,)
         Distinct keys that stay exact, in any order. They are fixed before the data is read.
     limit_bytes : int, optional

@@ -60,7 +60,7 @@ class Linear(Kind):
 
 
 class Hash(Linear):
-    """Hash sketches; the dense keys that one may have are counted exactly, but for sums of DOUBLE."""
+    """Hash sketches, which may have dense keys that are counted exactly."""
 
     optional: ClassVar[Mapping[str, tuple[int, int]]] = {"dense": (1, 1 << 24)}
 
@@ -68,7 +68,7 @@ class Hash(Linear):
         super().__init__("hash", 1, 1)
 
     def empty(self, size: Size, dense: NDArray[np.int64] | None = None) -> Any:
-        if not _dense_in(size):
+        if not size.named.get("dense", 0):
             return super().empty(size)
         from ....sketches.samples.dense_first import DenseFirstSketch
 
@@ -76,17 +76,15 @@ class Hash(Linear):
         return DenseFirstSketch(self.spec(size), keys, size.limit_bytes)
 
     def update(self, synopses: Sequence[Any], keys: Sequence[NDArray[Any]], weights: Weights) -> None:
-        pairs = list(zip(synopses, weights, strict=True))
-        plain = [(s, w) for s, w in pairs if isinstance(s, SparseFirstSketch)]
-        update_sparse_first([s for s, _ in plain], keys, [w for _, w in plain])
-        if len(plain) < len(pairs):
-            from ....sketches.samples.dense_first import update_dense_first
+        if isinstance(synopses[0], SparseFirstSketch):
+            super().update(synopses, keys, weights)
+            return
+        from ....sketches.samples.dense_first import update_dense_first
 
-            beside = [(s, w) for s, w in pairs if not isinstance(s, SparseFirstSketch)]
-            update_dense_first([s for s, _ in beside], keys, [w for _, w in beside])
+        update_dense_first(synopses, keys, weights)
 
     def restored(self, size: Size, arrays: Arrays) -> Any:
-        if not _dense_in(size):
+        if not size.named.get("dense", 0):
             return super().restored(size, arrays)
         from ....sketches.samples.dense_first import DenseFirstSketch
 
@@ -94,10 +92,10 @@ class Hash(Linear):
         return DenseFirstSketch.from_state(self.spec(size), state, size.limit_bytes)
 
     def most_bytes(self, size: Size) -> int:
-        return super().most_bytes(size) + 16 * _dense_in(size)
+        return super().most_bytes(size) + 16 * size.named.get("dense", 0)
 
     def check(self, size: Size, exact: bool, arrays: Mapping[str, Described]) -> None:
-        dense = _dense_in(size)
+        dense = size.named.get("dense", 0)
         if not dense:
             super().check(size, exact, arrays)
             return
@@ -107,15 +105,15 @@ class Hash(Linear):
             return
         counted: dict[str, tuple[str, tuple[int, ...]]] = {
             "dense_keys": ("int64", (dense,)),
-            "dense_weights": ("int64", (1, dense)),
+            "dense_weights": (size.dtype, (1, dense)),
             "rest.counters": (size.dtype, self.spec(size).shape),
         }
         check_arrays(arrays, counted)
 
 
 def _dense_in(size: Size) -> int:
-    """The dense keys of a hash sketch; of a sum of DOUBLE none."""
-    return size.named.get("dense", 0) if size.dtype == "int64" else 0
+    """How many dense keys a hash sketch has."""
+    return size.named.get("dense", 0)
 
 
 class Skimmed(Kind):

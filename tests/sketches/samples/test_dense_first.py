@@ -52,6 +52,19 @@ def test_dense_keys_keep_their_exact_weight_and_all_of_it_is_a_hash_sketch(tuple
     assert np.array_equal(point_rows(sketch, DENSE), np.tile(wanted, (len(point_rows(sketch, DENSE)), 1)))
 
 
+def test_sums_of_doubles_have_dense_keys_too():
+    spec = hash_spec(make_family("tabulation", 3), 3, 8, "float64")
+    both = DenseFirstSketch(SPEC, DENSE, 0), DenseFirstSketch(spec, DENSE, 0)
+    keys = np.repeat(np.arange(20), 3)
+    update_dense_first(both, [keys], [None, keys / 4])
+    assert point_rows(both[0], DENSE).tolist() == [[3.0] * 3] * 3
+    twice = DenseFirstSketch.from_state(spec, both[1].state(), 0)
+    twice.merge(both[1])
+    assert point_rows(twice, DENSE).tolist() == [(1.5 * DENSE).tolist()] * 3
+    twice.subtract(both[1])
+    assert same(twice, both[1])
+
+
 def test_many_keys_turn_the_map_into_counters_beside_the_dense_keys():
     sketch = DenseFirstSketch(SPEC, DENSE)
     sketch.update([np.arange(10)])
@@ -81,5 +94,5 @@ def test_what_does_not_fit_is_refused_and_nothing_is_added():
         {**state, "dense_keys": state["dense_keys"][::-1]},
         {**state, "rest.counters": np.zeros(3)},
     ):
-        with pytest.raises(ValueError, match=r"state|counters"):
+        with pytest.raises(ValueError, match=r"state|counters|order"):
             DenseFirstSketch.from_state(SPEC, broken)
