@@ -350,7 +350,7 @@ def _refused(found: Unlike, select: ApproximateSelect, files: Mapping[str, str])
 
 
 def together(heads: Sequence[Head]) -> list[Head]:
-    """Heads, those of a workload that are cells of one relation, or differ in their weight alone, as one of all names."""
+    """Heads; those of a workload that are cells of one relation, or differ in their weight alone, are one."""
     found: dict[object, list[Head]] = {}
     for head in of_all_parts(heads):
         same: object = head.name
