@@ -46,8 +46,6 @@ class Objective:
         its presence). Every table is planned for as many.
     regressed : bool
         Whether samples come with the totals of their tables, and so are regressed on them.
-    tracked : bool
-        Whether a sketch beyond sampled tables may have heavy keys of its table counted beside it.
     groups : tuple of (int, int)
         The grouped vertices and how many groups each has: they send no messages, and have a sketch for each group.
     route : str
@@ -67,7 +65,6 @@ class Objective:
     rows: int = 11
     columns: int = 1
     regressed: bool = True
-    tracked: bool = True
     groups: tuple[tuple[int, int], ...] = ()
     route: str = "auto"
 

@@ -181,6 +181,11 @@ class _Known:
     def _relation(self, synopses: Sequence[Synopsis]) -> Figures:
         own = self._of(synopses[0].table, synopses[0].filter)
         nbytes = None if self.query.groups else float(sum(map(most_bytes, synopses)))
+        attempt = self.attempt
+        if isinstance(attempt, ApartJoin) and attempt.nbytes and nbytes is not None:
+            of = (synopses[0].table, synopses[0].filter)
+            sizes = zip(attempt.synopses, attempt.nbytes, strict=True)
+            nbytes = float(sum(size for s, size in sizes if (s.table, s.filter) == of))
         return Figures(rows=None if own is None else own.tuples, bytes_held=nbytes)
 
     def _scan_seconds(self, scan: Scan) -> float | None:

@@ -105,6 +105,8 @@ class ApartJoin:
         What is built, in one scan each.
     keeps : bool
         Whether the catalog keeps them.
+    nbytes : tuple of int
+        The most that each of them takes, but for entries of dense keys; empty where nobody has counted.
     """
 
     method: str
@@ -112,6 +114,7 @@ class ApartJoin:
     synopses: tuple[TableSynopsis, ...]
     predicted: Predicted = Predicted()
     keeps: bool = False
+    nbytes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,5 +140,4 @@ class Request:
             ordered=not apart,
             # The scans of a sample look at its keys alone; one that is made of a table by itself has its totals.
             regressed=apart,
-            tracked=not apart,
         )

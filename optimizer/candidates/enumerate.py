@@ -394,7 +394,7 @@ def _messages(figures: Figures, residual: Residual, joined: int, regressed: bool
 
 def _sample_sketch(figures: Figures, residual: Residual, joined: int, objective: Objective) -> _Builder:
     def build(size: float) -> Candidate:
-        found = sample_sketch(figures, residual, joined, size, objective.rows, tracked=objective.tracked)
+        found = sample_sketch(figures, residual, joined, size, objective.rows)
         sampled = [figures.relations[v] for v in found.vertices]
         beyond = [figures.relations[b.vertex] for b in found.beyond]
         dense = max(keys.size for keys in found.dense_keys)
