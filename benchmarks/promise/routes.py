@@ -200,6 +200,16 @@ class FirstSample(Planner):
 
 
 @dataclass(frozen=True)
+class GivenSample(FirstSample):
+    """Begins with a sample that another backend has planned."""
+
+    given: SampleJoin | None = None
+
+    def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
+        return self.given
+
+
+@dataclass(frozen=True)
 class WithoutExact(Request):
     """Asks for what no exact way gives, which small tables would always go."""
 
@@ -324,6 +334,12 @@ class Asked:
         run = replace(self.run, settings=replace(self.run.settings, seed=seed))
         planner = self.route.planner(None, lambda: self.backend, run.select, run.query, run.settings)
         return self.route.run(planner, lambda: self.backend, run.exact).answer()
+
+    def answer_from(self, given: SampleJoin) -> Answer:
+        """What the product gives that begins with a sample, of its seed."""
+        run = replace(self.run, settings=replace(self.run.settings, seed=given.plan.seed))
+        planner = GivenSample(None, lambda: self.backend, run.select, run.query, run.settings, given=given)
+        return AdaptiveRun(planner, lambda: self.backend, run.exact).answer()
 
     def plan(self) -> PhysicalPlan:
         """How it is planned."""

@@ -20,7 +20,8 @@ from pyspark.sql import functions as F
 from ...errors import BudgetExceeded
 from ...optimizer.operators import SAMPLE
 from ...optimizer.plan import Message, Plan, Sample, Synopsis, ValueDraw
-from ...sketches.samples.sampled_hash import HASH_BITS, SampleHash, draw_family, sample_family, value_family
+from ...sketches.hashing.spark_families import XxHash64
+from ...sketches.samples.sampled_hash import HASH_BITS, draw_family, sample_family, seed_text, value_family
 from ..observed import Observation, observed
 from ..sources.files import column_range, has_nan, partitions
 from ..sources.filters import cheap_first, filtered
@@ -72,6 +73,11 @@ WANTED_KEY_NS = 1000.0
 SENT_NS = 400.0
 
 
+def _word(family: XxHash64, key: str) -> str:
+    """The first word of a hash, as SQL over a BIGINT."""
+    return f"xxhash64('{seed_text(family)}', {key})"
+
+
 def _below(word: str, rate: float) -> str:
     """Whether a hash is one of a share of all, as SQL."""
     return f"{word} & {(1 << HASH_BITS) - 1}L < {max(1, round(rate * (1 << HASH_BITS)))}L"
@@ -117,7 +123,7 @@ class _Sampled:
         parts = []
         if sample.rate:
             family = sample_family(seed, sample.class_name)
-            parts.append(_below(family.text(KEY.format(0)), sample.rate))
+            parts.append(_below(_word(family, KEY.format(0)), sample.rate))
         if sample.dense:
             parts.append(f"{KEY.format(0)} IN ({', '.join(f'{k}L' for k in sample.dense)})")
         sampled = " OR ".join(parts) or "false"
@@ -127,7 +133,7 @@ class _Sampled:
         reasons = []
         if sample.row_rates[number]:
             family = draw_family(seed, sample.class_name, draw)
-            reasons.append(f"IF({_below(family.text(ROW), sample.row_rates[number])}, {LOOKED_AT}, 0)")
+            reasons.append(f"IF({_below(_word(family, ROW), sample.row_rates[number])}, {LOOKED_AT}, 0)")
         if values:
             drawn = " OR ".join(_drawn(d, value_family(seed, sample.class_name, n)) for n, d in values)
             reasons.append(f"IF({drawn}, {VALUED}, 0)")
@@ -138,9 +144,9 @@ def _value(draw: ValueDraw) -> str:
     return f"abs(CAST(({draw.expression}) AS DOUBLE))"
 
 
-def _drawn(draw: ValueDraw, family: SampleHash) -> str:
+def _drawn(draw: ValueDraw, family: XxHash64) -> str:
     """Whether a tuple is drawn for its value, as SQL; Spark takes what is not a number for the largest one."""
-    word = f"({family.text(ROW)} & {(1 << HASH_BITS) - 1}L)"
+    word = f"({_word(family, ROW)} & {(1 << HASH_BITS) - 1}L)"
     most = f"{_value(draw)} * {(1 << HASH_BITS) / draw.unit!r}D"
     return f"({_value(draw)} >= {draw.least!r}D AND {word} < {most})"
 

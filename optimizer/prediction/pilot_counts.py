@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...parser.join_graph import JoinGraph
-from ...sketches.hashing.spark_families import XxHash64
-from ...sketches.samples.sampled_hash import HASH_BITS
+from ...sketches.samples.sampled_hash import HASH_BITS, sample_family
 from ..messages import tree_of
 from ..plan import Attribute
 
@@ -17,7 +16,7 @@ from ..plan import Attribute
 PILOT_TUPLES = 1 << 17
 
 # One hash for the keys of every class, so that what is known of a relation serves any query.
-PILOT_FAMILY = XxHash64(7305178762242450741)
+PILOT_FAMILY = sample_family(0, "pilot")
 
 KEY_SAMPLE, ROW_SAMPLE = 0, 1
 

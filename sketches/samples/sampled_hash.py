@@ -2,60 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-import numpy as np
-
-from ..hashing.family import Keys, Seeded, Values, slice_words
+from ..hashing.spark_families import XxHash64
 from ..hashing.xi import derive_seed
-from ..hashing.xxhash import SPARK_SEED, xxh64_of_long
 
 # Of a hash that are compared with a rate.
 HASH_BITS = 40
 
 
-@dataclass(frozen=True, slots=True)
-class SampleHash(Seeded):
-    """The bits of Spark's ``xxhash64(key XOR seed)`` for a BIGINT key.
+def sample_family(seed: int, class_name: str) -> XxHash64:
+    """The hash that decides which keys of a class are sampled: the same in Spark and in numpy.
 
-    One round of XXH64, where a seed that is hashed along takes two: a fifth of the cost of a sample. Nothing is proven
-    about it. Keys that follow one another become other blocks of such keys, of which XXH64 makes other words.
+    Its seed is eight letters: XXH64 does not tell eight bytes of text from a BIGINT, and Spark compiles text as a
+    parameter, so that another seed needs no new code.
     """
-
-    name: ClassVar[str] = "sample"
-    independence: ClassVar[int] = 0
-    basis: ClassVar[str] = "measured"
-
-    __str__ = Seeded.__str__
-
-    def values(self, keys: Keys, functions: int, bits: int) -> Values:
-        """See `Family.values`."""
-        return slice_words(lambda words: self._hash_words(keys, words), functions, bits)
-
-    def _hash_words(self, keys: Keys, words: int) -> Values:
-        seeds = [self.seed, *(derive_seed(self.seed, f"word {w}") for w in range(1, words))]
-        return np.stack([xxh64_of_long(keys ^ np.int64(s), SPARK_SEED) for s in seeds])
-
-    def text(self, key: str) -> str:
-        """The first word as SQL over a BIGINT column.
-
-        The seed is the element of an array, which Spark compiles as a parameter, so that another seed needs no new
-        code; a number would be part of the code, and an element at a constant place becomes a number.
-        """
-        return f"xxhash64({key} ^ array({self.seed}L)[CAST({key} & 0L AS INT)])"
+    digits = f"{derive_seed(seed, f'sample {class_name}'):016x}"[-8:]
+    return XxHash64(int.from_bytes(digits.encode("ascii"), "little"))
 
 
-def sample_family(seed: int, class_name: str) -> SampleHash:
-    """The hash that decides which keys of a class are sampled."""
-    return SampleHash(derive_seed(seed, f"sample {class_name}"))
-
-
-def draw_family(seed: int, class_name: str, draw: int) -> SampleHash:
+def draw_family(seed: int, class_name: str, draw: int) -> XxHash64:
     """The hash of the numbers of tuples that decides which are drawn, another for each draw."""
     return sample_family(seed, f"{class_name} tuples {draw}")
 
 
-def value_family(seed: int, class_name: str, number: int) -> SampleHash:
+def value_family(seed: int, class_name: str, number: int) -> XxHash64:
     """The hash of the numbers of tuples that decides which are drawn for their values, another for each draw."""
     return sample_family(seed, f"{class_name} values {number}")
+
+
+def seed_text(family: XxHash64) -> str:
+    """The letters of a seed of `sample_family`."""
+    return family.seed.to_bytes(8, "little").decode("ascii")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from skimql.sketches.samples.sampled_hash import SampleHash, sample_family
+from skimql.engine.execution.sample_scan import _word
+from skimql.sketches.samples.sampled_hash import draw_family, sample_family
 
 
 def test_spark_and_numpy_compute_the_same_hash_of_keys(spark):
     keys = [0, 1, -1, 77, 2**31, -(2**31), 2**62 + 3, 2**63 - 1, -(2**63)]
-    families = [sample_family(3, "k"), SampleHash(0), SampleHash(1), SampleHash(2**63 - 1)]
-    columns = [f"{family.text('k')} AS h{n}" for n, family in enumerate(families)]
+    families = [sample_family(3, "k"), sample_family(2**63 - 1, ""), draw_family(4, "k", 1)]
+    columns = [f"{_word(family, 'k')} AS h{n}" for n, family in enumerate(families)]
     rows = spark.createDataFrame([(k,) for k in keys], "k BIGINT").selectExpr("k", *columns).collect()
     values = np.array([row.k for row in rows], np.int64)
     for number, family in enumerate(families):
@@ -23,7 +24,7 @@ def test_another_seed_needs_no_new_code(spark, as_users_have_it):
     frame = spark.range(10)
 
     def code(seed):
-        text = sample_family(seed, "k").text("id")
+        text = _word(sample_family(seed, "k"), "id")
         plan = frame.selectExpr(f"{text} AS h").where("h & 15 < 3")
         made = plan._jdf.queryExecution().debug().codegenToSeq()
         return [made.apply(n)._2() for n in range(made.size())]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skimql.sketches.samples.sampled_hash import HASH_BITS, SampleHash, draw_family, sample_family
+from skimql.sketches.samples.sampled_hash import HASH_BITS, draw_family, sample_family, seed_text
 
 KEYS = np.arange(20_000, dtype=np.int64)
 
@@ -43,14 +43,21 @@ def test_classes_seeds_and_draws_keep_others():
     assert (kept(sample_family(3, "k"), 0.1) == same).all()
 
 
+def test_a_seed_is_eight_letters_which_any_text_may_hold():
+    assert seed_text(sample_family(3, "k")).isalnum()
+    assert len(seed_text(draw_family(2**63, "c", 7))) == 8
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_kind_of_keys_is_sampled_as_by_chance(kind):
     """Shares, pairs of neighbours, buckets of sixteen bits and two seeds: within five standard deviations."""
     keys = KINDS[kind]
     for seed in (0, 1, 7, 2**62 + 1, 2**63 - 1):
-        words = SampleHash(seed).values(keys, 1, HASH_BITS)[0]
+        words = sample_family(seed, "k").values(keys, 1, HASH_BITS)[0]
         drawn = words < np.uint64(round(0.1 * (1 << HASH_BITS)))
-        other = SampleHash(seed ^ 1).values(keys, 1, HASH_BITS)[0] < np.uint64(round(0.1 * (1 << HASH_BITS)))
+        other = sample_family(seed ^ 1, "k").values(keys, 1, HASH_BITS)[0] < np.uint64(
+            round(0.1 * (1 << HASH_BITS))
+        )
         pairs = drawn[1:] & drawn[:-1]
         for found, share in ((drawn, 0.1), (pairs, 0.01), (drawn & other, 0.01)):
             assert abs(found.mean() - share) < 5 * (share * (1 - share) / len(found)) ** 0.5, seed
@@ -61,7 +68,7 @@ def test_any_kind_of_keys_is_sampled_as_by_chance(kind):
 
 
 def test_every_bit_of_a_key_moves_half_of_the_bits_of_its_hash():
-    family = SampleHash(12345)
+    family = sample_family(12345, "k")
     words = family.values(KEYS[:2000], 1, HASH_BITS)[0]
     for bit in range(64):
         flipped = family.values(KEYS[:2000] ^ np.uint64(1 << bit).view(np.int64), 1, HASH_BITS)[0]
