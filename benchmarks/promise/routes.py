@@ -163,6 +163,10 @@ class FirstSample(Planner):
         backend: Any = self.backend()
         return backend.once(("f", self.query.sql), lambda: MemoryFooters(None, backend.tables, self.query))  # type: ignore[arg-type]
 
+    @property
+    def _jobs_count(self) -> bool:
+        return False
+
     def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
         tuples = max(t or 0.0 for t in self.footers.tuples) if self.footers else 0.0
         found, asked = super()._first_sample(jobs=jobs), self.settings.error or 0.0

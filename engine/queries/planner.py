@@ -378,6 +378,8 @@ class Planner:
             groups,
             self._most_drawn,
             grouped=grouped_vertices(self.query),
+            counts_alone=self.query.counts_tuples_alone,
+            jobs_count=self._jobs_count,
         )
         sample = asked()
         if sample is not None and jobs and footers.summed:
@@ -387,6 +389,11 @@ class Planner:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)
         return SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
+
+    @property
+    def _jobs_count(self) -> bool:
+        """Whether what Spark's jobs take is held against a first sample."""
+        return True
 
     @property
     def _most_drawn(self) -> float:

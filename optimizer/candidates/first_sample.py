@@ -118,6 +118,8 @@ def first_sample(
     most_drawn: float = math.inf,
     summed: Sequence[Summed] = (),
     grouped: Sequence[int] = (),
+    counts_alone: bool = False,
+    jobs_count: bool = True,
 ) -> ClassSample | None:
     """The sample that is tried before anything else is known.
 
@@ -138,6 +140,10 @@ def first_sample(
         The expressions that are summed, as far as they are of one vertex.
     grouped : sequence of int
         The vertices by whose columns the query groups.
+    counts_alone : bool
+        Whether nothing is summed but tuples.
+    jobs_count : bool
+        Whether what a job takes is held against the sample: not of small tables that stand for large ones.
 
     Returns
     -------
@@ -169,7 +175,7 @@ def first_sample(
     order = tree_of(graph).joined_order()
     ordered, outputs = [tables[v] for v in order], [left] * (len(order) - 1)
     whole = exact_groups(ordered, outputs, groups) if grouped else exact_join(ordered, outputs)
-    exact = whole.seconds - scans(tables).seconds - jobs(len(tables)).seconds
+    exact = whole.seconds - scans(tables).seconds - jobs(len(tables) * jobs_count).seconds
     own = [sizes[v].filtered for v in members]
     # The groups are listed before, and each tuple that is scanned is told its own.
     numbered = [tables[v] for v in grouped]
@@ -199,7 +205,9 @@ def first_sample(
         return seconds, ClassSample(joined, rate, row_rates=draws.rates, hits=draws.hits, value_draws=found)
 
     found = [
-        one for one in map(planned, [PART] if summed else MORE_KEYS) if one is not None and one[0] <= exact
+        one
+        for one in map(planned, MORE_KEYS if counts_alone else [PART])
+        if one is not None and one[0] <= exact
     ]
     return min(found, key=lambda one: one[0])[1] if found else None
 
