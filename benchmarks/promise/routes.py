@@ -163,6 +163,10 @@ class FirstSample(Planner):
         backend: Any = self.backend()
         return backend.once(("f", self.query.sql), lambda: MemoryFooters(None, backend.tables, self.query))  # type: ignore[arg-type]
 
+    @property
+    def _jobs_count(self) -> bool:
+        return False
+
     def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
         tuples = max(t or 0.0 for t in self.footers.tuples) if self.footers else 0.0
         found, asked = super()._first_sample(jobs=jobs), self.settings.error or 0.0
@@ -197,6 +201,16 @@ class FirstSample(Planner):
         )
         looked_at = replace(sample, row_rates=rates, value_draws=tuple(d for _, d in values))
         return replace(attempt, plan=replace(attempt.plan, sample=looked_at))
+
+
+@dataclass(frozen=True)
+class GivenSample(FirstSample):
+    """Begins with a sample that another backend has planned."""
+
+    given: SampleJoin | None = None
+
+    def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
+        return self.given
 
 
 @dataclass(frozen=True)
@@ -324,6 +338,12 @@ class Asked:
         run = replace(self.run, settings=replace(self.run.settings, seed=seed))
         planner = self.route.planner(None, lambda: self.backend, run.select, run.query, run.settings)
         return self.route.run(planner, lambda: self.backend, run.exact).answer()
+
+    def answer_from(self, given: SampleJoin) -> Answer:
+        """What the product gives that begins with a sample, of its seed."""
+        run = replace(self.run, settings=replace(self.run.settings, seed=given.plan.seed))
+        planner = GivenSample(None, lambda: self.backend, run.select, run.query, run.settings, given=given)
+        return AdaptiveRun(planner, lambda: self.backend, run.exact).answer()
 
     def plan(self) -> PhysicalPlan:
         """How it is planned."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...optimizer.candidates.first_sample import Size, is_large, sampled_class
 from ...optimizer.messages import JoinClass, tree_of
-from ...optimizer.prediction.cost import Input, exact_join
+from ...optimizer.prediction.cost import Input, distinct_synopses, exact_distinct, exact_join, pilots, scans
 from ...parser.join_graph import Query
 from ..sources.files import files_of, values_between
 from ..sources.selectivity import filter_selectivity
@@ -108,6 +108,20 @@ class Footers:
             return math.inf
         order = tree_of(self.query.graph).joined_order()
         return exact_join([Input(self.tuples[v] or 0.0, self.tuples[v] or 0.0) for v in order], sizes).seconds
+
+    @property
+    def exact_distinct_is_cheap(self) -> bool:
+        """Whether an exact COUNT(DISTINCT) costs no more than a pilot and the least synopses, of evenly spread keys."""
+        tables = [Input(t or 0.0, t or 0.0) for t in self.tuples]
+        order = tree_of(self.query.graph).joined_order() if self.outputs else range(len(tables))
+        put_out = self.outputs[-1] if self.outputs else tables[0].tuples
+        if not max(self.outputs, default=0.0) <= sum(t.tuples for t in tables):
+            return False
+        most = min(put_out, max(t.tuples for t in tables))
+        counts = [most for a in self.query.aggregates if a.function == "count_distinct"]
+        exact = exact_distinct([tables[v] for v in order], self.outputs, counts)
+        least = distinct_synopses([min(tables, key=lambda t: t.tuples)], ["levels"], len(tables))
+        return exact.seconds <= pilots(tables).plus(scans(tables)).plus(least).seconds
 
     def _distinct(self, joined: JoinClass) -> float:
         """Most distinct keys that a class can have, as far as files tell; infinite where they do not."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from ...errors import BudgetExceeded, SkimqlError, UnsupportedQuery
@@ -117,6 +117,8 @@ class Planner:
         if self.request.sized_by_hand:
             return self._of(self._by_hand(groups))
         if self.query.counts_distinct:
+            if self._exact_distinct_is_cheap:
+                return self._of(self.exact())
             return self.by_distinct(groups)
         if not self.query.graph.edges:
             # One table: nothing is saved by not running it, but for what is to be kept.
@@ -311,6 +313,14 @@ class Planner:
             return False
         return max(footers.outputs) <= sum(t or 0.0 for t in footers.tuples)
 
+    @property
+    def _exact_distinct_is_cheap(self) -> bool:
+        """Whether files tell that distinct values are counted exactly for less than a pilot and synopses take."""
+        footers = self.footers
+        if footers is None or self.query.sets is not None or not self.request.aims_freely:
+            return False
+        return footers.large and self.may_run_exactly and footers.exact_distinct_is_cheap
+
     def _of(self, attempt: Attempt) -> PhysicalPlan:
         groups = tuple(
             GroupValues(
@@ -359,21 +369,31 @@ class Planner:
         assert footers is not None, "large tables are of files"
         sizes = footers.sizes if jobs else footers.bare_sizes
         groups = ASSUMED_GROUPS if self.query.groups else 1
-        summed = footers.summed if jobs else ()
-        sample = first_sample(
+        asked = partial(
+            first_sample,
             self.query.graph,
             sizes,
             self.request.target,
             footers.values,
             groups,
             self._most_drawn,
-            summed,
-            grouped_vertices(self.query),
+            grouped=grouped_vertices(self.query),
+            counts_alone=self.query.counts_tuples_alone,
+            jobs_count=self._jobs_count,
         )
+        sample = asked()
+        if sample is not None and jobs and footers.summed:
+            # Values are looked at where a sample is worth while without: they make it dearer.
+            sample = asked(footers.summed)
         if sample is None:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)
         return SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
+
+    @property
+    def _jobs_count(self) -> bool:
+        """Whether what Spark's jobs take is held against a first sample."""
+        return True
 
     @property
     def _most_drawn(self) -> float:
