@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .engine.extension.enable import disable, enable
     from .engine.results.answer import Answer, Message
     from .engine.session import Session
     from .engine.settings import Settings
@@ -63,6 +64,8 @@ _HOME = {
     "UnsupportedQuery": "errors",
     "Vocabulary": "engine.vocabulary",
     "demo_tables": "engine.sources.demo",
+    "disable": "engine.extension.enable",
+    "enable": "engine.extension.enable",
     "is_complete": "parser.complete",
     "tokens": "parser.tokens",
     "vocabulary": "engine.vocabulary",
@@ -90,6 +93,8 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "demo_tables",
+    "disable",
+    "enable",
     "is_complete",
     "tokens",
     "vocabulary",
