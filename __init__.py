@@ -16,7 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .cli.notebook import load_ipython_extension
     from .engine.extension.enable import disable, enable
+    from .engine.extension.kept import register
     from .engine.results.answer import Answer, Message
     from .engine.session import Session
     from .engine.settings import Settings
@@ -67,6 +69,8 @@ _HOME = {
     "disable": "engine.extension.enable",
     "enable": "engine.extension.enable",
     "is_complete": "parser.complete",
+    "load_ipython_extension": "cli.notebook",
+    "register": "engine.extension.kept",
     "tokens": "parser.tokens",
     "vocabulary": "engine.vocabulary",
 }
@@ -96,6 +100,8 @@ __all__ = [
     "disable",
     "enable",
     "is_complete",
+    "load_ipython_extension",
+    "register",
     "tokens",
     "vocabulary",
 ]

@@ -16,6 +16,9 @@ from .script import without_comments
 _TOKEN = re.compile(
     r"""[rR]?'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|[rR]?"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"|`(?:[^`]|``)*`|\w+|::|\S""", re.DOTALL
 )
+_QUOTED = re.compile(
+    r"""'[^'\\]*(?:(?:\\.|'')[^'\\]*)*(?:'|$)|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*(?:"|$)|`(?:[^`]|``)*(?:`|$)""", re.DOTALL
+)
 # Behind one of these words a parenthesis holds a relation; elsewhere it holds a value.
 _BEFORE_RELATION = frozenset(
     ["FROM", "JOIN", "LATERAL", "AS", "UNION", "ALL", "EXCEPT", "INTERSECT", "MINUS", "DISTINCT", "TABLE", "USING"]
@@ -94,8 +97,7 @@ def embedded(text: str) -> tuple[Embedded, ...]:
     visible, _ = without_comments(text)
     tokens = [(m.group(), m.start(), m.end()) for m in _TOKEN.finditer(visible)]
     words = [t.upper() for t, _, _ in tokens]
-    inserts = "INSERT" in words[:1] or (words[:1] == ["WITH"] and "INSERT" in words)
-    groups = [_Group(not inserts)]
+    groups = [_Group(not inserts(text))]
     found: list[Embedded] = []
     end = 0
     for number, (token, start, stop) in enumerate(tokens):
@@ -103,7 +105,7 @@ def embedded(text: str) -> tuple[Embedded, ...]:
         before = words[number - 1] if number else ""
         after = words[number + 1] if number + 1 < len(words) else ""
         if token == "(":
-            if before == "(":
+            if before in ("", "("):
                 inside = group.is_relation
             elif before == ",":
                 inside = group.clause in ("FROM", "JOIN")
@@ -207,6 +209,17 @@ def stored_as(text: str) -> str:
     if head is None:
         return ""
     return "temporary view" if head["temporary"] or head["cached"] else "view"
+
+
+def unquoted(text: str) -> str:
+    """The text without what stands in quotes, closed or not, and without comments."""
+    visible, _ = without_comments(text)
+    return _QUOTED.sub(lambda m: " " * len(m.group()), visible)
+
+
+def inserts(text: str) -> bool:
+    """Whether a statement puts the rows of a query into a table."""
+    return re.match(r"\s*(?:INSERT\b|WITH\b.*\)\s*INSERT\b)", unquoted(text), re.IGNORECASE | re.DOTALL) is not None
 
 
 def is_explained(text: str) -> bool:

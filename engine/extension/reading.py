@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import SkimqlError, UnsupportedQuery
-from ...parser.embedded import Embedded, Marker, embedded, in_place_of, is_explained, markers, stored_as
+from ...parser.embedded import (
+    Embedded,
+    Marker,
+    embedded,
+    in_place_of,
+    inserts,
+    is_explained,
+    markers,
+    stored_as,
+    unquoted,
+)
 from ...parser.join_graph import Span
 from ...parser.script import without_comments
 from ...parser.statement import ApproximateSelect, ExactSelect, PassThrough, SetOption, parse_statement
@@ -56,7 +66,8 @@ def read(text: str, first: int) -> Read | None:
         visible, semicolons = without_comments(text)
     except SkimqlError:
         return None
-    if not _WORDS.search(visible) or (_NAME_ALONE.search(visible) and "(" not in visible):
+    plain = unquoted(text)
+    if not _WORDS.search(plain) or (_NAME_ALONE.search(plain) and "(" not in plain):
         return None
     end = semicolons[0] if semicolons else len(visible)
     whole = Span(len(visible) - len(visible.lstrip()), len(visible[:end].rstrip()))
@@ -71,7 +82,7 @@ def read(text: str, first: int) -> Read | None:
         return Read(_blank_exact(text))
     if not isinstance(statement, (PassThrough, ApproximateSelect, SetOption)):
         return _replaced(text, whole, _request(text, whole, parameters, "statement"), first)
-    if isinstance(statement, ApproximateSelect):
+    if isinstance(statement, ApproximateSelect) and not inserts(text):
         return _replaced(text, whole, _request(text, whole, parameters, ""), first)
     parts = embedded(text)
     if not parts or (refused is not None and not parameters and _is_whole(parts, whole)):

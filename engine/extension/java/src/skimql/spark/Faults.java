@@ -5,7 +5,6 @@ import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.trees.Origin;
 import scala.Option;
-import scala.collection.immutable.Map$;
 
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Method;
@@ -17,10 +16,18 @@ import java.util.regex.Pattern;
 final class Faults {
   private Faults() {}
 
+  /** The error of a text that was read: a ParseException where it is malformed. */
+  static Exception ofText(Map<?, ?> told) {
+    try {
+      return Boolean.TRUE.equals(told.get("parse")) ? parse(told, origin(told)) : of(told);
+    } catch (ReflectiveOperationException fault) {
+      return of(told);
+    }
+  }
+
   static Exception of(Map<?, ?> told) {
     try {
-      Origin origin = origin(told);
-      return Boolean.TRUE.equals(told.get("parse")) ? parse(told, origin) : analysis(told, origin);
+      return analysis(told, origin(told));
     } catch (ReflectiveOperationException fault) {
       return new IllegalArgumentException(told.get("code") + ": " + told.get("message"), fault);
     }
@@ -83,8 +90,8 @@ final class Faults {
       values[1] = "[" + told.get("code") + "] " + told.get("message");
       values[2] = origin;
       values[3] = origin;
-      values[last - 2] = Option.apply(told.get("code"));
-      values[last - 1] = Map$.MODULE$.empty();
+      values[last - 2] = Option.apply(condition(told));
+      values[last - 1] = Conditions.parameters(String.valueOf(told.get("message")));
       values[last] = origin.getQueryContext();
       made.setAccessible(true);
       return (Exception) made.newInstance(values);
@@ -92,16 +99,40 @@ final class Faults {
     return analysis(told, origin);
   }
 
+  /** One that keeps its place: Spark would put that of the table function there. */
+  private static final class Refusal extends AnalysisException {
+    private static final long serialVersionUID = 1;
+
+    Refusal(
+        String message,
+        Option<Object> line,
+        Option<Object> position,
+        Option<String> condition,
+        scala.collection.immutable.Map<String, String> parameters,
+        QueryContext[] contexts) {
+      super(message, line, position, Option.apply((Throwable) null), condition, parameters, contexts);
+    }
+
+    @Override
+    public AnalysisException withPosition(Origin origin) {
+      return line().isDefined() ? this : super.withPosition(origin);
+    }
+  }
+
   private static Exception analysis(Map<?, ?> told, Origin origin) {
     QueryContext[] contexts = told.get("sql") == null ? new QueryContext[0] : origin.getQueryContext();
-    return new AnalysisException(
+    return new Refusal(
         "[" + told.get("code") + "] " + told.get(told.get("shown") == null ? "message" : "shown"),
         Option.apply(told.get("line")),
         Option.apply(told.get("position")),
-        Option.apply((Throwable) null),
-        Option.apply((String) told.get("code")),
-        Map$.MODULE$.empty(),
+        Option.apply(condition(told)),
+        Conditions.parameters(String.valueOf(told.get("message"))),
         contexts);
+  }
+
+  private static String condition(Map<?, ?> told) {
+    String code = String.valueOf(told.get("code"));
+    return Conditions.know(code) ? code : null;
   }
 
   /** Its parameters grow with every version; those behind the ones that we know have defaults. */

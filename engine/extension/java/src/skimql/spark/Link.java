@@ -52,16 +52,12 @@ public final class Link {
     return open;
   }
 
-  /** Our statements are nobody's. */
+  /** Our statements are nobody's. The thread that asks stays: each new one would be a new connection to Python. */
   public static synchronized void close() {
     open = false;
     closed = true;
     synchronized (REQUESTS) {
       REQUESTS.clear();
-    }
-    if (asking != null) {
-      asking.shutdownNow();
-      asking = null;
     }
   }
 
@@ -85,7 +81,7 @@ public final class Link {
     asked.put("first", reserve());
     Map<?, ?> told = JSON.readValue((String) call(asked, session), Map.class);
     if (told.get("error") != null) {
-      throw Faults.of((Map<?, ?>) told.get("error"));
+      throw Faults.ofText((Map<?, ?>) told.get("error"));
     }
     Map<?, ?> requests = (Map<?, ?>) told.get("requests");
     if (requests != null) {
@@ -171,7 +167,7 @@ public final class Link {
           new ThreadPoolExecutor(
               1,
               1,
-              60,
+              0,
               TimeUnit.SECONDS,
               new LinkedBlockingQueue<>(),
               work -> {

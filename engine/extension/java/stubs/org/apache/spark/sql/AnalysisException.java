@@ -10,6 +10,14 @@ public class AnalysisException extends Exception {
       scala.collection.immutable.Map<String, String> parameters,
       org.apache.spark.QueryContext[] contexts) {}
 
+  public AnalysisException withPosition(org.apache.spark.sql.catalyst.trees.Origin origin) {
+    throw new Error();
+  }
+
+  public scala.Option<Object> line() {
+    throw new Error();
+  }
+
   public String getErrorClass() {
     throw new Error();
   }
