@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .cli.notebook import load_ipython_extension
     from .engine.extension.enable import disable, enable
     from .engine.extension.kept import register
     from .engine.results.answer import Answer, Message

@@ -292,7 +292,9 @@ def doctor_command() -> None:
 
 @app.command("jar")
 def jar_command(
-    build: Annotated[bool, typer.Option("--build", help="Build it where the package has none (needs a JDK).")] = False,
+    build: Annotated[
+        bool, typer.Option("--build", help="Build it where the package has none (needs a JDK).")
+    ] = False,
 ) -> None:
     """Print the path of the jar that makes Spark SQL know SkimQL's statements: the value of spark.jars."""
     from .jar import print_jar

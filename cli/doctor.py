@@ -21,7 +21,9 @@ def print_doctor() -> int:
             console.print(f"       do: {check.advice}", markup=False)
     jar = find()
     # Nothing else needs it: no fault.
-    console.print(f"[green]ok   [/green]  {'Spark SQL':<16} " if jar else f"none   {'Spark SQL':<16} ", end="")
+    console.print(
+        f"[green]ok   [/green]  {'Spark SQL':<16} " if jar else f"none   {'Spark SQL':<16} ", end=""
+    )
     console.print(str(jar) if jar else "no jar: SkimQL was installed without a Java compiler", markup=False)
     if jar is None:
         console.print(f"       do: {JDK_HINT}", markup=False)

@@ -17,7 +17,10 @@ def print_jar(build_it: bool) -> int:
             print(f"error: {fault}\n  try: {JDK_HINT}", file=sys.stderr)
             return 1
     if path is None:
-        print(f"error: SkimQL was installed where there was no Java compiler\n  try: {JDK_HINT}", file=sys.stderr)
+        print(
+            f"error: SkimQL was installed where there was no Java compiler\n  try: {JDK_HINT}",
+            file=sys.stderr,
+        )
         return 1
     print(path)
     return 0

@@ -19,8 +19,10 @@ from .formats import FORMATS
 from .render import render
 
 _HEAD = re.compile(
-    r"\s*(?:(?P<name>[^\W\d]\w*)\s*<<)?\s*(?P<options>(?:(?:-o|--output)[= ]\s*\w+\s*|--compare\b\s*)*)(?P<rest>.*)", re.DOTALL
+    r"\s*(?:(?P<name>[^\W\d]\w*)\s*<<)?\s*(?P<options>(?:(?:-o|--output)[= ]\s*\w+\s*|--compare\b\s*)*)(?P<rest>.*)",
+    re.DOTALL,
 )
+_TAKEN = re.compile(r"\{(self|text)\}")
 _FORMAT = re.compile(r"(?:-o|--output)[= ]\s*(\w+)")
 
 
@@ -54,7 +56,9 @@ class Magics:
         """SQL behind ``%skimql``, or in a cell under ``%%skimql``: the result, or nothing where a name takes it."""
         found = _HEAD.match(line)
         assert found is not None, "everything in it may be missing"
-        text = found["rest"] if cell is None else f"{found['rest']}\n{cell}" if found["rest"].strip() else cell
+        text = (
+            found["rest"] if cell is None else f"{found['rest']}\n{cell}" if found["rest"].strip() else cell
+        )
         asked = _FORMAT.search(found["options"])
         output = asked.group(1) if asked else ""
         if output and output not in FORMATS:
@@ -64,7 +68,9 @@ class Magics:
         if "--compare" in found["options"]:
             if values:
                 raise UnsupportedQuery(
-                    "--compare takes no values of the notebook", "SKIMQL_PARAMETERS", hint="the values themselves in the text"
+                    "--compare takes no values of the notebook",
+                    "SKIMQL_PARAMETERS",
+                    hint="the values themselves in the text",
                 )
             result: Any = session.compare(text)
         else:
@@ -89,6 +95,10 @@ class Magics:
         names = {f for f in fields if f.isidentifier()}
         for name in sorted(names - set(known)):
             raise UnsupportedQuery(
-                f"the notebook has no variable {name}", "SKIMQL_BAD_VALUE", hint="braces hold the name of a variable"
+                f"the notebook has no variable {name}",
+                "SKIMQL_BAD_VALUE",
+                hint="braces hold the name of a variable",
             )
-        return text, {name: known[name] for name in names}
+        # What `Session.sql` calls its own.
+        text = _TAKEN.sub(r"{\1_}", text)
+        return text, {name + "_" * (name in ("self", "text")): known[name] for name in names}

@@ -189,7 +189,10 @@ class _Reader:
     def inner(self, group: Tree[Token]) -> Part:
         """The text in a pair of parentheses."""
         opened, *tokens, closed = tokens_of(group)
-        span = Span(start_of(tokens[0]) if tokens else end_of(opened), end_of(tokens[-1]) if tokens else start_of(closed))
+        span = Span(
+            start_of(tokens[0]) if tokens else end_of(opened),
+            end_of(tokens[-1]) if tokens else start_of(closed),
+        )
         return Part(self.text[span.start : span.end], span)
 
     def name(self, tree: Tree[Token] | None = None) -> Part:

@@ -14,16 +14,33 @@ from .lexing import blank, identifiers
 from .script import without_comments
 
 _TOKEN = re.compile(
-    r"""[rR]?'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|[rR]?"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"|`(?:[^`]|``)*`|\w+|::|\S""", re.DOTALL
+    r"""[rR]?'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|[rR]?"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"|`(?:[^`]|``)*`|\w+|::|\S""",
+    re.DOTALL,
 )
 _QUOTED = re.compile(
-    r"""'[^'\\]*(?:(?:\\.|'')[^'\\]*)*(?:'|$)|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*(?:"|$)|`(?:[^`]|``)*(?:`|$)""", re.DOTALL
+    r"""'[^'\\]*(?:(?:\\.|'')[^'\\]*)*(?:'|$)|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*(?:"|$)|`(?:[^`]|``)*(?:`|$)""",
+    re.DOTALL,
 )
 # Behind one of these words a parenthesis holds a relation; elsewhere it holds a value.
 _BEFORE_RELATION = frozenset(
-    ["FROM", "JOIN", "LATERAL", "AS", "UNION", "ALL", "EXCEPT", "INTERSECT", "MINUS", "DISTINCT", "TABLE", "USING"]
+    [
+        "FROM",
+        "JOIN",
+        "LATERAL",
+        "AS",
+        "UNION",
+        "ALL",
+        "EXCEPT",
+        "INTERSECT",
+        "MINUS",
+        "DISTINCT",
+        "TABLE",
+        "USING",
+    ]
 )
-_CLAUSES = frozenset(["SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "ON", "LIMIT", "JOIN", "VALUES", "SET"])
+_CLAUSES = frozenset(
+    ["SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "ON", "LIMIT", "JOIN", "VALUES", "SET"]
+)
 _SET_OPERATIONS = frozenset(["UNION", "EXCEPT", "INTERSECT", "MINUS"])
 _NO_WORD_OF_OURS = re.compile(r"\s*(?:[,.=<>%]|$|(?:AS|FROM)\b)", re.IGNORECASE)
 _STORED = re.compile(
@@ -130,7 +147,11 @@ def embedded(text: str) -> tuple[Embedded, ...]:
             group.clause = word
         elif word in _SET_OPERATIONS:
             group.set_operation = True
-        elif group.query_at is not None and word == "ERROR" and (after == "WITHIN" or _is_with_error(before, after)):
+        elif (
+            group.query_at is not None
+            and word == "ERROR"
+            and (after == "WITHIN" or _is_with_error(before, after))
+        ):
             group.ours = True
         elif word in _CLAUSES:
             group.clause = word
@@ -162,7 +183,9 @@ def _checked(group: _Group, text: str, end: int) -> list[Embedded]:
     return group.ended(end)
 
 
-_COMMON = re.compile(r"(\w+|`(?:[^`]|``)+`)\s*(?:\([^()]*\)\s*)?\bAS\s*(?:NOT\s+MATERIALIZED\s*)?\(", re.IGNORECASE)
+_COMMON = re.compile(
+    r"(\w+|`(?:[^`]|``)+`)\s*(?:\([^()]*\)\s*)?\bAS\s*(?:NOT\s+MATERIALIZED\s*)?\(", re.IGNORECASE
+)
 
 
 def _refuse_outer_names(text: str, visible: str, found: tuple[Embedded, ...]) -> None:
@@ -197,7 +220,9 @@ def markers(text: str, span: Span) -> tuple[Marker, ...]:
             continue
         before, name = tokens[number - 1] if number else None, tokens[number + 1]
         # `v:name` without a blank is a part of a VARIANT.
-        is_part = before is not None and before.end() == token.start() and re.match(r"[\w`\])]", before.group())
+        is_part = (
+            before is not None and before.end() == token.start() and re.match(r"[\w`\])]", before.group())
+        )
         if not is_part and name.start() == token.end() and re.fullmatch(r"\w+", name.group()):
             found.append(Marker(Span(token.start(), name.end()), name.group()))
     return tuple(found)
@@ -219,7 +244,10 @@ def unquoted(text: str) -> str:
 
 def inserts(text: str) -> bool:
     """Whether a statement puts the rows of a query into a table."""
-    return re.match(r"\s*(?:INSERT\b|WITH\b.*\)\s*INSERT\b)", unquoted(text), re.IGNORECASE | re.DOTALL) is not None
+    return (
+        re.match(r"\s*(?:INSERT\b|WITH\b.*\)\s*INSERT\b)", unquoted(text), re.IGNORECASE | re.DOTALL)
+        is not None
+    )
 
 
 def is_explained(text: str) -> bool:

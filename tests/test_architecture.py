@@ -191,7 +191,11 @@ def test_the_engine_uses_the_dataframe_api_only():
             "meter.py": {"_jvm"},
             "session.py": {"_jvm"},
         }
-        own = {"_jvm", "_jdf", "_jsparkSession"} if path.parent.name == "extension" else allowed.get(path.name, set())
+        own = (
+            {"_jvm", "_jdf", "_jsparkSession"}
+            if path.parent.name == "extension"
+            else allowed.get(path.name, set())
+        )
         assert not names & ({"_jvm", "_jdf", "_jsparkSession", "rdd"} - own), path
         if path.parent.name != "spark" or path.name not in ("jobs.py", "meter.py", "session.py"):
             assert not names & {"_jsc", "sparkContext"}, path

@@ -62,8 +62,8 @@ def enable(
     Raises
     ------
     EnvironmentFault
-        ``SKIMQL_NO_JAR`` where the package was built without a Java compiler, ``SKIMQL_OTHER_JAR`` where Spark has loaded
-        one of another version, ``SKIMQL_NOT_CLASSIC`` for a session of Spark Connect.
+        ``SKIMQL_NO_JAR`` where the package was built without a Java compiler, ``SKIMQL_OTHER_JAR`` where Spark has
+        loaded one of another version, ``SKIMQL_NOT_CLASSIC`` for a session of Spark Connect.
     """
     if not is_classic(spark):
         raise EnvironmentFault(
@@ -73,7 +73,9 @@ def enable(
         )
     with _LOCK:
         classes = _classes(spark)
-        made = Sessions(spark, catalog if isinstance(catalog, Catalog) else Catalog(catalog), _with(settings, overrides))
+        made = Sessions(
+            spark, catalog if isinstance(catalog, Catalog) else Catalog(catalog), _with(settings, overrides)
+        )
         _show(spark, made, tables or {})
         _connect(spark, classes)
         if _HANDLER.sessions is not None:
@@ -111,7 +113,7 @@ def _classes(spark: SparkSession) -> _Classes:
     EnvironmentFault
         As `enable`.
     """
-    jvm = spark._jvm
+    jvm: Any = spark._jvm
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     if not _is_loaded(jvm, loader):
         path = jar.find()
@@ -152,11 +154,11 @@ def _connect(spark: SparkSession, classes: _Classes) -> None:
     """Give the JVM the handler; one that it has already stays, as each takes memory on both sides."""
     from pyspark.java_gateway import ensure_callback_server_started
 
-    gateway = spark._sc._gateway  # type: ignore[attr-defined]
+    gateway: Any = spark._sc._gateway
     server = gateway.__dict__.get("_callback_server")
     if server is not None and server.is_shutdown:
         gateway._callback_server = None
-    ensure_callback_server_started(gateway)
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     known = _CONNECTED.get("server") is gateway._callback_server
     if not (known and classes.link.open(None)):
         classes.link.open(_HANDLER)

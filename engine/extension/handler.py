@@ -53,14 +53,18 @@ class Handler:
             return json.dumps({"error": told(ours, text)})
         except BaseException as fault:
             # Ctrl-C, which has ended what ran here.
-            stopped = SkimqlError(f"the statement was interrupted ({type(fault).__name__})", "SKIMQL_INTERRUPTED")
+            stopped = SkimqlError(
+                f"the statement was interrupted ({type(fault).__name__})", "SKIMQL_INTERRUPTED"
+            )
             return json.dumps({"error": told(stopped, text)})
 
     def _asked(self, asked: Mapping[str, Any], java: Any) -> Any:
         if asked["op"] == "ping":
             return "{}"
         if self.sessions is None:
-            raise UnsupportedQuery("SkimQL is switched off", "SKIMQL_NOT_ENABLED", hint="skimql.enable(spark)")
+            raise UnsupportedQuery(
+                "SkimQL is switched off", "SKIMQL_NOT_ENABLED", hint="skimql.enable(spark)"
+            )
         if asked["op"] == "read":
             return self._read(self.sessions, asked, java)
         return answered(self.sessions, asked, java)
@@ -179,5 +183,3 @@ def told(fault: SkimqlError, text: str) -> dict[str, Any]:
     elif text:
         about["sql"] = None
     return about
-
-

@@ -67,7 +67,9 @@ def build(target: Path, folder: Path = HERE) -> Path:
         command = [javac, "--release", LEVEL, "-encoding", "UTF-8", "-g:none", "-proc:none", "-implicit:none"]
         stubs = ["-Xlint:-options", "-sourcepath", str(folder / "java" / "stubs"), "-d", made]
         try:
-            told = subprocess.run([*command, *stubs, *map(str, files)], capture_output=True, text=True, check=False)
+            told = subprocess.run(
+                [*command, *stubs, *map(str, files)], capture_output=True, text=True, check=False
+            )
         except OSError as fault:
             raise NotBuilt(f"{javac} does not run: {fault}") from fault
         if told.returncode != 0:

@@ -102,7 +102,8 @@ def _source(place: str) -> Any:
             return self.options.get("catalog", place), self.options.get("query", "")
 
         def schema(self) -> StructType:
-            return schema_of(*self.asked())
+            found: StructType = schema_of(*self.asked())
+            return found
 
         def reader(self, schema: StructType) -> Reader:
             return Reader(*self.asked())
@@ -134,5 +135,3 @@ def schema_of(catalog: str, text: str) -> Any:
     for field in kept_answer(catalog, text).schema:
         schema.add(field.name, from_arrow_type(field.type, prefer_timestamp_ntz=True))
     return schema
-
-

@@ -89,7 +89,11 @@ def read(text: str, first: int) -> Read | None:
         # With parameters a text may not be one of ours until they have values.
         if refused is not None and not parameters:
             raise refused
-        return None if refused is None else _replaced(text, whole, _request(text, whole, parameters, "statement"), first)
+        return (
+            None
+            if refused is None
+            else _replaced(text, whole, _request(text, whole, parameters, "statement"), first)
+        )
     if refused is not None and refused.code == "SKIMQL_SEVERAL_STATEMENTS" and not _is_script(visible):
         raise refused
     if len(parts) > MOST_PARTS:

@@ -11,6 +11,7 @@ from support.tables import forget_views
 import skimql
 from skimql.engine.extension import jar
 from skimql.engine.extension.enable import disable, enable
+from skimql.engine.extension.handler import Handler
 
 Q = "SELECT APPROXIMATE COUNT(*) AS n FROM ea JOIN eb ON ea.k = eb.k"
 # All of the answer's columns, as `exact`: small tables are run exactly.
@@ -20,7 +21,9 @@ ROW = (8, 8.0, 8.0, 1.0, True)
 @pytest.fixture(scope="module")
 def home(spark, tmp_path_factory):
     spark.sql("SELECT * FROM VALUES (1, 1), (1, 2), (2, 3), (3, 4) AS t(k, x)").createOrReplaceTempView("ea")
-    spark.sql("SELECT * FROM VALUES (1, 'e'), (1, 'o'), (2, 'e'), (2, 'o'), (3, 'e'), (3, 'o') AS t(k, g)").createOrReplaceTempView("eb")
+    spark.sql(
+        "SELECT * FROM VALUES (1, 'e'), (1, 'o'), (2, 'e'), (2, 'o'), (3, 'e'), (3, 'o') AS t(k, g)"
+    ).createOrReplaceTempView("eb")
     spark.sql("SET skimql.error = none")
     with enabled(spark, tmp_path_factory.mktemp("jar")):
         yield spark
@@ -88,7 +91,9 @@ def test_a_view_that_lasts_is_read_in_its_own_database(home):
 
 def test_parameters_have_their_values(home):
     assert rows(home, f"{Q} WHERE x <= :most AND g = :which", args={"most": 1, "which": "e"})[0][0] == 2
-    assert rows(home, f"SELECT n, ? AS two FROM ({Q} WHERE x <= ? CONFIDENCE ?)", args=[2, 1, 0.9]) == [(4, 2)]
+    assert rows(home, f"SELECT n, ? AS two FROM ({Q} WHERE x <= ? CONFIDENCE ?)", args=[2, 1, 0.9]) == [
+        (4, 2)
+    ]
     assert refused(home, f"CREATE TEMP VIEW ew AS {Q} WHERE x < :n", args={"n": 1})[1] == "SKIMQL_PARAMETERS"
 
 
@@ -150,7 +155,10 @@ def test_other_sessions_have_their_own_tables_and_settings(home):
 
 def test_threads_ask_at_once(home):
     found = {}
-    threads = [threading.Thread(target=lambda n=n: found.update({n: rows(home, f"{Q} WHERE x <= {n}")[0][0]})) for n in range(1, 4)]
+    threads = [
+        threading.Thread(target=lambda n=n: found.update({n: rows(home, f"{Q} WHERE x <= {n}")[0][0]}))
+        for n in range(1, 4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -185,13 +193,12 @@ def test_switching_on_and_off_grows_nothing(home):
     assert size() <= tuple(n + 1 for n in before)
 
 
-def test_a_python_that_does_not_listen_any_more_is_told(home):
-    home._sc._gateway.shutdown_callback_server()
-    try:
-        assert refused(home, Q)[1] == "SKIMQL_PYTHON_GONE"
-        assert rows(home, "SELECT 1") == [(1,)]
-    finally:
-        enable(home)
+def test_a_python_that_fails_is_told_and_spark_goes_on(home, monkeypatch):
+    monkeypatch.setattr(Handler, "apply", lambda *_: 1 / 0)
+    assert refused(home, Q)[1] == "SKIMQL_PYTHON_GONE"
+    assert refused(home, "SELEC 1")[1] == "PARSE_SYNTAX_ERROR"
+    assert rows(home, "SELECT 1") == [(1,)]
+    monkeypatch.undo()
     assert rows(home, Q) == [ROW]
 
 

@@ -13,9 +13,17 @@ from skimql.parser.join_graph import Span
 
 def test_values_stand_in_the_places_of_parameters():
     text = "SELECT * FROM (SELECT APPROXIMATE COUNT(*) FROM a WHERE k = :k ERROR WITHIN ?) x"
-    asked = {"text": text, "start": 15, "end": 77, "markers": [(60, 62, "k"), (76, 77, None)], "literals": ["'long text'", "0.05D"]}
+    asked = {
+        "text": text,
+        "start": 15,
+        "end": 77,
+        "markers": [(60, 62, "k"), (76, 77, None)],
+        "literals": ["'long text'", "0.05D"],
+    }
     part = _Part.of(asked)
-    assert part.text == " " * 15 + "SELECT APPROXIMATE COUNT(*) FROM a WHERE k = 'long text' ERROR WITHIN 0.05"
+    assert (
+        part.text == " " * 15 + "SELECT APPROXIMATE COUNT(*) FROM a WHERE k = 'long text' ERROR WITHIN 0.05"
+    )
 
 
 @pytest.mark.parametrize(("place", "expected"), [((34, 42), (34, 42)), ((72, 77), (63, 68))])
@@ -37,5 +45,8 @@ def test_a_fault_is_told_as_spark_counts():
 def test_nothing_is_raised():
     handler = Handler()
     assert json.loads(handler.apply("no JSON", None))["error"]["code"] == "SKIMQL_FAILED"
-    assert json.loads(handler.apply('{"op": "read", "text": "x"}', None))["error"]["code"] == "SKIMQL_NOT_ENABLED"
+    assert (
+        json.loads(handler.apply('{"op": "read", "text": "x"}', None))["error"]["code"]
+        == "SKIMQL_NOT_ENABLED"
+    )
     assert handler.apply('{"op": "ping"}', None) == "{}"

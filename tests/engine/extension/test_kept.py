@@ -45,5 +45,3 @@ def test_a_catalog_in_memory_is_refused():
     with pytest.raises(EnvironmentFault) as fault:
         register(None, Catalog())
     assert fault.value.code == "SKIMQL_NO_CATALOG"
-
-

@@ -72,8 +72,7 @@ def test_only_the_asked_columns_stand_where_there_is_no_room_for_more(text, boun
 def test_a_view_keeps_the_select_itself():
     found = read(f"CREATE TEMP VIEW v AS {Q} WHERE s = 'it'", 64)
     assert found.text == (
-        "CREATE TEMP VIEW v AS SELECT * FROM skimql_answer("
-        f"'{Q} WHERE s = \\'it\\'', 'temporary view')"
+        f"CREATE TEMP VIEW v AS SELECT * FROM skimql_answer('{Q} WHERE s = \\'it\\'', 'temporary view')"
     )
     assert read(f"CREATE VIEW v AS {Q}", 64).text.endswith("'view')")
 

@@ -57,7 +57,11 @@ def _outcome(spark, text, args):
         frame = spark.sql(text, args=args) if args is not None else spark.sql(text)
         plan = re.sub(r"#\d+|plan_id=\d+|id=\d+", "#", frame._jdf.queryExecution().optimizedPlan().toString())
         local = "LocalRelation" in plan or "CommandResult" in plan or "OneRowRelation" in plan
-        found = sorted(map(str, frame.collect())) if local and "Join" not in plan and "Aggregate" not in plan else []
+        found = (
+            sorted(map(str, frame.collect()))
+            if local and "Join" not in plan and "Aggregate" not in plan
+            else []
+        )
         return "rows", plan, frame.schema.simpleString(), re.sub(r"#\d+|id=\d+", "#", str(found))
     except PySparkException as fault:
         contexts = [(c.startIndex(), c.stopIndex(), c.fragment()) for c in fault.getQueryContext()]
