@@ -14,6 +14,10 @@ FOLDER = Path(__file__).parent / "engine" / "extension"
 class BuildWithJar(build_py):
     """Builds the jar that `engine/extension/jar.py` describes; without a compiler the package goes without."""
 
+    def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
+        """The modules of a package; the top folder has this file beside them."""
+        return [m for m in super().find_package_modules(package, package_dir) if m[1] != "setup"]
+
     def run(self) -> None:
         super().run()
         if self.editable_mode:

@@ -63,6 +63,16 @@ final class Faults {
         "SKIMQL_PARAMETERS", "skimql_answer takes a text\n  try: SELECT * FROM skimql_answer('SELECT APPROXIMATE ...')");
   }
 
+  /** For {@code throw}: what Java would have declared. */
+  static RuntimeException thrown(Throwable fault) {
+    throw Faults.<RuntimeException>unchecked(fault);
+  }
+
+  @SuppressWarnings("unchecked")
+  private static <T extends Throwable> T unchecked(Throwable fault) throws T {
+    throw (T) fault;
+  }
+
   /** Whether Spark has refused a plan for a column of such a name. */
   static boolean isUnknownColumn(Throwable fault, Pattern name) {
     if (!(fault instanceof AnalysisException)) {

@@ -71,10 +71,15 @@ public final class Link {
   }
 
   /** The text that Spark is to read in place of this one; null where nothing in it is ours. */
-  static String read(String text, SparkSession session) throws Exception {
-    if (!open) {
-      return null;
+  static String read(String text, SparkSession session) {
+    try {
+      return asked(text, session);
+    } catch (Throwable fault) {
+      throw Faults.thrown(fault);
     }
+  }
+
+  private static String asked(String text, SparkSession session) throws Exception {
     Map<String, Object> asked = new LinkedHashMap<>();
     asked.put("op", "read");
     asked.put("text", text);
@@ -139,7 +144,7 @@ public final class Link {
       }
       return told;
     } catch (RuntimeException fault) {
-      throw Faults.gone(String.valueOf(fault.getMessage()));
+      throw Faults.gone(lastLine(fault));
     }
   }
 
@@ -157,8 +162,14 @@ public final class Link {
         }
       }
       Throwable cause = fault instanceof ExecutionException ? fault.getCause() : fault;
-      throw Faults.gone(cause instanceof TimeoutException ? "it does not answer" : String.valueOf(cause.getMessage()));
+      throw Faults.gone(cause instanceof TimeoutException ? "it does not answer" : lastLine(cause));
     }
+  }
+
+  /** The end of a traceback says what it is about. */
+  private static String lastLine(Throwable fault) {
+    String[] lines = String.valueOf(fault.getMessage()).trim().split("\n");
+    return lines[lines.length - 1].trim();
   }
 
   private static synchronized ThreadPoolExecutor asking() {

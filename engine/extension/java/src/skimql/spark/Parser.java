@@ -1,32 +1,33 @@
 package skimql.spark;
 
+import org.apache.spark.sql.catalyst.FunctionIdentifier;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.parser.ParameterContext;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.parser.SqlStatementSplitResult;
+import org.apache.spark.sql.catalyst.parser.TemporalIdentifier;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SessionState;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Seq;
 
-import java.lang.reflect.InvocationHandler;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
-import java.util.Arrays;
-import java.util.HashSet;
-import java.util.Set;
+import java.util.function.Function;
 import java.util.regex.Pattern;
 
 /**
  * Spark's parser, and behind it ours: a text that Spark reads is Spark's, one that it refuses is shown to SkimQL, which
  * answers with a text for Spark to read in its place, or that it is none of its own.
  *
- * <p>A proxy, since ParserInterface has other methods in every version of Spark.
+ * <p>It has the methods of all versions of Spark: one that an interface lacks is never called there. (A proxy would wrap
+ * whatever Spark's parser throws beside ParseException.)
  */
-final class Parser implements InvocationHandler {
+final class Parser implements ParserInterface {
   /** Set in the sessions in which SkimQL itself works. */
   private static final String OWN = "spark.skimql.own";
-
-  private static final Set<String> READS =
-      new HashSet<>(Arrays.asList("parsePlan", "parseQuery", "parsePlanWithParameters"));
 
   /** Spark would describe a column of a table `sketch`, and forget what is cached of a path. */
   private static final Pattern BEFORE_SPARK =
@@ -56,75 +57,115 @@ final class Parser implements InvocationHandler {
   }
 
   static ParserInterface around(SparkSession session, ParserInterface spark) {
-    if (isOurs(spark)) {
-      return spark;
-    }
-    ClassLoader loader = ParserInterface.class.getClassLoader();
-    return (ParserInterface)
-        Proxy.newProxyInstance(loader, new Class<?>[] {ParserInterface.class}, new Parser(session, spark));
+    return isOurs(spark) ? spark : new Parser(session, spark);
   }
 
   static boolean isOurs(Object parser) {
-    return Proxy.isProxyClass(parser.getClass()) && Proxy.getInvocationHandler(parser) instanceof Parser;
+    return parser instanceof Parser;
   }
 
   static ParserInterface within(Object parser) {
-    return ((Parser) Proxy.getInvocationHandler(parser)).spark;
+    return ((Parser) parser).spark;
   }
 
   @Override
-  public Object invoke(Object proxy, Method method, Object[] args) throws Throwable {
-    if (READS.contains(method.getName()) && Link.isLoaded()) {
-      return read(method, args);
-    }
-    if (method.getDeclaringClass() == Object.class && method.getName().equals("equals")) {
-      return proxy == args[0];
-    }
-    return forward(method, args);
+  public LogicalPlan parsePlan(String text) {
+    return read(text, spark::parsePlan);
   }
 
-  private Object forward(Method method, Object[] args) throws Throwable {
-    try {
-      return method.invoke(spark, args);
-    } catch (InvocationTargetException thrown) {
-      throw thrown.getCause();
-    }
+  @Override
+  public LogicalPlan parseQuery(String text) {
+    return read(text, spark::parseQuery);
   }
 
-  private Object read(Method method, Object[] args) throws Throwable {
-    String text = (String) args[0];
-    if (BEFORE_SPARK.matcher(text).matches() && !isOwn()) {
+  @Override
+  public LogicalPlan parsePlanWithParameters(String text, ParameterContext parameters) {
+    return read(text, asked -> spark.parsePlanWithParameters(asked, parameters));
+  }
+
+  @Override
+  public Expression parseExpression(String text) {
+    return spark.parseExpression(text);
+  }
+
+  @Override
+  public TableIdentifier parseTableIdentifier(String text) {
+    return spark.parseTableIdentifier(text);
+  }
+
+  @Override
+  public FunctionIdentifier parseFunctionIdentifier(String text) {
+    return spark.parseFunctionIdentifier(text);
+  }
+
+  @Override
+  public Seq<String> parseMultipartIdentifier(String text) {
+    return spark.parseMultipartIdentifier(text);
+  }
+
+  @Override
+  public TemporalIdentifier parseTemporalTableIdentifier(String text) {
+    return spark.parseTemporalTableIdentifier(text);
+  }
+
+  @Override
+  public StructType parseRoutineParam(String text) {
+    return spark.parseRoutineParam(text);
+  }
+
+  @Override
+  public SqlStatementSplitResult splitStatements(String text) {
+    return spark.splitStatements(text);
+  }
+
+  @Override
+  public StructType parseTableSchema(String text) {
+    return spark.parseTableSchema(text);
+  }
+
+  @Override
+  public DataType parseDataType(String text) {
+    return spark.parseDataType(text);
+  }
+
+  private LogicalPlan read(String text, Function<String, LogicalPlan> parse) {
+    if (!Link.isLoaded()) {
+      return parse.apply(text);
+    }
+    if (BEFORE_SPARK.matcher(text).matches() && Link.isOpen() && !isOwn()) {
       String ours = Link.read(text, session);
       if (ours != null) {
-        return forward(method, with(args, ours));
+        return parse.apply(ours);
       }
     }
-    Object plan;
+    LogicalPlan plan;
     try {
-      plan = forward(method, args);
-    } catch (ParseException refused) {
-      if (isOwn()) {
-        throw refused;
-      }
-      if (!Link.isOpen()) {
-        if (OURS.matcher(text).find()) {
-          throw Faults.notOpen();
-        }
-        throw refused;
-      }
-      String ours = Link.read(text, session);
+      plan = parse.apply(text);
+    } catch (Throwable refused) {
+      String ours = refused instanceof ParseException && !isOwn() ? inPlaceOf(text) : null;
       if (ours == null) {
-        throw refused;
+        throw Faults.thrown(refused);
       }
-      return forward(method, with(args, ours));
+      return parse.apply(ours);
     }
-    if (EITHER.matcher(text).find() && Link.isOpen() && !isOwn() && isUnknown((LogicalPlan) plan)) {
+    if (EITHER.matcher(text).find() && Link.isOpen() && !isOwn() && isUnknown(plan)) {
       String ours = Link.read(text, session);
       if (ours != null) {
-        return forward(method, with(args, ours));
+        return parse.apply(ours);
       }
     }
     return plan;
+  }
+
+  /** What is to be read in place of a text that Spark has refused; null where it is none of ours. */
+  private String inPlaceOf(String text) {
+    if (Link.isOpen()) {
+      return Link.read(text, session);
+    }
+    if (OURS.matcher(text).find()) {
+      throw Faults.thrown(Faults.notOpen());
+    }
+    return null;
   }
 
   private boolean isOwn() {
@@ -140,11 +181,5 @@ final class Parser implements InvocationHandler {
     } catch (Throwable refused) {
       return Faults.isUnknownColumn(refused, UNKNOWN_WORD);
     }
-  }
-
-  private static Object[] with(Object[] args, String text) {
-    Object[] changed = args.clone();
-    changed[0] = text;
-    return changed;
   }
 }

@@ -60,7 +60,7 @@ final class TableFunction extends AbstractFunction1<Seq<Expression>, LogicalPlan
       SparkSession session = (SparkSession) org.apache.spark.sql.SparkSession.active();
       return Link.answer(request(arguments), session).queryExecution().analyzed();
     } catch (Throwable fault) {
-      throw TableFunction.<RuntimeException>thrown(fault);
+      throw Faults.thrown(fault);
     }
   }
 
@@ -98,11 +98,5 @@ final class TableFunction extends AbstractFunction1<Seq<Expression>, LogicalPlan
       request.put("place", names);
     }
     return request;
-  }
-
-  /** Throws what Java would have declared. */
-  @SuppressWarnings("unchecked")
-  private static <T extends Throwable> T thrown(Throwable fault) throws T {
-    throw (T) fault;
   }
 }
