@@ -26,6 +26,7 @@ ALLOWED = {
 CLI_TAKES = {
     "engine.extension.jar": {"JDK_HINT", "NotBuilt", "build", "find", "own_place"},
     "engine.queries.exact": {"collected"},
+    "engine.queries.in_parts": {"each_part"},
     "engine.results.display": {"cell_text"},
     "engine.spark.doctor": {"checks"},
     "parser.statement": {"is_approximate", "split_statements"},
@@ -59,7 +60,7 @@ FORBIDDEN_LIBRARIES = {
     "cli": {"pyspark", "sqlglot", "lark", "numpy", "networkx"},
 }
 # Only the shared vocabulary may be read by the optimizer from the parser, only sizes and variances from sketches.
-OPTIMIZER_READS_FROM_PARSER = {"join_graph"}
+OPTIMIZER_READS_FROM_PARSER = {"join_graph", "diagram"}
 SELF_NAMES = {"skimql", *FOLDERS, "errors"}
 
 
