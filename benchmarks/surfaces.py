@@ -1,7 +1,7 @@
 """Whether every surface gives the same: ``python -m benchmarks.surfaces [--json FILE]``.
 
 Runs the statements of ``tests/surfaces/statements.sql`` by `Session.sql`, by ``spark.sql`` with the extension, and,
-without a jar, by ``skimql_answer`` on the kept sketches; compares columns, types, rows and error codes with those of
+without a jar, by ``spark.read.format("skimql")`` on the kept sketches; compares columns, types, rows and error codes with those of
 `Session.sql`. Records: {spark, surface, statements, same, differ, not_possible}; the last are those that
 docs/spark-sql.md lists.
 """
@@ -80,14 +80,9 @@ def by_spark(spark: Any) -> Callable[[str], Any]:
     return ask
 
 
-def by_function(spark: Any) -> Callable[[str], Any]:
-    """What ``skimql_answer`` gives, without a jar."""
-
-    def ask(text: str) -> Any:
-        literal = text.replace("\\", "\\\\").replace("'", "\\'")
-        return spark.sql(f"SELECT * FROM skimql_answer('{literal}')").toArrow()
-
-    return ask
+def by_source(spark: Any) -> Callable[[str], Any]:
+    """What ``spark.read.format("skimql")`` gives, without a jar."""
+    return lambda text: spark.read.format("skimql").option("query", text).load().toArrow()
 
 
 def compared(spark: Any) -> Iterator[tuple[str, list[tuple[str, Outcome, Outcome]]]]:
@@ -114,7 +109,7 @@ def compared(spark: Any) -> Iterator[tuple[str, list[tuple[str, Outcome, Outcome
             skimql.disable(spark)
         # The sketches are there now, and the tables known.
         skimql.register(spark, one)
-        yield "without a jar", list(zip(texts, first, made(by_function(spark)), strict=True))
+        yield "without a jar", list(zip(texts, first, made(by_source(spark)), strict=True))
         spark.sql("DROP TEMPORARY FUNCTION skimql_answer")
 
 
