@@ -1,8 +1,8 @@
 """Whether every surface gives the same: ``python -m benchmarks.surfaces [--json FILE]``.
 
 Runs the statements of ``tests/surfaces/statements.sql`` by `Session.sql`, by ``spark.sql`` with the extension, and,
-without a jar, by ``spark.read.format("skimql")`` on the kept sketches; compares columns, types, rows and error codes with those of
-`Session.sql`. Records: {spark, surface, statements, same, differ, not_possible}; the last are those that
+without a jar, by ``spark.read.format("skimql")`` on the kept sketches; compares columns, types, rows and error codes
+with those of `Session.sql`. Records: {spark, surface, statements, same, differ, not_possible}; the last are those that
 docs/spark-sql.md lists.
 """
 
