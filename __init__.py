@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .engine.extension.catalog_only import register
     from .engine.extension.enable import disable, enable
-    from .engine.extension.kept import register
     from .engine.results.answer import Answer, Message
     from .engine.session import Session
     from .engine.settings import Settings
@@ -69,7 +69,7 @@ _HOME = {
     "enable": "engine.extension.enable",
     "is_complete": "parser.complete",
     "load_ipython_extension": "cli.notebook",
-    "register": "engine.extension.kept",
+    "register": "engine.extension.catalog_only",
     "tokens": "parser.tokens",
     "vocabulary": "engine.vocabulary",
 }

@@ -103,10 +103,10 @@ class Sessions:
 
 
 def _ours(settings: Mapping[str, str]) -> dict[str, str]:
-    return {n.removeprefix(PREFIX).lower(): _plain(v) for n, v in settings.items() if n.startswith(PREFIX)}
+    return {n.removeprefix(PREFIX).lower(): _unquoted(v) for n, v in settings.items() if n.startswith(PREFIX)}
 
 
-def _plain(value: str) -> str:
+def _unquoted(value: str) -> str:
     """A value without the quotes that Spark's SET leaves around it."""
     quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
     return value[1:-1] if quoted else value

@@ -6,8 +6,8 @@ import pytest
 
 from skimql import EnvironmentFault, Session, UnsupportedQuery
 from skimql.engine.catalog.catalog import Catalog
-from skimql.engine.extension import kept as kept_module
-from skimql.engine.extension.kept import kept_answer, register
+from skimql.engine.extension import catalog_only
+from skimql.engine.extension.catalog_only import catalog_answer, register
 
 Q = "SELECT APPROXIMATE COUNT(*) AS n FROM ka JOIN kb ON ka.k = kb.k"
 
@@ -35,7 +35,7 @@ def test_the_function_answers_from_the_catalog_without_a_scan(spark, kept):
 
 def test_the_data_source_gives_the_same(kept):
     """Here and not in workers, of which each takes seconds to start; `benchmarks.surfaces` and the docs ask it by Spark."""
-    source = kept_module._source(kept)({"query": Q})
+    source = catalog_only._source(kept)({"query": Q})
     reader = source.reader(source.schema())
     (partition,) = reader.partitions()
     (batch,) = reader.read(partition)
@@ -45,10 +45,10 @@ def test_the_data_source_gives_the_same(kept):
 
 def test_what_is_not_kept_is_refused_and_nothing_is_started(kept):
     with pytest.raises(UnsupportedQuery) as fault:
-        kept_answer(kept, f"{Q} WHERE ka.k > 1")
+        catalog_answer(kept, f"{Q} WHERE ka.k > 1")
     assert fault.value.code == "SKIMQL_NOT_KEPT"
     with pytest.raises(UnsupportedQuery) as fault:
-        kept_answer(kept, "SELECT 1")
+        catalog_answer(kept, "SELECT 1")
     assert fault.value.code == "SKIMQL_NOT_AN_ANSWER"
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class KeptSession(Session):
+class CatalogSession(Session):
     """A session that never has Spark: its answers come from the catalog."""
 
     @property
@@ -34,7 +34,7 @@ class KeptSession(Session):
         )
 
 
-def kept_answer(catalog: str, text: str) -> pa.Table:
+def catalog_answer(catalog: str, text: str) -> pa.Table:
     """The answer to an approximate SELECT from the sketches of a catalog alone.
 
     Raises
@@ -42,7 +42,7 @@ def kept_answer(catalog: str, text: str) -> pa.Table:
     UnsupportedQuery
         ``SKIMQL_NOT_KEPT`` where they do not answer it; ``SKIMQL_NOT_AN_ANSWER`` for another statement.
     """
-    answer = KeptSession(catalog=catalog).answer(text)
+    answer = CatalogSession(catalog=catalog).answer(text)
     return answer.arrow()
 
 
@@ -91,7 +91,7 @@ def _source(place: str) -> Any:
             return [InputPartition(0)]
 
         def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-            yield from kept_answer(self.catalog, self.text).to_batches()
+            yield from catalog_answer(self.catalog, self.text).to_batches()
 
     class Source(DataSource):
         @classmethod
@@ -120,7 +120,7 @@ def _function(place: str) -> Any:
             return AnalyzeResult(schema_of(place, str(query.value)))
 
         def eval(self, query: str) -> Iterator[tuple[Any, ...]]:
-            for row in kept_answer(place, query).to_pylist():
+            for row in catalog_answer(place, query).to_pylist():
                 yield tuple(row.values())
 
     return SkimqlAnswer
@@ -132,6 +132,6 @@ def schema_of(catalog: str, text: str) -> Any:
     from pyspark.sql.types import StructType
 
     schema = StructType()
-    for field in kept_answer(catalog, text).schema:
+    for field in catalog_answer(catalog, text).schema:
         schema.add(field.name, from_arrow_type(field.type, prefer_timestamp_ntz=True))
     return schema
