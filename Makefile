@@ -10,7 +10,7 @@ SOURCES := pyproject.toml py.typed README.md $(wildcard *.py */*.py */*/*.py gra
 DEMO_EXTRAS := demo$(if $(JRE),$(comma)jre)
 comma := ,
 
-.PHONY: demo test check test-cluster test-spark-versions java clean
+.PHONY: demo test check test-cluster test-spark-versions test-surfaces java clean
 
 demo: java .venv/demo$(JRE) .venv/package
 	@$(BIN)/skimql demo
@@ -24,6 +24,10 @@ test-cluster: java .venv/test$(JRE) .venv/package
 
 test-spark-versions: java
 	PYTHON=$(PYTHON) tests/spark_versions.sh
+
+# The same statements by Session.sql, by spark.sql, and without a jar.
+test-surfaces: java .venv/test$(JRE) .venv/package
+	$(BIN)/python -m benchmarks.surfaces
 
 check: .venv/test$(JRE) .venv/package
 	$(BIN)/ruff check .

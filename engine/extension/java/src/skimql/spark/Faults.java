@@ -14,6 +14,8 @@ import java.util.regex.Pattern;
 
 /** Errors of ours as Spark's: a ParseException or an AnalysisException with our text, code and place. */
 final class Faults {
+  private static final String GONE = "SKIMQL_PYTHON_GONE";
+
   private Faults() {}
 
   /** The error of a text that was read: a ParseException where it is malformed. */
@@ -48,10 +50,14 @@ final class Faults {
 
   static Exception gone(String why) {
     return make(
-        "SKIMQL_PYTHON_GONE",
+        GONE,
         "the Python that answers SkimQL's statements cannot be reached: "
             + why
             + "\n  try: skimql.enable(spark) in the Python that drives Spark");
+  }
+
+  static boolean isGone(Throwable fault) {
+    return fault instanceof AnalysisException && String.valueOf(fault.getMessage()).contains("[" + GONE + "]");
   }
 
   static Exception forgotten() {

@@ -41,6 +41,12 @@ final class Parser implements ParserInterface {
 
   private static final Pattern UNKNOWN_WORD = Pattern.compile("`?APPROX(?:IMATE)?`?", Pattern.CASE_INSENSITIVE);
 
+  /** Without one of these words a text is none of ours. */
+  private static final Pattern MAYBE =
+      Pattern.compile(
+          "\\b(?:APPROX(?:IMATE)?|ERROR|EXACT|ESTIMATE|SKETCH(?:ES)?|STREAMS?|CONTINUOUS|QUERIES|PAUSE|RESUME|TERMINATE)\\b",
+          Pattern.CASE_INSENSITIVE);
+
   /** What tells a statement of ours where nobody is there to read it. */
   private static final Pattern OURS =
       Pattern.compile(
@@ -159,13 +165,21 @@ final class Parser implements ParserInterface {
 
   /** What is to be read in place of a text that Spark has refused; null where it is none of ours. */
   private String inPlaceOf(String text) {
-    if (Link.isOpen()) {
-      return Link.read(text, session);
+    if (!MAYBE.matcher(text).find()) {
+      return null;
     }
-    if (OURS.matcher(text).find()) {
+    boolean surely = OURS.matcher(text).find();
+    if (!Link.isOpen() && surely) {
       throw Faults.thrown(Faults.notOpen());
     }
-    return null;
+    try {
+      return Link.isOpen() ? Link.read(text, session) : null;
+    } catch (Throwable fault) {
+      if (Faults.isGone(fault) && !surely) {
+        return null;
+      }
+      throw fault;
+    }
   }
 
   private boolean isOwn() {
