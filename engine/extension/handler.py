@@ -6,6 +6,7 @@ Nothing is raised into the JVM: a fault is a value there, and becomes an excepti
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,9 @@ import pyarrow as pa
 from ...errors import ParseError, SkimqlError, UnsupportedQuery
 from ...parser.join_graph import Span
 from ...parser.lexing import blank, identifiers
+from ...sketches.intervals.interval import Estimate
 from ..faults import as_ours
-from ..results.answer import Answer
+from ..results.answer import MET, Answer
 from ..spark.isolation import is_classic, moved, temp_views
 from .reading import read
 from .sessions import AttachedSession, Sessions
@@ -24,6 +26,8 @@ from .shape import shape_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+_LOG = logging.getLogger("skimql")
 
 # Behind one of these words a number stands without the letter that says its type.
 _NUMBER_WANTED = re.compile(r"\b(?:WITHIN|ERROR|CONFIDENCE|SEED|SIZE)\s*$", re.IGNORECASE)
@@ -101,7 +105,16 @@ def answered(sessions: Sessions, asked: Mapping[str, Any], java: Any) -> Any:
 def _rows(session: AttachedSession, result: Answer | DataFrame) -> DataFrame:
     if not isinstance(result, Answer):
         return result
+    _say(result)
     return as_frame(session, result.arrow())
+
+
+def _say(answer: Answer) -> None:
+    """Notes go to the log: a warning where no column says that a value is not certified, or misses its target."""
+    cells = [cell for row in answer.rows for cell in row if isinstance(cell, Estimate)]
+    doubtful = answer.target not in ("", MET) or not all(cell.certified for cell in cells)
+    for note in answer.notes:
+        _LOG.log(logging.WARNING if doubtful and not answer.bounds else logging.INFO, "%s", note)
 
 
 def as_frame(session: AttachedSession, table: pa.Table) -> DataFrame:

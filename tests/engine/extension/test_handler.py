@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from skimql import ParseError, UnsupportedQuery
-from skimql.engine.extension.handler import Handler, _Part, told
+from skimql import Answer, Estimate, ParseError, UnsupportedQuery
+from skimql.engine.extension.handler import Handler, _Part, _say, told
 from skimql.parser.join_graph import Span
 
 
@@ -50,3 +50,14 @@ def test_nothing_is_raised():
         == "SKIMQL_NOT_ENABLED"
     )
     assert handler.apply('{"op": "ping"}', None) == "{}"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "certified", "level"),
+    [(True, False, "INFO"), (False, True, "INFO"), (False, False, "WARNING")],
+)
+def test_what_no_column_says_is_a_warning_of_the_log(bounds, certified, level, caplog):
+    cell = Estimate(5.0, 4.0, 6.0, 0.95, certified, "theorem")
+    with caplog.at_level("INFO", logger="skimql"):
+        _say(Answer(("n",), ((cell,),), notes=("a note",), bounds=bounds))
+    assert [(r.levelname, r.message) for r in caplog.records] == [(level, "a note")]
