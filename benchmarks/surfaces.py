@@ -24,7 +24,7 @@ TABLES = {
     "c": "SELECT id % 7 AS j, id AS z FROM range(50)",
 }
 # Of every new sketch or run.
-_VARYING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|/tmp/\S+")
+_VARYING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)|/tmp/\S+")
 Outcome = tuple[Any, ...]
 
 
