@@ -41,7 +41,7 @@ class Sessions:
     home : SparkSession
         The one that was enabled.
     catalog : Catalog
-        Of all of them.
+        Of all of them; one in memory is that of `home` alone.
     settings : Settings
         What they assume where neither the statement nor ``SET skimql.<name>`` says anything.
     """
@@ -59,7 +59,9 @@ class Sessions:
             session = self._known.get(identity)
             if session is None:
                 home = self.home if self.home._jsparkSession.equals(java) else beside(self.home, java)
-                session = self._known[identity] = self._made(home)
+                # In memory each has sketches of its own: a view of the same name is another table in another session.
+                own = home is not self.home and not self.catalog.lasting
+                session = self._known[identity] = self._made(home, Catalog() if own else self.catalog)
                 # Made here, since copies share them.
                 assert session.tables is not None
                 assert session.statistics is not None
@@ -68,8 +70,8 @@ class Sessions:
                 self._known.popitem(last=False)
             return session
 
-    def _made(self, home: SparkSession) -> AttachedSession:
-        return AttachedSession(home, self.settings, catalog=self.catalog)
+    def _made(self, home: SparkSession, catalog: Catalog) -> AttachedSession:
+        return AttachedSession(home, self.settings, catalog=catalog)
 
     def asked(self, identity: str, java: Any, place: Sequence[str], bounds: bool) -> AttachedSession:
         """The session for one statement, with the settings that Spark's session has now.
@@ -91,7 +93,7 @@ class Sessions:
         """
         known = self.of(identity, java)
         home = placed(known.spark, place) if place else None
-        session = copy.copy(known) if home is None else self._made(home)
+        session = copy.copy(known) if home is None else self._made(home, known.catalog)
         settings = self.settings.with_text(_ours(explicit_settings(known.spark)))
         session.settings = settings if bounds else _without_bounds(settings)
         return session

@@ -147,7 +147,12 @@ def test_other_sessions_have_their_own_tables_and_settings(home):
     other.sql("SELECT 1 AS k, 1 AS x").createOrReplaceTempView("ea")
     other.sql("SELECT 1 AS k, 'e' AS g").createOrReplaceTempView("eb")
     other.sql("SET skimql.bounds = none")
-    assert rows(other, Q) == [(1,)]
+    home.sql("CREATE SKETCH es ON ea (k)")
+    try:
+        assert rows(other, "SHOW SKETCHES") == []
+        assert rows(other, Q) == [(1,)]
+    finally:
+        home.sql("DROP SKETCH es")
     other.sql("SET skimql.error = 7")
     assert refused(other, Q)[1] == "SKIMQL_BAD_SETTING"
     assert rows(home, Q) == [ROW]
