@@ -33,6 +33,9 @@ class CatalogSession(Session):
             hint="CREATE SKETCH for what it asks; skimql.enable(spark), or skimql.Session(spark)",
         )
 
+    def _running(self) -> None:
+        """None, also where this process has Spark."""
+
 
 def catalog_answer(catalog: str, text: str) -> pa.Table:
     """The answer to an approximate SELECT from the sketches of a catalog alone.
