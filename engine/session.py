@@ -43,6 +43,7 @@ from .sources.tables import Tables
 from .spark.jobs import ProgressListener
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from .queries.guard import On
@@ -508,6 +509,26 @@ class Session:
             raise UnsupportedQuery("only an approximate SELECT has a plan", "SKIMQL_NO_PLAN", text)
         with self.tables.statement(text):
             return self._run_of(statement, self._resolved(statement)).plan()
+
+    def schema(self, text: str) -> pa.Schema:
+        """The columns that the answer to an approximate SELECT has, without running it.
+
+        Raises
+        ------
+        UnsupportedQuery
+            ``SKIMQL_NOT_AN_ANSWER`` if the statement is no SELECT to be estimated.
+        """
+        text = self._with_file_tables(text)
+        statement = self._read(text)
+        if not isinstance(statement, ApproximateSelect):
+            raise UnsupportedQuery(
+                "only a SELECT to be estimated has an answer that is a table",
+                "SKIMQL_NOT_AN_ANSWER",
+                text,
+                hint="SELECT APPROXIMATE ...",
+            )
+        with self._awake(), self.tables.statement(text):
+            return self._run_of(statement, self._resolved(statement)).empty().arrow().schema
 
     def _run_of(self, select: ApproximateSelect, query: Query, *, counts_rows: bool = False) -> SelectRun:
         return SelectRun(self.context, select, query, self.typed, self.exact, counts_rows)

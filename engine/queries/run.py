@@ -22,7 +22,7 @@ from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
 from ...sketches.intervals.interval import USELESS, Estimate, exact, rows_for
 from ..context import Context
-from ..results.answer import Answer
+from ..results.answer import MET, Answer
 from ..results.columns import arrow_type
 from ..results.rows import with_count
 from ..settings import Settings
@@ -128,6 +128,19 @@ class SelectRun:
             hint = "the sum of CAST(... AS DOUBLE), or SUM(1D) in place of COUNT(*)"
             raise DataError(fault.message, fault.code, self.select.sql, hint=hint) from fault
         return presented
+
+    def empty(self) -> Answer:
+        """An answer without rows, of the columns that the statement's has; nothing is run.
+
+        Raises
+        ------
+        SkimqlError
+            As `answer`, where that is known before anything runs.
+        """
+        self.check()
+        bare = Answer(tuple(item.name for item in self.typed.items), (), target=MET)
+        answer = replace(self._presented(bare), notes=())
+        return answer if self.settings.error is not None else replace(answer, target="")
 
     def plan(self) -> PhysicalPlan:
         """How the query would be answered, by what is known without a job."""
