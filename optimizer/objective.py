@@ -50,6 +50,8 @@ class Objective:
         Whether a sketch beyond sampled tables may have heavy keys of its table counted beside it.
     groups : tuple of (int, int)
         The grouped vertices and how many groups each has: they send no messages, and have a sketch for each group.
+    sparse : bool
+        Whether sketches start as exact maps.
     route : str
         ``jvm`` where no Python worker may be started: what workers alone make is out.
     """
@@ -69,6 +71,7 @@ class Objective:
     regressed: bool = True
     tracked: bool = True
     groups: tuple[tuple[int, int], ...] = ()
+    sparse: bool = True
     route: str = "auto"
 
     def __post_init__(self) -> None:

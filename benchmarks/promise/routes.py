@@ -83,6 +83,10 @@ class KnownBackend(MemoryBackend):
         """See `MemoryBackend.groups`."""
         return self.once(("g", query.sql), lambda: super(KnownBackend, self).groups(query, most))
 
+    def summed(self, query: Query) -> tuple[Summed, ...]:
+        """See `MemoryBackend.summed`."""
+        return self.once(("x", query.sql), lambda: super(KnownBackend, self).summed(query))
+
     def exact(self, query: Query) -> Any:
         """See `MemoryBackend.exact`."""
         return self.once(("e", query.sql), lambda: super(KnownBackend, self).exact(query))
@@ -196,7 +200,7 @@ class FirstSample(Planner):
             footers.glanced, members, own, left, self.settings.error or 1.0, sample.rate, draws
         )
         looked_at = replace(sample, row_rates=rates, value_draws=tuple(d for _, d in values))
-        return replace(attempt, plan=replace(attempt.plan, sample=looked_at))
+        return self.foreseen(replace(attempt, plan=replace(attempt.plan, sample=looked_at)), footers.glanced)
 
 
 @dataclass(frozen=True)

@@ -38,10 +38,12 @@ from ..settings import Settings
 from .apart_plan import as_materialized, of_tables, refuse_sizes
 from .request import Request
 from .sizing import chosen, with_route, within
+from .widths import first_sample, planned_sample, planned_sketches
 
 if TYPE_CHECKING:
     from ...optimizer.candidates.candidate import Candidate, Choice
     from ...optimizer.candidates.first_sample import ClassSample
+    from ...optimizer.candidates.value_draws import Summed
     from ...optimizer.prediction.relation import RelationStatistics
     from ..context import Context
     from ..execution.groups import Groups
@@ -295,6 +297,11 @@ class Planner:
         return self.request.may_run and known
 
     @cached_property
+    def summed(self) -> tuple[Summed, ...]:
+        """What the query sums, with a glance at the values."""
+        return self.backend().summed(self.query)
+
+    @cached_property
     def footers(self) -> Footers | None:
         """What the files of the tables tell, where there are any."""
         if self.context is None:
@@ -352,7 +359,7 @@ class Planner:
 
     def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
         """What is tried on large tables before anything else is known; None where that is for statistics to say."""
-        from ...optimizer.candidates.first_sample import first_sample
+        from ...optimizer.candidates.first_sample import first_sample as sample_of
 
         assert self.request.target is not None, "a sample is taken for an asked error"
         footers = self.footers
@@ -360,7 +367,7 @@ class Planner:
         sizes = footers.sizes if jobs else footers.bare_sizes
         groups = ASSUMED_GROUPS if self.query.groups else 1
         summed = footers.summed if jobs else ()
-        sample = first_sample(
+        sample = sample_of(
             self.query.graph,
             sizes,
             self.request.target,
@@ -373,7 +380,17 @@ class Planner:
         if sample is None:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)
-        return SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
+        attempt = SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
+        return self.foreseen(attempt, summed)
+
+    def foreseen(self, attempt: SampleJoin, summed: Sequence[Summed], before: int = 0) -> SampleJoin:
+        """A sample without statistics with what its intervals will be; `before` are the samples taken before it."""
+        from .attempt_run import SPENT
+
+        assert self.footers is not None, "large tables are of files"
+        confidence = 1.0 - SPENT[min(before, len(SPENT) - 1)] * (1.0 - self.settings.confidence)
+        groups = dict.fromkeys(grouped_vertices(self.query), ASSUMED_GROUPS)
+        return first_sample(attempt, self.footers, summed, confidence, groups)
 
     @property
     def _most_drawn(self) -> float:
@@ -400,12 +417,14 @@ class Planner:
         plan = plan_of(self.query, choice, self.settings.seed, self.settings.sparse)
         if plan.sample is not None:
             expected = tuple(math.inf if s.tuples is None else s.tuples for s in statistics)
-            return SampleJoin(taken.method, self._with_draws(plan, taken, expected), predicted, expected)
+            sampled = SampleJoin(taken.method, self._with_draws(plan, taken, expected), predicted, expected)
+            return planned_sample(sampled, choice, self.summed, self.settings.confidence, groups)
         route = "arrow" if self.settings.route == "auto" else self.settings.route
         attempt = self.sketches(routed(within(plan, self.settings), route), predicted)
         attempt = replace(
             attempt, method=self.select.method or taken.method, message_bytes=fold_bytes or None
         )
+        attempt = planned_sketches(attempt, choice, self.summed, self.settings.confidence, groups)
         return as_materialized(self.query, self.select, self.settings, attempt, groups)
 
     def _with_draws(self, plan: Plan, taken: Candidate, expected: Sequence[float]) -> Plan:
@@ -422,9 +441,7 @@ class Planner:
         left = max(taken.predicted.answer, 1.0)
         draws = tuple_draws(tuples, min(tuples), left, error, self._most_drawn)
         members = [plan.vertices[v] for v, _ in sample.members]
-        valued = value_draws(
-            self.backend().summed(self.query), members, tuples, left, error, sample.rate, draws
-        )
+        valued = value_draws(self.summed, members, tuples, left, error, sample.rate, draws)
         values = tuple(d for _, d in valued)
         return replace(
             plan, sample=replace(sample, row_rates=draws.rates, hits=draws.hits, value_draws=values)

@@ -43,10 +43,10 @@ def filter_selectivity(spark: SparkSession, frame: DataFrame, condition: str) ->
     return kept / max(int(seen.num_rows), 1)
 
 
-def absolute_values(
+def values_seen(
     spark: SparkSession, frame: DataFrame, condition: str | None, expression: str
-) -> list[float]:
-    """The absolute values of an expression on some tuples that a filter keeps, 0 for NULL; none where nothing tells.
+) -> list[float | None]:
+    """The values of an expression on some tuples that a filter keeps, None for NULL; none where nothing tells.
 
     Parameters are those of `filter_selectivity`; `expression` is SQL over the columns, of any numeric type.
     """
@@ -54,7 +54,7 @@ def absolute_values(
         schema = _used(frame.schema, expression if condition is None else f"({expression}) AND ({condition})")
         seen = spark.createDataFrame(_some_tuples(local_files(frame) or [], schema.names), schema)
         kept = seen if condition is None else seen.where(condition)
-        value = f"coalesce(abs(CAST(({expression}) AS DOUBLE)), 0D) AS x"
+        value = f"CAST(({expression}) AS DOUBLE) AS x"
         return [row.x for row in kept.selectExpr(value).collect()]
     except (pa.ArrowException, OSError, SqlglotError, ValueError, LookupError, StopIteration, *SPARK_FAULTS):
         return []

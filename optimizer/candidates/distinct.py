@@ -179,7 +179,7 @@ class _Sizing:
         draft, objective = self.draft(buckets), self.objective
         errors = [self._predictor.error(c, draft.synopses) for c in draft.counts]
         worst = max(errors, key=lambda e: (e.width, e.error))
-        predicted = DistinctPredicted(worst.value, _variance(worst), 0.0, worst.width)
+        predicted = DistinctPredicted(worst.value, _variance(worst), width=worst.width)
         groups, folds = dict(objective.groups), draft.residual
         nbytes = sum(
             e.nbytes * _mean([groups.get(p.vertex, 1) for p in parts_of(c)])
@@ -207,7 +207,7 @@ class _Sizing:
             # Of the tuples of a group, a part of all, so much less is known.
             width = linear.half_width(objective.confidence) * math.sqrt(objective.most_groups)
             if width > predicted.width:
-                predicted = DistinctPredicted(linear.answer, variance, 0.0, width)
+                predicted = DistinctPredicted(linear.answer, variance, width=width)
             kind = "hash" if len(own) == 2 else "convolution"
             cost = cost.plus(sketches(own, attributes, kind, objective.rows * buckets))
             nbytes += 8.0 * objective.rows * buckets * objective.sketches(folds.vertices) * objective.columns

@@ -38,15 +38,26 @@ class Summed:
     vertex : int
     expression : str
     values : ndarray of float64, shape (n,)
-        The absolute values of some tuples behind the filter, 0 for NULL; empty where none have been looked at.
-    largest : float
-        That no absolute value exceeds; infinite where nothing tells.
+        Those of some tuples behind the filter, NaN for NULL; empty where none have been looked at.
+    low, high : float
+        Between which all values are, and 0; infinite where nothing tells.
     """
 
     vertex: int
     expression: str
     values: Floats
-    largest: float
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def largest(self) -> float:
+        """That no absolute value exceeds; infinite where nothing tells."""
+        return max(-self.low, self.high)
+
+    @property
+    def sizes(self) -> Floats:
+        """The absolute values, 0 for NULL."""
+        return np.abs(np.nan_to_num(self.values, nan=0.0))
 
     @property
     def mean(self) -> float:
@@ -54,12 +65,13 @@ class Summed:
 
         A mean that one large value makes is none to plan by: with a smaller one more tuples are drawn.
         """
-        usual = np.sort(self.values)[: max(self.values.size - OUTSTANDING, 1)]
+        usual = np.sort(self.sizes)[: max(self.values.size - OUTSTANDING, 1)]
         return float(usual.mean()) if usual.size else math.nan
 
     def drawn(self, draw: ValueDraw, tuples: float) -> float:
         """So many tuples are expected to be drawn of so many."""
-        chances = np.where(self.values >= draw.least, np.minimum(self.values / draw.unit, 1.0), 0.0)
+        sizes = self.sizes
+        chances = np.where(sizes >= draw.least, np.minimum(sizes / draw.unit, 1.0), 0.0)
         return tuples * float(chances.mean()) if chances.size else 0.0
 
 
