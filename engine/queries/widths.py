@@ -61,7 +61,7 @@ def planned_sketches(
     if figures is None or not sizes:
         return attempt
     widths: tuple[float, ...] = (0.0,) * len(plan.query.aggregates)
-    if attempt.predicted.half_width:
+    if attempt.predicted.half_width > 0.0:
         rows, buckets = min(sizes)
         sketches = Rows(
             figures, choice.taken.residual, choice.taken.method, rows, buckets, groups, _values(summed)

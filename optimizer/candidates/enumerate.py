@@ -358,7 +358,8 @@ def _sketch(figures: Figures, residual: Residual, objective: Objective, kind: st
                 f" skimql.max_exact_seconds = {objective.max_exact_seconds:,.0f}"
             )
         held_exactly = objective.sparse and _exact_maps(figures, vertices, attributes, rows * buckets)
-        own = 0.0 if held_exactly else variance(buckets)
+        # What is not exact always varies: a variance of nothing is one of which nothing is known.
+        own = 0.0 if held_exactly else variance(buckets) or math.inf
         predicted = Predicted(figures.total, own, rows=rows)
         return Candidate(kind, residual, held, predicted, cost, rows=rows, buckets=buckets)
 
@@ -366,10 +367,14 @@ def _sketch(figures: Figures, residual: Residual, objective: Objective, kind: st
 
 
 def _exact_maps(figures: Figures, vertices: Sequence[int], attributes: Sequence[int], counters: int) -> bool:
-    """Whether all sketches of so many counters stay the exact maps that they start as."""
-    for vertex, number in zip(vertices, attributes, strict=True):
-        relation = figures.relations[vertex]
-        known = relation.joint_distinct if number > 1 else relation.attributes[0].distinct
+    """Whether all sketches of so many counters stay the exact maps that they start as.
+
+    A table that stands between others has an attribute for each edge, of one class too.
+    """
+    most = max(len(c.vertices) for c in figures.tree.classes) - 2
+    for vertex, classes in zip(vertices, attributes, strict=True):
+        relation, number = figures.relations[vertex], classes + most
+        known = relation.joint_distinct if classes > 1 else relation.attributes[0].distinct
         keys = relation.tuples if known is None else min(known, relation.tuples)
         if MAP_RESERVE * (1 + number) * keys > counters:
             return False

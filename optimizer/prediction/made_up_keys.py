@@ -25,6 +25,9 @@ MOST_KEYS = 2048
 # A key of more tuples has a normal sum of values.
 MANY = 24
 
+# So many times the sum of squares that is known, the one of values that are not makes an interval four times as wide.
+FAR = 16.0
+
 # A single key that is sampled with this probability is there.
 CERTAIN = 0.999
 
@@ -44,6 +47,18 @@ class Values:
     seen: Floats
     low: float = -math.inf
     high: float = math.inf
+
+    @property
+    def tells(self) -> bool:
+        """Whether a sum is known by the values that have been looked at, to a half of it."""
+        known = np.nan_to_num(self.seen)
+        return bool(2.0 * known.std() <= abs(known.mean()) * math.sqrt(known.size) or known.size == 1)
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether values that are too few to be met cannot make most of the sum of squares, if one bounds them."""
+        largest, square = max(-self.low, self.high), float(np.mean(np.nan_to_num(self.seen) ** 2))
+        return math.isinf(largest) or largest**2 <= FAR * square * self.seen.size
 
     def range(self, presence: bool) -> tuple[float, float]:
         """Between which lies what a tuple adds."""
@@ -97,7 +112,8 @@ class Keys:
         expected = np.where(certain, 0.0, joining * p)
         times = max(1, math.ceil(float(expected.sum()) / most))
         drawn = rng.poisson(expected / times)
-        there = np.flatnonzero(certain)
+        # A key that may not be there at all is or is not.
+        there = np.flatnonzero(certain & (rng.random(p.size) < joining))
         cells = np.concatenate([np.repeat(np.arange(p.size), drawn), there])
         pairs = zip(self.tuples, self.squares, strict=True)
         tuples = np.array([_numbers(t[cells], s[cells], rng) for t, s in pairs]).reshape(len(self.tuples), -1)

@@ -25,10 +25,14 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 SEED = 20040401
-# How often keys are made up where they are few, and how many are not.
-TIMES, FEW = 5, 512
+# How often keys are made up: where there are few, and where there are more than so many.
+TIMES_OF_FEW, TIMES, FEW = 7, 3, 512
+# By how much widths differ that chance alone decides; all above the value say the same.
+APART = 4.0
 # Sampled keys that are aimed at where all keys are made up, and the most of these.
 WANTED, MOST_MADE = 1024, 1 << 16
+# Values that are there.
+PRESENT = Values(np.ones(1), 0.0, 1.0)
 # In the place of the logarithm of no chance at all.
 NEVER = -1e6
 
@@ -79,9 +83,16 @@ def sample_widths(
     sample = plan.sample
     assert sample is not None, "a sample is predicted"
     made = _Made(query, plan, sample, known, groups)
-    found = [made.widths(confidence, np.random.default_rng((SEED, n))) for n in range(made.times)]
-    with np.errstate(invalid="ignore"):
-        return tuple(float(w) for w in np.median(np.array(found), axis=0))
+    found = np.array([made.widths(confidence, np.random.default_rng((SEED, n))) for n in range(made.times)])
+    return tuple(_settled(own) for own in found.T)
+
+
+def _settled(widths: Floats) -> float:
+    """What several draws agree on; NaN where it is for chance to say how wide an interval is."""
+    least, most = float(widths.min()), float(widths.max())
+    if math.isnan(most) or min(most, 1.0) > APART * min(least, 1.0):
+        return math.nan
+    return float(np.median(widths))
 
 
 class _Made:
@@ -104,7 +115,7 @@ class _Made:
         self.frame = self._frame()
         self.terms: list[Term] = []
         self.aggregates = [self._columns(a) for a in query.aggregates]
-        self.unseen = self._unseen()
+        self.unseen = self._unseen([self._cap(r) for r in self.rows])
 
     @property
     def is_drawn(self) -> bool:
@@ -114,7 +125,7 @@ class _Made:
     def times(self) -> int:
         """How often keys are made up."""
         joining = self.keys.counts * np.minimum(self.keys.tuples, 1.0).prod(axis=0)
-        return TIMES if self.sample.rate * float(joining.sum()) < FEW else 1
+        return TIMES_OF_FEW if self.sample.rate * float(joining.sum()) < FEW else TIMES
 
     def _frame(self) -> DualFrame:
         sample = self.sample
@@ -141,22 +152,28 @@ class _Made:
         return self.frame.probabilities(tuples[self.rows])
 
     def _values(self, factor: Factor) -> Values | None:
-        return self.known.values.get((factor.vertex, factor.expression))
+        found = self.known.values.get((factor.vertex, factor.expression))
+        # What is counted and has not been looked at is taken to be there.
+        return PRESENT if found is None and factor.presence else found
 
-    def _unseen(self) -> Floats:
-        """What an unseen key may add to each term, by its probability: the bounds that the scans will find."""
+    def _unseen(self, most_tuples: Sequence[float]) -> Floats:
+        """What an unseen key may add to each term, by its probability: the bounds that the scans will find.
+
+        `most_tuples` are those of a key of each member which is not evaluated.
+        """
         sample, known = self.sample, self.known
         bounds = np.tile([-np.inf, np.inf], (len(self.terms), 1))
         if sample.rate == 1.0:
             return np.zeros_like(bounds)
         caps = [
-            self._cap(r) if rate == 1.0 else math.inf
-            for r, rate in zip(self.rows, self.frame.tuple_rates, strict=True)
+            most if rate == 1.0 else math.inf
+            for most, rate in zip(most_tuples, self.frame.tuple_rates, strict=True)
         ]
         most = self.frame.largest_product(caps) if self.is_drawn else math.inf
         for number, term in enumerate(self.terms):
-            low, high = self._of_a_tuple(term)
-            bounds[number] = _times(min(low, 0.0), most), _times(max(high, 0.0), most)
+            if self.is_drawn:
+                low, high = self._of_a_tuple(term)
+                bounds[number] = _times(min(low, 0.0), most), _times(max(high, 0.0), most)
             if not any(f.expression is not None and not f.presence for f in term.factors):
                 bounds[number] = 0.0, min(bounds[number, 1], sample.largest_product / sample.rate)
             if sample.largest_other and not term.factors and len(self.rows) == len(known.behind):
@@ -205,12 +222,16 @@ class _Made:
     def widths(self, confidence: float, rng: np.random.Generator) -> list[float]:
         """One draw of keys, and the half-widths of the aggregates on them."""
         contributions = self._contributions(rng)
+        if not contributions.keys.size and self.sample.rate < 1.0:
+            return [math.nan] * len(self.aggregates)
         overlooked = OVERLOOKED * (1 + bool(self.sample.value_draws)) if self.is_drawn else 0.0
         asked = min(confidence + overlooked, 1.0 - 1e-9)
         found = []
         for aggregate, (top, bottom) in zip(self.query.aggregates, self.aggregates, strict=True):
-            factors = [f for n, _ in (*top, *bottom) for f in self.terms[n].factors]
-            if any(self._values(f) is None for f in factors) or aggregate.function == "count_distinct":
+            factors = [f for n, _ in top for f in self.terms[n].factors if not f.presence]
+            known = [self._values(f) for f in factors]
+            tell = all(v is not None and v.tells and self._bounds(f, v) for f, v in zip(factors, known, strict=True))
+            if not tell or aggregate.function == "count_distinct":
                 found.append(math.nan)
                 continue
             if aggregate.function == "avg":
@@ -219,6 +240,11 @@ class _Made:
             else:
                 found.append(_relative(estimate_total(combined(contributions, [self._unit(top)]), asked)))
         return found
+
+    def _bounds(self, factor: Factor, values: Values) -> bool:
+        """Whether no value that has not been looked at makes the spread: it is drawn, or nobody has one so large."""
+        drawn = self.sample.value_draws if self.is_drawn else ()
+        return values.is_spread or any(self._is_drawn_for(d, factor) for d in drawn)
 
     def _unit(self, columns: Sequence[tuple[int, float]]) -> Floats:
         unit = np.zeros(len(self.terms))
@@ -236,13 +262,15 @@ class _Made:
         else:
             found = self.keys.sampled(self._chances, rng)
         columns, unvalued = self._added(found, rng)
-        p = found.probabilities
+        p, unseen = found.probabilities, self.unseen
         if draws:
             p = np.where(found.dense, 1.0, self.frame.probabilities(found.tuples[self.rows], unvalued))
             there = rng.random(p.size) < p
+            left = found.tuples[self.rows][:, ~there].max(axis=1, initial=1)
+            unseen = self._unseen(np.minimum(left, [self._cap(r) for r in self.rows]).tolist())
             columns, p, found = columns[:, there], p[there], found.only(there)
         columns, p = np.repeat(columns, found.times, axis=1), np.repeat(p, found.times)
-        return JoinTerms(np.arange(p.size), columns, p, self.unseen)
+        return JoinTerms(np.arange(p.size), columns, p, unseen)
 
     def _added(self, found: Sampled, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """What keys add to each term, and the logarithm of the chance that no tuple of each is drawn for its value."""

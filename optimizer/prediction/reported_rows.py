@@ -69,9 +69,8 @@ class Rows:
 
     def _width(self, aggregate: Aggregate, confidence: float) -> float:
         factors = [f for t in aggregate.total for f in t.factors]
-        if aggregate.function == "count_distinct" or any(
-            not f.presence and (f.vertex, f.expression) not in self.values for f in factors
-        ):
+        known = [self.values.get((f.vertex, f.expression)) for f in factors if not f.presence]
+        if aggregate.function == "count_distinct" or not all(v is not None and v.tells for v in known):
             return math.nan
         total = self.figures.total / math.prod(self.groups.values())
         value = reach = 0.0
@@ -85,7 +84,7 @@ class Rows:
                 owner = next(iter(moments), 0)
                 moments = {owner: Moments(0.0, max(square - mean**2 / self._present(term), 0.0))}
             reach += abs(term.coefficient) * self._reach(moments, confidence)
-        return reach / abs(value) if value else math.inf
+        return reach / abs(value) if value and reach else math.nan
 
     def _present(self, term: Term) -> float:
         """The share of the joined tuples of which no factor is NULL."""
