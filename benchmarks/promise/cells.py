@@ -108,9 +108,14 @@ def foreseen(answer: Answer, position: int) -> float:
     """
     if not _by_estimate(answer) or answer.plan is None:
         return math.nan
-    predicted, expression = answer.attempts[-1].attempt.predicted, answer.plan.query.items[position].expression
+    predicted, expression = (
+        answer.attempts[-1].attempt.predicted,
+        answer.plan.query.items[position].expression,
+    )
     widths = predicted.half_widths
-    known = widths[expression.index] if widths and isinstance(expression, Aggregated) else predicted.half_width
+    known = (
+        widths[expression.index] if widths and isinstance(expression, Aggregated) else predicted.half_width
+    )
     own = median(_relative(row[position]) for row in answer.rows)
     if math.isnan(known):
         return math.nan

@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from skimql import Settings
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.expressions import passing
+from skimql.engine.memory_backend.keys import key_values
 from skimql.engine.memory_backend.run import MemoryRun
-from skimql.engine.memory_backend.summed import summed_values
+from skimql.engine.memory_backend.summed import PROBE, summed_values
 from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.queries.adaptive import AdaptiveRun
 from skimql.engine.queries.footers import Footers
@@ -30,9 +31,11 @@ from skimql.optimizer.candidates.candidate import Choice
 from skimql.optimizer.candidates.first_sample import Size, sampled_class
 from skimql.optimizer.candidates.tuple_draws import TupleDraws
 from skimql.optimizer.candidates.value_draws import Summed, value_draws
+from skimql.optimizer.fold import class_attribute
 from skimql.optimizer.messages import JoinClass, tree_of
 from skimql.optimizer.objective import Objective
 from skimql.optimizer.physical import Attempt, ExactRun, PhysicalPlan, SampleJoin
+from skimql.optimizer.prediction.first_class import SeenKeys
 from skimql.optimizer.prediction.relation import RelationStatistics
 from skimql.parser.join_graph import Query
 
@@ -113,10 +116,11 @@ class MemoryFooters(Footers):
             Size(t or 0.0, self._share(v.table, v.filter)) for v, t in zip(vertices, self.tuples, strict=True)
         )
 
-    def _glance(self, name: str) -> pa.Table:
+    def _glance(self, name: str, least: int = 64) -> pa.Table:
         table = self._table(name)
         each = table.num_rows // GLANCES
-        return pa.concat_tables([table.slice(n * each, max(each // GLANCED, 64)) for n in range(GLANCES)])
+        looked = min(max(each // GLANCED, least), each)
+        return pa.concat_tables([table.slice(n * each, looked) for n in range(GLANCES)])
 
     @property
     def summed(self) -> tuple[Summed, ...]:
@@ -128,6 +132,18 @@ class MemoryFooters(Footers):
         """See `Footers.summed`."""
         probe = max(int(max(t or 0.0 for t in self.tuples)) // GLANCED, 64 * GLANCES)
         return summed_values(self.query, self.tables_in_memory, probe)
+
+    @cached_property
+    def keys_seen(self) -> dict[tuple[int, int], SeenKeys]:
+        """See `Footers.keys_seen`; of so many tuples as have as many keys in common as those of a large table."""
+        most = max(t or 0.0 for t in self.tuples)
+        looked, found = int(PROBE * min(1.0, math.sqrt(most / STANDS_FOR))) // GLANCES, {}
+        for number, joined in enumerate(tree_of(self.query.graph).classes):
+            for v in joined.vertices:
+                some = self._glance(self.query.graph.vertices[v].table, looked)
+                keys = key_values(class_attribute(self.query.graph, joined, v), some)
+                found[v, number] = SeenKeys.of(keys.drop_null().to_numpy(), len(keys))
+        return found
 
     def _share(self, name: str, condition: str | None) -> float:
         seen = self._glance(name)
@@ -167,6 +183,11 @@ class FirstSample(Planner):
         backend: Any = self.backend()
         return backend.once(("f", self.query.sql), lambda: MemoryFooters(None, backend.tables, self.query))  # type: ignore[arg-type]
 
+    @property
+    def first_summed(self) -> Sequence[Summed]:
+        """See `Planner.first_summed`."""
+        return self.footers.glanced if isinstance(self.footers, MemoryFooters) else ()
+
     def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
         tuples = max(t or 0.0 for t in self.footers.tuples) if self.footers else 0.0
         found, asked = super()._first_sample(jobs=jobs), self.settings.error or 0.0
@@ -200,7 +221,7 @@ class FirstSample(Planner):
             footers.glanced, members, own, left, self.settings.error or 1.0, sample.rate, draws
         )
         looked_at = replace(sample, row_rates=rates, value_draws=tuple(d for _, d in values))
-        return self.foreseen(replace(attempt, plan=replace(attempt.plan, sample=looked_at)), footers.glanced)
+        return self.foreseen(replace(attempt, plan=replace(attempt.plan, sample=looked_at)))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ PLACES, PROBE = 4, 16_384
 def summed_values(query: Query, tables: MemoryTables, probe: int = PROBE) -> tuple[Summed, ...]:
     """What is summed, with the values of `probe` tuples: the first ones of the parts of its table."""
     found = []
-    for vertex, expression in expressions_of(query):
+    for vertex, expression, alone in expressions_of(query):
         relation = query.graph.vertices[vertex]
         table = tables.table(relation.table)
         each = -(-table.num_rows // PLACES)
@@ -38,5 +38,5 @@ def summed_values(query: Query, tables: MemoryTables, probe: int = PROBE) -> tup
         if own.values is not None and present.values is not None:
             values = np.where(present.values / present.scale > 0, values, math.nan)
         ends = weight_range(weight, partial(tables.column_range, relation.table))
-        found.append(Summed(vertex, expression, values[~np.isinf(values)], *ends))
+        found.append(Summed(vertex, expression, values[~np.isinf(values)], *ends, alone))
     return tuple(found)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...optimizer.candidates.first_sample import Size, is_large, sampled_class
+from ...optimizer.fold import class_attribute
 from ...optimizer.messages import JoinClass, tree_of
 from ...optimizer.prediction.cost import Input, exact_join
 from ...parser.join_graph import Query
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from ...optimizer.candidates.value_draws import Summed
+    from ...optimizer.prediction.first_class import SeenKeys
 
 # How many times more than with keys of equal weights a join may put out, where nothing is known of them.
 SKEWED = 10.0
@@ -80,6 +82,20 @@ class Footers:
         from ..sources.summed import summed_values
 
         return summed_values(self.spark, self.tables, self.query)
+
+    @cached_property
+    def keys_seen(self) -> dict[tuple[int, int], SeenKeys]:
+        """By vertex and join class the keys of some tuples, as far as files tell."""
+        from ..sources.keys_seen import keys_seen
+
+        tree, found = tree_of(self.query.graph), {}
+        for number, joined in enumerate(tree.classes):
+            for vertex in joined.vertices:
+                attribute = class_attribute(self.query.graph, joined, vertex)
+                own = keys_seen(self._frame(vertex), attribute)
+                if own is not None:
+                    found[vertex, number] = own
+        return found
 
     @cached_property
     def outputs(self) -> tuple[float, ...]:

@@ -56,6 +56,10 @@ DRAWN_BYTES = 64
 
 UNKNOWN = Predicted()
 
+# Of the chance that an interval fails, what the first sample of a query may take, the second and the third: one that is
+# enlarged until it looks narrow must not be asked at the full confidence each time.
+SPENT = (0.6, 0.3, 0.1)
+
 # Groups that a query is taken to have before they are listed.
 ASSUMED_GROUPS = 10
 
@@ -381,16 +385,20 @@ class Planner:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)
         attempt = SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
-        return self.foreseen(attempt, summed)
+        return self.foreseen(attempt, jobs=jobs)
 
-    def foreseen(self, attempt: SampleJoin, summed: Sequence[Summed], before: int = 0) -> SampleJoin:
+    @property
+    def first_summed(self) -> Sequence[Summed]:
+        """What files tell of the values that a first sample adds up."""
+        return self.footers.summed if self.footers is not None else ()
+
+    def foreseen(self, attempt: SampleJoin, before: int = 0, *, jobs: bool = True) -> SampleJoin:
         """A sample without statistics with what its intervals will be; `before` are the samples taken before it."""
-        from .attempt_run import SPENT
-
         assert self.footers is not None, "large tables are of files"
         confidence = 1.0 - SPENT[min(before, len(SPENT) - 1)] * (1.0 - self.settings.confidence)
         groups = dict.fromkeys(grouped_vertices(self.query), ASSUMED_GROUPS)
-        return first_sample(attempt, self.footers, summed, confidence, groups)
+        summed = self.first_summed if jobs else ()
+        return first_sample(attempt, self.footers, summed, confidence, groups, jobs=jobs)
 
     @property
     def _most_drawn(self) -> float:

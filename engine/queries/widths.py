@@ -76,18 +76,26 @@ def first_sample(
     summed: Sequence[Summed],
     confidence: float,
     groups: Mapping[int, int],
+    *,
+    jobs: bool,
 ) -> SampleJoin:
     """A first sample with what its intervals will be, by what files tell and by the values that were looked at."""
     from ...optimizer.candidates.first_sample import LEAST_SHARE, sampled_class
     from ...optimizer.messages import tree_of
+    from ...optimizer.prediction.first_class import by_files
     from ...optimizer.prediction.reported import sample_widths
-    from ...optimizer.prediction.sampled_class import by_files
 
-    query, sizes = attempt.plan.query, footers.sizes
+    query, sizes = attempt.plan.query, footers.sizes if jobs else footers.bare_sizes
     joined = sampled_class(query.graph, [s.tuples for s in sizes])
     shares = [max(s.share, LEAST_SHARE) for s in sizes]
     known = by_files(
-        tree_of(query.graph), joined, [s.tuples for s in sizes], shares, footers.values, _values(summed)
+        tree_of(query.graph),
+        joined,
+        [s.tuples for s in sizes],
+        shares,
+        footers.values,
+        _values(summed),
+        footers.keys_seen if jobs else {},
     )
     widths = sample_widths(query, attempt.plan, known, confidence, groups)
     return replace(attempt, predicted=with_widths(attempt.predicted, query, widths))

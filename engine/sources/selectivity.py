@@ -36,7 +36,7 @@ def filter_selectivity(spark: SparkSession, frame: DataFrame, condition: str) ->
     """
     try:
         schema = _used(frame.schema, condition)
-        seen = _some_tuples(local_files(frame) or [], schema.names)
+        seen = some_tuples(local_files(frame) or [], schema.names)
         kept = len(spark.createDataFrame(seen, schema).where(condition).selectExpr("1L").collect())
     except (pa.ArrowException, OSError, SqlglotError, ValueError, LookupError, StopIteration, *SPARK_FAULTS):
         return 1.0
@@ -52,7 +52,7 @@ def values_seen(
     """
     try:
         schema = _used(frame.schema, expression if condition is None else f"({expression}) AND ({condition})")
-        seen = spark.createDataFrame(_some_tuples(local_files(frame) or [], schema.names), schema)
+        seen = spark.createDataFrame(some_tuples(local_files(frame) or [], schema.names), schema)
         kept = seen if condition is None else seen.where(condition)
         value = f"CAST(({expression}) AS DOUBLE) AS x"
         return [row.x for row in kept.selectExpr(value).collect()]
@@ -67,7 +67,7 @@ def _used(schema: StructType, condition: str) -> StructType:
     return StructType([f for f in schema.fields if f.name.lower() in names] or schema.fields[:1])
 
 
-def _some_tuples(paths: Sequence[str], columns: Sequence[str]) -> pa.Table:
+def some_tuples(paths: Sequence[str], columns: Sequence[str]) -> pa.Table:
     """`PROBE` tuples, the first ones of row groups at equal distances; LookupError without such a column or file."""
     groups = [(path, n) for path in paths for n in range(pq.read_metadata(path).num_row_groups)]
     if not groups:

@@ -23,14 +23,14 @@ from .tables import Tables
 def summed_values(spark: SparkSession, tables: Tables, query: Query) -> tuple[Summed, ...]:
     """What is summed, with the values of some tuples: of files in the driver, of anything else of its first ones."""
     found = []
-    for vertex, expression in expressions_of(query):
+    for vertex, expression, alone in expressions_of(query):
         relation = query.graph.vertices[vertex]
         frame = tables.frame(relation.table)
         seen = values_seen(spark, frame, relation.filter, expression)
         seen = seen or _first_values(spark, relation.table, frame, relation.filter, expression)
         known = np.array([math.nan if x is None else x for x in seen], np.float64)
         ends = weight_range(Weight(expression), partial(column_range, tables, relation.table))
-        found.append(Summed(vertex, expression, known[~np.isinf(known)], *ends))
+        found.append(Summed(vertex, expression, known[~np.isinf(known)], *ends, alone))
     return tuple(found)
 
 

@@ -41,6 +41,8 @@ class Summed:
         Those of some tuples behind the filter, NaN for NULL; empty where none have been looked at.
     low, high : float
         Between which all values are, and 0; infinite where nothing tells.
+    alone : bool
+        Whether a term is of this expression and no other; tuples are drawn for those alone.
     """
 
     vertex: int
@@ -48,6 +50,7 @@ class Summed:
     values: Floats
     low: float = -math.inf
     high: float = math.inf
+    alone: bool = True
 
     @property
     def largest(self) -> float:
@@ -75,15 +78,16 @@ class Summed:
         return tuples * float(chances.mean()) if chances.size else 0.0
 
 
-def expressions_of(query: Query) -> tuple[tuple[int, str], ...]:
-    """The expressions, each of one vertex, that a query sums over its join alone."""
-    found: dict[tuple[int, str], None] = {}
+def expressions_of(query: Query) -> tuple[tuple[int, str, bool], ...]:
+    """The expressions, each of one vertex, that a query sums over its join, and whether one alone makes a term."""
+    found: dict[tuple[int, str], bool] = {}
     for aggregate in query.aggregates:
         for term in aggregate.total:
-            values = [f for f in term.factors if f.expression is not None and not f.presence]
-            if len(values) == 1:
-                found.setdefault((values[0].vertex, str(values[0].expression)))
-    return tuple(found)
+            values = [f for f in term.factors if not f.presence]
+            for f in values:
+                key = f.vertex, f.expression
+                found[key] = found.get(key, False) or len(values) == 1
+    return tuple((vertex, expression, alone) for (vertex, expression), alone in found.items())
 
 
 def value_draws(
@@ -116,7 +120,7 @@ def value_draws(
     most = draws.largest(rate)
     found = []
     for one in summed:
-        if one.vertex not in members or not one.mean > 0.0 or not math.isfinite(most):
+        if not one.alone or one.vertex not in members or not one.mean > 0.0 or not math.isfinite(most):
             continue
         room = error * left * one.mean
         if most * one.largest <= MOST_PART * room:

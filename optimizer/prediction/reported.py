@@ -230,7 +230,9 @@ class _Made:
         for aggregate, (top, bottom) in zip(self.query.aggregates, self.aggregates, strict=True):
             factors = [f for n, _ in top for f in self.terms[n].factors if not f.presence]
             known = [self._values(f) for f in factors]
-            tell = all(v is not None and v.tells and self._bounds(f, v) for f, v in zip(factors, known, strict=True))
+            tell = all(
+                v is not None and v.tells and self._bounds(f, v) for f, v in zip(factors, known, strict=True)
+            )
             if not tell or aggregate.function == "count_distinct":
                 found.append(math.nan)
                 continue

@@ -1,4 +1,4 @@
-"""The class of a sample as its keys are made up: by statistics of all tables, or by what files alone tell."""
+"""The class of a sample as its keys are made up by the statistics of all tables."""
 
 from __future__ import annotations
 
@@ -31,60 +31,6 @@ def by_statistics(
     heaviest = tuple(_heaviest(figures.attribute(v, joined), figures.relations[v].tuples) for v in vertices)
     tuples = tuple(figures.relations[v].tuples for v in vertices)
     return SampledClass(keys, vertices, behind(tree, joined), tuples, heaviest, values)
-
-
-def by_files(
-    tree: JoinTree,
-    joined: int,
-    tuples: Sequence[float],
-    shares: Sequence[float],
-    distinct: float,
-    values: Mapping[tuple[int, str], Values],
-) -> SampledClass:
-    """The class where nothing is known but how many tuples each table has, and what its filter keeps of them.
-
-    Parameters
-    ----------
-    tree : JoinTree
-    joined : int
-        The class.
-    tuples, shares : sequence of float
-        Of each vertex: of its table, and the part of them that its filter keeps.
-    distinct : float
-        Most keys of the class.
-    values : mapping
-        What has been looked at.
-
-    Notes
-    -----
-    As the size of a first sample is chosen: tuples fall on the keys at random, the keys of a table with fewer are
-    among those of a table with more, filters are independent, and a tuple has one partner in each table beyond.
-    """
-    vertices, hangs = tree.classes[joined].vertices, behind(tree, joined)
-    keys = max(min(distinct, min(tuples[v] for v in vertices)), 1.0)
-    means, squares, messages = [], [], []
-    for place, v in enumerate(vertices):
-        own = max(min(tuples[v], distinct), 1.0)
-        each = tuples[v] / own
-        # A table that may have a key for each tuple is taken to have.
-        square = each if each <= 1.0 else each**2 + each
-        kept = shares[v]
-        means.append(kept * each)
-        squares.append(kept**2 * (square - each) + kept * each)
-        beyond = math.prod(shares[u] for u, table in hangs.items() if table == place and u != v)
-        messages.append(PerTuple(beyond, beyond, 1.0))
-    made = Keys(
-        np.array([keys]),
-        np.array(means)[:, np.newaxis],
-        np.array(squares)[:, np.newaxis],
-        tuple(messages),
-        np.zeros(1, bool),
-    )
-    filtered = tuple(tuples[v] * shares[v] for v in vertices)
-    heaviest = tuple(
-        heaviest_of(max(min(tuples[v], distinct), 1.0), t) for v, t in zip(vertices, filtered, strict=True)
-    )
-    return SampledClass(made, vertices, hangs, filtered, heaviest, values)
 
 
 def behind(tree: JoinTree, joined: int) -> dict[int, int]:

@@ -86,13 +86,13 @@ def row_errors(
     slots = rng.integers(0, buckets, (trials, picked.size)) + np.arange(trials)[:, np.newaxis] * buckets
     signs = rng.choice((-1.0, 1.0), (trials, picked.size))
     places, inverse = np.unique(slots.ravel(), return_inverse=True)
-    left = np.bincount(inverse, (signs * hf).ravel(), places.size)
-    right = np.bincount(inverse, (signs * hg).ravel(), places.size)
+    mine = np.bincount(inverse, (signs * hf).ravel(), places.size)
+    theirs = np.bincount(inverse, (signs * hg).ravel(), places.size)
     owner = places // buckets
-    heavy = np.bincount(owner, left * right, trials) - float(hf @ hg)
+    heavy = np.bincount(owner, mine * theirs, trials) - float(hf @ hg)
     spread = (
-        np.bincount(owner, left**2, trials) * rest_g
-        + np.bincount(owner, right**2, trials) * rest_f
+        np.bincount(owner, mine**2, trials) * rest_g
+        + np.bincount(owner, theirs**2, trials) * rest_f
         + rest_f * rest_g
         + rest_join**2
     ) / buckets
