@@ -192,6 +192,7 @@ class Planner:
         self, groups: Callable[[], Groups] | None, too_large: Collection[int] = ()
     ) -> PhysicalPlan:
         """The synopses of distinct values of the least size that is predicted to be enough, or the exact run."""
+        from ...optimizer.prediction.most_of_key import of_plan
         from .distinct import DistinctPlan
 
         counts, many = dict.fromkeys(grouped_vertices(self.query), ASSUMED_GROUPS), None
@@ -220,6 +221,8 @@ class Planner:
             attempt: Attempt = replace(self.exact(), predicted=predicted)
         else:
             plan = chosen(self.query, self._routed, too_large, counts, taken.buckets)
+            if choice.figures is not None:
+                plan = of_plan(choice.figures, plan)
             attempt = as_materialized(
                 self.query, self.select, self.settings, self.sketches(plan, predicted), {}
             )

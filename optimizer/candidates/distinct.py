@@ -24,6 +24,7 @@ from ..prediction.distinct_counts import DistinctPredictor
 from ..prediction.figures import Figures
 from ..prediction.relation import Relation, RelationStatistics, complete
 from ..prediction.sketches import convolution_variance, tree_variance
+from ..prediction.most_of_key import of_count
 from ..prediction.variance import Predicted
 from .candidate import EXACT, Candidate, Choice, NoMethod, best_of, bytes_text, checked, too_long
 from .folding import messages_bytes, messages_cost
@@ -89,7 +90,7 @@ def choose_distinct(
         reasons = "; ".join(f"{c.name}: {c.refused}" for c in candidates)
         raise NoMethod(f"no method can answer this: {reasons}", candidates)
     taken = best_of(able, objective)
-    return Choice(taken, tuple(candidates), (), run.assumptions, objective)
+    return Choice(taken, tuple(candidates), (), run.assumptions, objective, run.figures)
 
 
 def seen_key(synopsis: Synopsis) -> tuple[object, ...]:
@@ -177,7 +178,7 @@ class _Sizing:
     def candidate(self, buckets: int) -> Candidate:
         """The synopses of one size."""
         draft, objective = self.draft(buckets), self.objective
-        errors = [self._predictor.error(c, draft.synopses) for c in draft.counts]
+        errors = [self._predictor.error(of_count(self.figures, c), draft.synopses) for c in draft.counts]
         worst = max(errors, key=lambda e: (e.width, e.error))
         predicted = DistinctPredicted(worst.value, _variance(worst), width=worst.width)
         groups, folds = dict(objective.groups), draft.residual

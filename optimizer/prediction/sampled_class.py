@@ -28,7 +28,9 @@ def by_statistics(
         messages,
         cells.heavy & np.isin(cells.keys, np.array(dense, np.int64)),
     )
-    heaviest = tuple(_heaviest(figures.attribute(v, joined), figures.relations[v].tuples) for v in vertices)
+    heaviest = tuple(
+        heaviest_known(figures.attribute(v, joined), figures.relations[v].tuples) for v in vertices
+    )
     tuples = tuple(figures.relations[v].tuples for v in vertices)
     return SampledClass(keys, vertices, behind(tree, joined), tuples, heaviest, values)
 
@@ -59,15 +61,15 @@ def _finite(figures: Figures, vertex: int, joined: int) -> PerTuple:
             if number != above:
                 for other in figures.tree.classes[number].vertices:
                     if other != own:
-                        largest *= _heaviest(
+                        largest *= heaviest_known(
                             figures.attribute(other, number), figures.relations[other].tuples
                         )
                         waiting.append((other, number))
     return PerTuple(found.mean, found.square, largest)
 
 
-def _heaviest(attribute: Attribute, tuples: float) -> float:
-    """The most tuples that a key is taken to have."""
+def heaviest_known(attribute: Attribute, tuples: float) -> float:
+    """The most tuples that a key of an attribute is taken to have: bounded, listed, met by a pilot, or by chance."""
     listed = float(np.abs(attribute.heavy.weights).max(initial=0.0))
     if math.isfinite(attribute.heavy.largest_other):
         return max(listed, attribute.heavy.largest_other)

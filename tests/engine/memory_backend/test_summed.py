@@ -45,7 +45,8 @@ def test_values_have_their_signs_and_their_bounds_are_those_of_the_column():
 def test_null_is_no_value_that_was_seen_and_adds_nothing():
     (holed,) = summed("SUM(a.x)")
     assert len(holed.values) == ROWS
-    assert np.isnan(holed.values).sum() == 1 and holed.sizes.sum() == ROWS - 1
+    assert np.isnan(holed.values).sum() == 1
+    assert holed.sizes.sum() == ROWS - 1
 
 
 @pytest.mark.parametrize("probe", [40, 100])
