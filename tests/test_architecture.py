@@ -25,6 +25,7 @@ ALLOWED = {
 # What the command line takes beside the names that the package offers to everybody.
 CLI_TAKES = {
     "engine.queries.exact": {"collected"},
+    "engine.queries.in_parts": {"each_part"},
     "engine.results.display": {"cell_text"},
     "engine.spark.doctor": {"checks"},
     "parser.statement": {"is_approximate", "split_statements"},
