@@ -263,6 +263,7 @@ class SampleScans(SampleTree):
         found = column_range(tables, table, column) if isinstance(tables, Tables) else ANY
         if isinstance(tables, Tables) and found.bounded and found.bits is None:
             job = f"NaN in {column} of {table}"
+
             def run(frame: DataFrame) -> pa.Table:
                 return run_job(self._spark, job, frame.toArrow, self._listener)
 

@@ -41,7 +41,10 @@ class MemoryTables(Mapping[str, TableSchema]):
         kind = table.schema.field(column).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
             return ANY
-        if pa.types.is_floating(kind) and pc.any(pc.is_nan((table if kept is None else kept)[column])).as_py():
+        if (
+            pa.types.is_floating(kind)
+            and pc.any(pc.is_nan((table if kept is None else kept)[column])).as_py()
+        ):
             return ANY
         ends = pc.min_max(table[column])
         if ends["min"].as_py() is None:
