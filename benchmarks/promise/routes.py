@@ -23,7 +23,7 @@ from skimql.engine.memory_backend.summed import PROBE, summed_values
 from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.queries.adaptive import AdaptiveRun
 from skimql.engine.queries.footers import Footers
-from skimql.engine.queries.planner import ASSUMED_GROUPS, Planner
+from skimql.engine.queries.planner import Planner
 from skimql.engine.queries.request import Request
 from skimql.engine.results.answer import Answer
 from skimql.engine.results.rows import Estimated
@@ -133,6 +133,15 @@ class MemoryFooters(Footers):
         probe = max(int(max(t or 0.0 for t in self.tuples)) // GLANCED, 64 * GLANCES)
         return summed_values(self.query, self.tables_in_memory, probe)
 
+    def _groups_of(self, vertex: int) -> int | None:
+        relation = self.query.graph.vertices[vertex]
+        seen = self._glance(relation.table)
+        kept = None if relation.filter is None else passing(relation.filter, seen, "UTC")
+        names = [g.expression.strip("`") for g in self.query.groups if g.vertex == vertex]
+        if not set(names) <= set(seen.column_names):
+            return None
+        return (seen if kept is None else seen.filter(kept)).group_by(names).aggregate([]).num_rows or None
+
     @cached_property
     def keys_seen(self) -> dict[tuple[int, int], SeenKeys]:
         """See `Footers.keys_seen`; of so many tuples as have as many keys in common as those of a large table."""
@@ -214,7 +223,7 @@ class FirstSample(Planner):
         members = tree_of(graph).classes[joined].vertices
         own = [footers.sizes[v].filtered for v in members]
         left = max(footers.sizes[v].tuples for v in members) * math.prod(s.share for s in footers.sizes)
-        left /= ASSUMED_GROUPS if self.query.groups else 1
+        left /= math.prod(footers.groups.values())
         drawn = sum(r * s for r, s in zip(rates, own, strict=True))
         draws = TupleDraws(rates, sample.hits, drawn, (math.inf,) * len(rates))
         values = value_draws(

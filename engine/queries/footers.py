@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from ...optimizer.candidates.first_sample import Size, is_large, sampled_class
 from ...optimizer.fold import class_attribute
+from ...optimizer.groups import ASSUMED_GROUPS, grouped_vertices
 from ...optimizer.messages import JoinClass, tree_of
 from ...optimizer.prediction.cost import Input, exact_join
 from ...parser.join_graph import Query
 from ..sources.files import files_of, values_between
-from ..sources.selectivity import filter_selectivity
+from ..sources.selectivity import filter_selectivity, groups_seen
 from ..sources.tables import Tables
 
 if TYPE_CHECKING:
@@ -82,6 +83,16 @@ class Footers:
         from ..sources.summed import summed_values
 
         return summed_values(self.spark, self.tables, self.query)
+
+    @cached_property
+    def groups(self) -> dict[int, int]:
+        """By grouped vertex the groups among some of its tuples; as many as are assumed where files do not tell."""
+        return {v: self._groups_of(v) or ASSUMED_GROUPS for v in grouped_vertices(self.query)}
+
+    def _groups_of(self, vertex: int) -> int | None:
+        relation = self.query.graph.vertices[vertex]
+        expressions = [g.expression for g in self.query.groups if g.vertex == vertex]
+        return groups_seen(self.spark, self._frame(vertex), relation.filter, expressions)
 
     @cached_property
     def keys_seen(self) -> dict[tuple[int, int], SeenKeys]:

@@ -7,7 +7,7 @@ is decided how a query is answered.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from ...errors import BudgetExceeded, SkimqlError, UnsupportedQuery
 from ...optimizer.choose import choose, plan_of
 from ...optimizer.combinations import route_fault, worker_reason
 from ...optimizer.distinct import CODE as DISTINCT_JOIN
-from ...optimizer.groups import grouped_vertices
+from ...optimizer.groups import ASSUMED_GROUPS, grouped_vertices
 from ...optimizer.physical import (
     ApartJoin,
     Attempt,
@@ -59,9 +59,6 @@ UNKNOWN = Predicted()
 # Of the chance that an interval fails, what the first sample of a query may take, the second and the third: one that is
 # enlarged until it looks narrow must not be asked at the full confidence each time.
 SPENT = (0.6, 0.3, 0.1)
-
-# Groups that a query is taken to have before they are listed.
-ASSUMED_GROUPS = 10
 
 
 @dataclass(frozen=True)
@@ -372,7 +369,7 @@ class Planner:
         footers = self.footers
         assert footers is not None, "large tables are of files"
         sizes = footers.sizes if jobs else footers.bare_sizes
-        groups = ASSUMED_GROUPS if self.query.groups else 1
+        groups = math.prod(self.first_groups(jobs=jobs).values())
         summed = footers.summed if jobs else ()
         sample = sample_of(
             self.query.graph,
@@ -390,6 +387,13 @@ class Planner:
         attempt = SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
         return self.foreseen(attempt, jobs=jobs)
 
+    def first_groups(self, *, jobs: bool) -> Mapping[int, int]:
+        """How many groups each grouped vertex is taken to have before they are listed."""
+        if jobs and self.footers is not None:
+            return self.footers.groups
+        # As many in all, whichever tables they are of.
+        return dict.fromkeys(grouped_vertices(self.query)[:1], ASSUMED_GROUPS)
+
     @property
     def first_summed(self) -> Sequence[Summed]:
         """What files tell of the values that a first sample adds up."""
@@ -399,8 +403,7 @@ class Planner:
         """A sample without statistics with what its intervals will be; `before` are the samples taken before it."""
         assert self.footers is not None, "large tables are of files"
         confidence = 1.0 - SPENT[min(before, len(SPENT) - 1)] * (1.0 - self.settings.confidence)
-        groups = dict.fromkeys(grouped_vertices(self.query), ASSUMED_GROUPS)
-        summed = self.first_summed if jobs else ()
+        groups, summed = self.first_groups(jobs=jobs), self.first_summed if jobs else ()
         return first_sample(attempt, self.footers, summed, confidence, groups, jobs=jobs)
 
     @property

@@ -43,6 +43,23 @@ def filter_selectivity(spark: SparkSession, frame: DataFrame, condition: str) ->
     return kept / max(int(seen.num_rows), 1)
 
 
+def groups_seen(
+    spark: SparkSession, frame: DataFrame, condition: str | None, expressions: Sequence[str]
+) -> int | None:
+    """How many groups some tuples that a filter keeps are of; None where nothing tells.
+
+    Parameters are those of `filter_selectivity`; `expressions` are SQL over the columns.
+    """
+    try:
+        text = " AND ".join(f"(({e}) IS NULL)" for e in expressions)
+        schema = _used(frame.schema, text if condition is None else f"{text} AND ({condition})")
+        seen = spark.createDataFrame(some_tuples(local_files(frame) or [], schema.names), schema)
+        kept = seen if condition is None else seen.where(condition)
+        return len(kept.selectExpr(*expressions).distinct().collect()) or None
+    except (pa.ArrowException, OSError, SqlglotError, ValueError, LookupError, StopIteration, *SPARK_FAULTS):
+        return None
+
+
 def values_seen(
     spark: SparkSession, frame: DataFrame, condition: str | None, expression: str
 ) -> list[float | None]:

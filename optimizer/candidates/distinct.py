@@ -22,9 +22,9 @@ from ..prediction.cost import distinct_synopses, exact_distinct, scans, sketches
 from ..prediction.distinct import DistinctError
 from ..prediction.distinct_counts import DistinctPredictor
 from ..prediction.figures import Figures
+from ..prediction.most_of_key import of_count
 from ..prediction.relation import Relation, RelationStatistics, complete
 from ..prediction.sketches import convolution_variance, tree_variance
-from ..prediction.most_of_key import of_count
 from ..prediction.variance import Predicted
 from .candidate import EXACT, Candidate, Choice, NoMethod, best_of, bytes_text, checked, too_long
 from .folding import messages_bytes, messages_cost
