@@ -106,7 +106,7 @@ def foreseen(answer: Answer, position: int) -> float:
     Of a grouped answer that of a group of mean size over the median of the groups'. Two that say nothing, as wide as
     their values or wider, are the same, and what is narrower than `NARROW` is as wide.
     """
-    if not _by_estimate(answer) or answer.plan is None:
+    if not _by_estimate(answer) or answer.plan is None or not answer.rows:
         return math.nan
     predicted, expression = (
         answer.attempts[-1].attempt.predicted,
