@@ -270,7 +270,7 @@ def explain_command(
     analyze: Annotated[
         bool, typer.Option("--analyze", help="Run it, and show predicted beside actual.")
     ] = False,
-    form: Annotated[str, typer.Option("--format", help="text, json or mermaid.")] = "text",
+    form: Annotated[str, typer.Option("--format", help="text, json, mermaid or svg.")] = "text",
 ) -> None:
     """Print the join graph and the plan of a query: EXPLAIN [ANALYZE] [FORMAT ...]."""
     from dataclasses import replace
@@ -280,6 +280,21 @@ def explain_command(
     request, _ = ctx.obj
     words = f"EXPLAIN {'ANALYZE ' if analyze else ''}FORMAT {form} "
     raise typer.Exit(run_texts(replace(request, texts=(words + sql.strip().rstrip(";"),), output="table")))
+
+
+@app.command("plot")
+def plot_command(
+    ctx: typer.Context,
+    sql: Annotated[str, typer.Argument(help="An approximate SELECT.")],
+    to: Annotated[
+        Path | None, typer.Option("--to", help="A png, svg or pdf; without it the terminal.")
+    ] = None,
+) -> None:
+    """Draw the predicted error of a query against bytes; with --to a file, beside the intervals of its answer."""
+    from .run import plot
+
+    request, _ = ctx.obj
+    raise typer.Exit(plot(request, sql.strip().rstrip(";"), to))
 
 
 @app.command("doctor")

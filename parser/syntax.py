@@ -22,7 +22,7 @@ METHODS = (
     "distinct",
     "join_distinct",
 )
-FORMATS = ("text", "json", "mermaid")
+FORMATS = ("text", "json", "mermaid", "svg")
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ FORBIDDEN_LIBRARIES = {
     "cli": {"pyspark", "sqlglot", "lark", "numpy", "networkx"},
 }
 # Only the shared vocabulary may be read by the optimizer from the parser, only sizes and variances from sketches.
-OPTIMIZER_READS_FROM_PARSER = {"join_graph"}
+OPTIMIZER_READS_FROM_PARSER = {"join_graph", "diagram"}
 SELF_NAMES = {"skimql", *FOLDERS, "errors"}
 
 
