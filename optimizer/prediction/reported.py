@@ -295,7 +295,8 @@ class _Made:
                         missed = None if draw is None else _missed(values.seen, draw)
                         *sums, logs = values.added(tuples, rng, missed)
                         added[at] = sums[0], sums[1]
-                        unvalued += logs
+                        # The normal sums of many logarithms may leave what a chance can be.
+                        unvalued += np.minimum(logs, 0.0)
                     # Of several factors behind one table each is taken to be independent of the others.
                     part = part * added[at][int(factor.presence)] / np.maximum(tuples, 1)
                 columns[n] *= part * weight

@@ -75,7 +75,11 @@ def test_keys_are_those_of_a_column_of_integers_and_say_whether_they_are_ordered
     ordered, mixed = (keys_seen(frame, Attribute((f"`{c}`",), ("bigint",), "")) for c in ("k", "u"))
     assert (ordered.ordered, mixed.ordered) == (True, False)
     assert (len(mixed.keys), mixed.tuples, mixed.present) == (999, 1000, 0.999)
-    for keys, kinds in ((("`s`",), ("string",)), (("`k` + 1",), ("bigint",)), (("`k`", "`u`"), ("bigint",) * 2)):
+    for keys, kinds in (
+        (("`s`",), ("string",)),
+        (("`k` + 1",), ("bigint",)),
+        (("`k`", "`u`"), ("bigint",) * 2),
+    ):
         assert keys_seen(frame, Attribute(keys, kinds, "")) is None
 
 
