@@ -80,7 +80,7 @@ def _pooled(records: Sequence[Mapping[str, Any]]) -> int:
             width = median(ratios) if ratios else float("nan")
             within = [(r["predicted_within_2"], r.get("foreseen", 0)) for r in chosen]
             told = sum(n for _, n in within)
-            foreseen = sum((w or 0) * n for w, n in within) / told if told else float("nan")
+            foreseen = float(sum((w or 0) * n for w, n in within)) / told if told else float("nan")
             silent = sum(r.get("unforeseen", 0) for r in chosen)
             answers = sum(r["seeds"] for r in chosen)
             met = sum(r["states"]["met"] + r["states"]["exact"] for r in chosen) / answers
