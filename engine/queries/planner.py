@@ -145,7 +145,7 @@ class Planner:
         except BudgetExceeded as fault:
             return self._without_synopses(fault, statistics, fold_bytes)
         choice = self._choice(statistics, fold_bytes, counts)
-        attempt = self._attempt(choice, statistics, fold_bytes, counts)
+        attempt = self._attempt(choice, statistics, fold_bytes, counts, jobs=jobs)
         if (
             jobs
             and isinstance(attempt, (SketchJoin, ApartJoin))
@@ -421,6 +421,8 @@ class Planner:
         statistics: tuple[RelationStatistics, ...],
         fold_bytes: int,
         groups: dict[int, int],
+        *,
+        jobs: bool = True,
     ) -> Attempt:
         taken = choice.taken
         predicted = Predicted(taken.half_width(choice.objective.confidence), taken.cost.seconds, taken.nbytes)
@@ -432,13 +434,15 @@ class Planner:
         if plan.sample is not None:
             expected = tuple(math.inf if s.tuples is None else s.tuples for s in statistics)
             sampled = SampleJoin(taken.method, self._with_draws(plan, taken, expected), predicted, expected)
-            return planned_sample(sampled, choice, self.summed, self.settings.confidence, groups)
+            summed = self.summed if jobs else ()
+            return planned_sample(sampled, choice, summed, self.settings.confidence, groups)
         route = "arrow" if self.settings.route == "auto" else self.settings.route
         attempt = self.sketches(routed(within(plan, self.settings), route), predicted)
         attempt = replace(
             attempt, method=self.select.method or taken.method, message_bytes=fold_bytes or None
         )
-        attempt = planned_sketches(attempt, choice, self.summed, self.settings.confidence, groups)
+        summed = self.summed if jobs else ()
+        attempt = planned_sketches(attempt, choice, summed, self.settings.confidence, groups)
         return as_materialized(self.query, self.select, self.settings, attempt, groups)
 
     def _with_draws(self, plan: Plan, taken: Candidate, expected: Sequence[float]) -> Plan:
