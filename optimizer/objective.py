@@ -48,6 +48,8 @@ class Objective:
         Whether samples come with the totals of their tables, and so are regressed on them.
     groups : tuple of (int, int)
         The grouped vertices and how many groups each has: they send no messages, and have a sketch for each group.
+    sparse : bool
+        Whether sketches start as exact maps.
     route : str
         ``jvm`` where no Python worker may be started: what workers alone make is out.
     """
@@ -66,6 +68,7 @@ class Objective:
     columns: int = 1
     regressed: bool = True
     groups: tuple[tuple[int, int], ...] = ()
+    sparse: bool = True
     route: str = "auto"
 
     def __post_init__(self) -> None:

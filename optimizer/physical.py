@@ -26,16 +26,19 @@ class Predicted:
     Attributes
     ----------
     half_width : float
-        Of the interval over the value; of a group of average size where the query groups. 0 where it is exact.
+        Of the widest interval over its value; of a group of average size where the query groups. 0 where it is exact.
     seconds : float
         CPU.
     nbytes : float
         Of all state.
+    half_widths : tuple of float
+        The same of each aggregate of the query by itself; empty where no more than the widest is known.
     """
 
     half_width: float = math.nan
     seconds: float = math.nan
     nbytes: float = math.nan
+    half_widths: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,14 +260,18 @@ class SampleScans(SampleTree):
     def _sampled(self, sample: Sample, number: int) -> _Sampled:
         return _Sampled.of(sample, number, self.draw(sample, number), self._plan.seed)
 
-    def _column_range(self, table: str, column: str) -> Range:
+    def _column_range(self, table: str, column: str, condition: str | None) -> Range:
         tables = self._tables
         while isinstance(tables, SparkGroups):
             tables = tables.tables
         found = column_range(tables, table, column) if isinstance(tables, Tables) else ANY
         if isinstance(tables, Tables) and found.bounded and found.bits is None:
             job = f"NaN in {column} of {table}"
-            if has_nan(tables, table, column, lambda d: run_job(self._spark, job, d.toArrow, self._listener)):
+
+            def run(frame: DataFrame) -> pa.Table:
+                return run_job(self._spark, job, frame.toArrow, self._listener)
+
+            if has_nan(tables, table, column, run, condition):
                 return ANY
         return found
 

@@ -43,9 +43,9 @@ from ..results.answer import (
     with_target,
 )
 from ..results.rows import Estimated
-from .attempt_run import SPENT, AttemptRun, GroupList
+from .attempt_run import AttemptRun, GroupList
 from .behavior import PARTLY, missed_fault, runs_in_full, with_exact_groups
-from .planner import Planner
+from .planner import SPENT, Planner
 
 if TYPE_CHECKING:
     from ...optimizer.prediction.relation import RelationStatistics
@@ -267,7 +267,8 @@ class AdaptiveRun:
         chance = _widest(replace(estimated, evaluators=certain).answer())
         if chance <= target or _widest(estimated.answer()) - chance > MOST_UNSEEN * target:
             return None
-        return self.planner.enlarged(attempt, chance / target)
+        larger = self.planner.enlarged(attempt, chance / target)
+        return None if larger is None else self.planner.foreseen(larger, len(self._samples))
 
     @property
     def _samples(self) -> list[Attempted]:

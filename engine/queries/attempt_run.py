@@ -15,7 +15,7 @@ from ..materialized.query_cache import QueryCache
 from ..results.estimator import Joined
 from ..results.expressions import Evaluator
 from ..results.rows import Estimated, GroupNumbers
-from .planner import Planner
+from .planner import SPENT, Planner
 
 if TYPE_CHECKING:
     from ..catalog.form import Groups as CatalogGroups
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from ..materialized.answer import GroupKey
     from ..synopses import Built
     from .backend import Backend, Ints
-
-# Of the chance that an interval fails, what the first sample of a query may take, the second and the third: one that is
-# enlarged until it looks narrow must not be asked at the full confidence each time.
-SPENT = (0.6, 0.3, 0.1)
 
 # Below it a sample holds nothing but its dense keys.
 LEAST_RATE = 1e-9

@@ -7,7 +7,7 @@ is decided how a query is answered.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from ...errors import BudgetExceeded, SkimqlError, UnsupportedQuery
 from ...optimizer.choose import choose, plan_of
 from ...optimizer.combinations import route_fault, worker_reason
 from ...optimizer.distinct import CODE as DISTINCT_JOIN
-from ...optimizer.groups import grouped_vertices
+from ...optimizer.groups import ASSUMED_GROUPS, grouped_vertices
 from ...optimizer.physical import (
     ApartJoin,
     Attempt,
@@ -38,10 +38,12 @@ from ..settings import Settings
 from .apart_plan import as_materialized, of_tables, refuse_sizes
 from .request import Request
 from .sizing import chosen, with_route, within
+from .widths import first_sample, planned_sample, planned_sketches
 
 if TYPE_CHECKING:
     from ...optimizer.candidates.candidate import Candidate, Choice
     from ...optimizer.candidates.first_sample import ClassSample
+    from ...optimizer.candidates.value_draws import Summed
     from ...optimizer.prediction.relation import RelationStatistics
     from ..context import Context
     from ..execution.groups import Groups
@@ -54,8 +56,9 @@ DRAWN_BYTES = 64
 
 UNKNOWN = Predicted()
 
-# Groups that a query is taken to have before they are listed.
-ASSUMED_GROUPS = 10
+# Of the chance that an interval fails, what the first sample of a query may take, the second and the third: one that is
+# enlarged until it looks narrow must not be asked at the full confidence each time.
+SPENT = (0.6, 0.3, 0.1)
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,7 @@ class Planner:
         except BudgetExceeded as fault:
             return self._without_synopses(fault, statistics, fold_bytes)
         choice = self._choice(statistics, fold_bytes, counts)
-        attempt = self._attempt(choice, statistics, fold_bytes, counts)
+        attempt = self._attempt(choice, statistics, fold_bytes, counts, jobs=jobs)
         if (
             jobs
             and isinstance(attempt, (SketchJoin, ApartJoin))
@@ -188,6 +191,7 @@ class Planner:
         self, groups: Callable[[], Groups] | None, too_large: Collection[int] = ()
     ) -> PhysicalPlan:
         """The synopses of distinct values of the least size that is predicted to be enough, or the exact run."""
+        from ...optimizer.prediction.most_of_key import of_plan
         from .distinct import DistinctPlan
 
         counts, many = dict.fromkeys(grouped_vertices(self.query), ASSUMED_GROUPS), None
@@ -216,6 +220,8 @@ class Planner:
             attempt: Attempt = replace(self.exact(), predicted=predicted)
         else:
             plan = chosen(self.query, self._routed, too_large, counts, taken.buckets)
+            if choice.figures is not None:
+                plan = of_plan(choice.figures, plan)
             attempt = as_materialized(
                 self.query, self.select, self.settings, self.sketches(plan, predicted), {}
             )
@@ -297,6 +303,11 @@ class Planner:
         return self.request.may_run and known
 
     @cached_property
+    def summed(self) -> tuple[Summed, ...]:
+        """What the query sums, with a glance at the values."""
+        return self.backend().summed(self.query)
+
+    @cached_property
     def footers(self) -> Footers | None:
         """What the files of the tables tell, where there are any."""
         if self.context is None:
@@ -362,15 +373,15 @@ class Planner:
 
     def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
         """What is tried on large tables before anything else is known; None where that is for statistics to say."""
-        from ...optimizer.candidates.first_sample import first_sample
+        from ...optimizer.candidates.first_sample import first_sample as sample_of
 
         assert self.request.target is not None, "a sample is taken for an asked error"
         footers = self.footers
         assert footers is not None, "large tables are of files"
         sizes = footers.sizes if jobs else footers.bare_sizes
-        groups = ASSUMED_GROUPS if self.query.groups else 1
+        groups = math.prod(self.first_groups(jobs=jobs).values())
         asked = partial(
-            first_sample,
+            sample_of,
             self.query.graph,
             sizes,
             self.request.target,
@@ -388,7 +399,27 @@ class Planner:
         if sample is None:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)
-        return SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
+        attempt = SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
+        return self.foreseen(attempt, jobs=jobs)
+
+    def first_groups(self, *, jobs: bool) -> Mapping[int, int]:
+        """How many groups each grouped vertex is taken to have before they are listed."""
+        if jobs and self.footers is not None:
+            return self.footers.groups
+        # As many in all, whichever tables they are of.
+        return dict.fromkeys(grouped_vertices(self.query)[:1], ASSUMED_GROUPS)
+
+    @property
+    def first_summed(self) -> Sequence[Summed]:
+        """What files tell of the values that a first sample adds up."""
+        return self.footers.summed if self.footers is not None else ()
+
+    def foreseen(self, attempt: SampleJoin, before: int = 0, *, jobs: bool = True) -> SampleJoin:
+        """A sample without statistics with what its intervals will be; `before` are the samples taken before it."""
+        assert self.footers is not None, "large tables are of files"
+        confidence = 1.0 - SPENT[min(before, len(SPENT) - 1)] * (1.0 - self.settings.confidence)
+        groups, summed = self.first_groups(jobs=jobs), self.first_summed if jobs else ()
+        return first_sample(attempt, self.footers, summed, confidence, groups, jobs=jobs)
 
     @property
     def _jobs_count(self) -> bool:
@@ -410,6 +441,8 @@ class Planner:
         statistics: tuple[RelationStatistics, ...],
         fold_bytes: int,
         groups: dict[int, int],
+        *,
+        jobs: bool = True,
     ) -> Attempt:
         taken = choice.taken
         predicted = Predicted(taken.half_width(choice.objective.confidence), taken.cost.seconds, taken.nbytes)
@@ -420,12 +453,16 @@ class Planner:
         plan = plan_of(self.query, choice, self.settings.seed, self.settings.sparse)
         if plan.sample is not None:
             expected = tuple(math.inf if s.tuples is None else s.tuples for s in statistics)
-            return SampleJoin(taken.method, self._with_draws(plan, taken, expected), predicted, expected)
+            sampled = SampleJoin(taken.method, self._with_draws(plan, taken, expected), predicted, expected)
+            summed = self.summed if jobs else ()
+            return planned_sample(sampled, choice, summed, self.settings.confidence, groups)
         route = "arrow" if self.settings.route == "auto" else self.settings.route
         attempt = self.sketches(routed(within(plan, self.settings), route), predicted)
         attempt = replace(
             attempt, method=self.select.method or taken.method, message_bytes=fold_bytes or None
         )
+        summed = self.summed if jobs else ()
+        attempt = planned_sketches(attempt, choice, summed, self.settings.confidence, groups)
         return as_materialized(self.query, self.select, self.settings, attempt, groups)
 
     def _with_draws(self, plan: Plan, taken: Candidate, expected: Sequence[float]) -> Plan:
@@ -442,9 +479,7 @@ class Planner:
         left = max(taken.predicted.answer, 1.0)
         draws = tuple_draws(tuples, min(tuples), left, error, self._most_drawn)
         members = [plan.vertices[v] for v, _ in sample.members]
-        valued = value_draws(
-            self.backend().summed(self.query), members, tuples, left, error, sample.rate, draws
-        )
+        valued = value_draws(self.summed, members, tuples, left, error, sample.rate, draws)
         values = tuple(d for _, d in valued)
         return replace(
             plan, sample=replace(sample, row_rates=draws.rates, hits=draws.hits, value_draws=values)
