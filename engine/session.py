@@ -140,7 +140,7 @@ class Session:
         from .streams.store import find_view
 
         found = find_view(self.catalog, "", Part(name))
-        return ContinuousView(found.name, self.context, self._running_streams)
+        return ContinuousView(found.name, self.context, self._running_streams, lambda: self.spark)
 
     def finish_streams(self) -> None:
         """Stop the streams that this session runs, each when the batch that it is at is in its state."""

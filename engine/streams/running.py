@@ -215,7 +215,7 @@ class Runs:
     _runs: dict[str, Run] = field(default_factory=dict)
     frames: dict[str, DataFrame] = field(default_factory=dict)
     listeners: dict[str, list[Listener]] = field(default_factory=dict)
-    shown: set[str] = field(default_factory=set)
+    shown: dict[str, SparkSession] = field(default_factory=dict)
 
     def of(self, stream: str) -> Run | None:
         """The run of a stream that goes on."""
@@ -270,11 +270,11 @@ class Runs:
         threading.Thread(target=_watch, args=(run,), name=f"stream {name}", daemon=True).start()
         return run
 
-    def forget_table(self, context: Context, view: StoredView) -> None:
+    def forget_table(self, view: StoredView) -> None:
         """Let Spark forget a view that it knows as a table."""
-        if view.known_as in self.shown:
-            self.shown.discard(view.known_as)
-            context.spark.catalog.dropTempView(view.name)
+        spark = self.shown.pop(view.known_as, None)
+        if spark is not None:
+            spark.catalog.dropTempView(view.name)
 
     def stop(self, name: str) -> bool:
         """Stop a stream; whether it ran here."""

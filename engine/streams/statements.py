@@ -225,7 +225,7 @@ class StreamStatements:
         view = find_view(self.context.catalog, statement.sql, statement.name)
         self._refuse_running(view.streams, statement.sql, statement.name)
         told = self._told(view, "terminated")
-        self.runs().forget_table(self.context, view)
+        self.runs().forget_table(view)
         self._change(lambda now: replace(now, views=_with(now.views, view.name, None)))
         found = continuous(self.context.catalog)
         for stream in view.streams:
