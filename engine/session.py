@@ -16,6 +16,7 @@ from ..optimizer.physical import PhysicalPlan
 from ..parser.file_tables import with_file_tables
 from ..parser.join_graph import Query
 from ..parser.resolve import resolve, resolve_rows
+from ..parser.sampled_select import resolve_sampled
 from ..parser.statement import (
     ApproximateSelect,
     EstimateRows,
@@ -40,6 +41,9 @@ from .sources.paths import is_readable
 from .sources.reading import read_statement
 from .sources.tables import Tables
 from .spark.jobs import ProgressListener
+
+# The method that runs the user's own query.
+SAMPLED = "sampled_query"
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -502,6 +506,8 @@ class Session:
 
     def _resolved(self, select: ApproximateSelect, known: frozenset[str] = ANSWERED) -> Query:
         try:
+            if select.method == SAMPLED and known == ANSWERED:
+                return resolve_sampled(select, self.tables)
             return resolve(select, self.tables, ansi=self._ansi(), known=known)
         except UnknownName as fault:
             if not self.catalog.manifest.continuous.streams:
@@ -516,6 +522,8 @@ class Session:
         from .queries.explain import explained
 
         match statement.statement:
+            case ApproximateSelect(method="sampled_query") as select:
+                query = resolve_sampled(select, self.tables)
             case ApproximateSelect() as select:
                 query = resolve(select, self.tables, ansi=self._ansi(), strict=False)
             case EstimateRows() as rows:

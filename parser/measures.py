@@ -26,9 +26,12 @@ class MeasureReader:
     ----------
     distinct : list of (frozenset of Ref, Span)
         The columns of each COUNT(DISTINCT): it adds up over keys where they have the key among them.
+    ones : list of str
+        The measures to which a key adds 1 at most, if the column that is counted is the key.
     """
 
     distinct: list[tuple[frozenset[Ref], Span]] = field(default_factory=list)
+    ones: list[str] = field(default_factory=list)
 
     def __call__(self, node: exp.Expr, name: str, scope: Scope) -> Aggregate:
         """One aggregate.
@@ -85,6 +88,8 @@ class MeasureReader:
         self.distinct.append((frozenset(refs), span))
         texts = ", ".join(scope.source.text_of(v) for v in values)
         terms = _measured(f"COUNT(DISTINCT {texts}){only}")
+        if len(values) == 1:
+            self.ones.append(measure_of(terms[0]))
         return Aggregate("count", name, terms, terms, span)
 
     @staticmethod

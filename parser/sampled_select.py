@@ -44,6 +44,8 @@ class SampledQuery(Query):
         What stands before its SELECT, and its FROM and WHERE.
     group_texts : tuple of str
     ways : tuple of Decomposition
+    ones : tuple of str
+        The measures to which no key adds more than 1.
     """
 
     text: str = ""
@@ -51,6 +53,7 @@ class SampledQuery(Query):
     body: Span = Span(0, 0)
     group_texts: tuple[str, ...] = ()
     ways: tuple[Decomposition, ...] = ()
+    ones: tuple[str, ...] = ()
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -157,6 +160,7 @@ def _resolved(statement: ApproximateSelect, schema: Schema) -> SampledQuery:
         body=_body(source, select),
         group_texts=tuple(results.group_texts),
         ways=ways,
+        ones=tuple(results.reader.ones),
     )
 
 

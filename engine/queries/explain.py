@@ -14,6 +14,7 @@ from ...optimizer.describe.physical import (
 )
 from ...optimizer.methods import ANSWERED
 from ...parser.explain import as_dict, explain
+from ...parser.sampled_select import SampledQuery
 
 if TYPE_CHECKING:
     from .run import SelectRun
@@ -37,6 +38,7 @@ def explained(run: SelectRun, form: str, *, analyze: bool) -> str:
         As planning; with `analyze` as the run.
     """
     query = run.query
+    sampled = isinstance(query, SampledQuery)
     if any(f.name not in ANSWERED for f in query.features):
         if analyze:
             query.refuse_beyond(ANSWERED)
@@ -49,8 +51,10 @@ def explained(run: SelectRun, form: str, *, analyze: bool) -> str:
     now = time.time()
     match form:
         case "json":
-            told = {**as_dict(query), "plan": physical_dict(plan, attempts)}
+            told = {**({"sql": query.select_sql} if sampled else as_dict(query)), "plan": physical_dict(plan, attempts)}
             return json.dumps(told, indent=2, ensure_ascii=False)
         case "mermaid":
-            return explain(query, "mermaid") + "\n" + physical_mermaid(plan, attempts)
-    return "\n".join([explain(query), describe_physical(plan, now), *describe_attempts(attempts)])
+            graph = "graph TD" if sampled else explain(query, "mermaid")
+            return graph + "\n" + physical_mermaid(plan, attempts)
+    resolved = [] if sampled else [explain(query)]
+    return "\n".join([*resolved, describe_physical(plan, now), *describe_attempts(attempts)])
