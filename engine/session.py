@@ -522,10 +522,12 @@ class Session:
         from .queries.explain import explained
 
         match statement.statement:
-            case ApproximateSelect(method="sampled_query") as select:
-                query = resolve_sampled(select, self.tables)
             case ApproximateSelect() as select:
-                query = resolve(select, self.tables, ansi=self._ansi(), strict=False)
+                query = (
+                    resolve_sampled(select, self.tables)
+                    if select.method == SAMPLED
+                    else resolve(select, self.tables, ansi=self._ansi(), strict=False)
+                )
             case EstimateRows() as rows:
                 select, query = rows.select, resolve_rows(rows, self.tables, ansi=self._ansi())
             case ExactSelect() as plain:

@@ -58,12 +58,19 @@ class BlockReader:
         The types of columns, as far as the schema tells.
     scopes : dict
         Of each block the names in its FROM.
+    natural : bool
+        Whether there is a NATURAL JOIN.
+    unread : frozenset of str
+        The names that stand for tables where they were not looked for.
     """
 
     outside: Scope
     types: dict[Ref, str] = field(default_factory=dict)
     scopes: dict[int, Scope] = field(default_factory=dict)
     numbers: int = 0
+    natural: bool = False
+    unread: frozenset[str] = frozenset()
+    _seen: set[int] = field(default_factory=set)
 
     def read(self) -> Block | SetOf:
         """The whole statement.
@@ -74,16 +81,19 @@ class BlockReader:
             For a table that the schema does not have.
         """
         body = self._body(self.outside.source.tree, {}, ())
-        assert not isinstance(body, Common), "a statement is no name"
+        assert isinstance(body, Block | SetOf), "a statement is a query"
+        tables = self.outside.source.tree.find_all(exp.Table)
+        self.unread = frozenset(t.name.lower() for t in tables if id(t) not in self._seen)
         return body
 
     def _number(self) -> int:
         self.numbers += 1
         return self.numbers - 1
 
-    def _body(self, node: exp.Expr, named: Mapping[str, Common], outer: tuple[Scope, ...]) -> Body | None:
+    def _body(self, query: exp.Expr, named: Mapping[str, Common], outer: tuple[Scope, ...]) -> Body | None:
         """A query; None of what is none."""
-        while isinstance(node, exp.Subquery) and not isinstance(node.this, exp.Table):
+        node: exp.Expr = query
+        while isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query):
             named = self._with(node, named)
             node = node.this
         named = self._with(node, named)
@@ -107,7 +117,9 @@ class BlockReader:
         for one in with_.expressions:
             if with_.args.get("recursive"):
                 place = self.outside.span_of(one)
-                found[one.alias.lower()] = Common(one.alias, _refusing("WITH RECURSIVE is not read", place), [])
+                found[one.alias.lower()] = Common(
+                    one.alias, _refusing("WITH RECURSIVE is not read", place), []
+                )
                 continue
             body = self._body(one.this, found, ())
             if body is None:
@@ -134,9 +146,9 @@ class BlockReader:
         self._read_list(node, block, named, chain)
         self._read_groups(node, block, chain)
         for key in ("having", "order"):
-            part = node.args.get(key)
-            if part is not None:
-                block.inner += self._nested(part, named, chain, positive=False)
+            clause = node.args.get(key)
+            if clause is not None:
+                block.inner += self._nested(clause, named, chain, positive=False)
         block.limited = self._place(node.args.get("limit") or node.args.get("offset"))
         return block
 
@@ -178,7 +190,7 @@ class BlockReader:
         scope, place = chain[0], self.outside.span_of(join)
         left = list(scope.relations)
         right = self._relation(join.this, block, named, chain)
-        kind = join.kind.upper()
+        kind = str(join.kind).upper()
         step = Step(_SIDES.get(join.side.upper(), INNER), right, place=place)
         if kind in ("SEMI", "ANTI"):
             step.kind = SEMI if kind == "SEMI" else ANTI
@@ -189,6 +201,7 @@ class BlockReader:
             step.inner = self._nested(condition, named, chain, positive=True)
         names = [i.name for i in join.args.get("using") or ()]
         if join.method.upper() == "NATURAL":
+            self.natural = True
             known = {o.name.lower() for r in left for o in r.outputs}
             names = [o.name for r in theirs for o in r.outputs if o.name.lower() in known]
         for name in names:
@@ -258,6 +271,7 @@ class BlockReader:
         return whole
 
     def _table(self, node: exp.Table, named: Mapping[str, Common], block: Block, scope: Scope) -> Relation:
+        self._seen.add(id(node))
         parts = tuple(p.name for p in node.parts)
         own = (node.alias,) if node.alias else parts
         common = named.get(parts[0].lower()) if len(parts) == 1 else None
@@ -341,7 +355,8 @@ class BlockReader:
         if isinstance(condition, exp.Or):
             # What all of its branches say.
             other = self._equalities(condition.right, chain)
-            return [e for e in self._equalities(condition.left, chain) if e in other]
+            swapped = [replace(e, left=e.right, right=e.left) for e in other]
+            return [e for e in self._equalities(condition.left, chain) if e in other or e in swapped]
         if not isinstance(condition, exp.EQ | exp.NullSafeEQ):
             return []
         left, right = self.ref_of(condition.left, chain), self.ref_of(condition.right, chain)
@@ -421,7 +436,9 @@ class BlockReader:
 
     def _read_groups(self, node: exp.Select, block: Block, chain: tuple[Scope, ...]) -> None:
         group, items = node.args.get("group"), node.expressions
-        aggregated = any(is_aggregate(p) and not _windowed(p) for i in items for p in walk_outside_subqueries(i))
+        aggregated = any(
+            is_aggregate(p) and not _windowed(p) for i in items for p in walk_outside_subqueries(i)
+        )
         if group is None:
             if aggregated or node.args.get("having") is not None:
                 block.grouped, block.group_place = [], self._first_aggregate(node)
@@ -492,5 +509,3 @@ def _end_of(names: list[exp.Expr]) -> int:
 
 def _nodes(value: object) -> list[exp.Expr]:
     return [v for v in (value if isinstance(value, list) else [value]) if isinstance(v, exp.Expr)]
-
-

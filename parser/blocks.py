@@ -1,17 +1,20 @@
 """A SELECT with all that is nested in it, as blocks: relations, equalities, subqueries, groups and what they offer.
 
-What `decomposition` decides on. Every relation has a number, and its columns are `Ref` values of it, unique in the whole
-statement: a column of a query outside is known by its own. Names are resolved as Spark does, inner queries first.
+What `decomposition` decides on. Every relation has a number, and its columns are `Ref` values of it, unique in the
+whole statement: a column of a query outside is known by its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from .fragment import Ref
 from .join_graph import Span
+
+NOWHERE = Span(0, 0)
 
 # How the rows of two sides are joined.
 INNER, LEFT, RIGHT, FULL, SEMI, ANTI = "inner", "left", "right", "full", "semi", "anti"
@@ -109,7 +112,7 @@ class Step:
     equal: list[Equality] = field(default_factory=list)
     inner: list[Nested] = field(default_factory=list)
     merged: list[tuple[Ref, Ref, Ref]] = field(default_factory=list)
-    place: Span = Span(0, 0)
+    place: Span = NOWHERE
 
 
 @dataclass(eq=False, slots=True)
@@ -164,7 +167,7 @@ class Block:
     equal: list[Equality] = field(default_factory=list)
     inner: list[Nested] = field(default_factory=list)
     grouped: list[tuple[Ref, ...]] | None = None
-    group_place: Span = Span(0, 0)
+    group_place: Span = NOWHERE
     distinct: Span | None = None
     windows: list[tuple[Span, list[tuple[Ref, ...]]]] = field(default_factory=list)
     refused: list[tuple[str, Span]] = field(default_factory=list)
@@ -209,3 +212,58 @@ def outputs_of(body: Body) -> list[tuple[str, tuple[Ref, ...]]]:
         case Common():
             inner = outputs_of(body.body)
             return [(name, refs) for name, (_, refs) in zip(body.names, inner, strict=False)]
+
+
+def relations_in(joined: Relation | Joined) -> Iterator[Relation]:
+    """The relations of a FROM."""
+    if isinstance(joined, Relation):
+        yield joined
+        return
+    yield from relations_in(joined.first)
+    for step in joined.steps:
+        yield from relations_in(step.right)
+
+
+def steps_in(joined: Relation | Joined) -> Iterator[Step]:
+    """The joins of a FROM, those in parentheses before the one that they are part of."""
+    if isinstance(joined, Joined):
+        yield from steps_in(joined.first)
+        for step in joined.steps:
+            yield step
+            yield from steps_in(step.right)
+
+
+def inner_of(body: Body) -> Iterator[Body]:
+    """What is directly in a query: in its FROM, in its expressions, or combined by it."""
+    match body:
+        case Common():
+            yield body.body
+        case SetOf():
+            yield from (body.left, body.right)
+        case Block():
+            yield from (r.body for r in body.relations if r.body is not None)
+            yield from (n.body for n in body.inner)
+            if body.source is not None:
+                yield from (n.body for s in steps_in(body.source) for n in s.inner)
+
+
+def blocks_in(body: Body) -> Iterator[Block]:
+    """All SELECTs of a query, itself among them."""
+    if isinstance(body, Block):
+        yield body
+    for inner in inner_of(body):
+        yield from blocks_in(inner)
+
+
+def names_in(body: Body) -> Iterator[Common]:
+    """What WITH calls by a name, wherever a query reads it."""
+    if isinstance(body, Common):
+        yield body
+    for inner in inner_of(body):
+        yield from names_in(inner)
+
+
+def tables_in(body: Body) -> Iterator[Relation]:
+    """The tables that a query reads, where each stands."""
+    for block in blocks_in(body):
+        yield from (r for r in block.relations if r.body is None)

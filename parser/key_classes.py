@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from ..errors import UnsupportedQuery
 from .block_reader import BlockReader, changing_call
-from .blocks import Block, Body, Common, Equality, Relation, SetOf, outputs_of
-from .decomposition import Decomposer, Decomposition, Undecomposed, blocks_in, kind_of, steps_in
+from .blocks import Block, Body, Common, Equality, Relation, SetOf, blocks_in, outputs_of, steps_in
+from .decomposition import Decomposer
 from .fragment import Ref
+from .keys import Decomposition, Undecomposed, kind_of
 from .scope import EXACT, Scope
 
 # A column of a table where it stands: the place of its name, and the column's name in small letters.
@@ -68,7 +69,8 @@ def decomposed(outside: Scope) -> Decomposed:
         own = reader.read()
         assert isinstance(own, Block), "as before"
         try:
-            ways.append((reader, own, Decomposer(reader.types, dict(seeds)).decompose(own)))
+            maker = Decomposer(reader.types, dict(seeds), unread=reader.unread, natural=reader.natural)
+            ways.append((reader, own, maker.decompose(own)))
         except Undecomposed as fault:
             tried.append((seeds, fault))
     if not ways:
@@ -154,8 +156,8 @@ def _classes(union: _Union, known: Mapping[Place, bool], relations: list[Relatio
     order = {r.place.start: n for n, r in enumerate(relations) if r.place is not None}
     singles = [p for p, usable in known.items() if usable]
     singles.sort(key=lambda p: order.get(p[0], 0))
-    for place, column in singles[:MOST_COLUMNS]:
-        yield {place: column}
+    for start, column in singles[:MOST_COLUMNS]:
+        yield {start: column}
 
 
 def _take(relation: Relation, origins: dict[Ref, Place], union: _Union) -> None:

@@ -94,7 +94,9 @@ class MeasureReader:
 
     @staticmethod
     def _refusal(node: exp.Expr, scope: Scope) -> Exception:
-        name = node.name.upper() if isinstance(node, exp.Anonymous) else scope.source.text_of(node).split("(")[0]
+        name = (
+            node.name.upper() if isinstance(node, exp.Anonymous) else scope.source.text_of(node).split("(")[0]
+        )
         message = (
             f"{name.strip().upper()} does not add up over keys; a sampled query estimates COUNT, SUM, AVG and COUNT_IF,"
             " and COUNT(DISTINCT x) where x has the key in it"

@@ -1,4 +1,4 @@
-"""A SELECT that Spark runs as it stands on a sample of the keys of one join class: what is asked of it, and its text."""
+"""A SELECT that Spark runs as it stands on a sample of the keys of one join class: what it asks, and its text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sqlglot import exp
 
 from .aggregates import default_name
 from .bound import fragment_of
-from .decomposition import Decomposition, Role
 from .fragment import quote_name
 from .items import Results
 from .join_graph import Group, JoinGraph, Query, Schema, Span
 from .joined import Join
 from .key_classes import CODE, decomposed
+from .keys import Decomposition, Role
 from .measures import MeasureReader, measure_of
 from .result_values import ResultValues
 from .scope import EXACT, Scope
@@ -28,6 +28,9 @@ _CLAUSES = {
     "windows": "WINDOW",
     "distinct": "SELECT DISTINCT",
 }
+
+
+_NOWHERE = Span(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +52,8 @@ class SampledQuery(Query):
     """
 
     text: str = ""
-    head: Span = Span(0, 0)
-    body: Span = Span(0, 0)
+    head: Span = _NOWHERE
+    body: Span = _NOWHERE
     group_texts: tuple[str, ...] = ()
     ways: tuple[Decomposition, ...] = ()
     ones: tuple[str, ...] = ()
@@ -84,7 +87,12 @@ class SampledQuery(Query):
         grouped = ", ".join((*self.group_texts, *keys))
         groups = [f"{text} AS {quote_name(f'__g{n}')}" for n, text in enumerate(self.group_texts)]
         head, body = (_edited(self.text, span, edits).strip() for span in (self.head, self.body))
-        lines = [head, f"SELECT {', '.join((*groups, *columns))}", body, f"GROUP BY {grouped}" if grouped else ""]
+        lines = [
+            head,
+            f"SELECT {', '.join((*groups, *columns))}",
+            body,
+            f"GROUP BY {grouped}" if grouped else "",
+        ]
         return "\n".join(line for line in lines if line)
 
 

@@ -1,8 +1,8 @@
-"""The user's own query on a sample of the keys of one join class: Spark runs it by groups and keys, what a key adds is summed.
+"""The user's own query on a sample of the keys of one join class: Spark runs it by groups and keys.
 
-Every table of the class is filtered by the hash of its key, so that a key is there with all its tuples or with none; the
-tuples without a key are always there. The keys are the clusters of a Poisson sample, and their totals what
-`sketches.samples.sample_join` estimates from. What unseen keys may add is not bounded but for counts of the key itself.
+Every table of the class is filtered by the hash of its key, so that a key is there with all its tuples or with none;
+the tuples without a key are always there. The keys are the clusters of a Poisson sample, and their totals what
+`sketches.samples.sample_join` estimates from. What unseen keys may add is bounded for counts of the key itself only.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import pyarrow as pa
 from ...errors import BudgetExceeded, DataError, UnsupportedQuery
 from ...optimizer.operators import SAMPLE
 from ...optimizer.plan import Attribute, Plan, PlannedAggregate, PlannedTerm
-from ...parser.decomposition import Decomposition, Role
 from ...parser.fragment import quote_name
 from ...parser.join_graph import Term
+from ...parser.keys import Decomposition, Role
 from ...parser.measures import measure_of
 from ...parser.sampled_select import SampledQuery
 from ...sketches.samples.known_keys import JoinTerms
@@ -198,9 +198,7 @@ def _groups(query: SampledQuery, table: pa.Table) -> list[tuple[tuple[Any, ...],
     columns = [python_values(grouped.column(n)) for n in names]
     rows = grouped.column("__row_list").combine_chunks()
     ends, all_rows = rows.offsets.to_numpy(), rows.values.to_numpy()
-    found = [
-        (values, all_rows[ends[n] : ends[n + 1]]) for n, values in enumerate(zip(*columns, strict=True))
-    ]
+    found = [(values, all_rows[ends[n] : ends[n + 1]]) for n, values in enumerate(zip(*columns, strict=True))]
     # Rows of Spark come in any order; those of an answer do not.
     return sorted(found, key=lambda g: [(v is None, str(v)) for v in g[0]])
 

@@ -170,8 +170,8 @@ class AdaptiveRun:
             return self._exact(), None
         if isinstance(attempt, SampledQuery) and attempt.rate == 1.0:
             note = f"all keys of {attempt.class_name}: the query as Spark runs it"
-            found = self._exact()
-            return replace(found, notes=(*self._notes, note, *found.notes)), None
+            known = self._exact()
+            return replace(known, notes=(*self._notes, note, *known.notes)), None
         run = AttemptRun(self.planner, self.backend, self._groups, self._most_message, self._taken(attempt))
         notes = self._notes
         found, told, stale = run.estimated(attempt)

@@ -177,14 +177,18 @@ class AttemptRun:
             # What takes more than the asked size is taken again, smaller.
             attempt = sizes.resized(attempt, attempt.rate / SMALLER)
         if found is None:
-            raise BudgetExceeded(f"{most:,} bytes are too few for a sample", sql=query.sql, hint="a larger SIZE")
+            raise BudgetExceeded(
+                f"{most:,} bytes are too few for a sample", sql=query.sql, hint="a larger SIZE"
+            )
         spent = SPENT[self.samples] if attempt.enlarges else 1.0
         confidence = 1.0 - spent * (1.0 - settings.confidence)
         evaluators: dict[GroupNumbers, Evaluator] = {
             (n,) if query.groups else (): Evaluator(attempt.plan, joined, confidence, values)
             for n, (values, joined) in enumerate(found.groups)
         }
-        told = (f"one in {1 / attempt.rate:,.0f} keys of {attempt.class_name} sampled: {found.keys:,} met",)
+        told: tuple[str, ...] = (
+            f"one in {1 / attempt.rate:,.0f} keys of {attempt.class_name} sampled: {found.keys:,} met",
+        )
         if query.groups:
             few = math.ceil(math.log(1 - settings.confidence) / math.log1p(-attempt.rate))
             told += (f"groups of fewer than about {few:,} keys may not have been met",)

@@ -51,7 +51,10 @@ def explained(run: SelectRun, form: str, *, analyze: bool) -> str:
     now = time.time()
     match form:
         case "json":
-            told = {**({"sql": query.select_sql} if sampled else as_dict(query)), "plan": physical_dict(plan, attempts)}
+            told = {
+                **({"sql": query.select_sql} if sampled else as_dict(query)),
+                "plan": physical_dict(plan, attempts),
+            }
             return json.dumps(told, indent=2, ensure_ascii=False)
         case "mermaid":
             graph = "graph TD" if sampled else explain(query, "mermaid")

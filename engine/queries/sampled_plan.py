@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery
 from ...optimizer.physical import SampledQuery as Attempt
-from ...parser.decomposition import Decomposition
+from ...parser.keys import Decomposition
 from ...parser.sampled_select import SampledQuery
 from ..settings import Settings
 from .behavior import PARTLY
@@ -128,7 +128,9 @@ class SampledPlan:
 
         tables = self.context.tables
         return any(
-            values_between(tables.frame(r.table), r.column) < FEW_KEYS for r in way.roles if self._is_file(r.table)
+            values_between(tables.frame(r.table), r.column) < FEW_KEYS
+            for r in way.roles
+            if self._is_file(r.table)
         )
 
     def _is_file(self, table: str) -> bool:
@@ -162,5 +164,8 @@ class SampledPlan:
             return UNKNOWN_TUPLES
         key = ("tuples", table.lower())
         return float(
-            tables.once(key, lambda: run_job(self.context.spark, f"counting {table}", frame.count, self.context.listener))
+            tables.once(
+                key,
+                lambda: run_job(self.context.spark, f"counting {table}", frame.count, self.context.listener),
+            )
         )

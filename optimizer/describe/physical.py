@@ -189,7 +189,9 @@ def _sampled_query(attempt: SampledQuery) -> list[str]:
     if attempt.whole:
         lines.append(f"  read whole: {', '.join(attempt.whole)}")
     if attempt.enlarges:
-        lines.append("  more keys where the interval misses the asked error; all of them where that takes many")
+        lines.append(
+            "  more keys where the interval misses the asked error; all of them where that takes many"
+        )
     if attempt.rate < 1.0:
         lines += ["  Spark runs:", *(f"    {line}" for line in attempt.sql.splitlines())]
     return lines

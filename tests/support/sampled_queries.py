@@ -95,16 +95,20 @@ class Maker:
         text, names = self.relation(depth)
         for _ in range(rng.choice((0, 1, 1, 1, 2))):
             right, theirs = self.relation(depth)
-            kinds = ["JOIN"] * 4 + ["LEFT JOIN"] * 3 + ["RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN", ","]
+            kinds = (
+                ["JOIN"] * 4
+                + ["LEFT JOIN"] * 3
+                + ["RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN", ","]
+            )
             kind = rng.choice(kinds)
             if kind == ",":
                 text, names = f"{text}, {right}", names + theirs
                 continue
             shared = [n.split(".")[1] for n in theirs]
-            if rng.random() < 0.15 and kind in ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN") and "k" in shared:
-                if sum(n.endswith(".k") for n in names) == 1:
-                    text, names = f"{text} {kind} {right} USING (k)", names + theirs
-                    continue
+            named = "k" in shared and sum(n.endswith(".k") for n in names) == 1
+            if named and kind in ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN") and rng.random() < 0.15:
+                text, names = f"{text} {kind} {right} USING (k)", names + theirs
+                continue
             text = f"{text} {kind} {right} ON {self.condition(names, theirs)}"
             names = names if kind in ("LEFT SEMI JOIN", "LEFT ANTI JOIN") else names + theirs
         return text, names
@@ -131,7 +135,13 @@ class Maker:
     def plain(self, names: list[str]) -> str:
         rng = self.rng
         one, other = rng.choice(names), rng.choice(names)
-        forms = (f"{one} > 1", f"{one} IS NULL", f"{one} < {other}", f"{one} = 1 OR {other} = 2", f"{one} <> {other}")
+        forms = (
+            f"{one} > 1",
+            f"{one} IS NULL",
+            f"{one} < {other}",
+            f"{one} = 1 OR {other} = 2",
+            f"{one} <> {other}",
+        )
         return rng.choice(forms)
 
     def where(self, names: list[str], depth: int) -> str:
@@ -156,7 +166,10 @@ class Maker:
         other = f"{rng.choice(theirs)} = {rng.choice(names)}"
         tied = rng.choice((correlated, correlated, other, f"{correlated} AND {self.plain(theirs)}"))
         loose = rng.choice(("", f" WHERE {self.plain(theirs)}"))
-        tested, given = rng.choice((rng.choice(mine), rng.choice(names))), rng.choice((own[0], rng.choice(theirs)))
+        tested, given = (
+            rng.choice((rng.choice(mine), rng.choice(names))),
+            rng.choice((own[0], rng.choice(theirs))),
+        )
         value = rng.choice(theirs)
         forms = (
             f"EXISTS (SELECT 1 FROM {inner} WHERE {tied})",
@@ -175,14 +188,18 @@ class Maker:
     def select(self, depth: int) -> tuple[str, list[str]]:
         """A query in FROM, and its columns."""
         rng = self.rng
-        form = rng.choice(("plain", "plain", "star", "grouped", "grouped", "distinct", "set", "window", "whole", "limit"))
+        form = rng.choice(
+            ("plain", "plain", "star", "grouped", "grouped", "distinct", "set", "window", "whole", "limit")
+        )
         if form == "set":
             word = rng.choice(("UNION ALL", "UNION ALL", "UNION", "INTERSECT", "EXCEPT"))
             sides = []
             for _ in range(2):
                 source, names = self.source(0)
                 key = next((n for n in names if n.endswith(".k")), names[0])
-                picked = [key, rng.choice(names)] if rng.random() < 0.7 else [rng.choice(names), rng.choice(names)]
+                picked = (
+                    [key, rng.choice(names)] if rng.random() < 0.7 else [rng.choice(names), rng.choice(names)]
+                )
                 sides.append(f"SELECT {picked[0]} AS k, {picked[1]} AS v FROM {source}{self.where(names, 0)}")
             return f" {word} ".join(sides), ["k", "v"]
         source, names = self.source(depth)
@@ -190,7 +207,11 @@ class Maker:
         key = next((n for n in names if n.endswith(".k")), names[0])
         if form == "grouped":
             by = [key, rng.choice(names)] if rng.random() < 0.6 else [rng.choice((key, rng.choice(names)))]
-            shown = f"{by[0]} AS k, COUNT(*) AS v" if rng.random() < 0.7 else f"SUM({rng.choice(names)}) AS v, COUNT(*) AS j"
+            shown = (
+                f"{by[0]} AS k, COUNT(*) AS v"
+                if rng.random() < 0.7
+                else f"SUM({rng.choice(names)}) AS v, COUNT(*) AS j"
+            )
             having = " HAVING COUNT(*) > 1" if rng.random() < 0.3 else ""
             columns = ["k", "v"] if shown.startswith(by[0]) else ["v", "j"]
             return f"SELECT {shown} FROM {source}{where} GROUP BY {', '.join(by)}{having}", columns
@@ -199,7 +220,10 @@ class Maker:
         if form == "window":
             by = rng.choice((key, key, rng.choice(names)))
             over = f"COUNT(*) OVER (PARTITION BY {by}) AS v"
-            return f"SELECT {rng.choice((key, rng.choice(names)))} AS k, {over} FROM {source}{where}", ["k", "v"]
+            return f"SELECT {rng.choice((key, rng.choice(names)))} AS k, {over} FROM {source}{where}", [
+                "k",
+                "v",
+            ]
         if form == "whole":
             return f"SELECT MAX({rng.choice(names)}) AS k, COUNT(*) AS v FROM {source}{where}", ["k", "v"]
         if form == "limit":
@@ -249,7 +273,9 @@ def differences(connection: duckdb.DuckDBPyConnection, sql: str, run=run) -> lis
             parts.update(_summed(without, number))
         parts = {place: total for place, total in parts.items() if total}
         if parts != {place: total for place, total in whole.items() if total}:
-            found.append(f"{way.name} {[(r.table, r.place.start) for r in way.roles]}: {parts} for {dict(whole)}\n{sql}")
+            found.append(
+                f"{way.name} {[(r.table, r.place.start) for r in way.roles]}: {parts} for {dict(whole)}\n{sql}"
+            )
     return found
 
 
