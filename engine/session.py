@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -509,6 +509,10 @@ class Session:
             if select.method == SAMPLED and known == ANSWERED:
                 return resolve_sampled(select, self.tables)
             return resolve(select, self.tables, ansi=self._ansi(), known=known)
+        except UnsupportedQuery as fault:
+            if select.method is None and known == ANSWERED:
+                self._offer_sample(select, fault)
+            raise
         except UnknownName as fault:
             if not self.catalog.manifest.continuous.streams:
                 raise
@@ -516,6 +520,12 @@ class Session:
 
             refuse_asked(self.catalog, fault)
             raise
+
+    def _offer_sample(self, select: ApproximateSelect, fault: UnsupportedQuery) -> None:
+        """Say so in the way out where the refused query can be run on a sample of keys."""
+        with suppress(SkimqlError):
+            resolve_sampled(select, self.tables)
+            fault.hint = f"the same with USING {SAMPLED} at its end, or {fault.hint}"
 
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""

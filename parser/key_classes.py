@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ..errors import UnsupportedQuery
+from ..errors import SkimqlError
 from .block_reader import BlockReader, changing_call
 from .blocks import Block, Body, Common, Equality, Relation, SetOf, blocks_in, outputs_of, steps_in
 from .decomposition import Decomposer
@@ -80,20 +80,15 @@ def decomposed(outside: Scope) -> Decomposed:
     return Decomposed(own, reader, tuple(found))
 
 
-def _refusal(outside: Scope, tried: list[tuple[Seeds, Undecomposed]]) -> UnsupportedQuery:
+def _refusal(outside: Scope, tried: list[tuple[Seeds, Undecomposed]]) -> SkimqlError:
+    """Why no class will do: the reason of the one with most tables."""
     if not tried:
         message = "no table has a column by whose values the query could be sampled"
-        return _fault(outside, message, Undecomposed(message, outside.span_of(outside.source.tree)))
-    seeds, fault = tried[0]
+        return outside.fault(message, CODE, outside.source.tree, EXACT)
+    seeds, why = tried[0]
     columns = " and ".join(dict.fromkeys(seeds.values()))
-    return _fault(outside, f"not the sum over the keys {columns} of what each adds: {fault.reason}", fault)
-
-
-def _fault(outside: Scope, message: str, fault: Undecomposed) -> UnsupportedQuery:
-    place = fault.place
-    found = outside.fault(message, CODE, place, EXACT)
-    assert isinstance(found, UnsupportedQuery), "the default kind"
-    return found
+    message = f"not the sum over the keys {columns} of what each adds: {why.reason}"
+    return outside.fault(message, CODE, why.place, EXACT)
 
 
 @dataclass
