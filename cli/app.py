@@ -270,7 +270,7 @@ def explain_command(
     analyze: Annotated[
         bool, typer.Option("--analyze", help="Run it, and show predicted beside actual.")
     ] = False,
-    form: Annotated[str, typer.Option("--format", help="text, json or mermaid.")] = "text",
+    form: Annotated[str, typer.Option("--format", help="text, json, mermaid or svg.")] = "text",
 ) -> None:
     """Print the join graph and the plan of a query: EXPLAIN [ANALYZE] [FORMAT ...]."""
     from dataclasses import replace

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import csv
-import io
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, TextIO
 
@@ -19,20 +18,41 @@ from .streams import encodes, is_unicode
 MOST_TABLE_ROWS = 1000
 
 
-def render(result: Any, output: str, sink: TextIO) -> None:
-    """Write an `Answer` or a Spark DataFrame to `sink` in one of `formats.FORMATS`."""
+def render(result: Any, output: str, sink: TextIO, listener: Any = None) -> None:
+    """Write an `Answer` or a Spark DataFrame, of any length, to `sink` in one of `formats.FORMATS`.
+
+    `listener` is told how far Spark is with the DataFrame.
+    """
+    if not isinstance(result, Answer) and not result.columns:
+        return
+    if output != "table":
+        _written(result, output, sink, listener)
+        return
     if not isinstance(result, Answer):
-        if not result.columns:
-            return
         from ..engine.queries.exact import collected
 
-        result = collected(result, MOST_TABLE_ROWS + 1 if output == "table" else None)
-    if output == "table":
-        _answer_table(result, sink)
-        return
-    columns = result.result
-    rows = tuple(zip(*(c.values for c in columns), strict=True))
-    _WRITERS[output]([c.name for c in columns], rows, sink)
+        result = collected(result, MOST_TABLE_ROWS + 1, listener)
+    _answer_table(result, sink)
+
+
+def _written(result: Any, output: str, sink: TextIO, listener: Any) -> None:
+    writer: _Writer | None = None
+
+    def take(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> None:
+        nonlocal writer
+        if writer is None:
+            writer = _WRITERS[output](names, sink)
+        writer.add(columns)
+
+    if isinstance(result, Answer):
+        shown = result.result
+        take([c.name for c in shown], [c.values for c in shown])
+    else:
+        from ..engine.queries.in_parts import each_part
+
+        each_part(result, take, listener)
+    if writer is not None:
+        writer.end()
 
 
 def foot_line(answer: Answer) -> str:
@@ -141,28 +161,112 @@ def _down_the_page(header: Sequence[str], rows: Sequence[Sequence[str]], sink: T
         sink.writelines(f"{name:<{width}}  {text}\n" for name, text in zip(header, row, strict=True))
 
 
-def _separated(separator: str) -> Callable[[Sequence[str], Sequence[Sequence[Any]], TextIO], None]:
-    def write(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextIO) -> None:
-        writer = csv.writer(sink, delimiter=separator, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(["" if v is None else cell_text(v) for v in row] for row in rows)
+class _Writer:
+    """Writes rows as they come: the head when it is made, what stands at the end when all have come."""
 
-    return write
+    def __init__(self, names: Sequence[str], sink: TextIO) -> None:
+        self._names = names
+        self._sink = sink
 
+    def add(self, columns: Sequence[Sequence[Any]]) -> None:
+        raise NotImplementedError
 
-def _json(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextIO) -> None:
-    lines = ",\n ".join(_object(columns, row, sink) for row in rows)
-    sink.write(f"[{lines}]\n")
-
-
-def _jsonl(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextIO) -> None:
-    sink.writelines(_object(columns, row, sink) + "\n" for row in rows)
+    def end(self) -> None:
+        """Nothing stands at the end of most formats."""
 
 
-def _object(columns: Sequence[str], row: Sequence[Any], sink: TextIO) -> str:
+class _Separated(_Writer):
+    separator = ","
+
+    def __init__(self, names: Sequence[str], sink: TextIO) -> None:
+        super().__init__(names, sink)
+        self._writer = csv.writer(sink, delimiter=self.separator, lineterminator="\n")
+        self._writer.writerow(names)
+
+    def add(self, columns: Sequence[Sequence[Any]]) -> None:
+        self._writer.writerows(zip(*map(_cells, columns), strict=True))
+
+
+class _ByTabs(_Separated):
+    separator = "\t"
+
+
+class _Json(_Writer):
+    _before = "["
+
+    def add(self, columns: Sequence[Sequence[Any]]) -> None:
+        for line in _objects(self._names, columns, self._sink):
+            self._sink.write(f"{self._before}{line}")
+            self._before = ",\n "
+
+    def end(self) -> None:
+        self._sink.write("[]\n" if self._before == "[" else "]\n")
+
+
+class _JsonLines(_Writer):
+    def add(self, columns: Sequence[Sequence[Any]]) -> None:
+        self._sink.writelines(f"{line}\n" for line in _objects(self._names, columns, self._sink))
+
+
+class _Markdown(_Writer):
+    def __init__(self, names: Sequence[str], sink: TextIO) -> None:
+        super().__init__(names, sink)
+        sink.write(_markdown_line(names) + _markdown_line(["---"] * len(names)))
+
+    def add(self, columns: Sequence[Sequence[Any]]) -> None:
+        rows = zip(*map(_cells, columns), strict=True)
+        self._sink.writelines(_markdown_line(["" if v is None else str(v) for v in row]) for row in rows)
+
+
+class _Vertical(_Writer):
+    _number = 0
+
+    def add(self, columns: Sequence[Sequence[Any]]) -> None:
+        width = max(map(len, self._names), default=0)
+        for row in zip(*columns, strict=True):
+            self._number += 1
+            self._sink.write(f"-- row {self._number}\n")
+            pairs = zip(self._names, row, strict=True)
+            self._sink.writelines(f"{name:<{width}}  {cell_text(value)}\n" for name, value in pairs)
+
+
+_WRITERS: dict[str, type[_Writer]] = {
+    "csv": _Separated,
+    "tsv": _ByTabs,
+    "json": _Json,
+    "jsonl": _JsonLines,
+    "markdown": _Markdown,
+    "vertical": _Vertical,
+}
+
+
+def _cells(values: Sequence[Any]) -> Sequence[Any]:
+    """A column as `csv` and `str` write it right: what Python writes as Spark does stays as it is, None is NULL."""
+    kinds = set(map(type, values))
+    if kinds <= {int, str, type(None)} or (kinds == {float} and all(map(math.isfinite, values))):
+        return values
+    return [None if v is None else cell_text(v) for v in values]
+
+
+def _markdown_line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |\n"
+
+
+def _objects(names: Sequence[str], columns: Sequence[Sequence[Any]], sink: TextIO) -> Iterator[str]:
+    """Of every row its JSON object."""
+    form = "{" + ", ".join(f"{_string(name).replace('%', '%%')}: %s" for name in names) + "}"
+    lines = (form % row for row in zip(*map(_values, columns), strict=True))
+    if is_unicode(sink):
+        return lines
     # A stream that does not take every character gets escapes, which JSON has for them.
-    text = _members(columns, row)
-    return text if is_unicode(sink) else "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in text)
+    return ("".join(c if c.isascii() else json.dumps(c)[1:-1] for c in line) for line in lines)
+
+
+def _values(values: Sequence[Any]) -> Sequence[Any]:
+    kinds = set(map(type, values))
+    if kinds == {int} or (kinds == {float} and all(map(math.isfinite, values))):
+        return values
+    return [_value(v) for v in values]
 
 
 def _members(columns: Sequence[str], row: Sequence[Any]) -> str:
@@ -172,6 +276,8 @@ def _members(columns: Sequence[str], row: Sequence[Any]) -> str:
 
 def _value(value: Any) -> str:
     """Strict JSON: numbers with all their digits; what has no number there (NULL, infinity, NaN) is null."""
+    if isinstance(value, str):
+        return _string(value)
     if isinstance(value, (float, Decimal)):
         if not math.isfinite(value):
             return "null"
@@ -189,31 +295,3 @@ def _value(value: Any) -> str:
 
 def _string(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
-
-
-def _markdown(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextIO) -> None:
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |\n"
-
-    sink.write(line(columns) + line(["---"] * len(columns)))
-    sink.writelines(line(["" if v is None else cell_text(v) for v in row]) for row in rows)
-
-
-def _vertical(columns: Sequence[str], rows: Sequence[Sequence[Any]], sink: TextIO) -> None:
-    width = max(map(len, columns), default=0)
-    out = io.StringIO()
-    for number, row in enumerate(rows, 1):
-        out.write(f"-- row {number}\n")
-        for name, value in zip(columns, row, strict=True):
-            out.write(f"{name:<{width}}  {cell_text(value)}\n")
-    sink.write(out.getvalue())
-
-
-_WRITERS: dict[str, Callable[[Sequence[str], Sequence[Sequence[Any]], TextIO], None]] = {
-    "csv": _separated(","),
-    "tsv": _separated("\t"),
-    "json": _json,
-    "jsonl": _jsonl,
-    "markdown": _markdown,
-    "vertical": _vertical,
-}

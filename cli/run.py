@@ -41,7 +41,7 @@ def run_texts(request: Request) -> int:
             for text in request.texts:
                 for statement in split_statements(text):
                     try:
-                        _run_one(session, statement.sql, request, talk, sink)
+                        _run_one(session, statement.sql, request, talk, sink, listener)
                     except SkimqlError as error:
                         talk.print(str(error))
                         code = FAILED
@@ -86,12 +86,20 @@ def register(session: Session, request: Request) -> None:
         session.table(name, source)
 
 
-def _run_one(session: Session, sql: str, request: Request, talk: Talk, sink: TextIO) -> None:
+def _run_one(
+    session: Session,
+    sql: str,
+    request: Request,
+    talk: Talk,
+    sink: TextIO,
+    listener: Any,
+) -> None:
     wall, cpu = time.perf_counter(), time.process_time()
     result: Any = session.compare(sql) if request.compare and is_approximate(sql) else session.sql(sql)
     if not isinstance(result, Message):
         with writing(sink):
-            render(result, request.output, sink)
+            # On a terminal the progress line and the rows would write into each other.
+            render(result, request.output, sink, None if sink.isatty() else listener)
         if isinstance(result, Answer) and not request.quiet:
             for note in result.notes:
                 talk.print(f"note: {note}")

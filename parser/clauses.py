@@ -163,7 +163,7 @@ def _explain(text: str, words: list[Token], query: Tree[Token]) -> Statement:
             f"there is no format {format_word.value!r}",
             sql=text,
             span=(start_of(format_word), end_of(format_word)),
-            hint="EXPLAIN FORMAT TEXT, JSON or MERMAID",
+            hint="EXPLAIN FORMAT TEXT, JSON, MERMAID or SVG",
         )
     return Explain(text, shape, _without_words(inner, words), analyze)
 

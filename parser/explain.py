@@ -1,16 +1,17 @@
-"""A resolved query and its join graph for people and programs: as text, JSON and Mermaid."""
+"""A resolved query and its join graph for people and programs: as text, JSON and diagrams."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from .diagram import Diagram
 from .expressions import Aggregated, Constant, Expression, Grouped
 from .join_graph import Aggregate, Edge, Factor, JoinGraph, Query, SetLeaf, SetOperation, Term, Vertex
 
 
 def explain(query: Query, form: str = "text") -> str:
-    """The query in one of the forms of ``EXPLAIN [FORMAT TEXT | JSON | MERMAID]``.
+    """The query as ``text``, ``json`` or ``mermaid``.
 
     Raises
     ------
@@ -22,7 +23,7 @@ def explain(query: Query, form: str = "text") -> str:
     if form == "json":
         return json.dumps(as_dict(query), indent=2, ensure_ascii=False)
     if form == "mermaid":
-        return as_mermaid(query.graph)
+        return as_diagram(query.graph).mermaid()
     raise ValueError(f"no form {form!r}: text, json or mermaid")
 
 
@@ -123,24 +124,16 @@ def as_text(query: Query) -> str:
     return "\n".join(lines)
 
 
-def as_mermaid(graph: JoinGraph) -> str:
-    """The join graph as a Mermaid flow chart."""
-    lines = ["graph LR"]
+def as_diagram(graph: JoinGraph) -> Diagram:
+    """The join graph as a diagram: a box for each table, a line for each equality."""
+    drawn = Diagram()
     for i, v in enumerate(graph.vertices):
-        label = v.alias if v.alias == v.table else f"{v.alias}: {v.table}"
-        label += f"<br/>{v.filter}" if v.filter else ""
-        lines.append(f'  v{i}["{_mermaid(label)}"]')
+        name = v.alias if v.alias == v.table else f"{v.alias}: {v.table}"
+        drawn.box(f"v{i}", name, *([v.filter] if v.filter else []))
     for e in graph.edges:
-        label = "<br/>".join(f"{a} = {b}" for a, b in zip(e.left_keys, e.right_keys, strict=True))
-        lines.append(f'  v{e.left} ---|"{_mermaid(label)}"| v{e.right}')
-    return "\n".join(lines)
-
-
-def _mermaid(label: str) -> str:
-    """Text inside a Mermaid label: quotes and angle brackets as entities, line breaks kept."""
-    breaks = label.split("<br/>")
-    codes = {'"': "#quot;", "<": "#lt;", ">": "#gt;", "`": "", "#": "#35;", "\n": " "}
-    return "<br/>".join("".join(codes.get(c, c) for c in part) for part in breaks)
+        labels = [f"{a} = {b}" for a, b in zip(e.left_keys, e.right_keys, strict=True)]
+        drawn.line(f"v{e.left}", f"v{e.right}", *labels)
+    return drawn
 
 
 def _shape_text(graph: JoinGraph) -> str:

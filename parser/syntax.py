@@ -23,7 +23,7 @@ METHODS = (
     "join_distinct",
     "sampled_query",
 )
-FORMATS = ("text", "json", "mermaid")
+FORMATS = ("text", "json", "mermaid", "svg")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ ALLOWED = {
 # What the command line takes beside the names that the package offers to everybody.
 CLI_TAKES = {
     "engine.queries.exact": {"collected"},
+    "engine.queries.in_parts": {"each_part"},
     "engine.results.display": {"cell_text"},
     "engine.spark.doctor": {"checks"},
     "parser.statement": {"is_approximate", "split_statements"},
@@ -57,7 +58,7 @@ FORBIDDEN_LIBRARIES = {
     "cli": {"pyspark", "sqlglot", "lark", "numpy", "networkx"},
 }
 # Only the shared vocabulary may be read by the optimizer from the parser, only sizes and variances from sketches.
-OPTIMIZER_READS_FROM_PARSER = {"join_graph"}
+OPTIMIZER_READS_FROM_PARSER = {"join_graph", "diagram"}
 SELF_NAMES = {"skimql", *FOLDERS, "errors"}
 
 

@@ -192,6 +192,11 @@ class AttemptRun:
         if query.groups:
             few = math.ceil(math.log(1 - settings.confidence) / math.log1p(-attempt.rate))
             told += (f"groups of fewer than about {few:,} keys may not have been met",)
+            alone = sum(joined.contributions.keys.size == 1 for _, joined in found.groups)
+            if alone:
+                told += (
+                    f"{alone:,} of the groups were met with one key alone: there may be many more like them",
+                )
         return Estimated(query, evaluators, listed=False), told
 
     def _materialized(self) -> tuple[Estimated, tuple[str, ...], bool]:

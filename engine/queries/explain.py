@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 from ...optimizer.describe.physical import (
     describe_attempts,
     describe_physical,
+    draw_physical,
     physical_dict,
-    physical_mermaid,
 )
 from ...optimizer.methods import ANSWERED
-from ...parser.explain import as_dict, explain
+from ...parser.explain import as_diagram, as_dict, explain
 from ...parser.sampled_select import SampledQuery
 
 if TYPE_CHECKING:
+    from ...parser.diagram import Diagram
     from .run import SelectRun
 
 
@@ -28,7 +29,7 @@ def explained(run: SelectRun, form: str, *, analyze: bool) -> str:
     run : SelectRun
         Of the SELECT; one that this engine does not run is told as it was resolved.
     form : str
-        ``text``, ``json`` or ``mermaid``.
+        One of `parser.syntax.FORMATS`.
     analyze : bool
         Whether the query is run, and what its operators took is told.
 
@@ -42,7 +43,7 @@ def explained(run: SelectRun, form: str, *, analyze: bool) -> str:
     if any(f.name not in ANSWERED for f in query.features):
         if analyze:
             query.refuse_beyond(ANSWERED)
-        return explain(query, form)
+        return _drawn(as_diagram(query.graph), form) if form == "svg" else explain(query, form)
     if analyze:
         plan, answer = run.analyzed()
         attempts = answer.attempts
@@ -56,8 +57,17 @@ def explained(run: SelectRun, form: str, *, analyze: bool) -> str:
                 "plan": physical_dict(plan, attempts),
             }
             return json.dumps(told, indent=2, ensure_ascii=False)
-        case "mermaid":
-            graph = "graph TD" if sampled else explain(query, "mermaid")
-            return graph + "\n" + physical_mermaid(plan, attempts)
+        case "mermaid" | "svg":
+            drawn = as_diagram(query.graph)
+            draw_physical(plan, attempts, drawn)
+            return _drawn(drawn, form)
     resolved = [] if sampled else [explain(query)]
     return "\n".join([*resolved, describe_physical(plan, now), *describe_attempts(attempts)])
+
+
+def _drawn(diagram: Diagram, form: str) -> str:
+    if form == "mermaid":
+        return diagram.mermaid()
+    from ...optimizer.describe.svg import as_svg  # with networkx
+
+    return as_svg(diagram)

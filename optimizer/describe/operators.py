@@ -1,4 +1,4 @@
-"""Operators as text, JSON values and Mermaid nodes: what was predicted of each beside what it took."""
+"""Operators as text, JSON values and boxes of diagrams: what was predicted of each beside what it took."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ...parser.diagram import Diagram
 from ..operators import ESTIMATE, LOAD, PLANNING, RELATION, Figures, Operator, total
 from ..physical import Attempted
 
@@ -82,15 +83,13 @@ def operator_dict(own: Operator) -> dict[str, Any]:
     }
 
 
-def operator_nodes(operators: Sequence[Operator], name: str) -> list[str]:
-    """Nodes and arrows of a Mermaid flow chart; arrows lead from inputs to what reads them, and on to `name`."""
-    lines = []
+def draw_operators(operators: Sequence[Operator], name: str, drawn: Diagram) -> None:
+    """Add boxes and arrows to a diagram; arrows lead from inputs to what reads them, and on to the box `name`."""
     for number, own in enumerate(operators):
-        node = f"{name}_{number}"
-        told = "<br/>".join(_escaped(part) for part in (_named(own), *_pairs(own)))
-        lines.append(f'    {node}["{told}"] --> {name}')
-        lines += operator_nodes(own.inputs, node)
-    return lines
+        box = f"{name}_{number}"
+        drawn.box(box, _named(own), *_pairs(own))
+        drawn.line(box, name, arrow=True)
+        draw_operators(own.inputs, box, drawn)
 
 
 def bytes_text(nbytes: float) -> str:
@@ -164,7 +163,3 @@ def _figures(figures: Figures, columns: Sequence[tuple[str, str, Any]]) -> dict[
 
 def _all(operators: Sequence[Operator]) -> list[Operator]:
     return [o for own in operators for o in (own, *_all(own.inputs))]
-
-
-def _escaped(text: str) -> str:
-    return text.replace('"', "'").replace("`", "").replace("<", "#lt;").replace(">", "#gt;")

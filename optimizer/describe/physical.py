@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ...parser.diagram import Diagram
 from ..physical import (
     ApartJoin,
     Attempt,
@@ -18,7 +19,7 @@ from ..physical import (
     SampledQuery,
     SampleJoin,
 )
-from .operators import in_all, operator_dict, operator_lines, operator_nodes
+from .operators import draw_operators, in_all, operator_dict, operator_lines
 from .plan import describe, describe_apart
 
 
@@ -108,19 +109,18 @@ def physical_dict(plan: PhysicalPlan, attempts: Sequence[Attempted] = ()) -> dic
     }
 
 
-def physical_mermaid(plan: PhysicalPlan, attempts: Sequence[Attempted] = ()) -> str:
-    """Nodes of a Mermaid flowchart: the groups that are listed, what is tried first, and what was run."""
-    lines = [f'    plan["{_quoted(_attempt(plan))}"]']
+def draw_physical(plan: PhysicalPlan, attempts: Sequence[Attempted], drawn: Diagram) -> None:
+    """Add to a diagram the groups that are listed, what is tried first, and what was run with its operators."""
+    drawn.box("plan", _attempt(plan))
     for number, group in enumerate(plan.groups):
-        told = f"groups of {group.table} by {', '.join(group.expressions)}"
-        lines.append(f'    groups{number}["{_quoted(told)}"] --> plan')
+        drawn.box(f"groups{number}", f"groups of {group.table} by {', '.join(group.expressions)}")
+        drawn.line(f"groups{number}", "plan", arrow=True)
     before = "plan"
     for number, own in enumerate(attempts):
-        told = f"{_name(own.attempt)}: {own.outcome}, {_given(own)}"
-        lines.append(f'    {before} --> run{number}["{_quoted(told)}"]')
-        lines += operator_nodes(own.operators, f"run{number}")
+        drawn.box(f"run{number}", f"{_name(own.attempt)}: {own.outcome}", _given(own))
+        drawn.line(before, f"run{number}", arrow=True)
+        draw_operators(own.operators, f"run{number}", drawn)
         before = f"run{number}"
-    return "\n".join(lines)
 
 
 def figures(predicted: Predicted) -> str:
@@ -174,10 +174,6 @@ def _predicted(predicted: Predicted) -> dict[str, float | None]:
 
 def _known(figure: float) -> float | None:
     return float(figure) if math.isfinite(figure) else None
-
-
-def _quoted(text: str) -> str:
-    return text.replace('"', "'").replace("`", "")
 
 
 def _aim(plan: PhysicalPlan) -> str:

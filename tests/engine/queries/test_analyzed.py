@@ -8,7 +8,8 @@ from skimql import Settings
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
-from skimql.optimizer.describe.physical import describe_attempts, physical_dict, physical_mermaid
+from skimql.optimizer.describe.physical import describe_attempts, draw_physical, physical_dict
+from skimql.parser.diagram import Diagram
 
 RNG = np.random.default_rng(5)
 
@@ -125,7 +126,9 @@ def test_two_attempts_and_an_exact_run_are_all_shown():
     plan = MemoryRun.of(sql, BACKEND, Settings()).plan()
     runs = physical_dict(plan, answer.attempts)["run"]
     assert [r["operators"][-1]["operator"] for r in runs] == ["estimate", "exact run"]
-    assert physical_mermaid(plan, answer.attempts).count("sample b") == 1
+    drawn = Diagram()
+    draw_physical(plan, answer.attempts, drawn)
+    assert drawn.mermaid().count("sample b") == 1
 
 
 def test_groups_that_are_run_exactly_by_themselves_are_an_operator_of_the_attempt():

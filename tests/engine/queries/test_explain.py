@@ -1,10 +1,12 @@
 """EXPLAIN in its three formats, of a run in memory."""
 
 import json
+import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from skimql import Settings
 from skimql.engine.memory_backend.backend import MemoryBackend
@@ -52,3 +54,9 @@ def test_a_diagram_has_both():
     drawn = told(COUNT, "mermaid")
     assert 'v0["a"]' in drawn
     assert 'plan["hash"]' in drawn
+
+
+@pytest.mark.parametrize("analyze", [False, True])
+def test_a_drawing_has_a_box_for_each_table_and_the_plan(analyze):
+    shapes = [e.get("rx") for e in ET.fromstring(told(COUNT, "svg", analyze=analyze)).iter()]
+    assert shapes.count("5") >= (5 if analyze else 3)

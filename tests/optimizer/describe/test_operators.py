@@ -1,4 +1,4 @@
-"""Operators as an aligned table, as JSON values and as nodes of a flow chart."""
+"""Operators as an aligned table, as JSON values and as boxes of a diagram."""
 
 import json
 import math
@@ -10,13 +10,14 @@ from skimql.optimizer.choose import choose
 from skimql.optimizer.describe.operators import (
     PARTIAL,
     bytes_text,
+    draw_operators,
     in_all,
     operator_dict,
     operator_lines,
-    operator_nodes,
 )
 from skimql.optimizer.operators import ESTIMATE, MESSAGE, PLANNING, SCAN, Figures, Operator
 from skimql.optimizer.physical import Attempted, Predicted, SketchJoin
+from skimql.parser.diagram import Diagram
 
 BUILD = choose(query("COUNT(*) FROM x JOIN y ON x.id = y.id", XYZ), 1, 11, 64)
 SCANNED = Operator(
@@ -79,11 +80,11 @@ def test_the_total_predicts_what_was_predicted_of_the_attempt_or_the_sum_of_all_
     assert in_all(unknown).predicted.cpu_seconds is None
 
 
-def test_a_flow_chart_has_a_node_for_every_operator_with_its_figures():
-    lines = operator_nodes(TREE, "run0")
-    assert [line.split("--> ")[1] for line in lines] == ["run0", "run0", "run0_1", "run0_1_0"]
-    assert "rows: 1,000,000 / 999,000<br/>" in lines[2]
-    assert all(line.count('"') == 2 and "`" not in line for line in lines)
+def test_a_diagram_has_a_box_for_every_operator_with_its_figures():
+    drawn = Diagram()
+    draw_operators(TREE, "run0", drawn)
+    assert [line.end for line in drawn.lines] == ["run0", "run0", "run0_1", "run0_1_0"]
+    assert "rows: 1,000,000 / 999,000" in drawn.boxes[2].lines
 
 
 def test_bytes_are_told_in_a_unit_of_their_size():

@@ -1,4 +1,4 @@
-"""A physical plan as text, JSON values and Mermaid: all of it, and no figure that is not known."""
+"""A physical plan as text, JSON values and a diagram: all of it, and no figure that is not known."""
 
 import json
 import math
@@ -11,8 +11,8 @@ from skimql.optimizer.choose import ClassSample, choose
 from skimql.optimizer.describe.physical import (
     describe_attempts,
     describe_physical,
+    draw_physical,
     physical_dict,
-    physical_mermaid,
 )
 from skimql.optimizer.physical import (
     Attempted,
@@ -25,6 +25,7 @@ from skimql.optimizer.physical import (
     SampleJoin,
     SketchJoin,
 )
+from skimql.parser.diagram import Diagram
 
 QUERY = query("COUNT(*) FROM x JOIN y ON x.id = y.id GROUP BY n", XYZ)
 BUILD = choose(QUERY, 1, 11, 64)
@@ -70,9 +71,11 @@ def test_what_was_run_stands_beside_what_was_predicted():
     assert describe_attempts([]) == []
 
 
-def test_mermaid_has_a_node_for_the_plan_each_group_and_each_run():
+def test_a_diagram_has_a_box_for_the_plan_each_group_and_each_run():
     plan = PhysicalPlan(QUERY, GROUPS, ATTEMPTS[0][0])
-    text = physical_mermaid(plan, [Attempted(ExactRun("SELECT 1"), "met", 0.0, 0, 2.0)])
+    drawn = Diagram()
+    draw_physical(plan, [Attempted(ExactRun("SELECT 1"), "met", 0.0, 0, 2.0)], drawn)
+    text = drawn.mermaid()
     assert text.count("-->") == 2
     assert '"' not in "".join(part for part in text.split('"')[1::2])
     assert "`" not in text
