@@ -78,14 +78,14 @@ def sampled_text(query: SampledQuery, way: Decomposition, rate: float, seed: int
     family = sample_family(seed, way.name)
     below = _threshold(rate)
 
-    def kept(role: Role) -> str:
+    def condition(role: Role) -> str:
         column = quote_name(role.column)
         word = f"xxhash64('{seed_text(family)}', {_key(column, way)}) & {(1 << HASH_BITS) - 1}L"
         return f"{column} IS NULL OR {word} < {below}L"
 
     columns = [f"{_key(way.key, way)} AS `{KEY}`"]
     columns += [f"CAST({sql} AS DOUBLE) AS `__m{n}`" for n, sql in enumerate(query.measures)]
-    return query.by_key(way, kept, columns, (way.key,))
+    return query.by_key(way, condition, columns, (way.key,))
 
 
 def _threshold(rate: float) -> int:

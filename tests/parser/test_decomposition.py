@@ -3,7 +3,7 @@
 import pytest
 from support.sampled_queries import SCHEMA, Maker, database, differences
 
-from skimql.errors import SkimqlError, UnknownName, UnsupportedQuery
+from skimql.errors import SkimqlError, UnsupportedQuery
 from skimql.parser.sampled_select import resolve_sampled
 from skimql.parser.statement import parse_statement
 
@@ -137,70 +137,6 @@ def test_a_side_that_is_kept_whole_decides_over_all_keys():
     assert raised.value.code == "SKIMQL_NOT_DECOMPOSED"
     # One that has keys of its own is sampled by these, and the other is read whole.
     assert roles(f"{SELECT}a LEFT JOIN b ON a.v < b.v") == ["a.k"]
-
-
-def test_a_group_of_one_key_is_refused():
-    with pytest.raises(UnsupportedQuery, match="each group is of one key"):
-        read("SELECT APPROXIMATE a.k, COUNT(*) FROM a JOIN b ON a.k = b.k GROUP BY a.k")
-    # By another class it would be of many keys.
-    assert roles("SELECT APPROXIMATE a.k, COUNT(*) FROM a JOIN b ON a.j = b.j GROUP BY a.k") == ["a.j", "b.j"]
-
-
-def test_distinct_values_add_up_where_they_have_the_key_among_them():
-    query = read("SELECT APPROXIMATE COUNT(DISTINCT b.k) AS d FROM a LEFT JOIN b ON a.k = b.k")
-    assert query.ones == ("COUNT(DISTINCT b.k)",)
-    read("SELECT APPROXIMATE COUNT(DISTINCT a.v, a.k) AS d FROM a JOIN b ON a.k = b.k")
-    with pytest.raises(
-        UnsupportedQuery, match=r"adds up over keys only where x has the key in it: k"
-    ) as raised:
-        read("SELECT APPROXIMATE COUNT(DISTINCT a.v) AS d FROM a JOIN b ON a.k = b.k")
-    assert raised.value.code == "SKIMQL_NOT_DECOMPOSED"
-
-
-def test_a_key_that_a_query_in_from_does_not_show_is_put_into_it():
-    query = read(f"{SELECT}(SELECT a.v FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k)) t")
-    text = query.by_key(query.ways[0], lambda role: "TRUE", (), (query.ways[0].key,))
-    assert ", `a`.`k` AS `__skimql_key_" in text
-    # Not where it would be one more column of what is combined by its columns.
-    with pytest.raises(UnsupportedQuery):
-        read(f"{SELECT}(SELECT a.v FROM a UNION SELECT b.v + 1 FROM b) t")
-    with pytest.raises(UnsupportedQuery):
-        read(f"{SELECT}(SELECT v + 0 AS w FROM a) t NATURAL JOIN (SELECT v + 0 AS w FROM a) u")
-
-
-def test_a_name_that_an_inner_query_has_is_its_own():
-    assert roles(f"{SELECT}a WHERE EXISTS (SELECT 1 FROM b WHERE k = a.k)") == ["a.k", "b.k"]
-    assert roles(f"{SELECT}a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = j)") == ["a.k"]
-
-
-def test_a_name_of_with_that_is_read_whole_somewhere_is_whole_everywhere():
-    text = "WITH w AS (SELECT k, v FROM a) SELECT APPROXIMATE COUNT(*) AS n FROM w JOIN b ON w.k = b.k"
-    assert roles(text) == ["a.k", "b.k"]
-    assert roles(f"{text} WHERE b.v > (SELECT AVG(v) FROM w)") == ["b.k"]
-
-
-def test_columns_of_other_types_are_no_class():
-    from skimql.parser.join_graph import Column, TableSchema
-
-    kinds = {"a": "bigint", "b": "string", "c": "int", "d": "double"}
-    schema = {n: TableSchema(n, (Column("k", kind), Column("v", "int"))) for n, kind in kinds.items()}
-
-    def filtered(source):
-        text = f"{SELECT}{source} USING sampled_query"
-        return [r.table for r in resolve_sampled(parse_statement(text), schema).ways[0].roles]
-
-    assert filtered("a JOIN c ON a.k = c.k") == ["a", "c"]
-    assert filtered("a JOIN b ON a.k = b.k") in (["a"], ["b"])
-    assert filtered("d JOIN d e ON d.k = e.k") in (["d"],)
-
-
-def test_aggregates_that_do_not_add_up_are_refused():
-    for item in ("MAX(a.v)", "SUM(DISTINCT a.k)", "collect_list(a.v)", "MEDIAN(a.v)"):
-        with pytest.raises(UnsupportedQuery) as raised:
-            read(f"SELECT APPROXIMATE {item} AS x FROM a JOIN b ON a.k = b.k")
-        assert raised.value.code == "SKIMQL_UNSUPPORTED_AGGREGATE"
-    with pytest.raises(UnknownName):
-        read("SELECT APPROXIMATE SUM(a.w) AS x FROM a JOIN b ON a.k = b.k")
 
 
 def test_the_union_of_the_results_of_all_keys_is_the_result():
