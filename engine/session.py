@@ -525,7 +525,7 @@ class Session:
         """Say so in the way out where the refused query can be run on a sample of keys."""
         with suppress(SkimqlError):
             resolve_sampled(select, self.tables)
-            fault.hint = f"the same with USING {SAMPLED} at its end, or {fault.hint}"
+            fault.hint = f"the same with USING {SAMPLED} at its end, or {fault.hint or 'EXACT SELECT ...'}"
 
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""

@@ -155,3 +155,18 @@ def test_more_groups_than_are_told_apart_are_refused(session, monkeypatch):
     with pytest.raises(BudgetExceeded) as raised:
         session.sql("SELECT APPROXIMATE j, COUNT(*) AS n FROM e GROUP BY j SIZE 20 KB USING sampled_query")
     assert raised.value.code == "SKIMQL_TOO_MANY_GROUPS"
+
+
+def test_a_refused_query_says_that_a_sample_of_keys_answers_it_and_typed_it_does(tables):
+    text = "SELECT APPROXIMATE COUNT(*) AS n FROM a LEFT JOIN b ON a.k = b.k"
+    with pytest.raises(UnsupportedQuery) as raised:
+        tables.sql(text)
+    assert raised.value.hint == "the same with USING sampled_query at its end, or EXACT SELECT ..."
+    assert (
+        tables.sql(f"{text} USING sampled_query").value
+        == tables.sql(f"EXACT {text}".replace("APPROXIMATE ", "")).value
+    )
+    # What it cannot answer either has the way out that it had.
+    with pytest.raises(UnsupportedQuery) as raised:
+        tables.sql("SELECT APPROXIMATE COUNT(*) AS n FROM (SELECT k FROM a LIMIT 2) t")
+    assert "sampled_query" not in raised.value.hint
