@@ -282,6 +282,21 @@ def explain_command(
     raise typer.Exit(run_texts(replace(request, texts=(words + sql.strip().rstrip(";"),), output="table")))
 
 
+@app.command("plot")
+def plot_command(
+    ctx: typer.Context,
+    sql: Annotated[str, typer.Argument(help="An approximate SELECT.")],
+    to: Annotated[
+        Path | None, typer.Option("--to", help="A png, svg or pdf; without it the terminal.")
+    ] = None,
+) -> None:
+    """Draw the predicted error of a query against bytes; with --to a file, beside the intervals of its answer."""
+    from .run import plot
+
+    request, _ = ctx.obj
+    raise typer.Exit(plot(request, sql.strip().rstrip(";"), to))
+
+
 @app.command("doctor")
 def doctor_command() -> None:
     """Check Java, Python, Spark's workers, memory and temporary space; say what to do for each fault."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, TextIO
 
 from .. import Answer, EnvironmentFault, Message, Session, Settings, SkimqlError
 from ..parser.statement import is_approximate, split_statements
 from .render import foot_line, render
 from .request import Request
-from .streams import NOT_WRITTEN, writing
+from .streams import NOT_WRITTEN, is_unicode, writing
 from .talk import Talk
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
@@ -25,19 +27,9 @@ def run_texts(request: Request) -> int:
     code = DONE
     listener = talk.progress_line() if request.progress else None
     try:
-        session = Session(
-            settings=Settings().with_text(request.settings),
-            listener=listener,
-            catalog=request.catalog,
-            spark_conf=request.conf,
-        )
+        session = _session(request, listener)
         with _sink(request) as sink:
-            if request.demo or request.tables:
-                with _status(talk, request.progress, "starting Spark"):
-                    register(session, request)
-            for text in request.first:
-                for statement in split_statements(text):
-                    session.sql(statement.sql)
+            _prepare(session, request, talk)
             for text in request.texts:
                 for statement in split_statements(text):
                     try:
@@ -57,6 +49,52 @@ def run_texts(request: Request) -> int:
         # The reader of our output has what it wanted (`| head`): what is left goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
+
+
+def plot(request: Request, sql: str, to: Path | None) -> int:
+    """Draw a query's predicted error against bytes, on stdout or with its answer into a file; the exit code."""
+    from .pictures import chart, curve, draw
+
+    talk = Talk()
+    try:
+        session = _session(request, talk.progress_line() if request.progress else None)
+        _prepare(session, request, talk)
+        points = curve(session, sql)
+        if to is None:
+            with writing(sys.stdout):
+                sys.stdout.write(
+                    chart(points, shutil.get_terminal_size().columns, unicode=is_unicode(sys.stdout))
+                )
+            return DONE
+        answer = session.sql(sql)
+        draw(points, answer if isinstance(answer, Answer) else None, str(to))
+        talk.print(f"drawn in {to}")
+    except SkimqlError as error:
+        talk.print(str(error))
+        return FAILED
+    except KeyboardInterrupt:
+        talk.print("interrupted")
+        return INTERRUPTED
+    return DONE
+
+
+def _session(request: Request, listener: Any) -> Session:
+    return Session(
+        settings=Settings().with_text(request.settings),
+        listener=listener,
+        catalog=request.catalog,
+        spark_conf=request.conf,
+    )
+
+
+def _prepare(session: Session, request: Request, talk: Talk) -> None:
+    """Register the tables of a request, and run what comes before its statements."""
+    if request.demo or request.tables:
+        with _status(talk, request.progress, "starting Spark"):
+            register(session, request)
+    for text in request.first:
+        for statement in split_statements(text):
+            session.sql(statement.sql)
 
 
 @contextlib.contextmanager

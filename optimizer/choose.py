@@ -44,6 +44,7 @@ def choose(
     residual: Residual | None = None,
     sample: ClassSample | None = None,
     too_large: Collection[int] = (),
+    only_folded: Collection[int] = (),
 ) -> Plan:
     """The plan of one query at a given size.
 
@@ -64,6 +65,8 @@ def choose(
         The keys on which the residual tree is joined exactly; no sketch is built then.
     too_large : collection of int
         Vertices whose messages are too large for a COUNT(DISTINCT) to fold them.
+    only_folded : collection of int
+        Vertices that a COUNT(DISTINCT) has no synopsis of.
 
     Raises
     ------
@@ -77,7 +80,8 @@ def choose(
     def number(synopsis: Synopsis) -> int:
         return numbers.setdefault(synopsis, len(numbers))
 
-    planner = DistinctPlanner(query, buckets, sparse, number, grouped_vertices(query), too_large)
+    grouped = grouped_vertices(query)
+    planner = DistinctPlanner(query, buckets, sparse, number, grouped, too_large, only_folded)
     counts = [planner.plan(a) if a.function == "count_distinct" else None for a in query.aggregates]
     if sample is not None and any(counts):
         raise ValueError("distinct values are not counted on a sample of join keys")

@@ -56,6 +56,8 @@ class DistinctPlanner:
         The vertices whose groups are told apart: they are not folded.
     too_large : collection of int
         Vertices whose messages are too large to be folded.
+    only_folded : collection of int
+        Vertices that have no synopsis: they are always folded.
 
     Attributes
     ----------
@@ -69,6 +71,7 @@ class DistinctPlanner:
     number: Callable[[Synopsis], int]
     grouped: Collection[int] = ()
     too_large: Collection[int] = ()
+    only_folded: Collection[int] = ()
     folded: Residual | None = field(default=None, init=False)
 
     def plan(self, aggregate: Aggregate) -> DistinctCount:
@@ -125,13 +128,14 @@ class DistinctPlanner:
         for number, joined in enumerate(tree.classes):
             if values != set(self.query.graph.edges[joined.edges[0]].classes):
                 continue
-            residual = self._folded_but({*joined.vertices} | self._apart())
-            if set(residual.vertices) != set(joined.vertices):
+            owners = [v for v in joined.vertices if v not in self.only_folded]
+            residual = self._folded_but({*owners} | self._apart())
+            if set(residual.vertices) != set(owners):
                 return None
             left = residual_tree(self.query.graph, residual)
             leaves = [
                 self._level(left, v, class_attribute(self.query.graph, tree.classes[number], v))
-                for v in joined.vertices
+                for v in owners
             ]
             found: KeySet = leaves[0]
             for leaf in leaves[1:]:

@@ -24,8 +24,6 @@ from .waiting import without_echo
 if TYPE_CHECKING:
     from ... import Answer
 
-SIZES = ("4 KB", "16 KB", "64 KB", "256 KB", "1 MB", "4 MB", "16 MB")
-
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -153,23 +151,33 @@ def _tighten(shell: Shell, _: str) -> None:
 
 
 def _size(shell: Shell, _: str) -> None:
-    from . import rewrite
+    from .. import pictures
 
-    query = rewrite.bare(_last(shell))
+    query = _last(shell)
 
     def ask() -> Answer:
-        rows = []
-        for size in SIZES:
-            plan = shell.session.plan(f"{query} SIZE {size}")
-            predicted = getattr(plan.attempt, "predicted", None)
-            width = float("nan") if predicted is None else predicted.half_width
-            told = "unknown" if width != width else "exact" if width == 0 else f"± {100 * width:.2g} %"
-            rows.append((size, told, plan.method))
+        points = [p for p in pictures.curve(shell.session, query) if not p.chosen]
+        rows = [(p.told, pictures.width_text(p.half_width), p.method) for p in points]
         return _answer(("size", "predicted", "method"), rows)
 
     result = shell.wait(ask, "planning")
     if result is not None:
         shell.show(result)
+
+
+def _plot(shell: Shell, path: str) -> None:
+    from .. import pictures
+
+    query = _last(shell)
+    points = shell.wait(lambda: pictures.curve(shell.session, query), "planning")
+    if points is None:
+        return
+    if path:
+        pictures.draw(points, shell.last_answer, path)
+        shell.say(f"drawn in {path}")
+        return
+    screen = shell.screen()
+    shell.page(pictures.chart(points, screen.width, unicode=screen.unicode))
 
 
 def _switch(shell: Shell, name: str, text: str, command: str) -> None:
@@ -361,6 +369,7 @@ COMMANDS: Mapping[str, Command] = {
     "compare": Command("", "the last query, exact values beside the estimates", _compare),
     "tighten": Command("", "the last query at half its error", _tighten),
     "size": Command("", "of the last query: bytes against predicted error", _size),
+    "plot": Command("[FILE]", "error against bytes; in FILE beside the intervals", _plot, "file"),
     "x": Command("[on|off|auto]", "results down the page", _expanded, "expanded"),
     "timing": Command("[on|off]", "time of each statement", lambda s, t: _switch(s, "timing", t, "timing"), "switch"),
     "pager": Command("[on|off]", "long results in $PAGER", lambda s, t: _switch(s, "pager", t, "pager"), "switch"),

@@ -226,19 +226,22 @@ def sent_row(
     )
 
 
-def _joining(batch: pa.RecordBatch, feed: Feed) -> Iterator[tuple[tuple[int, ...], pa.RecordBatch]]:
-    """The tuples of a batch that count, with the sketches that they go to; tuples with a NULL key never join."""
+def joining(batch: pa.RecordBatch, feed: Feed) -> pa.RecordBatch:
+    """The tuples of a batch that count; those with a NULL key never join, those without a group are in none."""
     import pyarrow.compute as pc  # late: a reader of kept sketches does without
 
     kept: pa.BooleanArray | None = batch.column(feed.mask) if feed.mask else None
-    for name in feed.keys:
+    for name in (*feed.keys, *([] if feed.group is None else [feed.group])):
         column = batch.column(name)
         if column.null_count:
             kept = column.is_valid() if kept is None else pc.and_(kept, column.is_valid())
-    if kept is not None:
-        batch = batch.filter(kept)
+    return batch if kept is None else batch.filter(kept)
+
+
+def _joining(batch: pa.RecordBatch, feed: Feed) -> Iterator[tuple[tuple[int, ...], pa.RecordBatch]]:
+    """The tuples of a batch that count, with the sketches that they go to."""
+    batch = joining(batch, feed)
     if feed.group is not None:
-        batch = batch.filter(batch.column(feed.group).is_valid())  # no number, no group
         parts = cut(batch, batch.column(feed.group).to_numpy())
     elif feed.partitions:
         parts = cut(batch, _cells(batch, feed))
@@ -280,9 +283,10 @@ def _update(batch: pa.RecordBatch, feed: Feed, parts: list[Partial]) -> None:
         (p.sketch, w) for p, w in zip(parts, weights, strict=True) if isinstance(p.sketch, SparseFirstSketch)
     ]
     update_sparse_first([sketch for sketch, _ in linear], keys, [w for _, w in linear])
-    for part in parts:
+    for part, weight in zip(parts, weights, strict=True):
         if not isinstance(part.sketch, SparseFirstSketch):
-            part.sketch.update(*keys)
+            update: Callable[..., None] = part.sketch.update
+            update(*keys, weights=weight)
     for part, weight in zip(parts, weights, strict=True):
         part.tally.add(_tally(batch.num_rows, weight))
     for part, name in zip(parts, feed.slacks, strict=bool(feed.slacks)):

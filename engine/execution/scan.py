@@ -65,9 +65,9 @@ def prepare(
     filters = dict.fromkeys(r.filter for r in relations.values())
     frame, present = messages.joined(filtered(frame, filters), [s.messages for s in synopses.values()])
     signs = [] if times is None else [WeightColumn(times, "int64")]
-    weights = {
-        i: product([own[s.weight], *messages.weights(s.messages), *signs]) for i, s in synopses.items()
-    }
+    # Of distinct values a partner is all that matters, not how many: they are weighed by the signs alone.
+    sent = {i: () if s.distinct else s.messages for i, s in synopses.items()}
+    weights = {i: product([own[s.weight], *messages.weights(sent[i]), *signs]) for i, s in synopses.items()}
     # With one relation for all, Spark filters; with several, a tuple travels if any keeps it, with a mask for each.
     masks = {r: r.mask(len(filters) > 1, present) for r in dict.fromkeys(relations.values())}
     columns: dict[tuple[str, object], Column] = {}
@@ -96,13 +96,13 @@ def prepare(
             key_names[relations[i], attribute] = name
             columns[name] = key if shield is None else F.when(shield, key)
         column = weights[i].column
-        if column is not None and not synopsis.distinct:
+        if column is not None:
             shield = None if is_column(synopsis.weight.expression or "``") else mask
             own_relation = None if shield is None else relations[i]
-            weight_names[i] = "weight", (synopsis.weight, synopsis.messages, own_relation)
+            weight_names[i] = "weight", (synopsis.weight, sent[i], own_relation)
             columns[weight_names[i]] = column if shield is None else F.when(shield, column).otherwise(0)
             if weights[i].slack is not None:
-                slack_names[i] = "slack", (synopsis.weight, synopsis.messages, own_relation)
+                slack_names[i] = "slack", (synopsis.weight, sent[i], own_relation)
                 moved = F.expr(str(weights[i].slack))
                 columns[slack_names[i]] = moved if shield is None else F.when(shield, moved).otherwise(0)
     names: dict[tuple[str, object], str] = {what: f"c{n}" for n, what in enumerate(columns)}
@@ -124,9 +124,11 @@ def prepare(
             )
         )
     # Where only tuples are counted no column is needed, but rows must travel.
-    sent = [c.alias(names[what]) for what, c in columns.items()] or [F.lit(1).cast("bigint").alias("c0")]
+    travelling = [c.alias(names[what]) for what, c in columns.items()] or [
+        F.lit(1).cast("bigint").alias("c0")
+    ]
     return PreparedScan(
-        frame.select(*sent),
+        frame.select(*travelling),
         tuple(feeds),
         {
             i: sketch_plan(s, plan.seed, weights[i].dtype, plan.family, **family_parameters(plan))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,8 @@ from .groups import MemoryGroups
 from .relations import Relation, Relations
 from .tables import MemoryTables
 from .weights import Weights, product
+
+Feeding: TypeAlias = Callable[[pa.RecordBatch, Feed, Mapping[int, Partial]], None]
 
 
 def build(
@@ -62,16 +65,20 @@ def build(
 
 
 def build_from(
-    plan: Plan, relations: Relations, times: Mapping[str, str | None] | None = None
+    plan: Plan,
+    relations: Relations,
+    times: Mapping[str, str | None] | None = None,
+    feeding: Feeding = feed_batch,
 ) -> tuple[Built, ...]:
     """`build` from the virtual relations of the plan, which know then what the messages took.
 
-    `times`, by scanned table, says how often each tuple counts, negative where it deletes; without it once.
+    `times`, by scanned table, says how often each tuple counts, negative where it deletes; without it once. `feeding`
+    is what adds tuples to sketches.
     """
     parts: dict[int, tuple[Partial, float]] = {}
     for scan in plan.scans:
         with explained(plan.query.sql, scan.table), observed(SCAN, scan.table) as seen:
-            own = _scanned(plan, scan, relations, (times or {}).get(scan.table))
+            own = _scanned(plan, scan, relations, (times or {}).get(scan.table), feeding)
             tell(seen, plan, scan, {i: (part.sketch.nbytes, part.tally) for i, (part, _) in own.items()})
             parts |= own
     found = [parts[i] for i in range(len(plan.synopses))]
@@ -100,7 +107,7 @@ def explained(sql: str, table: str) -> Iterator[None]:
 
 
 def _scanned(
-    plan: Plan, scan: Scan, relations: Relations, times: str | None
+    plan: Plan, scan: Scan, relations: Relations, times: str | None, feeding: Feeding
 ) -> dict[int, tuple[Partial, float]]:
     """The sketches of one table, with the factors of their weights; a pass for each virtual relation."""
     members: dict[tuple[str | None, tuple[Message, ...]], list[int]] = {}
@@ -112,12 +119,17 @@ def _scanned(
     for (condition, _), own in members.items():
         relation = Relation(relations.tuples(scan.table, condition))
         relation = relations.joined(relation, [plan.synopses[i].messages for i in own])
-        parts |= _fed(plan, own, relation, relations, times)
+        parts |= _fed(plan, own, relation, relations, times, feeding)
     return parts
 
 
 def _fed(
-    plan: Plan, own: Sequence[int], relation: Relation, relations: Relations, times: str | None
+    plan: Plan,
+    own: Sequence[int],
+    relation: Relation,
+    relations: Relations,
+    times: str | None,
+    feeding: Feeding,
 ) -> dict[int, tuple[Partial, float]]:
     """The sketches of one virtual relation."""
     weights: dict[object, Weights] = {}
@@ -128,8 +140,8 @@ def _fed(
     domains = dict(plan.partitions)
     for i in own:
         synopsis = plan.synopses[i]
-        what = synopsis.weight, synopsis.messages
-        if what not in weights and not synopsis.distinct:
+        what = synopsis.weight, () if synopsis.distinct else synopsis.messages
+        if what not in weights:
             weights[what] = product([relations.weights(*what, relation), *signs])
             if weights[what].values is not None:
                 columns[what] = pa.array(weights[what].values)
@@ -144,7 +156,7 @@ def _fed(
         size = (synopsis.rows, synopsis.buckets) if grouped is None and not synopsis.cell else None
         fed.setdefault((synopsis.attributes, grouped, size), {}).setdefault(number, []).append(i)
         parameters = family_parameters(plan)
-        weighing = Weights(None) if synopsis.distinct else weights[what]
+        weighing = weights[what]
         sketch = sketch_plan(synopsis, plan.seed, weighing.dtype, plan.family, **parameters)
         made[i] = sketch, weighing
     names = {what: f"c{n}" for n, what in enumerate(columns)}
@@ -157,14 +169,14 @@ def _fed(
         feed = Feed(
             None,
             tuple(names[a] for a in attributes),
-            tuple(None if s.distinct else names.get((s.weight, s.messages)) for s in first),
+            tuple(names.get((s.weight, () if s.distinct else s.messages)) for s in first),
             () if split else tuple(members[0]),
             names["group", grouped] if grouped is not None else None,
             tuple(tuple(members[n]) for n in range(len(members))) if split else (),
             partitions,
-            tuple(None if s.distinct else names.get(("slack", (s.weight, s.messages))) for s in first),
+            tuple(names.get(("slack", (s.weight, () if s.distinct else s.messages))) for s in first),
         )
-        feed_batch(batch, feed, parts)
+        feeding(batch, feed, parts)
     return {i: (part, made[i][1].scale) for i, part in parts.items()}
 
 

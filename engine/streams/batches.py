@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from ...errors import DataError, StreamError
 from ...optimizer.plan import Message, Plan
 from ..catalog.catalog import Catalog
 from ..catalog.streams import StoredStream
 from ..materialized.definition import now
-from ..synopses import Built
+from .cells import Cut
 from .checkpoint import mismatch
+from .panes import SplitPlan, split_plan, with_cells
+from .planned import PlannedView
 from .sinks import SINK, write_row
-from .state import Sender, StreamState, bad_rows, batch_plan, overflow, times_of
-from .store import Loaded, continuous, load, save
-from .views import PlannedView, readers
+from .state import Clock, Sender, StreamState, bad_rows, batch_plan, overflow, times_of
+from .store import Loaded, continuous, load, load_other, save
+from .views import readers
+from .windows import Windows
 
 Frame = TypeVar("Frame", contravariant=True)
 
@@ -29,12 +32,18 @@ class Builder(Protocol[Frame]):
     """Makes the synopses of a batch."""
 
     def build(
-        self, frame: Frame, plan: Plan, times: str | None
-    ) -> tuple[Sequence[Built], Mapping[Message, Sender]]:
-        """The synopses of a plan of one scan, in its order, and what static tables have sent for them."""
+        self, frame: Frame, plan: Plan, times: str | None, cuts: tuple[Cut, ...]
+    ) -> tuple[Sequence[Any], Mapping[Message, Sender]]:
+        """The synopses of a plan of one scan, in its order, and what static tables have sent for them.
 
-    def quarantine(self, frame: Frame, batch: int) -> None:
-        """Write the rows that could not be read where people find them; twice is once."""
+        Each is a `Built`; of those that a cut tells apart a mapping of `Cell` to `Piece`.
+        """
+
+    def quarantine(self, frame: Frame, batch: int, ahead: Mapping[str, int]) -> None:
+        """Write the rows that are not counted where people find them; twice is once.
+
+        `ahead` has, by columns of time, the moment behind which events are too far ahead of the others.
+        """
 
 
 @dataclass
@@ -91,51 +100,82 @@ class Batches(Generic[Frame]):
         stream, views = self._stream, readers(continuous(self.catalog), self.name)
         if not views:
             raise StreamError(f"no view reads stream {self.name} any more", "SKIMQL_NO_STREAM")
-        plan = self._plan(views)
+        split = self._plan(views)
+        plan, first = split.plan, len(split.plan.synopses) - len(split.needs)
         try:
-            built, messages = self.builder.build(frame, plan, times_of(stream))
+            built, messages = self.builder.build(frame, plan, times_of(stream), split.cuts)
         except DataError as fault:
             if fault.code == "SKIMQL_OVERFLOW":
                 raise overflow(batch) from fault
             raise
-        self._look_at_bad_rows(frame, batch, plan, built, views)
-        after = state.after(
-            batch, self.checkpoint, dict(zip(plan.synopses, built, strict=True)), messages, now(), plan.seed
-        )
+        whole = dict(zip(plan.synopses[:first], built[:first], strict=True))
+        after = state.after(batch, self.checkpoint, whole, messages, now(), plan.seed)
+        pieces = dict(zip(split.needs, built[first:], strict=True))
+        after = with_cells(state, after, stream, batch, pieces, self._least(views))
+        self._look_at_bad_rows(frame, after, batch, views)
         self._write_rows(views, after, batch)
         save(self.catalog, stream, self._loaded.file, after)
         self._stream = self._now()
         self._loaded = Loaded(after, self._stream.state)
 
     def _write_rows(self, views: Sequence[PlannedView], after: StreamState, batch: int) -> None:
-        found = continuous(self.catalog)
         for view in (v for v in views if SINK in v.view.settings):
             others = [s.lower() for s in view.view.streams if s.lower() != self.name.lower()]
-            states = {s: load(self.catalog, found.streams[s], view.view.seed).state for s in others}
+            states = {s: load_other(self.catalog, s, view.view.seed) for s in others}
             write_row(view, {**states, self.name.lower(): after}, self.name, batch)
 
-    def _plan(self, views: Sequence[PlannedView]) -> Plan:
+    def _plan(self, views: Sequence[PlannedView]) -> SplitPlan:
         assert self._stream is not None, "started"
         synopses = dict.fromkeys(s for v in views for s in v.synopses_of(self.name))
-        return batch_plan(views[0].query, views[0].view.seed, self._stream, synopses)
+        plan = batch_plan(views[0].query, views[0].view.seed, self._stream, synopses)
+        needs = (n for v in views for n in v.needs_of(self.name))
+        return split_plan(plan, self._stream, needs, self.state)
+
+    def _least(self, views: Sequence[PlannedView]) -> dict[Windows, int | None]:
+        """The first pane that some view still shows, of windows that close by the lesser of their watermarks."""
+        own = self.name.lower()
+        least: dict[Windows, list[int | None]] = {}
+        for view in (v for v in views if v.windows):
+            for name, windows in view.windows.items():
+                if name == own:
+                    low = windows.lowest(self.state.clocks.get(windows, Clock()).latest)
+                else:
+                    clocks = load_other(self.catalog, name, view.view.seed).clocks
+                    low = windows.lowest(clocks.get(windows, Clock()).before)
+                least.setdefault(view.windows[own], []).append(low)
+        return {
+            w: None if None in lows else min(n for n in lows if n is not None) for w, lows in least.items()
+        }
 
     def _look_at_bad_rows(
-        self, frame: Frame, batch: int, plan: Plan, built: Sequence[Built], views: Sequence[PlannedView]
+        self, frame: Frame, after: StreamState, batch: int, views: Sequence[PlannedView]
     ) -> None:
+        """Put the rows of a batch aside that cannot be read, and the events that are too far ahead of the others."""
         assert self._stream is not None, "started"
         counted = bad_rows(self._stream)
-        bad = 0 if counted is None else built[plan.synopses.index(counted)].tally.tuples
-        if not bad:
-            return
-        strict = next((v.view.name for v in views if v.view.settings.get("bad_rows") == "fail"), None)
-        if strict is not None:
+        bad = 0 if counted is None else after.tally(counted).tuples - self.state.tally(counted).tuples
+        ahead = {w: c for w, c in after.clocks.items() if c.ahead > self.state.clocks.get(w, Clock()).ahead}
+        strict = [v for v in views if v.view.settings.get("bad_rows") == "fail"]
+        if bad and strict:
             raise StreamError(
-                f"batch {batch} of stream {self.name} has {bad:,} rows that cannot be read, and view {strict} wants"
-                " to stop there (bad_rows = 'fail')",
+                f"batch {batch} of stream {self.name} has {bad:,} rows that cannot be read, and view"
+                f" {strict[0].view.name} wants to stop there (bad_rows = 'fail')",
                 "SKIMQL_BAD_ROWS",
                 hint="take the rows out of the source, or CREATE OR REPLACE the view WITH (bad_rows = 'count')",
             )
-        self.builder.quarantine(frame, batch)
+        for view in strict:
+            windows = view.windows.get(self.name.lower())
+            if windows in ahead:
+                raise StreamError(
+                    f"batch {batch} of stream {self.name} has events that are too far ahead of the others by"
+                    f" {windows.time}, and view {view.view.name} wants to stop there (bad_rows = 'fail')",
+                    "SKIMQL_BAD_ROWS",
+                    hint="take them out of the source, or CREATE OR REPLACE the view WITH (bad_rows = 'count'), or with"
+                    " a longer ahead",
+                )
+        if bad or ahead:
+            late = {w.time: c.latest for w, c in ahead.items() if c.latest is not None}
+            self.builder.quarantine(frame, batch, late)
 
     def _now(self) -> StoredStream:
         found = continuous(self.catalog).streams.get(self.name.lower())

@@ -16,8 +16,10 @@ from ...parser.syntax import AppendSketch, CreateContinuousView, CreateStream, P
 from ..catalog.streams import FRAME, Continuous, StoredStream
 from ..materialized.definition import now, refuse_unstable
 from ..materialized.names import place_of
+from .planned import PlannedView, with_group_types
 from .sinks import SINK
-from .views import PlannedView, define, unsupported
+from .views import define, unsupported
+from .windows import WORDS, bad_setting, check_windows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,13 +29,7 @@ if TYPE_CHECKING:
 AVAILABLE_NOW = "available now"
 _FORMATS = ("json", "csv", "parquet", "rate")
 _RATE = (("timestamp", "timestamp"), ("value", "bigint"))
-_WITH = ("trigger", "bad_rows", SINK)
-_NOT_YET = {
-    "window": "windows",
-    "slide": "windows",
-    "watermark": "windows",
-    "time": "windows",
-}
+_WITH = ("trigger", "bad_rows", SINK, *WORDS)
 _INTERVAL = re.compile(r"\d+ (millisecond|second|minute|hour|day)s?")
 
 
@@ -131,11 +127,15 @@ class Creating:
         sql, options, place = statement.sql, options_of(statement), place_of(statement.query)
 
         def typed(query: Query) -> Query:
+            from ..results.distinct import with_counted_types
             from ..sources.keys import with_key_types
 
-            return with_key_types(
-                query, None, self.context.environment.circumstances().ansi, _Types(self, found)
-            )
+            types = _Types(self, found)
+            keyed = with_key_types(query, None, self.context.environment.circumstances().ansi, types)
+            vertices = query.graph.vertices
+            grouped = [types[vertices[g.vertex].table, g.expression] for g in keyed.groups]
+            known = with_group_types(keyed, grouped)
+            return with_counted_types(known, None, types) if known.counts_distinct else known
 
         try:
             shown = define(
@@ -157,6 +157,8 @@ class Creating:
         for s in shown.plan.synopses:
             expressions = (s.filter, s.weight.expression, *(k for a in s.attributes for k in a.keys))
             refuse_unstable(sql, expressions, self.context.environment.own_functions)
+        groups = [g.expression for g in shown.query.groups]
+        refuse_unstable(sql, groups, self.context.environment.own_functions)
         view = shown.view
         others = [v for s in view.streams for v in found.readers(s) if v.name.lower() != view.name.lower()]
         odd = next((v for v in others if v.seed != view.seed), None)
@@ -266,19 +268,12 @@ def options_of(statement: CreateContinuousView) -> dict[str, str]:
     """
     found: dict[str, Any] = dict(statement.settings)
     for name, value in found.items():
-        if name in _NOT_YET:
-            raise unsupported(
-                f"WITH ({name} = ...): {_NOT_YET[name]}",
-                f"WITH without {name}",
-                statement.sql,
-                place_of(statement.name),
-            )
         if name not in _WITH:
-            raise _bad_setting(
+            raise bad_setting(
                 f"there is no setting {name!r} of a continuous view", ", ".join(_WITH), statement.sql
             )
         if name == "bad_rows" and value not in ("count", "fail"):
-            raise _bad_setting(f"bad_rows cannot be {value!r}", "bad_rows = 'count' or 'fail'", statement.sql)
+            raise bad_setting(f"bad_rows cannot be {value!r}", "bad_rows = 'count' or 'fail'", statement.sql)
         if name == SINK:
             from ..sources.paths import absolute, is_remote
 
@@ -287,7 +282,7 @@ def options_of(statement: CreateContinuousView) -> dict[str, str]:
             found[name] = absolute(value)
         if name == "trigger":
             found[name] = _trigger(value, statement.sql)
-    return found
+    return {**found, **check_windows(found, statement.sql)}
 
 
 def _trigger(value: str, sql: str) -> str:
@@ -297,12 +292,8 @@ def _trigger(value: str, sql: str) -> str:
     if text in (AVAILABLE_NOW, "availablenow"):
         return AVAILABLE_NOW
     if not _INTERVAL.fullmatch(text):
-        raise _bad_setting(f"{value!r} is no trigger", "trigger = '1 second' or 'available now'", sql)
+        raise bad_setting(f"{value!r} is no trigger", "trigger = '1 second' or 'available now'", sql)
     return text
-
-
-def _bad_setting(message: str, hint: str, sql: str) -> StreamError:
-    return StreamError(message, "SKIMQL_BAD_SETTING", sql, hint=hint)
 
 
 def _signs(statement: CreateStream) -> str:

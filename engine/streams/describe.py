@@ -10,22 +10,27 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import CorruptSketch
-from ...optimizer.plan import Synopsis
 from ...sketches.intervals.interval import Estimate
 from ..catalog.catalog import Catalog
 from ..catalog.secrets import redacted
 from ..catalog.streams import StoredStream, StoredView
 from ..results.answer import Answer, half_width
+from .cells import WHOLE
+from .panes import Need
 from .place import is_running
-from .state import StreamState, bad_rows, events
+from .planned import PlannedView
+from .state import Clock, StreamState, bad_rows, events
 from .store import Loaded, continuous, load
-from .views import PlannedView, answer, planned, readers
+from .views import answer, planned, readers
 
 STREAMS = (
     *("stream", "format", "source", "signs", "state", "batch"),
     *("events", "deletions", "bad", "bytes", "updated"),
 )
-QUERIES = ("query", "streams", "state", "events", "deletions", "bad", "batch", "bytes", "updated")
+QUERIES = (
+    *("query", "streams", "state", "events", "deletions", "bad", "late", "dropped"),
+    *("batch", "bytes", "updated"),
+)
 _READS = 5
 EXTENDED = (*QUERIES, "value", "half_width", "fault", "select")
 
@@ -68,13 +73,13 @@ def describe_stream(catalog: Catalog, stream: StoredStream) -> Answer:
 
 def _sketches(catalog: Catalog, stream: StoredStream) -> list[tuple[str, str]]:
     """Every sketch that views need of a stream, and which views have it in common."""
-    users: dict[Synopsis, list[str]] = {}
+    users: dict[Need, list[str]] = {}
     for view in readers(continuous(catalog), stream.name):
-        for synopsis in view.synopses_of(stream.name):
-            users.setdefault(synopsis, []).append(view.view.name)
+        for need in view.needs_of(stream.name):
+            users.setdefault(need, []).append(view.view.name)
     state = load(catalog, stream, 0).state
     found = []
-    for number, (synopsis, names) in enumerate(users.items(), 1):
+    for number, ((synopsis, split), names) in enumerate(users.items(), 1):
         keys = ", ".join(k for a in synopsis.attributes for k in a.keys)
         parts = [f"{synopsis.method} by {keys}" if keys else "total"]
         if synopsis.weight.expression is not None:
@@ -82,8 +87,13 @@ def _sketches(catalog: Catalog, stream: StoredStream) -> list[tuple[str, str]]:
             parts.append(f"of {what}({synopsis.weight.expression})")
         parts += [f"WHERE {synopsis.filter}"] if synopsis.filter is not None else []
         parts += [f"joined with {m.table}" for m in synopsis.messages]
-        summary = state.summaries.get(synopsis)
-        if summary is not None:
+        if split.windows is not None:
+            parts.append(f"for every {split.windows.pane / 1_000_000:g} s of {split.windows.time}")
+        parts += [f"for every {', '.join(split.groups)}"] if split.groups else []
+        summary, cells = state.summaries.get(synopsis), state.parts.get((synopsis, split))
+        if cells is not None:
+            parts.append(f"({len(cells.cells):,} of them, {cells.nbytes:,} bytes)")
+        elif summary is not None and split == WHOLE:
             form = "exact" if getattr(summary.built.sketch, "exact", None) is not None else "counters"
             parts.append(f"({form}, {summary.built.sketch.nbytes:,} bytes)")
         found.append((f"sketch {number}", f"{' '.join(parts)}: {', '.join(names)}"))
@@ -126,11 +136,20 @@ def _query_row(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
         for s in shown.synopses_of(n)
         if s in one.state.summaries
     ]
+    own += [
+        one.state.parts[need].nbytes
+        for n, one in loaded.items()
+        for need in shown.needs_of(n)
+        if need in one.state.parts
+    ]
+    clocks = [loaded[n].state.clocks.get(w, Clock()) for n, w in shown.windows.items()]
     return (
         view.name,
         ", ".join(view.streams),
         "paused" if view.paused and state == "stopped" else state,
         *(sum(f[n] for f in figures) for n in range(3)),
+        sum(c.late for c in clocks),
+        sum(c.dropped for c in clocks),
         ", ".join("none" if one.state.batch is None else str(one.state.batch) for one in loaded.values()),
         sum(own),
         max(one.state.updated for one in loaded.values()),
@@ -139,7 +158,8 @@ def _query_row(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
 
 def _extended(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
     given = select(catalog, view)
-    cell = given.rows[0][0] if given.rows else None
+    # The last row: of windows the newest.
+    cell = next((c for c in given.rows[-1] if isinstance(c, Estimate)), None) if given.rows else None
     streams = continuous(catalog).streams
     faults = "; ".join(f for f in (streams[s.lower()].fault for s in view.streams) if f)
     if not isinstance(cell, Estimate):

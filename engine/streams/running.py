@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +22,15 @@ from ..catalog.streams import FRAME, StoredStream
 from ..execution.build import add_up
 from ..execution.explanation import explained
 from ..execution.messages import Messages
-from ..execution.partial_aggregate import PARTIAL_SCHEMA, task
+from ..execution.partial_aggregate import PARTIAL_SCHEMA, group_column, task
 from ..execution.scan import prepare
 from ..materialized.definition import now
 from ..sources.settings_followed import ANSI, TIME_ZONE
 from ..spark.isolation import moved
 from ..spark.session import SPARK_FAULTS, first_line
 from ..spark.shipping import ship
-from ..synopses import Built
 from .batches import Batches
+from .cells import CELL_SCHEMA, Cut, add_up_cells, cell_task
 from .checkpoint import batch_to_repeat, read_checkpoint, uncommit
 from .creating import AVAILABLE_NOW
 from .place import lock_of, stream_folder
@@ -37,13 +39,15 @@ from .store import continuous, tell_fault
 from .views import readers
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from ..context import Context
     from ..sources.tables import Frames
 
 _POLL_SECONDS = 0.05
+# The column with the file that a row of text was in.
+_FILE = "skimql file"
 # What a call of a JVM ends with that has died.
 _UNREACHED = (*SPARK_FAULTS, Py4JError, OSError)
 
@@ -65,18 +69,20 @@ class SparkBuilder:
             self._messages.joins([s.messages for s in plan.synopses])
 
     def build(
-        self, frame: DataFrame, plan: Plan, times: str | None
-    ) -> tuple[Sequence[Built], Mapping[Message, Sender]]:
+        self, frame: DataFrame, plan: Plan, times: str | None, cuts: tuple[Cut, ...]
+    ) -> tuple[Sequence[Any], Mapping[Message, Sender]]:
         """See `Builder`."""
         assert self._messages is not None, "warmed"
         scan = plan.scans[0]
         with explained(plan.query.sql, scan.table, [a for s in plan.synopses for a in s.attributes]):
-            prepared = prepare(plan, scan, frame, self._messages, times)
+            prepared = prepare(plan, scan, _cut(frame, cuts), self._messages, times)
+            if cuts:
+                work = cell_task(prepared.sketches, prepared.feeds, cuts), CELL_SCHEMA
+            else:
+                work = task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA
             # In the thread of the stream, so that stopping it cancels the job.
-            rows = prepared.columns.mapInArrow(
-                task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA
-            ).toArrow()
-            parts = add_up(prepared, rows.to_pylist())
+            rows = prepared.columns.mapInArrow(*work).toArrow().to_pylist()
+            parts = add_up_cells(prepared, cuts, rows) if cuts else add_up(prepared, rows)
         wanted = {m for s in plan.synopses for m in _all(s.messages)}
         senders = {
             m: Sender.of(k.to_numpy(), w.to_numpy(), self._read_at)
@@ -85,16 +91,54 @@ class SparkBuilder:
         }
         return [parts[i] for i in range(len(plan.synopses))], senders
 
-    def quarantine(self, frame: DataFrame, batch: int) -> None:
+    def quarantine(self, frame: DataFrame, batch: int, ahead: Mapping[str, int]) -> None:
         """See `Builder`; a second action, where there are such rows."""
         from pyspark.sql import functions as F
 
-        bad = frame.where(F.col(f"`{BAD_ROW}`").isNotNull())
-        reason = F.lit("the row does not parse as the columns of the stream")
-        rows = bad.select(
-            F.col(f"`{BAD_ROW}`").alias("row"), reason.alias("reason"), F.col("`skimql file`").alias("file")
-        )
-        rows.coalesce(1).write.mode("overwrite").json(str(self.quarantined / f"batch={batch}"))
+        own = [n for n in frame.columns if n not in (BAD_ROW, _FILE)]
+        text = F.to_json(F.struct(*(F.col(_quoted(n)) for n in own)))
+        rows = [
+            (_after(frame, n, latest), text, f"{n} is too far ahead of the others")
+            for n, latest in ahead.items()
+        ]
+        if BAD_ROW in frame.columns:
+            bad = F.col(_quoted(BAD_ROW))
+            rows = [(w & bad.isNull(), t, r) for w, t, r in rows]
+            rows.append((bad.isNotNull(), bad, "the row does not parse as the columns of the stream"))
+        file = F.col(_quoted(_FILE)) if _FILE in frame.columns else F.lit(None).cast("string")
+        parts = [
+            frame.where(which).select(row.alias("row"), F.lit(reason).alias("reason"), file.alias("file"))
+            for which, row, reason in rows
+        ]
+        whole = reduce(lambda a, b: a.unionByName(b), parts)
+        whole.coalesce(1).write.mode("overwrite").json(str(self.quarantined / f"batch={batch}"))
+
+
+def _after(frame: DataFrame, time: str, latest: int) -> Column:
+    """Which events are later than a moment in microseconds."""
+    from pyspark.sql import functions as F
+
+    if frame.schema[time].dataType.typeName() == "timestamp":
+        return F.col(_quoted(time)) > F.timestamp_micros(F.lit(latest))
+    wall = datetime(1970, 1, 1) + timedelta(microseconds=latest)
+    return F.col(_quoted(time)) > F.expr(f"TIMESTAMP_NTZ'{wall.isoformat(' ')}'")
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _cut(frame: DataFrame, cuts: Sequence[Cut]) -> DataFrame:
+    """The events with a column for each cut, of their time and the values of their groups."""
+    from pyspark.sql import functions as F
+
+    columns = {}
+    for number, cut in enumerate(cuts):
+        split = cut.split
+        times = [] if split.windows is None else [F.col(_quoted(split.windows.time))]
+        values = [c.alias(f"c{n}") for n, c in enumerate([*times, *map(F.expr, split.groups)])]
+        columns[group_column(number)] = F.struct(*values)
+    return frame.withColumns(columns) if columns else frame
 
 
 def _all(messages: Sequence[Message]) -> list[Message]:
@@ -174,7 +218,7 @@ class Runs:
         folder.mkdir(parents=True, exist_ok=True)
         builder = SparkBuilder(context.spark, context.tables, folder / "quarantine")
         views = readers(continuous(own), stream.name)
-        needed = dict.fromkeys(s for v in views for s in v.synopses_of(stream.name))
+        needed = dict.fromkeys(s for v in views for s, _ in v.needs_of(stream.name))
         ship(context.spark)
         builder.warm(batch_plan(views[0].query, views[0].view.seed, stream, needed))
         self.stop(name)
@@ -295,7 +339,7 @@ def frame_of(spark: SparkSession, stream: StoredStream, given: DataFrame | None 
         ddl = f"{ddl}, `{BAD_ROW}` STRING"
     frame = reader.schema(ddl).load(stream.source)
     if stream.format in READ_AS_TEXT:
-        frame = frame.select("*", F.col("_metadata.file_path").alias("skimql file"))
+        frame = frame.select("*", F.col("_metadata.file_path").alias(_FILE))
     return frame
 
 

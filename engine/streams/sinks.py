@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 
 from ...errors import StreamError
 from ..catalog import disk
+from .planned import PlannedView
 from .state import StreamState
-from .views import PlannedView, answer
+from .views import answer
 
 SINK = "sink"  # in WITH
 

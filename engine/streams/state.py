@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,8 @@ from ...optimizer.plan import Message, Plan, Scan, Synopsis, Weight
 from ...parser.join_graph import Query
 from ..catalog.streams import StoredStream
 from ..synopses import Built, Tally
+from .cells import Cell, Split
+from .windows import Windows
 
 # The column in which Spark's readers put a row that they cannot read; of JSON and CSV.
 BAD_ROW = "skimql bad row"
@@ -63,6 +65,43 @@ class Sender:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """A synopsis cell by cell, and the first batch that is in it."""
+
+    cells: Mapping[Cell, Built]
+    since: int
+
+    @property
+    def nbytes(self) -> int:
+        """In-memory bytes of all its sketches."""
+        return sum(b.sketch.nbytes for b in self.cells.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The time of the events of a stream, as the windows of a view tell it.
+
+    Attributes
+    ----------
+    latest : int or None
+        The newest event, in microseconds; None before any.
+    before : int or None
+        The newest event of all batches but the last: by it the last one was told what is too late.
+    late : int
+        Events that came behind the watermark and were counted, as their pane was there.
+    dropped, ahead, untimed : int
+        Events that are in no window: whose pane was gone, too far ahead of the others, without a time.
+    """
+
+    latest: int | None = None
+    before: int | None = None
+    late: int = 0
+    dropped: int = 0
+    ahead: int = 0
+    untimed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class StreamState:
     """Of one stream, after a whole batch.
 
@@ -81,6 +120,10 @@ class StreamState:
         What static tables have sent.
     updated : str
         When the last batch came in.
+    parts : mapping of (Synopsis, Split) to Parts
+        The synopses that are told apart by panes or groups.
+    clocks : mapping of Windows to Clock
+        How far the time of the events is.
     """
 
     id: str
@@ -90,6 +133,8 @@ class StreamState:
     summaries: Mapping[Synopsis, Summary] = field(default_factory=dict)
     messages: Mapping[Message, Sender] = field(default_factory=dict)
     updated: str = ""
+    parts: Mapping[tuple[Synopsis, Split], Parts] = field(default_factory=dict)
+    clocks: Mapping[Windows, Clock] = field(default_factory=dict)
 
     @property
     def next_batch(self) -> int:
@@ -99,11 +144,16 @@ class StreamState:
     @property
     def nbytes(self) -> int:
         """In-memory bytes of all its sketches."""
-        return sum(s.built.sketch.nbytes for s in self.summaries.values())
+        whole = sum(s.built.sketch.nbytes for s in self.summaries.values())
+        return whole + sum(p.nbytes for p in self.parts.values())
 
     def summary(self, synopsis: Synopsis, seed: int) -> Summary | None:
         """What it has of a synopsis of a seed; nothing hangs on the seed where there is no key."""
         return self.summaries.get(synopsis) if seed == self.seed or not synopsis.attributes else None
+
+    def cells(self, need: tuple[Synopsis, Split], seed: int) -> Parts | None:
+        """The same of a synopsis that is told apart."""
+        return self.parts.get(need) if seed == self.seed or not need[0].attributes else None
 
     def tally(self, synopsis: Synopsis) -> Tally:
         """What is known exactly of the tuples of a synopsis."""
@@ -141,7 +191,7 @@ class StreamState:
         for synopsis, new in built.items():
             old = self.summary(synopsis, self.seed if seed is None else seed)
             found[synopsis] = (
-                Summary(new, batch) if old is None else Summary(_sum(old, new, batch), old.since)
+                Summary(new, batch) if old is None else Summary(added(old.built, new, batch), old.since)
             )
         return replace(
             self,
@@ -154,8 +204,8 @@ class StreamState:
         )
 
 
-def _sum(old: Summary, new: Built, batch: int) -> Built:
-    mine = old.built
+def added(mine: Built, new: Built, batch: int) -> Built:
+    """What there was and what a batch adds; raises as `StreamState.after`."""
     if mine.scale != new.scale or mine.sketch.spec != new.sketch.spec:
         raise StreamError(
             f"values of batch {batch} are of another type than those before",
@@ -170,6 +220,25 @@ def _sum(old: Summary, new: Built, batch: int) -> Built:
     except (OverflowError, ValueError) as fault:
         raise overflow(batch) from fault
     return Built(sketch, tally, mine.scale)
+
+
+def total(built: Sequence[Built]) -> Built:
+    """Synopses of one kind, one at least, added up."""
+    if len(built) == 1:
+        return built[0]
+    sketch: Any = built[0].sketch.copy()
+    tally = replace(built[0].tally)
+    try:
+        for other in built[1:]:
+            sketch.merge(other.sketch)
+            tally.add(other.tally)
+    except (OverflowError, ValueError) as fault:
+        raise StreamError(
+            "a sum over a window leaves 64 bits, or the range of DOUBLE",
+            "SKIMQL_STREAM_OVERFLOW",
+            hint="CREATE OR REPLACE the view with SUM(CAST(... AS DOUBLE))",
+        ) from fault
+    return Built(sketch, tally, built[0].scale)
 
 
 def overflow(batch: int) -> StreamError:

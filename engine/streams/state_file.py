@@ -7,29 +7,38 @@ before. Reading checks everything before it believes anything.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...errors import CorruptSketch, IncompatibleSketches
+from ...optimizer.methods import LEVEL, PAIRS
 from ...optimizer.plan import Attribute, Message, Synopsis, Weight
 from ...sketches.stored_form import from_bytes, to_bytes
 from ..catalog import checks
 from ..catalog.file import canonical
 from ..synopses import Built, Tally
-from .state import Sender, StreamState, Summary
+from .cells import Cell, Split
+from .state import Clock, Parts, Sender, StreamState, Summary
+from .windows import Windows
 
 MAGIC = b"SkimQL stream 1\n"
-VERSION = 1
+VERSION = 2
 MOST_BYTES = 1 << 40
-_METHODS = ("hash", "convolution", "total", "agms")
+_LENGTHS = ("length", "slide", "delay", "ahead")
+_METHODS = ("hash", "convolution", "total", "agms", LEVEL, PAIRS)
 
 
 def encode(state: StreamState) -> bytes:
     """The file of a state."""
     sketches = [to_bytes(s.built.sketch) for s in state.summaries.values()]
+    cells = [to_bytes(b.sketch) for p in state.parts.values() for b in p.cells.values()]
+    sizes = iter(map(len, cells))
     head = canonical(
         {
-            "format_version": VERSION,
+            # What has neither cells nor distinct values is as those read it who know of none.
+            "format_version": VERSION if state.parts or any(s.distinct for s in state.summaries) else 1,
+            **({"parts": [_parts_json(n, p, sizes) for n, p in state.parts.items()]} if state.parts else {}),
+            **({"clocks": [_clock_json(w, c) for w, c in state.clocks.items()]} if state.clocks else {}),
             "id": state.id,
             "seed": state.seed,
             "batch": state.batch,
@@ -39,12 +48,7 @@ def encode(state: StreamState) -> bytes:
             "summaries": [
                 {
                     "synopsis": _synopsis_json(synopsis),
-                    "tally": [
-                        s.built.tally.tuples,
-                        s.built.tally.mass,
-                        s.built.tally.negative,
-                        s.built.tally.slack,
-                    ],
+                    "tally": _tally_json(s.built.tally),
                     "scale": s.built.scale,
                     "since": s.since,
                     "bytes": len(data),
@@ -53,7 +57,7 @@ def encode(state: StreamState) -> bytes:
             ],
         }
     )
-    body = b"".join([MAGIC, len(head).to_bytes(8, "little"), head, *sketches])
+    body = b"".join([MAGIC, len(head).to_bytes(8, "little"), head, *sketches, *cells])
     return body + hashlib.sha256(body).digest()
 
 
@@ -94,17 +98,23 @@ def _state(head: Mapping[str, Any], body: bytes) -> StreamState:
         size = checks.integer(entry["bytes"], 0, len(body) - at, "bytes")
         sketch: Any = from_bytes(body[at : at + size])
         at += size
-        tuples, mass, negative, slack = checks.row(entry["tally"], 4, "a tally")
-        tally = Tally(
-            checks.integer(tuples, 0, checks.INT64, "tuples"),
-            checks.number(mass, 0.0, "mass"),
-            checks.integer(negative, 0, checks.INT64, "negative"),
-            checks.number(slack, 0.0, "slack"),
-        )
-        built = Built(sketch, tally, checks.number(entry["scale"], 0.0, "scale"))
+        built = Built(sketch, _tally(entry["tally"]), checks.number(entry["scale"], 0.0, "scale"))
         summaries[_synopsis(entry["synopsis"])] = Summary(
             built, checks.integer(entry["since"], 0, checks.INT64, "since")
         )
+    parts: dict[tuple[Synopsis, Split], Parts] = {}
+    for entry in checks.items(head.get("parts", []), "parts"):
+        entry = checks.mapping(entry, "parts")
+        cells: dict[Cell, Built] = {}
+        for value in checks.items(entry["cells"], "cells"):
+            pane, group, tallied, scale, size = checks.row(value, 5, "a cell")
+            size = checks.integer(size, 0, len(body) - at, "bytes")
+            cell = checks.integer(pane, -checks.INT64, checks.INT64, "a pane"), checks.text(group, "a group")
+            one: Any = from_bytes(body[at : at + size])
+            cells[cell] = Built(one, _tally(tallied), checks.number(scale, 0.0, "scale"))
+            at += size
+        since = checks.integer(entry["since"], 0, checks.INT64, "since")
+        parts[_synopsis(entry["synopsis"]), _split(entry["split"])] = Parts(cells, since)
     if at != len(body):
         raise ValueError("bytes belong to no sketch")
     messages = {}
@@ -123,7 +133,71 @@ def _state(head: Mapping[str, Any], body: bytes) -> StreamState:
         summaries,
         messages,
         checks.text(head["updated"], "updated", 64),
+        parts,
+        dict(_clock(c) for c in checks.items(head.get("clocks", []), "clocks")),
     )
+
+
+def _tally_json(tally: Tally) -> list[Any]:
+    return [tally.tuples, tally.mass, tally.negative, tally.slack]
+
+
+def _tally(data: Any) -> Tally:
+    tuples, mass, negative, slack = checks.row(data, 4, "a tally")
+    return Tally(
+        checks.integer(tuples, 0, checks.INT64, "tuples"),
+        checks.number(mass, 0.0, "mass"),
+        checks.integer(negative, 0, checks.INT64, "negative"),
+        checks.number(slack, 0.0, "slack"),
+    )
+
+
+def _parts_json(need: tuple[Synopsis, Split], parts: Parts, sizes: Iterator[int]) -> dict[str, Any]:
+    synopsis, split = need
+    return {
+        "synopsis": _synopsis_json(synopsis),
+        "split": [_windows_json(split.windows), list(split.groups), split.most],
+        "since": parts.since,
+        "cells": [
+            [pane, group, _tally_json(b.tally), b.scale, next(sizes)]
+            for (pane, group), b in parts.cells.items()
+        ],
+    }
+
+
+def _split(data: Any) -> Split:
+    windows, groups, most = checks.row(data, 3, "a split")
+    return Split(
+        checks.optional(windows, _windows),
+        checks.texts(groups, "groups"),
+        checks.integer(most, 0, 1 << 31, "most"),
+    )
+
+
+def _windows_json(windows: Windows | None) -> list[Any] | None:
+    return None if windows is None else [windows.time, *(getattr(windows, n) for n in _LENGTHS)]
+
+
+def _windows(data: Any) -> Windows:
+    time, *lengths = checks.row(data, 5, "windows")
+    return Windows(
+        checks.text(time, "time"), *(checks.integer(n, 0, checks.INT64, "a length") for n in lengths)
+    )
+
+
+def _clock_json(windows: Windows, clock: Clock) -> list[Any]:
+    counts = clock.late, clock.dropped, clock.ahead, clock.untimed
+    return [_windows_json(windows), clock.latest, clock.before, *counts]
+
+
+def _clock(data: Any) -> tuple[Windows, Clock]:
+    windows, latest, before, *counts = checks.row(data, 7, "a clock")
+
+    def moment(value: Any) -> int:
+        return checks.integer(value, -checks.INT64, checks.INT64, "a moment")
+
+    known = (checks.optional(latest, moment), checks.optional(before, moment))
+    return _windows(windows), Clock(*known, *(checks.integer(n, 0, checks.INT64, "a count") for n in counts))
 
 
 def _synopsis_json(synopsis: Synopsis) -> dict[str, Any]:

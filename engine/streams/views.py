@@ -5,8 +5,10 @@ Needs neither Spark nor the tables: schemas, types and sizes stand in the catalo
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -15,46 +17,42 @@ from ...errors import StreamError, UnsupportedQuery
 from ...optimizer.choose import choose, plan_within
 from ...optimizer.fold import residual_tree
 from ...optimizer.messages import Residual, receiver_of, tree_of, whole
-from ...optimizer.methods import ANSWERED, DISTINCT, GROUPING
+from ...optimizer.methods import ANSWERED
 from ...optimizer.plan import Plan, Synopsis
 from ...parser.join_graph import FEATURES, Query, Schema, TableSchema
 from ...parser.resolve import resolve
 from ...parser.statement import ApproximateSelect, parse_statement
 from ...sketches.intervals.interval import Estimate, rows_for
 from ..catalog.streams import Continuous, StoredStream, StoredView
-from ..execution.partial_aggregate import sketch_plan
 from ..materialized.definition import now
 from ..queries.settings_of import settings_of
 from ..results.answer import Answer
 from ..results.columns import arrow_type
 from ..results.estimator import SketchJoin
 from ..results.expressions import Evaluator
-from ..results.rows import Estimated
+from ..results.rows import Estimated, with_count
 from ..settings import Settings
-from ..synopses import Built, Tally
+from ..synopses import Built
+from .cell_answer import answer_by_cell
+from .planned import (
+    COUNTED_TYPES,
+    GROUP_TYPES,
+    MOST_GROUPS,
+    PlannedView,
+    counted_types,
+    nothing,
+    with_group_types,
+)
 from .state import StreamState, events
+from .windows import Windows, windows_of, zone_of
 
 # What a view may use beyond aggregates over one join tree.
-KNOWN = (ANSWERED - GROUPING - DISTINCT) | {"HAVING", "ORDER BY", "LIMIT", "OFFSET"}
+KNOWN = ANSWERED - {"GROUP BY over several tables"}
+_GROUP_TYPE = re.compile(
+    r"(tiny|small|big)?int|float|double|decimal\(.*\)|string|(var)?char\(\d+\)|date|timestamp(_ntz)?|boolean|binary"
+)
 # What is read so far that it can be refused by its name.
 _READ = frozenset(FEATURES) - {"cyclic join", "cross product"}
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedView:
-    """A view with its plan; the synopses of the plan are all of streams."""
-
-    view: StoredView
-    plan: Plan
-
-    @property
-    def query(self) -> Query:
-        """The resolved SELECT, types known."""
-        return self.plan.query
-
-    def synopses_of(self, stream: str) -> tuple[Synopsis, ...]:
-        """What it needs of a stream."""
-        return tuple(s for s in self.plan.synopses if s.table.lower() == stream.lower())
 
 
 def select_of(text: str, sql: str, span: tuple[int, int] | None = None) -> ApproximateSelect:
@@ -126,6 +124,25 @@ def folds_of(query: Query, streams: Collection[str], sql: str) -> tuple[tuple[in
     return tuple((f.sender, f.receiver, f.joined) for f in residual.folds)
 
 
+def refuse_groups(query: Query, streams: Collection[str], sql: str) -> None:
+    """Refuse groups of what is no stream; raises StreamError, ``SKIMQL_STREAM_UNSUPPORTED``."""
+    for group in query.groups:
+        table = query.graph.vertices[group.vertex].table
+        if table.lower() not in streams:
+            place = (group.span.start, group.span.end)
+            raise unsupported(
+                f"GROUP BY a column of table {table}", "GROUP BY a column of a stream", sql, place
+            )
+
+
+def refuse_group_types(query: Query, sql: str) -> None:
+    """Refuse groups of a type whose values are not kept; raises StreamError, ``SKIMQL_STREAM_UNSUPPORTED``."""
+    for group in query.groups:
+        if not _GROUP_TYPE.fullmatch(group.type or ""):
+            place, way_out = (group.span.start, group.span.end), f"GROUP BY CAST({group.name} AS STRING)"
+            raise unsupported(f"GROUP BY {(group.type or 'this').upper()}", way_out, sql, place)
+
+
 def residual_of(query: Query, folds: Iterable[tuple[int, int, int]]) -> Residual:
     """What is left of the join after the exact messages."""
     residual = whole(tree_of(query.graph))
@@ -158,7 +175,7 @@ def define(
     ours : Settings
         The session's.
     typed : callable
-        Finds the types of a query's keys.
+        Finds the types of a query's keys and groups.
     options : mapping of str to str
         What WITH says.
     sql : str
@@ -182,26 +199,47 @@ def define(
     if query.empty:
         raise unsupported(f"a view that no event can be in ({query.empty})", "another WHERE", sql)
     tables = {v.table.lower(): v.table for v in query.graph.vertices}
-    folds = folds_of(query, streams, sql)
+    refuse_groups(query, streams, text)
+    query = with_count(query)
+    folds = () if query.sets is not None else folds_of(query, streams, sql)
     query = _in_classes(typed(query), _known_classes(found, name))
+    refuse_group_types(query, text)
     own = tuple(streams[t].name for t in tables if t in streams)
     if len({(streams[s.lower()].ansi, streams[s.lower()].time_zone) for s in own}) > 1:
         raise unsupported(
             "streams of other ANSI modes or time zones in one view", "CREATE OR REPLACE STREAM", sql
         )
     rows = settings.rows or rows_for(settings.confidence)
-    residual = residual_of(query, folds)
+
+    tried: list[int] = []
 
     def sized(buckets: int) -> Plan:
-        return choose(query, settings.seed, rows, buckets, settings.sparse, residual)
+        tried.append(buckets)
+        return _chosen(query, own, folds, (settings.seed, rows, buckets, settings.sparse))
 
     size = settings.size_bytes
-    plan = sized(settings.buckets) if size is None else plan_within(sized, rows, size, sql)
-    buckets = max((s.buckets for s in plan.synopses if s.attributes), default=settings.buckets)
+    try:
+        plan = sized(settings.buckets) if size is None else plan_within(sized, rows, size, sql)
+    except UnsupportedQuery as fault:
+        if fault.code != "SKIMQL_DISTINCT_JOIN":
+            raise
+        raise unsupported(
+            "this COUNT(DISTINCT) over streams that are joined",
+            "COUNT(DISTINCT) of the join key, of values of two streams, or of one stream by itself",
+            text,
+            fault.span,
+        ) from fault
+    alone = next((s.table for s in plan.synopses if s.table.lower() not in streams), None)
+    if alone is not None:
+        raise unsupported(
+            f"COUNT(DISTINCT) of values of table {alone}", "COUNT(DISTINCT) of columns of a stream", sql
+        )
+    # Totals have no size: views share them whatever theirs is.
+    buckets = tried[-1] if any(s.attributes for s in plan.synopses) else settings.buckets
     view = StoredView(
         name,
         text,
-        dict(options),
+        {**options, **_stored_types(query, settings.max_groups)},
         settings.seed,
         rows,
         buckets,
@@ -214,7 +252,8 @@ def define(
         tuple(known[t] for low, t in tables.items() if low not in streams),
         now(),
     )
-    return PlannedView(view, plan)
+    windows = _windows(view, (streams[s.lower()] for s in own), sql)
+    return PlannedView(view, plan, windows, zone_of(windows, [streams[s.lower()] for s in own], sql))
 
 
 def planned(view: StoredView, streams: Mapping[str, StoredStream]) -> PlannedView:
@@ -222,9 +261,26 @@ def planned(view: StoredView, streams: Mapping[str, StoredStream]) -> PlannedVie
     own = [streams[s.lower()] for s in view.streams]
     tables = (*view.tables, *(s.schema for s in own))
     sizes = (view.seed, view.rows, view.buckets, view.sparse)
-    return PlannedView(
-        view, _plan(view.select, tables, own[0].ansi, view.key_types, view.classes, view.folds, sizes)
-    )
+    types = tuple(json.loads(view.settings.get(GROUP_TYPES, "[]")))
+    counted = tuple((t, e, k) for t, e, k in json.loads(view.settings.get(COUNTED_TYPES, "[]")))
+    known = (view.key_types, types, counted)
+    plan = _plan(view.select, tables, own[0].ansi, *known, view.classes, view.folds, view.streams, sizes)
+    windows = _windows(view, own)
+    return PlannedView(view, plan, windows, zone_of(windows, own))
+
+
+def _stored_types(query: Query, most: int) -> dict[str, str]:
+    """What a stored view says of its groups, and of the values that it counts."""
+    counted = counted_types(query)
+    found = {COUNTED_TYPES: json.dumps(counted)} if counted else {}
+    if not query.groups:
+        return found
+    return {**found, MOST_GROUPS: str(most), GROUP_TYPES: json.dumps([g.type for g in query.groups])}
+
+
+def _windows(view: StoredView, streams: Iterable[StoredStream], sql: str = "") -> dict[str, Windows]:
+    found = {s.name.lower(): windows_of(view.settings, s, sql) for s in streams}
+    return {name: w for name, w in found.items() if w is not None}
 
 
 @lru_cache(maxsize=256)
@@ -233,18 +289,41 @@ def _plan(
     tables: tuple[TableSchema, ...],
     ansi: bool,
     key_types: tuple[tuple[str, ...], ...],
+    group_types: tuple[str, ...],
+    counted: tuple[tuple[str, str, str], ...],
     classes: tuple[str, ...],
     folds: tuple[tuple[int, int, int], ...],
+    streams: tuple[str, ...],
     sizes: tuple[int, int, int, bool],
 ) -> Plan:
     known = _ByName({t.name.lower(): t for t in tables})
     query = resolve(select_of(text, text), known, ansi=ansi, known=KNOWN)
+    query = with_count(with_group_types(query, group_types))
+    if query.counts_distinct:
+        from ..results.distinct import with_counted_types  # late: an answer from hash sketches does without
+
+        query = with_counted_types(query, None, {(table, e): t for table, e, t in counted})
     edges = tuple(
         replace(edge, key_types=types, class_name=name)
         for edge, types, name in zip(query.graph.edges, key_types, classes, strict=True)
     )
     query = replace(query, graph=replace(query.graph, edges=edges))
-    return choose(query, *sizes, residual_of(query, folds))
+    return _chosen(query, streams, folds, sizes)
+
+
+def _chosen(
+    query: Query,
+    streams: Collection[str],
+    folds: Iterable[tuple[int, int, int]],
+    sizes: tuple[int, int, int, bool],
+) -> Plan:
+    """The plan of a view: streams have synopses, tables are messages."""
+    residual = residual_of(query, folds) if query.sets is None else None
+    names = {s.lower() for s in streams}
+    vertices = range(len(query.graph.vertices))
+    ours = [v for v in vertices if query.graph.vertices[v].table.lower() in names]
+    tables = [v for v in vertices if v not in ours]
+    return choose(query, *sizes, residual, too_large=ours, only_folded=tables)
 
 
 # A stream with the keys by which it is joined, as they are compared.
@@ -257,7 +336,7 @@ def _known_classes(found: Continuous, name: str) -> dict[_Keys, str]:
     for _, view in sorted(found.views.items()):
         if view.name.lower() != name.lower():
             for synopsis in planned(view, found.streams).plan.synopses:
-                for a in synopsis.attributes:
+                for a in () if synopsis.distinct else synopsis.attributes:
                     known.setdefault((synopsis.table.lower(), a.keys, a.key_types), a.class_name)
     return known
 
@@ -306,14 +385,17 @@ class _ByName(dict[str, TableSchema]):
 def answer(planned_view: PlannedView, states: Mapping[str, StreamState], bounds: bool = True) -> Answer:
     """The answer of a view from the states of its streams, by lower-cased name: after a whole batch of each."""
     view, plan = planned_view.view, planned_view.plan
-    built = tuple(_built(s, plan, states[s.table.lower()]) for s in plan.synopses)
     deletions = any(states[s.lower()].tally(events(s)).negative for s in _names(plan))
-    joined = SketchJoin(plan, built, deletions=deletions)
-    found = Estimated(plan.query, {(): Evaluator(plan, joined, view.confidence)}).answer()
+    if planned_view.windows or plan.query.groups:
+        found = answer_by_cell(planned_view, states, deletions=deletions)
+    else:
+        built = tuple(_built(s, plan, states[s.table.lower()]) for s in plan.synopses)
+        joined = SketchJoin(plan, built, deletions=deletions)
+        found = Estimated(plan.query, {(): Evaluator(plan, joined, view.confidence)}).answer()
+        found = replace(found, types=tuple(arrow_type(item.type) for item in plan.query.items))
     return replace(
         found,
         rows=tuple(tuple(map(_cell, row)) for row in found.rows),
-        types=tuple(arrow_type(item.type) for item in plan.query.items),
         notes=(*_as_of(planned_view, states), *found.notes),
         method=plan.method,
         bounds=bounds,
@@ -326,9 +408,7 @@ def _names(plan: Plan) -> tuple[str, ...]:
 
 def _built(synopsis: Synopsis, plan: Plan, state: StreamState) -> Built:
     found = state.summary(synopsis, plan.seed)
-    if found is None:
-        return Built(sketch_plan(synopsis, plan.seed, "int64").empty(), Tally(), 1.0)
-    return found.built
+    return nothing(synopsis, plan.seed) if found is None else found.built
 
 
 def _cell(cell: Any) -> Any:
@@ -347,8 +427,9 @@ def _as_of(planned_view: PlannedView, states: Mapping[str, StreamState]) -> tupl
             told.append(f"no batch of {name} yet")
             continue
         told.append(f"batch {state.batch} of {name} ({state.updated})")
-        own = [state.summaries[s] for s in planned_view.synopses_of(name) if s in state.summaries]
-        since = max((s.since for s in own), default=state.next_batch)
+        own = [state.summaries[s].since for s in planned_view.synopses_of(name) if s in state.summaries]
+        own += [state.parts[n].since for n in planned_view.needs_of(name) if n in state.parts]
+        since = max(own, default=state.next_batch)
         if since > 0:
             later.append(f"it counts the events of {name} from batch {since} on: the view was created then")
     senders = {

@@ -11,15 +11,20 @@ from support.memory import arrow
 
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.streams import Continuous, StoredStream
+from skimql.engine.execution.partial_aggregate import Partial, group_column
 from skimql.engine.memory_backend.build import build_from
+from skimql.engine.memory_backend.expressions import evaluate
 from skimql.engine.memory_backend.relations import Relations
 from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.settings import Settings
 from skimql.engine.streams.batches import Batches
+from skimql.engine.streams.cells import Cells
 from skimql.engine.streams.checkpoint import batch_to_repeat, read_checkpoint, uncommit
+from skimql.engine.streams.planned import with_group_types
 from skimql.engine.streams.state import Sender
 from skimql.engine.streams.store import continuous, load
 from skimql.engine.streams.views import answer, define, planned
+from skimql.engine.streams.windows import check_windows
 
 AT = "2026-11-29T00:00:00Z"
 
@@ -40,9 +45,13 @@ class MemoryBuilder:
     quarantined: list = field(default_factory=list)
     sent: Relations | None = None
 
-    def build(self, frame, plan, times):
-        relations = Relations(plan, MemoryTables({**self.statics, self.name: frame}))
-        built = build_from(plan, relations, {self.name: times})
+    def build(self, frame, plan, times, cuts=()):
+        relations = Relations(plan, MemoryTables({**self.statics, self.name: cut_columns(frame, cuts)}))
+        cells = Cells(cuts)
+        built = build_from(plan, relations, {self.name: times}, cells)
+        wholes = {i: Partial(b.sketch, b.tally) for i, b in enumerate(built)}
+        found = cells.finished(wholes, {i: b.scale for i, b in enumerate(built)})
+        built = [found[i] for i in range(len(built))]
         senders = {}
         for message, keys, weights in relations.sent():
             values = weights.values
@@ -50,8 +59,20 @@ class MemoryBuilder:
             senders[message] = Sender.of(keys, ones, AT)
         return built, senders
 
-    def quarantine(self, frame, batch):
-        self.quarantined.append(batch)
+    def quarantine(self, frame, batch, ahead):
+        self.quarantined.append((batch, ahead))
+
+
+def cut_columns(frame, cuts):
+    """The events with a column for each cut, of their time and the values of their groups."""
+    for number, cut in enumerate(cuts):
+        windows, groups = cut.split.windows, cut.split.groups
+        columns = [] if windows is None else [frame[windows.time].combine_chunks()]
+        columns += [evaluate(g, frame).data for g in groups]
+        columns = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in columns]
+        names = [f"c{n}" for n in range(len(columns))]
+        frame = frame.append_column(group_column(number), pa.StructArray.from_arrays(columns, names))
+    return frame
 
 
 class Killed(BaseException):
@@ -93,8 +114,8 @@ class MemorySpark:
             self._die(kill, number, "planned")
             builder = handler.builder
 
-            def built(frame, plan, times, number=number, build=MemoryBuilder.build, builder=builder):
-                result = build(builder, frame, plan, times)
+            def built(frame, plan, times, cuts, number=number, build=MemoryBuilder.build, builder=builder):
+                result = build(builder, frame, plan, times, cuts)
                 self._die(kill, number, "built")
                 return result
 
@@ -122,6 +143,7 @@ def declared(catalog, streams, views, statics=None, **settings):
         options = {}
         if isinstance(text, tuple):
             text, options = text
+            options = {**options, **check_windows(options, "")}
         ours = replace(Settings(), **settings)
         made[name.lower()] = define(
             name,
@@ -129,7 +151,7 @@ def declared(catalog, streams, views, statics=None, **settings):
             only,
             Continuous(known, {**continuous(catalog).views, **made}),
             ours,
-            tables.typed,
+            typed_by(tables),
             options,
             text,
         ).view
@@ -141,9 +163,22 @@ def declared(catalog, streams, views, statics=None, **settings):
     return catalog
 
 
+def typed_by(tables):
+    """What finds the types of keys and groups."""
+
+    def typed(query):
+        vertices = query.graph.vertices
+        kinds = [
+            evaluate(g.expression, tables.table(vertices[g.vertex].table).slice(0, 0)).kind
+            for g in query.groups
+        ]
+        return with_group_types(tables.typed(query), kinds)
+
+    return typed
+
+
 def _nothing(stream):
-    kinds = {"int": pa.int32(), "bigint": pa.int64(), "string": pa.string(), "double": pa.float64()}
-    return pa.table({c.name: pa.array([], kinds[c.type]) for c in stream.columns})
+    return arrow(", ".join(f"{c.name} {c.type.upper()}" for c in stream.columns), [])
 
 
 def asked(catalog, name):

@@ -16,6 +16,9 @@ _KINDS = {
     "BIGINT": pa.int64(),
     "STRING": pa.string(),
     "DOUBLE": pa.float64(),
+    "TIMESTAMP": pa.timestamp("us", "UTC"),
+    "TIMESTAMP_NTZ": pa.timestamp("us"),
+    "DATE": pa.date32(),
 }
 
 

@@ -31,8 +31,8 @@ def test_what_with_says(said, meant):
 @pytest.mark.parametrize(
     ("said", "code"),
     [
-        ("window = '1 hour'", "SKIMQL_STREAM_UNSUPPORTED"),
-        ("watermark = '1 hour'", "SKIMQL_STREAM_UNSUPPORTED"),
+        ("window = '1 hour'", "SKIMQL_BAD_SETTING"),
+        ("watermark = '1 hour'", "SKIMQL_BAD_SETTING"),
         ("sink = 's3://x/y'", "SKIMQL_STREAM_UNSUPPORTED"),
         ("trigger = 'continuous'", "SKIMQL_STREAM_UNSUPPORTED"),
         ("trigger = 'real time'", "SKIMQL_STREAM_UNSUPPORTED"),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from support.continuous import MemoryBuilder, stream_of
+from support.continuous import MemoryBuilder, MemorySpark, declared, stream_of
 from support.memory import arrow
 
+from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.streams import Continuous
 from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.settings import Settings
 from skimql.engine.streams.state import StreamState, batch_plan, times_of
 from skimql.engine.streams.state_file import decode, encode
+from skimql.engine.streams.store import continuous, load
 from skimql.engine.streams.views import define
 from skimql.errors import CorruptSketch, IncompatibleSketches
 
@@ -78,3 +82,21 @@ def test_a_newer_file_is_refused_by_its_version(state):
     body = encode(state)[:-32].replace(b'"format_version":1', b'"format_version":9')
     with pytest.raises(IncompatibleSketches, match="format version 9"):
         decode(body + hashlib.sha256(body).digest(), "x")
+
+
+def test_panes_and_clocks_are_read_as_they_were_written(tmp_path):
+    from datetime import UTC, datetime, timedelta
+
+    times = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=n) for n in range(90)]
+    rows = [arrow("k BIGINT, ts TIMESTAMP", [(n % 7, t) for n, t in enumerate(times)])] * 2
+    text = "SELECT APPROXIMATE COUNT(*) FROM a JOIN a AS b ON a.k = b.k"
+    views = {"q": (text, {"window": "1 hour", "slide": "15 minutes", "time": "ts"}), "r": text}
+    catalog = declared(Catalog(tmp_path / "c"), [stream_of("a", "k BIGINT, ts TIMESTAMP")], views)
+    MemorySpark(catalog, "a", tmp_path / "checkpoint").run(rows)
+    found = load(catalog, continuous(catalog).streams["a"], 1).state
+    again = decode(encode(found), "x")
+    assert encode(again) == encode(found)
+    assert (list(again.parts), again.clocks) == (list(found.parts), found.clocks)
+    assert b'"format_version":2' in encode(found)
+    # Without panes it is as those read it that know of none.
+    assert b'"format_version":1' in encode(replace(found, parts={}, clocks={}))

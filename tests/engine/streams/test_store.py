@@ -14,6 +14,7 @@ from skimql.engine.streams.store import (
     find_stream,
     find_view,
     load,
+    load_other,
     refuse_asked,
     save,
     tell_fault,
@@ -123,3 +124,19 @@ def test_names_that_are_not_there_list_near_ones(catalog):
     assert fault.value.hint == "q"
     assert find_stream(catalog, "", Part("S")).name == "s"
     assert find_view(catalog, "", Part("Q")).name == "q"
+
+
+def test_the_state_of_another_stream_is_read_again_where_it_was_just_replaced(catalog, monkeypatch):
+    advance(catalog, 0)
+    reads = []
+
+    def once(found, now, seed):
+        reads.append(now.state.batch)
+        if len(reads) == 1:
+            advance(Catalog(catalog.folder), 1, 2)
+            raise CorruptSketch("it is gone")
+        return load(found, now, seed)
+
+    monkeypatch.setattr("skimql.engine.streams.store.load", once)
+    assert load_other(catalog, "S", 1).batch == 2
+    assert reads == [0, 2]

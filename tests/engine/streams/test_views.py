@@ -157,8 +157,20 @@ def test_the_plan_of_a_view_is_that_of_its_creation(tmp_path):
             "SELECT APPROXIMATE COUNT(*) FROM a JOIN t ON a.k = t.k JOIN b ON t.v = b.k",
             "SKIMQL_STREAM_UNSUPPORTED",
         ),
-        ("SELECT APPROXIMATE g, COUNT(*) FROM a GROUP BY g", "SKIMQL_STREAM_UNSUPPORTED"),
-        ("SELECT APPROXIMATE COUNT(DISTINCT k) FROM a", "SKIMQL_STREAM_UNSUPPORTED"),
+        (
+            "SELECT APPROXIMATE t.v, COUNT(*) FROM a JOIN t ON a.k = t.k GROUP BY t.v",
+            "SKIMQL_STREAM_UNSUPPORTED",
+        ),
+        (
+            "SELECT APPROXIMATE a.g, b.g, COUNT(*) FROM a JOIN b ON a.k = b.k GROUP BY a.g, b.g",
+            "SKIMQL_STREAM_UNSUPPORTED",
+        ),
+        ("SELECT APPROXIMATE COUNT(DISTINCT t.v) FROM a JOIN t ON a.k = t.k", "SKIMQL_STREAM_UNSUPPORTED"),
+        ("SELECT APPROXIMATE COUNT(DISTINCT a.v) FROM a JOIN b ON a.k = b.k", "SKIMQL_STREAM_UNSUPPORTED"),
+        (
+            "SELECT APPROXIMATE COUNT(DISTINCT k) FROM (SELECT k FROM a INTERSECT SELECT k FROM t)",
+            "SKIMQL_STREAM_UNSUPPORTED",
+        ),
     ],
 )
 def test_what_a_view_does_not_do_is_refused(tmp_path, text, code):

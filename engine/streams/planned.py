@@ -1,0 +1,111 @@
+"""A continuous view with its plan, and how the synopses of the plan are told apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ...optimizer.distinct_count import parts_of
+from ...optimizer.plan import Plan, Synopsis
+from ...parser.expressions import Grouped
+from ...parser.join_graph import Item, Query, SetLeaf, SetOperation
+from ..catalog.streams import StoredView
+from ..execution.partial_aggregate import sketch_plan
+from ..synopses import Built, Tally
+from .cells import WHOLE, Split
+from .panes import Need
+from .windows import Windows
+
+# In the settings of a stored view: how many groups of a pane have synopses of their own.
+MOST_GROUPS = "max_groups"
+# There too, as JSON: the Spark types of the groups; tables, expressions and types of values that are counted.
+GROUP_TYPES, COUNTED_TYPES = "group_types", "counted_types"
+
+_COLUMN = re.compile(r"`(?:[^`]|``)+`")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedView:
+    """A view with its plan; the synopses of the plan are all of streams.
+
+    `windows` are those of every stream, by lower-cased name; none of a view without windows. `zone` is the time zone in
+    which they are shown; None for times without one.
+    """
+
+    view: StoredView
+    plan: Plan
+    windows: Mapping[str, Windows] = field(default_factory=dict)
+    zone: str | None = None
+
+    @property
+    def query(self) -> Query:
+        """The resolved SELECT, types known."""
+        return self.plan.query
+
+    def synopses_of(self, stream: str) -> tuple[Synopsis, ...]:
+        """What it needs of a stream that is not told apart."""
+        return tuple(s for s, split in self.needs_of(stream) if split == WHOLE)
+
+    def needs_of(self, stream: str) -> tuple[Need, ...]:
+        """What it needs of a stream."""
+        found = (self.need(v, i) for v, i in read_by(self.plan))
+        return tuple(dict.fromkeys(n for n in found if n[0].table.lower() == stream.lower()))
+
+    def need(self, vertex: int, synopsis: int) -> Need:
+        """How a synopsis of the plan is told apart where it stands for a vertex of the query."""
+        own = self.plan.synopses[synopsis]
+        groups = tuple(_guarded(g.expression, own.filter) for g in self.query.groups if g.vertex == vertex)
+        most = int(self.view.settings[MOST_GROUPS]) if groups else 0
+        return own, Split(self.windows.get(own.table.lower()), groups, most)
+
+
+def _guarded(expression: str, condition: str | None) -> str:
+    """An expression that is computed only where a condition holds, as it may fail elsewhere."""
+    if condition is None or _COLUMN.fullmatch(expression):
+        return expression
+    return f"CASE WHEN {condition} THEN {expression} END"
+
+
+def with_group_types(query: Query, types: Sequence[str | None]) -> Query:
+    """The query with the types of its groups, where the parser does not know them, and of columns that are these."""
+    groups = tuple(replace(g, type=g.type or t) for g, t in zip(query.groups, types, strict=True))
+
+    def of(item: Item) -> Item:
+        grouped = item.expression if item.type is None else None
+        return replace(item, type=groups[grouped.index].type) if isinstance(grouped, Grouped) else item
+
+    return replace(query, groups=groups, items=tuple(map(of, query.items)))
+
+
+def counted_types(query: Query) -> list[tuple[str, str, str]]:
+    """The table, expression and Spark type of every value that a COUNT(DISTINCT) counts."""
+
+    def leaves(sets: SetLeaf | SetOperation) -> Iterator[SetLeaf]:
+        if isinstance(sets, SetLeaf):
+            yield sets
+        else:
+            yield from leaves(sets.left)
+            yield from leaves(sets.right)
+
+    found = [
+        (f.vertex, f.expression, t)
+        for a in query.aggregates
+        for f, t in zip(a.distinct, a.types, strict=True)
+    ]
+    for leaf in () if query.sets is None else leaves(query.sets):
+        found += [(leaf.vertex, c, t) for c, t in zip(leaf.columns, leaf.types, strict=True)]
+    return [(query.graph.vertices[v].table.lower(), e, t) for v, e, t in found]
+
+
+def read_by(plan: Plan) -> dict[tuple[int, int], None]:
+    """The vertices of the query and the synopses of the plan that stand for them."""
+    terms = [t for a in plan.aggregates for t in (*a.total, *a.presence)]
+    counted = [p for a in plan.aggregates if a.distinct is not None for p in parts_of(a.distinct)]
+    found = [(v, i) for t in terms for v, i in zip(plan.vertices, t.synopses, strict=True)]
+    return dict.fromkeys([*found, *((p.vertex, p.synopsis) for p in counted)])
+
+
+def nothing(synopsis: Synopsis, seed: int) -> Built:
+    """The synopsis of no events."""
+    return Built(sketch_plan(synopsis, seed, "int64").empty(), Tally(), 1.0)
