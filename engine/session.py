@@ -17,6 +17,7 @@ from ..parser.file_tables import with_file_tables
 from ..parser.join_graph import Query
 from ..parser.resolve import resolve, resolve_rows
 from ..parser.sampled_select import resolve_sampled
+from ..parser.scope import EXACT
 from ..parser.statement import (
     ApproximateSelect,
     EstimateRows,
@@ -522,10 +523,12 @@ class Session:
             raise
 
     def _offer_sample(self, select: ApproximateSelect, fault: UnsupportedQuery) -> None:
-        """Say so in the way out where the refused query can be run on a sample of keys."""
+        """Say so in the way out, where there is none but Spark and the query can be run on a sample of keys."""
+        if fault.hint != EXACT:
+            return
         with suppress(SkimqlError):
             resolve_sampled(select, self.tables)
-            fault.hint = f"the same with USING {SAMPLED} at its end, or {fault.hint or 'EXACT SELECT ...'}"
+            fault.hint = f"the same with USING {SAMPLED} at its end, or {EXACT}"
 
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""
