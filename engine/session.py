@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,8 @@ from ..optimizer.physical import PhysicalPlan
 from ..parser.file_tables import with_file_tables
 from ..parser.join_graph import Query
 from ..parser.resolve import resolve, resolve_rows
+from ..parser.sampled_select import resolve_sampled
+from ..parser.scope import EXACT
 from ..parser.statement import (
     ApproximateSelect,
     EstimateRows,
@@ -41,6 +43,9 @@ from .sources.paths import is_readable
 from .sources.reading import read_statement
 from .sources.tables import Tables
 from .spark.jobs import ProgressListener
+
+# The method that runs the user's own query.
+SAMPLED = "sampled_query"
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -558,7 +563,13 @@ class Session:
 
     def _resolved(self, select: ApproximateSelect, known: frozenset[str] = ANSWERED) -> Query:
         try:
+            if select.method == SAMPLED and known == ANSWERED:
+                return resolve_sampled(select, self.tables)
             return resolve(select, self.tables, ansi=self._ansi(), known=known)
+        except UnsupportedQuery as fault:
+            if select.method is None and known == ANSWERED:
+                self._offer_sample(select, fault)
+            raise
         except UnknownName as fault:
             if not self.catalog.manifest.continuous.streams:
                 raise
@@ -567,13 +578,25 @@ class Session:
             refuse_asked(self.catalog, fault)
             raise
 
+    def _offer_sample(self, select: ApproximateSelect, fault: UnsupportedQuery) -> None:
+        """Say so in the way out, where there is none but Spark and the query can be run on a sample of keys."""
+        if fault.hint != EXACT:
+            return
+        with suppress(SkimqlError):
+            resolve_sampled(select, self.tables)
+            fault.hint = f"the same with USING {SAMPLED} at its end, or {EXACT}"
+
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""
         from .queries.explain import explained
 
         match statement.statement:
             case ApproximateSelect() as select:
-                query = resolve(select, self.tables, ansi=self._ansi(), strict=False)
+                query = (
+                    resolve_sampled(select, self.tables)
+                    if select.method == SAMPLED
+                    else resolve(select, self.tables, ansi=self._ansi(), strict=False)
+                )
             case EstimateRows() as rows:
                 select, query = rows.select, resolve_rows(rows, self.tables, ansi=self._ansi())
             case ExactSelect() as plain:

@@ -32,6 +32,7 @@ from .physical import (
     MaterializedJoin,
     Nothing,
     PhysicalPlan,
+    SampledQuery,
     SampleJoin,
     SketchJoin,
 )
@@ -82,6 +83,9 @@ def operators_of(
         return (Operator(EXACT_RUN, "", replace(whole, cpu_seconds=_known(predicted.seconds))),)
     if isinstance(attempt, Nothing):
         return (Operator(ESTIMATE, "", whole),)
+    if isinstance(attempt, SampledQuery):
+        root = Operator(ESTIMATE, "", replace(whole, rows=None))
+        return (replace(root, inputs=(Operator(SAMPLE, f"keys {attempt.class_name}"),)),)
     known = _Known(plan, attempt, statistics)
     inputs = known.inputs()
     if not isinstance(attempt, MaterializedJoin):

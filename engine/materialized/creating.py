@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import BudgetExceeded, UnsupportedQuery
+from ...optimizer.methods import METHODS
 from ...optimizer.plan import Attribute
 from ...parser.sketch import SketchDefinition, resolve_sketch
 from ...parser.syntax import CreateSketch
@@ -95,6 +96,10 @@ class Creation:
         method, keys = self.statement.method, len(definition.keys)
         if method is None:
             return
+        if not METHODS[method].stored:
+            raise self._refusal(
+                f"{method} keeps nothing: it is {METHODS[method].what}", "another method, or no USING"
+            )
         kind = KINDS[method]
         least, most = kind.attributes
         if not max(least, 1) <= keys <= most:

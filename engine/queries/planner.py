@@ -31,6 +31,7 @@ from ...optimizer.physical import (
 from ...optimizer.plan import Plan
 from ...optimizer.route import routed
 from ...parser.join_graph import Query
+from ...parser.sampled_select import SampledQuery
 from ...parser.statement import ApproximateSelect
 from ..materialized.lookup import Found, MaterializedLookup
 from ..results.estimator import SketchJoin as JoinedSketches
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from ..synopses import Built
     from .backend import Backend
     from .footers import Footers
+    from .sampled_plan import SampledPlan
 
 # Of `skimql.max_bytes` so much is there for each tuple that is drawn.
 DRAWN_BYTES = 64
@@ -107,6 +109,8 @@ class Planner:
         """
         if self.query.empty or self.query.limit == 0:
             return self._of(Nothing(self.query.empty or "LIMIT 0 shows no row"))
+        if isinstance(self.query, SampledQuery):
+            return self._of(self.sampled(jobs=groups is not None).first())
         if self.materialized is not None:
             return self._of(self.lookup.attempt(self.query, self.materialized))
         told = () if self.context is None else self.lookup.passed_over(self.select, self.query, self.settings)
@@ -251,6 +255,21 @@ class Planner:
         """What the catalog has for the query, looked for once; raises as `MaterializedLookup.find`."""
         return None if self.context is None else self.lookup.find(self.select, self.query, self.settings)
 
+    def sampled(self, *, jobs: bool) -> SampledPlan:
+        """The sizes of samples of a query that is run on them.
+
+        Raises
+        ------
+        UnsupportedQuery
+            ``SKIMQL_CLAUSE`` for options that it has not.
+        """
+        from .sampled_plan import SampledPlan
+
+        assert isinstance(self.query, SampledQuery), "it was read as one"
+        assert self.context is not None, "Spark runs it"
+        refuse_sizes(self.query, self.select)
+        return SampledPlan(self.context, self.query, self.settings, jobs)
+
     def exact(self) -> ExactRun:
         """The exact run, with what its cost is predicted to be where files tell."""
         return ExactRun(self.select.select_sql)
@@ -333,13 +352,15 @@ class Planner:
         return footers.large and self.may_run_exactly and footers.exact_distinct_is_cheap
 
     def _of(self, attempt: Attempt) -> PhysicalPlan:
+        # Where nothing has vertices the groups are of the query's own result.
+        vertices = grouped_vertices(self.query) if self.query.graph.vertices else ()
         groups = tuple(
             GroupValues(
                 v,
                 self.query.graph.vertices[v].table,
                 tuple(g.expression for g in self.query.groups if g.vertex == v),
             )
-            for v in grouped_vertices(self.query)
+            for v in vertices
         )
         settings = self.settings
         return PhysicalPlan(

@@ -19,6 +19,7 @@ from ...optimizer.methods import METHODS
 from ...optimizer.physical import MaterializedJoin, PhysicalPlan
 from ...parser.expressions import has_aggregate
 from ...parser.join_graph import Query
+from ...parser.sampled_select import SampledQuery
 from ...parser.statement import ApproximateSelect
 from ...sketches.intervals.interval import USELESS, Estimate, exact, rows_for
 from ..context import Context
@@ -151,6 +152,9 @@ class SelectRun:
         """The SELECT as Spark runs it, sums of doubles as far as they are known."""
         # A query of our own making, as that of ESTIMATE ROWS, is not the text that is run.
         own = self.query if self.query.select_sql == self.select.select_sql else None
+        if isinstance(own, SampledQuery):
+            # Its aggregates are not sums of products: what rounding does to them is not known.
+            own = None
         return self.run_exactly(self.select.sql, self.select.select_sql, own)
 
     def _planner(
@@ -183,6 +187,8 @@ class SelectRun:
             return "a smaller error in ERROR WITHIN would tell"
         if self.settings.size_bytes is not None:
             return "a larger SIZE would tell"
+        if isinstance(self.query, SampledQuery):
+            return "ERROR WITHIN 5% would tell"
         if self.select.method is None and not self.settings.by_hand and not self.query.counts_distinct:
             return "ERROR WITHIN 5% would tell"
         return "more buckets would tell: OPTIONS (buckets = ...)"
