@@ -336,6 +336,18 @@ def doctor_command() -> None:
     raise typer.Exit(print_doctor())
 
 
+@app.command("jar")
+def jar_command(
+    build: Annotated[
+        bool, typer.Option("--build", help="Build it where the package has none (needs a JDK).")
+    ] = False,
+) -> None:
+    """Print the path of the jar that makes Spark SQL know SkimQL's statements: the value of spark.jars."""
+    from .jar import print_jar
+
+    raise typer.Exit(print_jar(build))
+
+
 @app.command("demo")
 def demo_command(
     seed: Annotated[int, typer.Option("--seed", help="Sketch seed.")] = 1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,8 @@ from ..optimizer.physical import PhysicalPlan
 from ..parser.file_tables import with_file_tables
 from ..parser.join_graph import Query
 from ..parser.resolve import resolve, resolve_rows
+from ..parser.sampled_select import resolve_sampled
+from ..parser.scope import EXACT
 from ..parser.statement import (
     ApproximateSelect,
     EstimateRows,
@@ -42,7 +44,11 @@ from .sources.reading import read_statement
 from .sources.tables import Tables
 from .spark.jobs import ProgressListener
 
+# The method that runs the user's own query.
+SAMPLED = "sampled_query"
+
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from .queries.guard import On
@@ -139,7 +145,7 @@ class Session:
         from .streams.store import find_view
 
         found = find_view(self.catalog, "", Part(name))
-        return ContinuousView(found.name, self.context, self._running_streams)
+        return ContinuousView(found.name, self.context, self._running_streams, lambda: self.spark)
 
     def finish_streams(self) -> None:
         """Stop the streams that this session runs, each when the batch that it is at is in its state."""
@@ -512,6 +518,26 @@ class Session:
         with self.tables.statement(text):
             return self._run_of(statement, self._resolved(statement)).plan()
 
+    def schema(self, text: str) -> pa.Schema:
+        """The columns that the answer to an approximate SELECT has, without running it.
+
+        Raises
+        ------
+        UnsupportedQuery
+            ``SKIMQL_NOT_AN_ANSWER`` if the statement is no SELECT to be estimated.
+        """
+        text = self._with_file_tables(text)
+        statement = self._read(text)
+        if not isinstance(statement, ApproximateSelect):
+            raise UnsupportedQuery(
+                "only a SELECT to be estimated has an answer that is a table",
+                "SKIMQL_NOT_AN_ANSWER",
+                text,
+                hint="SELECT APPROXIMATE ...",
+            )
+        with self._awake(), self.tables.statement(text):
+            return self._run_of(statement, self._resolved(statement)).empty().arrow().schema
+
     def _run_of(self, select: ApproximateSelect, query: Query, *, counts_rows: bool = False) -> SelectRun:
         return SelectRun(self.context, select, query, self.typed, self.exact, counts_rows)
 
@@ -540,7 +566,13 @@ class Session:
 
     def _resolved(self, select: ApproximateSelect, known: frozenset[str] = ANSWERED) -> Query:
         try:
+            if select.method == SAMPLED and known == ANSWERED:
+                return resolve_sampled(select, self.tables)
             return resolve(select, self.tables, ansi=self._ansi(), known=known)
+        except UnsupportedQuery as fault:
+            if select.method is None and known == ANSWERED:
+                self._offer_sample(select, fault)
+            raise
         except UnknownName as fault:
             if not self.catalog.manifest.continuous.streams:
                 raise
@@ -549,13 +581,25 @@ class Session:
             refuse_asked(self.catalog, fault)
             raise
 
+    def _offer_sample(self, select: ApproximateSelect, fault: UnsupportedQuery) -> None:
+        """Say so in the way out, where there is none but Spark and the query can be run on a sample of keys."""
+        if fault.hint != EXACT:
+            return
+        with suppress(SkimqlError):
+            resolve_sampled(select, self.tables)
+            fault.hint = f"the same with USING {SAMPLED} at its end, or {EXACT}"
+
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""
         from .queries.explain import explained
 
         match statement.statement:
             case ApproximateSelect() as select:
-                query = resolve(select, self.tables, ansi=self._ansi(), strict=False)
+                query = (
+                    resolve_sampled(select, self.tables)
+                    if select.method == SAMPLED
+                    else resolve(select, self.tables, ansi=self._ansi(), strict=False)
+                )
             case EstimateRows() as rows:
                 select, query = rows.select, resolve_rows(rows, self.tables, ansi=self._ansi())
             case ExactSelect() as plain:

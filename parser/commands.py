@@ -192,6 +192,15 @@ class _Reader:
         span = Span(start_of(tokens[0]), end_of(tokens[-1]))
         return Part(self.text[span.start : span.end], span)
 
+    def inner(self, group: Tree[Token]) -> Part:
+        """The text in a pair of parentheses."""
+        opened, *tokens, closed = tokens_of(group)
+        span = Span(
+            start_of(tokens[0]) if tokens else end_of(opened),
+            end_of(tokens[-1]) if tokens else start_of(closed),
+        )
+        return Part(self.text[span.start : span.end], span)
+
     def name(self, tree: Tree[Token] | None = None) -> Part:
         """A name without its backticks."""
         tree = next(self.trees("name")) if tree is None else tree
@@ -287,7 +296,12 @@ def _key(reader: _Reader, key: Tree[Token]) -> SketchKey:
 
 def _create_sketches(reader: _Reader) -> CreateSketches:
     size, objective, partitions = _together(reader)
-    queries = tuple(reader.part(q) for tree in reader.trees("queries") for q in tree.find_data("query_sql"))
+    queries = tuple(
+        part
+        for tree in reader.trees("queries")
+        for query in tree.find_data("query_sql")
+        for part in _queries_of(reader, query)
+    )
     ordered = tuple(sorted(queries, key=lambda q: q.span.start))
     return CreateSketches(
         reader.text,
@@ -327,6 +341,15 @@ def _together(reader: _Reader) -> tuple[int, str, int]:
             message = f"the number of partitions must be a whole number from 1: it {fault}"
             raise reader.fault(message, span, "PARTITION INTO 4") from fault
     return size, objective.value.lower(), partitions
+
+
+def _queries_of(reader: _Reader, query: Tree[Token]) -> list[Part]:
+    """The query, or those of ``(SELECT ...), (SELECT ...)``: clients that cut scripts leave no semicolon there."""
+    groups = [c for c in query.children if isinstance(c, Tree) and c.data == "group"]
+    commas = [c for c in query.children if isinstance(c, Token) and c.type == "COMMA"]
+    if len(groups) + len(commas) != len(query.children) or len(commas) != len(groups) - 1:
+        return [reader.part(query)]
+    return [reader.inner(group) for group in groups]
 
 
 def _append(reader: _Reader) -> AppendSketch:

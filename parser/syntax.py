@@ -21,6 +21,7 @@ METHODS = (
     "sample_sketch",
     "distinct",
     "join_distinct",
+    "sampled_query",
 )
 FORMATS = ("text", "json", "mermaid", "svg")
 

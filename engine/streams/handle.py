@@ -13,7 +13,7 @@ from .listeners import Listener
 from .store import find_view
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from ..context import Context
     from .running import Runs
@@ -29,11 +29,14 @@ class ContinuousView:
     context : Context
     runs : callable
         The streams that the session runs.
+    spark : callable
+        The user's own Spark session.
     """
 
     name: str
     context: Context
     runs: Callable[[], Runs]
+    spark: Callable[[], SparkSession]
 
     def answer(self) -> Answer:
         """What it has now, as ``SELECT * FROM`` it; needs no Spark."""
@@ -45,8 +48,10 @@ class ContinuousView:
         from .spark_view import table_of
 
         view = find_view(self.context.catalog, "", Part(self.name))
-        self.runs().shown.add(view.known_as)
-        return table_of(self.context.spark, self.context.catalog, view)
+        spark = self.spark()
+        frame = table_of(spark, self.context.catalog, view)
+        self.runs().shown[view.known_as] = spark
+        return frame
 
     def on_batch(self, listener: Listener) -> None:
         """Tell `listener` the answer after every batch of a stream of the view that this session runs.

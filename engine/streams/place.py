@@ -28,7 +28,7 @@ _SPARKS = "|".join(
         r"part-[\w.-]+\.json|rows\.json",
     )
 )
-_HIDDEN = rf"\.({_SPARKS})(\.[\w-]+\.tmp)?(\.crc)?"
+_HIDDEN = rf"\.\.?({_SPARKS})(\.[\w-]+(\.TID\d+)?\.tmp)?(\.crc)?"
 _MADE = re.compile(rf"lock|holder|(checkpoint|quarantine)/(.*/)?(({_SPARKS})|{_HIDDEN})")
 
 

@@ -17,7 +17,7 @@ from ...errors import SkimqlError, StreamError
 from ..catalog.catalog import Catalog
 from ..catalog.streams import FRAME, StoredStream, StoredView
 from ..sources.settings_followed import ANSI, TIME_ZONE
-from ..spark.checkpoints import write_without_shells
+from ..spark.checkpoints import without_shells
 from ..spark.isolation import moved
 from ..spark.session import SPARK_FAULTS, first_line
 from ..spark.shipping import ship
@@ -107,7 +107,7 @@ class Runs:
     _runs: dict[str, Run] = field(default_factory=dict)
     frames: dict[str, DataFrame] = field(default_factory=dict)
     listeners: dict[str, list[Listener]] = field(default_factory=dict)
-    shown: set[str] = field(default_factory=set)
+    shown: dict[str, SparkSession] = field(default_factory=dict)
 
     def of(self, stream: str) -> Run | None:
         """The run of a stream that goes on."""
@@ -134,7 +134,6 @@ class Runs:
         plan = batch_plan(views[0].query, views[0].view.seed, stream, asked)
         needed = [s for v in views for s, _ in v.needs_of(stream.name)]
         ship(context.spark)
-        write_without_shells(context.spark)
         builder.warm(batch_plan(views[0].query, views[0].view.seed, stream, [*asked, *needed]))
         self.stop(name)
         lock = lock_of(own, stream)
@@ -153,7 +152,9 @@ class Runs:
             _catch_up(batches, context.spark, folder / "checkpoint")
             if _has_one_plan(stream, views):
                 frame = builder.ahead(frame, plan, times_of(stream, plan.synopses))
-            run = _started(batches, stream, frame, trigger, folder / "checkpoint", lock, self.listeners)
+            stateless = not stream.dedup and stream.format != FRAME
+            with without_shells(context.spark) if stateless else contextlib.nullcontext():
+                run = _started(batches, stream, frame, trigger, folder / "checkpoint", lock, self.listeners)
         except BaseException:
             lock.release()
             raise
@@ -161,11 +162,11 @@ class Runs:
         threading.Thread(target=_watch, args=(run,), name=f"stream {name}", daemon=True).start()
         return run
 
-    def forget_table(self, context: Context, view: StoredView) -> None:
+    def forget_table(self, view: StoredView) -> None:
         """Let Spark forget a view that it knows as a table."""
-        if view.known_as in self.shown:
-            self.shown.discard(view.known_as)
-            context.spark.catalog.dropTempView(view.name)
+        spark = self.shown.pop(view.known_as, None)
+        if spark is not None:
+            spark.catalog.dropTempView(view.name)
 
     def stop(self, name: str) -> bool:
         """Stop a stream; whether it ran here."""

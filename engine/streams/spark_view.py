@@ -83,12 +83,12 @@ def table_of(spark: SparkSession, catalog: Catalog, view: StoredView) -> DataFra
     return frame
 
 
-def show_named(spark: SparkSession, catalog: Catalog, text: str, shown: set[str]) -> None:
+def show_named(spark: SparkSession, catalog: Catalog, text: str, shown: dict[str, SparkSession]) -> None:
     """Let Spark know the views that a statement may name; `shown` are those that it knows, with their files."""
     for view in named_in(text, continuous(catalog).views.values()):
         if view.known_as not in shown:
             table_of(spark, catalog, view)
-            shown.add(view.known_as)
+            shown[view.known_as] = spark
 
 
 def named_in(text: str, views: Iterable[StoredView]) -> list[StoredView]:

@@ -272,7 +272,7 @@ class StreamStatements:
         self._refuse_running(_streams_of(views), statement.sql, statement.name)
         told = self._told(views, "terminated")
         for view in views:
-            self.runs().forget_table(self.context, view)
+            self.runs().forget_table(view)
         self._change(lambda now: _without(now, [v.name for v in views]))
         found = continuous(self.context.catalog)
         for stream in _streams_of(views):

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.memory import arrow
 
+from skimql import Session
 from skimql.engine.streams.running import _has_one_plan
 from skimql.engine.streams.spark_builder import SparkBuilder
 from skimql.engine.streams.state import batch_plan, times_of
 from skimql.engine.streams.store import continuous
 from skimql.engine.streams.views import readers
+
+
+@pytest.fixture
+def session(spark, tmp_path):
+    with Session(spark, catalog=tmp_path / "catalog") as session:
+        yield session
 
 
 @pytest.fixture
@@ -43,7 +50,7 @@ def test_batches_that_are_planned_ahead_are_those_that_are_planned_one_by_one(
     plan = batch_plan(found[0].query, found[0].view.seed, stream, asked)
     fewer = batch_plan(found[0].query, found[0].view.seed, stream, found[1].asked_of("a"))
     pq.write_table(
-        arrow("k BIGINT, v BIGINT, d BOOLEAN", [(1, 5, False), (2, 7, True), (2, 1, None), (None, 9, False)]),
+        pa.table({"k": [1, 2, 2, None], "v": [5, 7, 1, 9], "d": [False, True, None, False]}),
         tmp_path / "a" / "0.parquet",
     )
     frame, made = spark.read.parquet(str(tmp_path / "a")), []
