@@ -107,6 +107,9 @@ def test_views_beside_a_skimmed_one_change_nothing_of_it_and_have_no_dense_keys(
     assert answers[0].method == answers[1].method == "skimmed"
     assert answers[0].records() == answers[1].records()
     assert {asked(catalog, n).method for n in others} == {"hash"}
+    shown = {r["query"]: r["predicted"] for r in show_queries(catalog, extended=True).records()}
+    assert {n for n, predicted in shown.items() if predicted is None} == {"grouped", "hourly"}
+    assert shown["q"] < shown["hashed"]
     for refused in (f"{COUNT} GROUP BY a.op USING skimmed", (f"{COUNT} USING skimmed", hour)):
         with pytest.raises(StreamError, match="without windows and groups"):
             declared(catalog, continuous(catalog).streams.values(), {"no": refused})
