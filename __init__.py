@@ -16,6 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .engine.extension.catalog_only import register
+    from .engine.extension.enable import disable, enable
     from .engine.results.answer import Answer, Message
     from .engine.session import Session
     from .engine.settings import Settings
@@ -63,7 +65,11 @@ _HOME = {
     "UnsupportedQuery": "errors",
     "Vocabulary": "engine.vocabulary",
     "demo_tables": "engine.sources.demo",
+    "disable": "engine.extension.enable",
+    "enable": "engine.extension.enable",
     "is_complete": "parser.complete",
+    "load_ipython_extension": "cli.notebook",
+    "register": "engine.extension.catalog_only",
     "tokens": "parser.tokens",
     "vocabulary": "engine.vocabulary",
 }
@@ -90,7 +96,11 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "demo_tables",
+    "disable",
+    "enable",
     "is_complete",
+    "load_ipython_extension",
+    "register",
     "tokens",
     "vocabulary",
 ]

@@ -23,7 +23,6 @@ from skimql.optimizer.plan import Plan
 from skimql.sketches.intervals.interval import Estimate
 
 from .join_queries import JoinQuery
-from .sample_sketch import run_sample_sketch
 
 CONFIDENCE = 0.95
 LEAST_RATE = 1e-9  # below it a sample holds nothing but its dense keys
@@ -44,12 +43,7 @@ def run_choice(query: JoinQuery, choice: Choice, seed: int, budget_bytes: int) -
 
 
 def run_alone(query: JoinQuery, candidate: Candidate, seed: int, budget_bytes: int) -> tuple[Estimate, int]:
-    """As `run_choice`, of a candidate whose synopses are made of each table by itself, as the catalog keeps them.
-
-    Sample x sketch is the library's, see `sample_sketch`.
-    """
-    if candidate.method == "sample_sketch":
-        return run_sample_sketch(query, candidate, seed)
+    """As `run_choice`, of a candidate whose synopses are made of each table by itself, as the catalog keeps them."""
     settings = Settings(seed=seed, size_bytes=budget_bytes)
     attempt = of_tables(query.query, settings, candidate, Predicted(), {})
     backend = MemoryBackend(query.tables)

@@ -2,8 +2,10 @@
 
 Two streams with 30 % deletions, from real folders with real checkpoints, joined with one another and with a table. The
 process that runs them is killed with ``kill -9`` at random moments (with its JVM or without, or one of Spark's Python
-workers alone) and started again until all files are read. Then every sketch of both states, as counters, must be
-bit for bit what numpy makes of the files without Spark, with every event once.
+workers alone) and started again until all files are read. Between two starts of every run, once each, a batch that the
+state has is made to be delivered again, the newest state is cut off, and the disk is full (where a file system may be
+mounted). Then every sketch of both states, as counters, must be bit for bit what numpy makes of the files without
+Spark, with every event once, and the sink must have one row for each batch of each stream.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ import pyarrow.parquet as pq
 
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.execution.partial_aggregate import sketch_plan
+from skimql.engine.streams.checkpoint import read_checkpoint, uncommit
+from skimql.engine.streams.place import stream_folder
 from skimql.engine.streams.store import continuous, load
 
 FILES, ROWS, KEYS = 24, 20_000, 50_000
@@ -74,7 +78,10 @@ def child(folder: Path) -> None:
         )
     for view, select in VIEWS.items():
         if view not in continuous(session.catalog).views:
-            session.sql(f"CREATE CONTINUOUS VIEW {view} WITH (trigger = '100 milliseconds') AS {select}")
+            sink = f", sink = '{folder / 'sink'}'" if view == "pairs" else ""
+            session.sql(
+                f"CREATE CONTINUOUS VIEW {view} WITH (trigger = '100 milliseconds'{sink}) AS {select}"
+            )
         else:
             session.sql(f"RESUME {view}")
     # Every view is there before the first event: none begins in the middle.
@@ -123,7 +130,77 @@ def truth_differs(folder: Path) -> list[str]:
             tuples = int(inside.sum())
             if summary.built.tally.tuples != tuples:
                 found.append(f"{name}: {summary.built.tally.tuples} events for {tuples} in {synopsis}")
-    return found
+    return found + sink_differs(folder)
+
+
+def sink_differs(folder: Path) -> list[str]:
+    """What of the sink is not one row for each batch of each stream."""
+    rows = pa.concat_tables(pq.read_table(f) for f in sorted((folder / "sink").glob("*.parquet")))
+    there = sorted(zip(rows["stream"].to_pylist(), rows["batch"].to_pylist(), strict=True))
+    wanted = [(name, batch) for name in ("a", "b") for batch in range(FILES)]
+    return [] if there == wanted else [f"the sink has {there}"]
+
+
+def deliver_again(folder: Path) -> bool:
+    """Take back the commit of a batch that a state has, and the plan of the next one; whether there was one."""
+    catalog = Catalog(folder / "catalog")
+    for stream in continuous(catalog).streams.values():
+        checkpoint = stream_folder(catalog, stream) / "checkpoint"
+        found = read_checkpoint(checkpoint)
+        have = None if stream.state is None else stream.state.batch
+        if have is not None and have == found.committed and found.planned in (have, have + 1):
+            for name in (f"{have + 1}", f".{have + 1}.crc"):
+                (checkpoint / "offsets" / name).unlink(missing_ok=True)
+            uncommit(checkpoint, have)
+            return True
+    return False
+
+
+def batches(folder: Path) -> int:
+    """How many batches are in the states of both streams."""
+    catalog = Catalog(folder / "catalog")
+    states = [s.state for s in continuous(catalog).streams.values()]
+    return sum(s.batch + 1 for s in states if s is not None and s.batch is not None)
+
+
+def progressed(folder: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until another batch is in, or the process has ended: what is killed has then done something."""
+    before = batches(folder)
+    while process.poll() is None and batches(folder) == before:
+        time.sleep(0.02)
+
+
+def cut_off(folder: Path) -> bool:
+    """Cut off the newest state of a stream that has one; whether there was one."""
+    catalog = Catalog(folder / "catalog")
+    for stream in continuous(catalog).streams.values():
+        if stream.state is not None:
+            file = folder / "catalog" / stream.state.file
+            file.write_bytes(file.read_bytes()[:-1])
+            return True
+    return False
+
+
+def mounted(folder: Path) -> bool:
+    """Give the catalog a file system of its own that is soon full; whether that is allowed here."""
+    (folder / "catalog").mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64m", "none", str(folder / "catalog")]
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+def fill(folder: Path, process: subprocess.Popen[str]) -> bool:
+    """Leave no room on the file system of the catalog until the process ends; whether it ended because of it."""
+    filler = folder / "catalog" / "filler"
+    try:
+        with open(filler, "wb", buffering=0) as sink:
+            while process.poll() is None:
+                try:
+                    sink.write(bytes(1 << 12))
+                except OSError:
+                    time.sleep(0.01)
+    finally:
+        filler.unlink()
+    return process.returncode not in (0, -signal.SIGKILL)
 
 
 def start(folder: Path) -> subprocess.Popen[str]:
@@ -187,11 +264,19 @@ def run(folder: Path, kills: int, seed: int, longest: float) -> dict[str, object
     done: dict[str, int] = {"all": 0, "driver": 0, "worker": 0}
     started = time.monotonic()
     starts = 0
+    faults = {"delivered again": deliver_again, "state cut off": cut_off}
+    met: list[str] = []
+    small = mounted(folder)
     while True:
         process, starts = start(folder), starts + 1
         assert process.stdout is not None
         process.stdout.readline()
+        if small and starts == 1:
+            progressed(folder, process)
+            if fill(folder, process):
+                met.append("disk full")
         while sum(done.values()) < kills and process.poll() is None:
+            progressed(folder, process)
             time.sleep(chance.uniform(0.0, longest))
             how = chance.choices(("all", "driver", "worker"), (20, 15, 15))[0]
             if process.poll() is not None:
@@ -205,11 +290,16 @@ def run(folder: Path, kills: int, seed: int, longest: float) -> dict[str, object
             os.kill(left, signal.SIGKILL)
         if process.returncode == 0:
             break
+        for name, disturb in faults.items():
+            if name not in met and disturb(folder):
+                met.append(name)
+                break
     wrong = truth_differs(folder)
     return {
         "study": "kills",
         "seed": seed,
         "kills": done,
+        "met": met,
         "starts": starts,
         "events": 2 * FILES * ROWS,
         "seconds": round(time.monotonic() - started, 1),
@@ -238,6 +328,8 @@ def main() -> None:
         print(records[-1], flush=True)
         left -= min(left, options.a_run)
         if not records[-1]["wrong"]:
+            if (folder / "catalog").is_mount():
+                subprocess.run(["umount", str(folder / "catalog")], check=True)
             shutil.rmtree(folder)
     if options.json is not None:
         options.json.write_text(json.dumps(records, indent=1) + "\n")

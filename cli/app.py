@@ -282,6 +282,37 @@ def explain_command(
     raise typer.Exit(run_texts(replace(request, texts=(words + sql.strip().rstrip(";"),), output="table")))
 
 
+_CATALOG = typer.Option("--catalog", metavar="DIR", help="The catalog's folder.")
+
+
+@app.command("serve")
+def serve_command(ctx: typer.Context, catalog: Annotated[str | None, _CATALOG] = None) -> None:
+    """Run the continuous views of a catalog until stopped: SIGTERM and Ctrl-C finish the batches on their way."""
+    from dataclasses import replace
+
+    from .serve import serve
+
+    request, _ = ctx.obj
+    raise typer.Exit(serve(replace(request, catalog=catalog or request.catalog)))
+
+
+@app.command("watch")
+def watch_command(
+    ctx: typer.Context,
+    view: Annotated[str, typer.Argument(help="A continuous view.")],
+    catalog: Annotated[str | None, _CATALOG] = None,
+    every: Annotated[float, typer.Option("--every", min=0.05, help="Seconds between two looks.")] = 1.0,
+    times: Annotated[int | None, typer.Option("--times", min=1, help="End after so many looks.")] = None,
+) -> None:
+    """Show a continuous view live, from any process: value, interval, how it went, events a second."""
+    from dataclasses import replace
+
+    from .watch import watch
+
+    request, _ = ctx.obj
+    raise typer.Exit(watch(replace(request, catalog=catalog or request.catalog), view, every, times))
+
+
 @app.command("plot")
 def plot_command(
     ctx: typer.Context,
@@ -303,6 +334,18 @@ def doctor_command() -> None:
     from .doctor import print_doctor
 
     raise typer.Exit(print_doctor())
+
+
+@app.command("jar")
+def jar_command(
+    build: Annotated[
+        bool, typer.Option("--build", help="Build it where the package has none (needs a JDK).")
+    ] = False,
+) -> None:
+    """Print the path of the jar that makes Spark SQL know SkimQL's statements: the value of spark.jars."""
+    from .jar import print_jar
+
+    raise typer.Exit(print_jar(build))
 
 
 @app.command("demo")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from ..engine.extension.jar import JDK_HINT, find
 from ..engine.spark.doctor import checks
 
 
@@ -18,5 +19,13 @@ def print_doctor() -> int:
         if not check.ok:
             faults += 1
             console.print(f"       do: {check.advice}", markup=False)
+    jar = find()
+    # Nothing else needs it: no fault.
+    console.print(
+        f"[green]ok   [/green]  {'Spark SQL':<16} " if jar else f"none   {'Spark SQL':<16} ", end=""
+    )
+    console.print(str(jar) if jar else "no jar: SkimQL was installed without a Java compiler", markup=False)
+    if jar is None:
+        console.print(f"       do: {JDK_HINT}", markup=False)
     console.print("all well" if not faults else f"{faults} fault{'s' if faults > 1 else ''}")
     return 1 if faults else 0

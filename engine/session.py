@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from ..optimizer.physical import PhysicalPlan
 from ..parser.file_tables import with_file_tables
 from ..parser.join_graph import Query
 from ..parser.resolve import resolve, resolve_rows
+from ..parser.sampled_select import resolve_sampled
+from ..parser.scope import EXACT
 from ..parser.statement import (
     ApproximateSelect,
     EstimateRows,
@@ -26,7 +29,7 @@ from ..parser.statement import (
     parse_statement,
     split_statements,
 )
-from ..parser.syntax import STREAM_STATEMENTS, CreateSketches, ExplainSketches, Statement
+from ..parser.syntax import STREAM_STATEMENTS, CreateSketches, ExplainSketches, Part, Statement
 from .catalog.catalog import Catalog
 from .context import Context
 from .faults import as_ours
@@ -41,11 +44,16 @@ from .sources.reading import read_statement
 from .sources.tables import Tables
 from .spark.jobs import ProgressListener
 
+# The method that runs the user's own query.
+SAMPLED = "sampled_query"
+
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from .queries.guard import On
     from .statistics.gather import KnownStatistics
+    from .streams.handle import ContinuousView
     from .streams.running import Runs
     from .streams.statements import StreamStatements
 
@@ -124,6 +132,25 @@ class Session:
         if spark is not None and self._started:
             # Of a session that was stopped already nothing is left to stop.
             spark.stop()
+
+    def view(self, name: str) -> ContinuousView:
+        """A continuous view of the catalog: its `answer`, its rows as a `table` of Spark, and `on_batch`.
+
+        Raises
+        ------
+        UnknownName
+            ``SKIMQL_UNKNOWN_STREAM`` if there is none of that name.
+        """
+        from .streams.handle import ContinuousView
+        from .streams.store import find_view
+
+        found = find_view(self.catalog, "", Part(name))
+        return ContinuousView(found.name, self.context, self._running_streams, lambda: self.spark)
+
+    def finish_streams(self) -> None:
+        """Stop the streams that this session runs, each when the batch that it is at is in its state."""
+        if self._runs is not None:
+            self._runs.finish_all()
 
     def stop_spark(self) -> None:
         """End Spark where this session has started it, or is starting it in another thread; it starts anew when needed.
@@ -272,7 +299,12 @@ class Session:
             self.environment.forget_sketches_of(name)
 
     def stream(
-        self, name: str, frame: DataFrame, deletes: str | None = None, weight: str | None = None
+        self,
+        name: str,
+        frame: DataFrame,
+        deletes: str | None = None,
+        weight: str | None = None,
+        changes: str | None = None,
     ) -> Answer:
         """Make a streaming DataFrame a stream; in a later session, give it to the stream of that name again.
 
@@ -281,8 +313,8 @@ class Session:
         name : str
         frame : DataFrame
             One that streams, from any source that Spark can read again.
-        deletes, weight : str, optional
-            How often an event counts: as ``DELETES WHEN`` and ``WEIGHT`` in ``CREATE STREAM``; one of them.
+        deletes, weight, changes : str, optional
+            How often an event counts: one of ``DELETES WHEN``, ``WEIGHT`` and ``CHANGES`` of ``CREATE STREAM``.
 
         Raises
         ------
@@ -292,7 +324,7 @@ class Session:
             ``SKIMQL_NAME_TAKEN`` if the name stands for something else.
         """
         with self._awake():
-            return self._streams().stream(name, frame, deletes, weight)
+            return self._streams().stream(name, frame, deletes, weight, changes)
 
     def sql(self, text: str, **values: Any) -> Answer | DataFrame:
         """Run one statement.
@@ -345,7 +377,8 @@ class Session:
         UnsupportedQuery
             ``SKIMQL_NOT_AN_ANSWER`` for any other; it is not run.
         """
-        if isinstance(parse_statement(text), PassThrough):
+        statement = parse_statement(text)
+        if isinstance(statement, PassThrough) and self._of_a_view(statement.sql) is None:
             raise UnsupportedQuery(
                 "this statement is Spark's, which gives a DataFrame and no answer",
                 "SKIMQL_NOT_AN_ANSWER",
@@ -390,18 +423,26 @@ class Session:
                 )
                 return Message.of(f"{statement.name} = {statement.value}")
             case PassThrough():
-                if self.catalog.manifest.continuous.views:
-                    from .streams.statements import view_in
-
-                    view = view_in(statement.sql, self.catalog.manifest.continuous.views)
-                    if view is not None:
-                        return self._streams().select(view)
-                return self._pass_through(statement.sql)
+                of_a_view = self._of_a_view(statement.sql)
+                return self._pass_through(statement.sql) if of_a_view is None else of_a_view()
         if isinstance(statement, STREAM_STATEMENTS):
             return self._streams().run(statement)
         from .materialized.statements import SketchStatements
 
         return SketchStatements(self.context).run(statement)
+
+    def _of_a_view(self, sql: str) -> Callable[[], Answer] | None:
+        """What a statement asks of a continuous view, which nothing but the name in it tells from one of Spark's."""
+        views = self.catalog.manifest.continuous.views
+        if not views:
+            return None
+        from .streams.statements import refreshed_in, view_in
+
+        for named, run in ((view_in, self._streams().select), (refreshed_in, self._streams().refresh)):
+            view = named(sql, views)
+            if view is not None:
+                return partial(run, view)
+        return None
 
     def _streams(self) -> StreamStatements:
         from .streams.statements import StreamStatements
@@ -474,6 +515,26 @@ class Session:
         with self.tables.statement(text):
             return self._run_of(statement, self._resolved(statement)).plan()
 
+    def schema(self, text: str) -> pa.Schema:
+        """The columns that the answer to an approximate SELECT has, without running it.
+
+        Raises
+        ------
+        UnsupportedQuery
+            ``SKIMQL_NOT_AN_ANSWER`` if the statement is no SELECT to be estimated.
+        """
+        text = self._with_file_tables(text)
+        statement = self._read(text)
+        if not isinstance(statement, ApproximateSelect):
+            raise UnsupportedQuery(
+                "only a SELECT to be estimated has an answer that is a table",
+                "SKIMQL_NOT_AN_ANSWER",
+                text,
+                hint="SELECT APPROXIMATE ...",
+            )
+        with self._awake(), self.tables.statement(text):
+            return self._run_of(statement, self._resolved(statement)).empty().arrow().schema
+
     def _run_of(self, select: ApproximateSelect, query: Query, *, counts_rows: bool = False) -> SelectRun:
         return SelectRun(self.context, select, query, self.typed, self.exact, counts_rows)
 
@@ -502,7 +563,13 @@ class Session:
 
     def _resolved(self, select: ApproximateSelect, known: frozenset[str] = ANSWERED) -> Query:
         try:
+            if select.method == SAMPLED and known == ANSWERED:
+                return resolve_sampled(select, self.tables)
             return resolve(select, self.tables, ansi=self._ansi(), known=known)
+        except UnsupportedQuery as fault:
+            if select.method is None and known == ANSWERED:
+                self._offer_sample(select, fault)
+            raise
         except UnknownName as fault:
             if not self.catalog.manifest.continuous.streams:
                 raise
@@ -511,13 +578,25 @@ class Session:
             refuse_asked(self.catalog, fault)
             raise
 
+    def _offer_sample(self, select: ApproximateSelect, fault: UnsupportedQuery) -> None:
+        """Say so in the way out, where there is none but Spark and the query can be run on a sample of keys."""
+        if fault.hint != EXACT:
+            return
+        with suppress(SkimqlError):
+            resolve_sampled(select, self.tables)
+            fault.hint = f"the same with USING {SAMPLED} at its end, or {EXACT}"
+
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""
         from .queries.explain import explained
 
         match statement.statement:
             case ApproximateSelect() as select:
-                query = resolve(select, self.tables, ansi=self._ansi(), strict=False)
+                query = (
+                    resolve_sampled(select, self.tables)
+                    if select.method == SAMPLED
+                    else resolve(select, self.tables, ansi=self._ansi(), strict=False)
+                )
             case EstimateRows() as rows:
                 select, query = rows.select, resolve_rows(rows, self.tables, ansi=self._ansi())
             case ExactSelect() as plain:
@@ -536,6 +615,10 @@ class Session:
         return run_exact(self.spark, sql, select_sql, select, self.listener, query)
 
     def _pass_through(self, sql: str) -> DataFrame:
+        if self.catalog.manifest.continuous.views:
+            from .streams.spark_view import show_named
+
+            show_named(self.spark, self.catalog, sql, self._running_streams().shown)
         return self._spark_sql(sql, sql)
 
     def _spark_sql(self, sql: str, text: str) -> DataFrame:

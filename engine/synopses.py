@@ -80,8 +80,8 @@ class Built:
 
     @property
     def linear(self) -> SparseFirstSketch[Any]:
-        """The sketch, which must be one of join keys."""
-        assert isinstance(self.sketch, SparseFirstSketch), (
-            "a sketch of distinct values has no join to estimate"
-        )
-        return self.sketch
+        """The sketch, which must be one of join keys; dense keys beside its counters are put into these."""
+        plain = getattr(self.sketch, "plain", None)
+        found = self.sketch if plain is None else plain()
+        assert isinstance(found, SparseFirstSketch), "a sketch of distinct values has no join to estimate"
+        return found

@@ -142,10 +142,20 @@ def _sampled(query: Query, taken: Candidate, sample: SamplePlan, sparse: bool) -
         copies[beyond.joined] = copy = copies.get(beyond.joined, 0) + 1
         name = joined.name if copy == 1 else f"{joined.name}#{copy}"
         attribute = class_attribute(graph, joined, beyond.vertex, name)
-        # An exact map has as many bytes as the counters would take.
-        buckets = max(math.ceil(beyond.nbytes / (BYTES_PER_COUNTER * taken.rows)), LEAST_BUCKETS)
+        # An exact map has as many bytes as the counters, and the dense keys beside them, would take.
+        keys = tuple(np.unique(beyond.dense_keys).tolist())
+        counters = math.ceil(beyond.nbytes / (BYTES_PER_COUNTER * taken.rows))
         found[beyond.vertex] = TableSynopsis(
-            vertex.table, vertex.filter, (attribute,), (), "hash", taken.rows, buckets, sparse
+            vertex.table,
+            vertex.filter,
+            (attribute,),
+            (),
+            "hash",
+            taken.rows,
+            beyond.buckets if keys else max(counters, LEAST_BUCKETS),
+            sparse,
+            parameters=(("dense", len(keys)),) if keys else (),
+            dense=keys,
         )
     return found
 

@@ -57,7 +57,7 @@ def check(query: Query, asked: Asked) -> None:
     if query.method is not None:
         check_aggregates(query)
         _check_method(query, METHODS[query.method], asked)
-    if asked.route == "jvm":
+    if asked.route == "jvm" and query.method != "sampled_query":
         _check_jvm(query, asked)
 
 
@@ -99,6 +99,18 @@ def _check_method(query: Query, method: Method, asked: Asked) -> None:
     def refusal(why: str, hint: str) -> UnsupportedQuery:
         return UnsupportedQuery(why, "SKIMQL_UNKNOWN_METHOD", query.sql, place, hint)
 
+    if method.name == "sampled_query":
+        if graph.vertices:
+            raise refusal("sampled_query runs the join, and this is estimated without running it", "no USING")
+        if asked.cache:
+            raise UnsupportedQuery(
+                "skimql.cache = true keeps what a query builds, and a sampled query builds nothing to keep",
+                "SKIMQL_CLAUSE",
+                query.sql,
+                place,
+                "OPTIONS (cache = false), or SET skimql.cache = false",
+            )
+        return
     if not graph.edges and not counts_distinct(method.name):
         why = f"{method.name} estimates joins; one table is read as a whole, and its aggregates are exact"
         raise refusal(why, "no USING")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # A level sketch counts to about its buckets * 2^31, a pair sample serves up to its values * 2^32.
 LEVELS = 32
@@ -46,13 +46,14 @@ class JoinedPairs:
 class PairsByKey:
     """pi_{A,B} of R(A, B) joined with S(B, C), or pi_{A,B,C} where `full`: R and S sampled by B.
 
-    `most_of_key` bounds what one b contributes, where that is known.
+    `most_of_key` is the most that one b is taken to contribute, where something tells; `bounded`: and no more.
     """
 
     left: Part
     right: Part
     full: bool
     most_of_key: int | None = None
+    bounded: bool = False
 
 
 DistinctCount = Part | KeySets | JoinedPairs | PairsByKey
@@ -87,7 +88,7 @@ def with_parts(count: DistinctCount, change: Callable[[Part], Part]) -> Distinct
                 change(count.left), change(count.right), change(count.left_values), right_values
             )
         case PairsByKey():
-            return PairsByKey(change(count.left), change(count.right), count.full, count.most_of_key)
+            return replace(count, left=change(count.left), right=change(count.right))
 
 
 def _with_sets(sets: KeySet, change: Callable[[Part], Part]) -> KeySet:

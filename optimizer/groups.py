@@ -14,6 +14,9 @@ from ..parser.join_graph import Query
 from .distinct_count import DistinctCount, Part, parts_of, with_parts
 from .plan import Plan, PlannedTerm, Scan, Synopsis
 
+# Groups that the tables of a query are taken to have before they are looked at.
+ASSUMED_GROUPS = 10
+
 
 def grouped_vertices(query: Query) -> tuple[int, ...]:
     """The vertices whose tuples are grouped, ascending."""

@@ -260,6 +260,16 @@ METHODS: Mapping[str, Method] = {
             routes=_WORKERS,
         ),
         Method(
+            "sampled_query",
+            "the user's own query, by Spark, on a sample of the keys of one join class",
+            named=True,
+            groups=True,
+            sized=True,
+            error="planned",
+            candidate=True,
+            statistics=True,
+        ),
+        Method(
             "constant",
             "no tuple can meet the conditions: an exact 0, or NULL",
             _SUMS | _COUNTING,

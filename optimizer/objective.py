@@ -46,10 +46,10 @@ class Objective:
         its presence). Every table is planned for as many.
     regressed : bool
         Whether samples come with the totals of their tables, and so are regressed on them.
-    tracked : bool
-        Whether a sketch beyond sampled tables may have heavy keys of its table counted beside it.
     groups : tuple of (int, int)
         The grouped vertices and how many groups each has: they send no messages, and have a sketch for each group.
+    sparse : bool
+        Whether sketches start as exact maps.
     route : str
         ``jvm`` where no Python worker may be started: what workers alone make is out.
     """
@@ -67,8 +67,8 @@ class Objective:
     rows: int = 11
     columns: int = 1
     regressed: bool = True
-    tracked: bool = True
     groups: tuple[tuple[int, int], ...] = ()
+    sparse: bool = True
     route: str = "auto"
 
     def __post_init__(self) -> None:

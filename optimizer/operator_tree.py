@@ -32,6 +32,7 @@ from .physical import (
     MaterializedJoin,
     Nothing,
     PhysicalPlan,
+    SampledQuery,
     SampleJoin,
     SketchJoin,
 )
@@ -82,6 +83,9 @@ def operators_of(
         return (Operator(EXACT_RUN, "", replace(whole, cpu_seconds=_known(predicted.seconds))),)
     if isinstance(attempt, Nothing):
         return (Operator(ESTIMATE, "", whole),)
+    if isinstance(attempt, SampledQuery):
+        root = Operator(ESTIMATE, "", replace(whole, rows=None))
+        return (replace(root, inputs=(Operator(SAMPLE, f"keys {attempt.class_name}"),)),)
     known = _Known(plan, attempt, statistics)
     inputs = known.inputs()
     if not isinstance(attempt, MaterializedJoin):
@@ -181,6 +185,11 @@ class _Known:
     def _relation(self, synopses: Sequence[Synopsis]) -> Figures:
         own = self._of(synopses[0].table, synopses[0].filter)
         nbytes = None if self.query.groups else float(sum(map(most_bytes, synopses)))
+        attempt = self.attempt
+        if isinstance(attempt, ApartJoin) and attempt.nbytes and nbytes is not None:
+            of = (synopses[0].table, synopses[0].filter)
+            sizes = zip(attempt.synopses, attempt.nbytes, strict=True)
+            nbytes = float(sum(size for s, size in sizes if (s.table, s.filter) == of))
         return Figures(rows=None if own is None else own.tuples, bytes_held=nbytes)
 
     def _scan_seconds(self, scan: Scan) -> float | None:

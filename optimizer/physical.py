@@ -26,16 +26,19 @@ class Predicted:
     Attributes
     ----------
     half_width : float
-        Of the interval over the value; of a group of average size where the query groups. 0 where it is exact.
+        Of the widest interval over its value; of a group of average size where the query groups. 0 where it is exact.
     seconds : float
         CPU.
     nbytes : float
         Of all state.
+    half_widths : tuple of float
+        The same of each aggregate of the query by itself; empty where no more than the widest is known.
     """
 
     half_width: float = math.nan
     seconds: float = math.nan
     nbytes: float = math.nan
+    half_widths: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,8 @@ class ApartJoin:
         What is built, in one scan each.
     keeps : bool
         Whether the catalog keeps them.
+    nbytes : tuple of int
+        The most that each of them takes, but for entries of dense keys; empty where nobody has counted.
     """
 
     method: str
@@ -112,6 +117,7 @@ class ApartJoin:
     synopses: tuple[TableSynopsis, ...]
     predicted: Predicted = Predicted()
     keeps: bool = False
+    nbytes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +144,41 @@ class MaterializedJoin:
 
 
 @dataclass(frozen=True, slots=True)
+class SampledQuery:
+    """The user's own query, run by Spark on the keys of one join class that a sample has.
+
+    Attributes
+    ----------
+    plan : Plan
+        Its aggregates; nothing is built for it.
+    sql : str
+        What Spark runs: the query by groups and keys.
+    way : int
+        Over which of the classes that the query decomposes over.
+    class_name : str
+    rate : float
+        Share of the keys; 1 is the exact run.
+    tables : tuple of str
+        Those that are filtered, one for each place where they stand.
+    whole : tuple of str
+        Those that are read as they are.
+    enlarges : bool
+        Whether a larger sample follows one whose interval is too wide.
+    """
+
+    plan: Plan
+    sql: str
+    way: int
+    class_name: str
+    rate: float
+    tables: tuple[str, ...]
+    whole: tuple[str, ...] = ()
+    enlarges: bool = False
+    predicted: Predicted = Predicted()
+    method: str = "sampled_query"
+
+
+@dataclass(frozen=True, slots=True)
 class ExactRun:
     """The query as Spark runs it."""
 
@@ -155,7 +196,7 @@ class Nothing:
     method: str = "nothing"
 
 
-Attempt = SketchJoin | SampleJoin | ApartJoin | MaterializedJoin | ExactRun | Nothing
+Attempt = SketchJoin | SampleJoin | ApartJoin | MaterializedJoin | SampledQuery | ExactRun | Nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +238,7 @@ class PhysicalPlan:
         With the types of all keys known; of a grouped query with a COUNT(*) that tells which groups are there.
     groups : tuple of GroupValues
         Of every vertex whose tuples are grouped.
-    attempt : SketchJoin, SampleJoin, ApartJoin, MaterializedJoin, ExactRun or Nothing
+    attempt : SketchJoin, SampleJoin, ApartJoin, MaterializedJoin, SampledQuery, ExactRun or Nothing
         What is run first; what follows where it is not enough is decided by what it gave.
     error : float or None
         The relative error that is aimed at.

@@ -369,10 +369,11 @@ class Clauses:
             name, _, value = option.children
             assert isinstance(name, Token)
             assert isinstance(value, Tree)
-            if name.value.lower() in self.options:
+            key = (unquote(name.value) if name.type == "TEXT" else name.value).lower()
+            if key in self.options:
                 span = Span(start_of(name), end_of(name))
                 raise self._fault(f"option {name.value!r} is given twice", span, "keep one of them")
-            self.options[name.value.lower()] = plain_value(value)
+            self.options[key] = plain_value(value)
 
     def _size(self, clause: Tree[Token], tokens: list[Token]) -> None:
         self.size_bytes = self.read_size(

@@ -186,6 +186,15 @@ class _Reader:
         span = Span(start_of(tokens[0]), end_of(tokens[-1]))
         return Part(self.text[span.start : span.end], span)
 
+    def inner(self, group: Tree[Token]) -> Part:
+        """The text in a pair of parentheses."""
+        opened, *tokens, closed = tokens_of(group)
+        span = Span(
+            start_of(tokens[0]) if tokens else end_of(opened),
+            end_of(tokens[-1]) if tokens else start_of(closed),
+        )
+        return Part(self.text[span.start : span.end], span)
+
     def name(self, tree: Tree[Token] | None = None) -> Part:
         """A name without its backticks."""
         tree = next(self.trees("name")) if tree is None else tree
@@ -304,7 +313,12 @@ def _create_sketches(reader: _Reader) -> CreateSketches:
             span = Span(start_of(count), end_of(count))
             message = f"the number of partitions must be a whole number from 1: it {fault}"
             raise reader.fault(message, span, "PARTITION INTO 4") from fault
-    queries = tuple(reader.part(q) for tree in reader.trees("queries") for q in tree.find_data("query_sql"))
+    queries = tuple(
+        part
+        for tree in reader.trees("queries")
+        for query in tree.find_data("query_sql")
+        for part in _queries_of(reader, query)
+    )
     ordered = tuple(sorted(queries, key=lambda q: q.span.start))
     return CreateSketches(
         reader.text,
@@ -315,6 +329,15 @@ def _create_sketches(reader: _Reader) -> CreateSketches:
         partitions,
         reader.has("or_replace"),
     )
+
+
+def _queries_of(reader: _Reader, query: Tree[Token]) -> list[Part]:
+    """The query, or those of ``(SELECT ...), (SELECT ...)``: clients that cut scripts leave no semicolon there."""
+    groups = [c for c in query.children if isinstance(c, Tree) and c.data == "group"]
+    commas = [c for c in query.children if isinstance(c, Token) and c.type == "COMMA"]
+    if len(groups) + len(commas) != len(query.children) or len(commas) != len(groups) - 1:
+        return [reader.part(query)]
+    return [reader.inner(group) for group in groups]
 
 
 def _append(reader: _Reader) -> AppendSketch:
@@ -347,9 +370,16 @@ def _create_stream(reader: _Reader) -> CreateStream:
         StreamColumn(reader.name(next(c.find_data("name"))), reader.part(next(c.find_data("column_type"))))
         for c in reader.trees("column")
     )
-    deletes, weight = reader.condition("deletes"), reader.condition("weight")
-    if deletes is not None and weight is not None:
-        raise reader.fault("DELETES WHEN and WEIGHT exclude each other", weight.span, "keep one of them")
+    deletes, weight, changes = (
+        reader.condition("deletes"),
+        reader.condition("weight"),
+        _last(reader, "changes"),
+    )
+    signs = [(w, p) for w, p in (("DELETES WHEN", deletes), ("WEIGHT", weight), ("CHANGES", changes)) if p]
+    if len(signs) > 1:
+        (one, _), (other, place) = signs[:2]
+        raise reader.fault(f"{one} and {other} exclude each other", place.span, "keep one of them")
+    dedup = reader.clause("dedup")
     return CreateStream(
         reader.text,
         reader.name(),
@@ -361,7 +391,20 @@ def _create_stream(reader: _Reader) -> CreateStream:
         weight,
         reader.has("or_replace"),
         reader.has("if_not_exists"),
+        changes,
+        () if dedup is None else tuple(map(reader.name, dedup.find_data("name"))),
+        _last(reader, "dedup"),
     )
+
+
+def _last(reader: _Reader, name: str) -> Part | None:
+    """The last word, or text, of a clause."""
+    clause = reader.clause(name)
+    if clause is None:
+        return None
+    token = list(tokens_of(clause))[-1]
+    text = unquote(token.value) if token.type == "TEXT" else token.value.lower()
+    return Part(text, Span(start_of(token), end_of(token)))
 
 
 def _create_view(reader: _Reader) -> CreateContinuousView:

@@ -8,7 +8,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from ..errors import ParseError, UnknownName
-from .aggregates import default_name, holds_aggregate, is_aggregate, read_aggregate
+from .aggregates import default_name, holds_aggregate, is_aggregate
 from .amounts import MOST_ROWS_SHOWN, BadNumber, whole
 from .bound import fragment_of
 from .expressions import (
@@ -133,7 +133,7 @@ class Results:
         bare = inner.unnest()
         if is_aggregate(bare):
             value: Expression = Aggregated(len(self.values.aggregates))
-            self.values.add_aggregate(read_aggregate(bare, name, self.scope))
+            self.values.add_aggregate(self.values.reads(bare, name, self.scope))
         else:
             value = self.values.value(inner)
             self._refuse_conditions(value, inner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -60,6 +61,8 @@ class ResultValues:
     Attributes
     ----------
     scope : Scope
+    reads : callable
+        Makes an `Aggregate` of (node, name, scope).
     aggregates, groups, items, features : list
         As in `Query`.
     group_fragments : list of Fragment
@@ -69,6 +72,7 @@ class ResultValues:
     """
 
     scope: Scope
+    reads: Callable[[exp.Expr, str, Scope], Aggregate] = read_aggregate
     aggregates: list[Aggregate] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     group_fragments: list[Fragment] = field(default_factory=list)
@@ -88,7 +92,7 @@ class ResultValues:
 
     def _registered(self, node: exp.Expr) -> Aggregated:
         """The aggregate, which an earlier item may already hold."""
-        new = read_aggregate(node, default_name(node, self.scope), self.scope)
+        new = self.reads(node, default_name(node, self.scope), self.scope)
         meaning = (new.function, new.total, new.presence, new.distinct)
         for index, known in enumerate(self.aggregates):
             if (known.function, known.total, known.presence, known.distinct) == meaning:

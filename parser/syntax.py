@@ -21,6 +21,7 @@ METHODS = (
     "sample_sketch",
     "distinct",
     "join_distinct",
+    "sampled_query",
 )
 FORMATS = ("text", "json", "mermaid", "svg")
 
@@ -226,7 +227,9 @@ class StreamColumn:
 
 @dataclass(frozen=True, slots=True)
 class CreateStream:
-    """``CREATE STREAM name (columns) FROM format 'path' [OPTIONS (...)] [DELETES WHEN condition | WEIGHT w]``."""
+    """``CREATE STREAM name (columns) FROM format 'path' [OPTIONS (...)]``, then how often an event counts
+    (``DELETES WHEN``, ``WEIGHT`` or ``CHANGES``), and ``DEDUP (columns) WITHIN 'time'``.
+    """
 
     sql: str = field(compare=False)
     name: Part
@@ -238,6 +241,9 @@ class CreateStream:
     weight: Part | None = None
     or_replace: bool = False
     if_not_exists: bool = False
+    changes: Part | None = None
+    dedup: tuple[Part, ...] = ()
+    within: Part | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 import pytest
 from hypothesis import settings
 from support.quick import QUICK_PLANS, as_spark_has_it
+
+# What a shell starts in its background ignores SIGINT, and so would all that the tests start to interrupt it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run: a failure is one that can be looked at again.
 settings.register_profile("suite", derandomize=True, deadline=None)

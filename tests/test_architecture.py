@@ -24,6 +24,7 @@ ALLOWED = {
 }
 # What the command line takes beside the names that the package offers to everybody.
 CLI_TAKES = {
+    "engine.extension.jar": {"JDK_HINT", "NotBuilt", "build", "find", "own_place"},
     "engine.queries.exact": {"collected"},
     "engine.queries.in_parts": {"each_part"},
     "engine.results.display": {"cell_text"},
@@ -43,6 +44,7 @@ ORDER = {
         "queries",
         "streams",
         "memory_backend",
+        "extension",
     ),
     "optimizer": ("prediction", "candidates", "workload", "describe"),
     "sketches": ("hashing", "intervals", "joins", "samples", "distinct", "reference"),
@@ -180,7 +182,7 @@ def test_the_engine_uses_the_dataframe_api_only():
     """Spark Connect has neither a JVM to talk to nor RDDs.
 
     `jobs` asks for progress and `meter` for what jobs took where there is a context, `isolation` clones sessions where they are of this
-    process, and `source_state` looks at analysed plans there; `session` makes PySpark forget a JVM that it has ended.
+    process, and `source_state` looks at analysed plans there; `session` makes PySpark forget a JVM that it has ended. The extension is for sessions of this process alone.
     """
     for path in sorted((ROOT / "engine").rglob("*.py")):
         names = {n.attr for n in ast.walk(parsed(path)) if isinstance(n, ast.Attribute)}
@@ -190,6 +192,11 @@ def test_the_engine_uses_the_dataframe_api_only():
             "meter.py": {"_jvm"},
             "session.py": {"_jvm"},
         }
-        assert not names & ({"_jvm", "_jdf", "_jsparkSession", "rdd"} - allowed.get(path.name, set())), path
+        own = (
+            {"_jvm", "_jdf", "_jsparkSession"}
+            if path.parent.name == "extension"
+            else allowed.get(path.name, set())
+        )
+        assert not names & ({"_jvm", "_jdf", "_jsparkSession", "rdd"} - own), path
         if path.parent.name != "spark" or path.name not in ("jobs.py", "meter.py", "session.py"):
             assert not names & {"_jsc", "sparkContext"}, path

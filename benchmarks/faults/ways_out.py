@@ -73,6 +73,8 @@ EXACTLY = (
     *_exact("CYCLIC_JOIN", "COUNT(*) FROM a, b, c WHERE a.k = b.k AND b.y = c.z AND c.k = a.x"),
     *_exact("OUTER_JOIN", "COUNT(*) FROM a LEFT JOIN b ON a.k = b.k WHERE b.k IS NULL", "SUM(y) FROM a FULL JOIN b ON a.k = b.k",
             "COUNT(*) FROM a LEFT ANTI JOIN b ON a.k = b.k"),
+    *_exact("NOT_DECOMPOSED", "COUNT(*) FROM (SELECT k FROM a LIMIT 2) t SIZE 64 KB USING sampled_query",
+            "COUNT(*) FROM (SELECT MAX(x) AS m FROM a GROUP BY t) g SIZE 64 KB USING sampled_query"),
     *_exact("UNSUPPORTED_RELATION", "COUNT(*) FROM a JOIN range(3) r ON a.k = r.id", "COUNT(*) FROM VALUES (1), (2) v(k)"),
     *_exact("UNSUPPORTED_CLAUSE", "DISTINCT COUNT(*) FROM a", "t, COUNT(*) FROM a GROUP BY ROLLUP (t)"),
     *_exact("AGGREGATE_IN_FROM", "COUNT(*) FROM (SELECT k, COUNT(*) AS n FROM a GROUP BY k) g JOIN b ON g.k = b.k",

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from . import hostile_keys, hostile_other, hostile_values, ordinary  # noqa: F401 - they register their classes
+from . import hostile_keys, hostile_mixed, hostile_other, hostile_values, ordinary  # noqa: F401 - they register their classes
 from .data import CLASSES
 from .memory_run import DRAWS, cells, wanted
 from .routes import ERRORS, ROUTES

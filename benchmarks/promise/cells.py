@@ -6,16 +6,20 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import numpy as np
 from scipy.special import bdtrc
 
 from skimql import Estimate
-from skimql.engine.results.answer import Answer, is_null
+from skimql.engine.results.answer import Answer, half_width, is_null
 from skimql.engine.results.answer import state_of as of_cell
+from skimql.optimizer.physical import ExactRun, Nothing
+from skimql.parser.expressions import Aggregated
 
 SLACK = 1e-9
+NARROW = 1e-3  # of half-widths it matters no more how narrow they are
 STATES = ("met", "missed", "unknown", "exact")
 RAISED = "raised"  # what no refusal of ours is
 FALSE_ALARM = 0.01  # that any of the cells of a correct program is reported
@@ -34,8 +38,9 @@ class Seen:
     half_width: float  # relative
     absent: int  # groups that the answer does not have
     cpu: float
-    foreseen: float  # predicted half-width of the widest interval over the one it has; NaN where nothing was predicted
+    foreseen: float  # predicted half-width over the one that it has; NaN where nothing was predicted
     attempts: int = 1  # what was run for it
+    by_estimate: bool = True  # whether synopses gave it, which a prediction is of
 
 
 def state_of(answer: Answer, cell: Any, target: float) -> str:
@@ -65,17 +70,14 @@ def seen(
         cell = Estimate(*(math.nan if cell is None else float(cell),) * 3, 1.0, True, "exact")
     value, low, high = (float(v) for v in (cell.value, cell.low, cell.high))
     nothing = math.isnan(truth)
+    told = foreseen(answer, position), len(answer.attempts), _by_estimate(answer)
     if nothing and is_null(cell):
-        return Seen(
-            "exact", answer.method, True, False, True, 0.0, 0.0, absent, cpu, math.nan, len(answer.attempts)
-        )
+        return Seen("exact", answer.method, True, False, True, 0.0, 0.0, absent, cpu, *told)
     # A sum of nothing is NULL, which an estimate comes close to as a 0.
     truth = 0.0 if nothing else truth
     off, scale = abs(value - truth), abs(truth) or 1.0
     if cell.exact and (off <= SLACK * scale):
-        return Seen(
-            "exact", answer.method, True, False, True, 0.0, 0.0, absent, cpu, math.nan, len(answer.attempts)
-        )
+        return Seen("exact", answer.method, True, False, True, 0.0, 0.0, absent, cpu, *told)
     state = "met" if cell.exact else state_of(answer, cell, target)
     if math.isnan(value):
         low, high, off = -math.inf, math.inf, math.inf
@@ -90,15 +92,42 @@ def seen(
         max(high - value, value - low) / scale,
         absent,
         cpu,
-        _foreseen(answer),
+        *told,
     )
 
 
-def _foreseen(answer: Answer) -> float:
-    if not answer.attempts or not answer.attempts[-1].half_width:
+def _by_estimate(answer: Answer) -> bool:
+    return bool(answer.attempts) and not isinstance(answer.attempts[-1].attempt, ExactRun | Nothing)
+
+
+def foreseen(answer: Answer, position: int) -> float:
+    """The predicted half-width of a column over the one it has; NaN where nothing was predicted of it.
+
+    Of a grouped answer that of a group of mean size over the median of the groups'. Two that say nothing, as wide as
+    their values or wider, are the same, and what is narrower than `NARROW` is as wide.
+    """
+    if not _by_estimate(answer) or answer.plan is None or not answer.rows:
         return math.nan
-    last = answer.attempts[-1]
-    return last.attempt.predicted.half_width / last.half_width
+    predicted, expression = (
+        answer.attempts[-1].attempt.predicted,
+        answer.plan.query.items[position].expression,
+    )
+    widths = predicted.half_widths
+    known = (
+        widths[expression.index] if widths and isinstance(expression, Aggregated) else predicted.half_width
+    )
+    own = median(_relative(row[position]) for row in answer.rows)
+    if math.isnan(known):
+        return math.nan
+    if min(known, own) >= 1.0:
+        return 1.0
+    return max(known, NARROW) / max(own, NARROW)
+
+
+def _relative(cell: Any) -> float:
+    if not isinstance(cell, Estimate) or cell.exact or is_null(cell):
+        return 0.0
+    return half_width(cell) / abs(cell.value) if cell.value and math.isfinite(cell.value) else math.inf
 
 
 def key_of(values: Sequence[Any]) -> str:
@@ -116,7 +145,8 @@ def record_of(found: Sequence[Seen], scan: float, exact: float) -> dict[str, Any
     rmse = float(np.sqrt(np.mean(errors**2))) if told else math.nan
     cpu = float(np.median([s.cpu for s in found])) if found else math.nan
     methods = Counter(s.method for s in sampled or found)
-    foreseen = [s.foreseen for s in sampled if math.isfinite(s.foreseen)]
+    estimated = [s.foreseen for s in found if s.by_estimate]
+    predicted = [f for f in estimated if not math.isnan(f)]
     return {
         "method": methods.most_common(1)[0][0] if methods else "",
         "methods": dict(methods),
@@ -138,8 +168,10 @@ def record_of(found: Sequence[Seen], scan: float, exact: float) -> dict[str, Any
         "half_width_over_rmse": float(np.median([s.half_width for s in told]) / rmse)
         if rmse > 0
         else math.nan,
-        "foreseen": len(foreseen),
-        "predicted_within_2": _rate(sum(0.5 <= f <= 2.0 for f in foreseen), len(foreseen)),
+        "foreseen": len(predicted),
+        "unforeseen": len(estimated) - len(predicted),
+        "predicted_within_2": _rate(sum(0.5 <= f <= 2.0 for f in predicted), len(predicted)),
+        "predicted_over_realised": float(np.median(predicted)) if predicted else math.nan,
         "cpu": cpu,
         "cpu_over_scan": cpu / scan if scan else math.nan,
         "cpu_over_exact": cpu / exact if exact else math.nan,
@@ -152,9 +184,9 @@ def _rate(part: int, whole: int) -> float:
 
 # What is added up where a cell has several records, and by which of these what is averaged.
 SUMMED = ("seeds", "sampled", "wrong_and_met", "wrong_and_unknown", "certified", "certified_missed")
-SUMMED += ("uncertified_missed", "uncertified", "foreseen")
+SUMMED += ("uncertified_missed", "uncertified", "foreseen", "unforeseen")
 AVERAGED = {"covered": "sampled", "bias": "sampled", "half_width_over_rmse": "sampled"}
-AVERAGED |= {"predicted_within_2": "foreseen", "absent": "seeds"}
+AVERAGED |= {"predicted_within_2": "foreseen", "predicted_over_realised": "foreseen", "absent": "seeds"}
 
 
 def pooled(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -171,7 +203,7 @@ def _pooled(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for name in SUMMED:
         found[name] = sum(p.get(name, 0) for p in parts)
     for name, weight in AVERAGED.items():
-        told = [(p[name], p.get(weight, 0)) for p in parts if p[name] is not None]
+        told = [(p[name], p.get(weight, 0)) for p in parts if p.get(name) is not None]
         whole = sum(w for _, w in told)
         found[name] = sum(v * w for v, w in told) / whole if whole else None
     found["states"] = {s: sum(p["states"][s] for p in parts) for s in STATES}

@@ -128,6 +128,15 @@ def foreign_key(rng: Rng, tuples: int) -> Data:
     return Data({"r": table(rng, uniform(rng, tuples, keys)), "s": table(rng, unique(rng, keys))})
 
 
+def outliers(rng: Rng, n: int, rows: int, sign: int = 1, share: float = 0.5) -> Data:
+    """A foreign key, and `rows` tuples of r that carry a share of the sum of all values."""
+    data = foreign_key(rng, n)
+    x = data.tables["r"]["x"]
+    chosen = rng.choice(n, rows, replace=False)
+    x[chosen] = sign * int(share / (1 - share) * x.sum() / rows)
+    return data
+
+
 def heavy_in_both(rng: Rng, tuples: int, keys: int, share: float = 0.5) -> Data:
     """Unique keys in both tables, but for `keys` that have as many tuples in both as make a share of the result."""
     times = max(2, round((share / (1 - share) * tuples / keys) ** 0.5))

@@ -13,6 +13,7 @@ from .data import (
     foreign_key,
     heavy_in_both,
     hostile,
+    outliers,
     table,
     uniform,
     unique,
@@ -77,10 +78,8 @@ def average_near_zero(rng: Rng, n: int) -> Data:
 @hostile("value")
 def negative_heavy(rng: Rng, n: int) -> Data:
     """All values are negative, ten of them carry half of the sum."""
-    data = foreign_key(rng, n)
-    x = -data.tables["r"]["x"]
-    x[rng.choice(n, 10, replace=False)] = x.sum() // 10
-    data.tables["r"]["x"] = x
+    data = outliers(rng, n, 10)
+    data.tables["r"]["x"] *= -1
     return data
 
 

@@ -12,6 +12,7 @@ from .data import (
     foreign_key,
     heavy_in_both,
     hostile,
+    outliers,
     table,
     uniform,
     unique,
@@ -20,42 +21,34 @@ from .data import (
 )
 
 
-def _outliers(rng: Rng, n: int, rows: int, sign: int = 1, share: float = 0.5) -> Data:
-    data = foreign_key(rng, n)
-    x = data.tables["r"]["x"]
-    chosen = rng.choice(n, rows, replace=False)
-    x[chosen] = sign * int(share / (1 - share) * x.sum() / rows)
-    return data
-
-
 @hostile("value")
 def sum_one_row(rng: Rng, n: int) -> Data:
     """One tuple carries half of SUM(x)."""
-    return _outliers(rng, n, 1)
+    return outliers(rng, n, 1)
 
 
 @hostile("value")
 def sum_20_rows(rng: Rng, n: int) -> Data:
     """Twenty tuples do."""
-    return _outliers(rng, n, 20)
+    return outliers(rng, n, 20)
 
 
 @hostile("value")
 def sum_200_rows(rng: Rng, n: int) -> Data:
     """Two hundred tuples do."""
-    return _outliers(rng, n, 200)
+    return outliers(rng, n, 200)
 
 
 @hostile("value")
 def sum_negative_row(rng: Rng, n: int) -> Data:
     """One tuple takes a third of the others' sum away again."""
-    return _outliers(rng, n, 1, -1, 0.25)
+    return outliers(rng, n, 1, -1, 0.25)
 
 
 @hostile("value")
 def outlier_in_one_group(rng: Rng, n: int) -> Data:
     """Ten tuples carry half of the sum, all in one group."""
-    data = _outliers(rng, n, 10)
+    data = outliers(rng, n, 10)
     large = data.tables["r"]["x"] > 1000
     data.tables["r"]["g"][large] = 3
     return data

@@ -17,12 +17,13 @@ import pyarrow.compute as pc
 from skimql import Settings
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.expressions import passing
+from skimql.engine.memory_backend.keys import key_values
 from skimql.engine.memory_backend.run import MemoryRun
-from skimql.engine.memory_backend.summed import summed_values
+from skimql.engine.memory_backend.summed import PROBE, summed_values
 from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.queries.adaptive import AdaptiveRun
 from skimql.engine.queries.footers import Footers
-from skimql.engine.queries.planner import ASSUMED_GROUPS, Planner
+from skimql.engine.queries.planner import Planner
 from skimql.engine.queries.request import Request
 from skimql.engine.results.answer import Answer
 from skimql.engine.results.rows import Estimated
@@ -30,9 +31,11 @@ from skimql.optimizer.candidates.candidate import Choice
 from skimql.optimizer.candidates.first_sample import Size, sampled_class
 from skimql.optimizer.candidates.tuple_draws import TupleDraws
 from skimql.optimizer.candidates.value_draws import Summed, value_draws
+from skimql.optimizer.fold import class_attribute
 from skimql.optimizer.messages import JoinClass, tree_of
 from skimql.optimizer.objective import Objective
 from skimql.optimizer.physical import Attempt, ExactRun, PhysicalPlan, SampleJoin
+from skimql.optimizer.prediction.first_class import SeenKeys
 from skimql.optimizer.prediction.relation import RelationStatistics
 from skimql.parser.join_graph import Query
 
@@ -83,6 +86,10 @@ class KnownBackend(MemoryBackend):
         """See `MemoryBackend.groups`."""
         return self.once(("g", query.sql), lambda: super(KnownBackend, self).groups(query, most))
 
+    def summed(self, query: Query) -> tuple[Summed, ...]:
+        """See `MemoryBackend.summed`."""
+        return self.once(("x", query.sql), lambda: super(KnownBackend, self).summed(query))
+
     def exact(self, query: Query) -> Any:
         """See `MemoryBackend.exact`."""
         return self.once(("e", query.sql), lambda: super(KnownBackend, self).exact(query))
@@ -109,10 +116,11 @@ class MemoryFooters(Footers):
             Size(t or 0.0, self._share(v.table, v.filter)) for v, t in zip(vertices, self.tuples, strict=True)
         )
 
-    def _glance(self, name: str) -> pa.Table:
+    def _glance(self, name: str, least: int = 64) -> pa.Table:
         table = self._table(name)
         each = table.num_rows // GLANCES
-        return pa.concat_tables([table.slice(n * each, max(each // GLANCED, 64)) for n in range(GLANCES)])
+        looked = min(max(each // GLANCED, least), each)
+        return pa.concat_tables([table.slice(n * each, looked) for n in range(GLANCES)])
 
     @property
     def summed(self) -> tuple[Summed, ...]:
@@ -124,6 +132,27 @@ class MemoryFooters(Footers):
         """See `Footers.summed`."""
         probe = max(int(max(t or 0.0 for t in self.tuples)) // GLANCED, 64 * GLANCES)
         return summed_values(self.query, self.tables_in_memory, probe)
+
+    def _groups_of(self, vertex: int) -> int | None:
+        relation = self.query.graph.vertices[vertex]
+        seen = self._glance(relation.table)
+        kept = None if relation.filter is None else passing(relation.filter, seen, "UTC")
+        names = [g.expression.strip("`") for g in self.query.groups if g.vertex == vertex]
+        if not set(names) <= set(seen.column_names):
+            return None
+        return (seen if kept is None else seen.filter(kept)).group_by(names).aggregate([]).num_rows or None
+
+    @cached_property
+    def keys_seen(self) -> dict[tuple[int, int], SeenKeys]:
+        """See `Footers.keys_seen`; of so many tuples as have as many keys in common as those of a large table."""
+        most = max(t or 0.0 for t in self.tuples)
+        looked, found = int(PROBE * min(1.0, math.sqrt(most / STANDS_FOR))) // GLANCES, {}
+        for number, joined in enumerate(tree_of(self.query.graph).classes):
+            for v in joined.vertices:
+                some = self._glance(self.query.graph.vertices[v].table, looked)
+                keys = key_values(class_attribute(self.query.graph, joined, v), some)
+                found[v, number] = SeenKeys.of(keys.drop_null().to_numpy(), len(keys))
+        return found
 
     def _share(self, name: str, condition: str | None) -> float:
         seen = self._glance(name)
@@ -163,6 +192,15 @@ class FirstSample(Planner):
         backend: Any = self.backend()
         return backend.once(("f", self.query.sql), lambda: MemoryFooters(None, backend.tables, self.query))  # type: ignore[arg-type]
 
+    @property
+    def _jobs_count(self) -> bool:
+        return False
+
+    @property
+    def first_summed(self) -> Sequence[Summed]:
+        """See `Planner.first_summed`."""
+        return self.footers.glanced if isinstance(self.footers, MemoryFooters) else ()
+
     def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
         tuples = max(t or 0.0 for t in self.footers.tuples) if self.footers else 0.0
         found, asked = super()._first_sample(jobs=jobs), self.settings.error or 0.0
@@ -189,14 +227,24 @@ class FirstSample(Planner):
         members = tree_of(graph).classes[joined].vertices
         own = [footers.sizes[v].filtered for v in members]
         left = max(footers.sizes[v].tuples for v in members) * math.prod(s.share for s in footers.sizes)
-        left /= ASSUMED_GROUPS if self.query.groups else 1
+        left /= math.prod(footers.groups.values())
         drawn = sum(r * s for r, s in zip(rates, own, strict=True))
         draws = TupleDraws(rates, sample.hits, drawn, (math.inf,) * len(rates))
         values = value_draws(
             footers.glanced, members, own, left, self.settings.error or 1.0, sample.rate, draws
         )
         looked_at = replace(sample, row_rates=rates, value_draws=tuple(d for _, d in values))
-        return replace(attempt, plan=replace(attempt.plan, sample=looked_at))
+        return self.foreseen(replace(attempt, plan=replace(attempt.plan, sample=looked_at)))
+
+
+@dataclass(frozen=True)
+class GivenSample(FirstSample):
+    """Begins with a sample that another backend has planned."""
+
+    given: SampleJoin | None = None
+
+    def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
+        return self.given
 
 
 @dataclass(frozen=True)
@@ -324,6 +372,12 @@ class Asked:
         run = replace(self.run, settings=replace(self.run.settings, seed=seed))
         planner = self.route.planner(None, lambda: self.backend, run.select, run.query, run.settings)
         return self.route.run(planner, lambda: self.backend, run.exact).answer()
+
+    def answer_from(self, given: SampleJoin) -> Answer:
+        """What the product gives that begins with a sample, of its seed."""
+        run = replace(self.run, settings=replace(self.run.settings, seed=given.plan.seed))
+        planner = GivenSample(None, lambda: self.backend, run.select, run.query, run.settings, given=given)
+        return AdaptiveRun(planner, lambda: self.backend, run.exact).answer()
 
     def plan(self) -> PhysicalPlan:
         """How it is planned."""

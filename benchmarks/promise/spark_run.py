@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from skimql import Estimate, Session, SkimqlError
 from skimql.engine.results.answer import Answer
 from skimql.engine.spark.session import start_spark
+from skimql.optimizer.physical import ExactRun, SampleJoin
 
 from ..cpu import measured
 from .cells import Seen, key_of, record_of, seen
@@ -30,6 +31,9 @@ CONFIGURATION = {
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.memory": "2g",
     "spark.sql.session.timeZone": "UTC",
+    # Tuples are drawn by their number in a partition: those of one partition are those of a table in memory.
+    "spark.sql.files.minPartitionNum": "1",
+    "spark.sql.files.maxPartitionBytes": "2g",
 }
 
 
@@ -90,7 +94,8 @@ def _statement(
         for n in range(len(aggregates))
     ]
     found: list[list[Seen]] = [[] for _ in aggregates]
-    same, refused = 0, ""
+    same: list[bool] = []
+    refused = ""
     asked = None
     if compared:
         route = ROUTES["distinct" if "DISTINCT" in aggregates[0] else "first"]
@@ -104,7 +109,9 @@ def _statement(
                 one = seen(given[0], truth, error, seed, cpu, n)
                 if one is not None:
                     found[n].append(one)
-            same += asked is not None and _same(given[0], asked.answer(seed))
+            other = None if asked is None else _in_memory(asked, given[0], seed)
+            if other is not None:
+                same.append(_same(given[0], other))
     except SkimqlError as fault:
         refused = f"{fault.code}: {fault.message}"
     for aggregate, values in zip(aggregates, found, strict=True):
@@ -117,9 +124,18 @@ def _statement(
             "backend": "spark",
             "error_asked": error,
             "refused": refused,
-            "same_in_memory": same if compared else None,
+            "compared_in_memory": len(same),
+            "same_in_memory": sum(same),
             **record_of(values, scan, exact),
         }
+
+
+def _in_memory(asked: Asked, given: Answer, seed: int) -> Answer | None:
+    """What the backend in memory gives by the same plan; None where nothing was left to a plan."""
+    first = given.attempts[0].attempt if given.attempts else None
+    if isinstance(first, ExactRun):
+        return None
+    return asked.answer_from(first) if isinstance(first, SampleJoin) else asked.answer(seed)
 
 
 def _number(cell: Any) -> float:

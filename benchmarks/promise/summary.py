@@ -80,7 +80,8 @@ def _pooled(records: Sequence[Mapping[str, Any]]) -> int:
             width = median(ratios) if ratios else float("nan")
             within = [(r["predicted_within_2"], r.get("foreseen", 0)) for r in chosen]
             told = sum(n for _, n in within)
-            foreseen = sum((w or 0) * n for w, n in within) / told if told else float("nan")
+            foreseen = float(sum((w or 0) * n for w, n in within)) / told if told else float("nan")
+            silent = sum(r.get("unforeseen", 0) for r in chosen)
             answers = sum(r["seeds"] for r in chosen)
             met = sum(r["states"]["met"] + r["states"]["exact"] for r in chosen) / answers
             faults = []
@@ -89,12 +90,14 @@ def _pooled(records: Sequence[Mapping[str, Any]]) -> int:
                 faults += ["TOO FEW MET"] * (route in AIMED and met < MET)
                 faults += ["TOO WIDE"] * (route in AIMED and width > WIDEST)
             faults += ["BADLY PREDICTED"] * (foreseen < FORESEEN)
+            faults += ["TOO OFTEN UNKNOWN"] * (silent > (1.0 - FORESEEN) * (told + silent))
             bad += len(faults)
             print(
                 f"{name:8} {route:14} {total:7,} sampled answers: met {states['met']:.3f},",
                 f"unknown {states['unknown']:.3f}, met and wrong {wrong:.4f}, covered {covered:.3f},",
                 f"certified {certified / total:.3f} of which missed {missed:.4f},",
-                f"half-width / RMSE {width:.2f}, predicted within 2 x {foreseen:.2f}; of all answers",
+                f"half-width / RMSE {width:.2f}, predicted within 2 x {foreseen:.2f} of {told:,}"
+                f" and unknown of {silent:,}; of all answers",
                 f"{met:.3f} met or exact",
                 *faults,
             )

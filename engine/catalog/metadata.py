@@ -17,7 +17,9 @@ from .kinds.registry import KINDS
 from .texts import from_text, has_texts
 
 # Raised by one whenever a reader of the version before would misread a file; older ones stay readable.
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+# Of what needs nothing that came with the newest one: an older SkimQL reads it.
+COMMON_VERSION = 2
 KIND = "skimql sketch"
 # What version 1 knew.
 FIRST_METHODS = ("hash", "convolution", "total")
@@ -34,7 +36,7 @@ def to_json(head: Head) -> dict[str, Any]:
     """The metadata as JSON values."""
     return {
         "kind": KIND,
-        "format_version": FORMAT_VERSION,
+        "format_version": version_of(head),
         "program": head.program,
         "name": head.name,
         "table": head.table,
@@ -102,6 +104,11 @@ def to_json(head: Head) -> dict[str, Any]:
         "imported_from": head.imported_from,
         "settings": dict(head.settings),
     }
+
+
+def version_of(head: Head) -> int:
+    """The oldest format version that has all that a head says."""
+    return FORMAT_VERSION if dict(head.parameters).keys() & head.kind.optional.keys() else COMMON_VERSION
 
 
 def _state_json(state: SourceState) -> dict[str, Any]:
@@ -207,8 +214,9 @@ def _head(data: Mapping[str, Any]) -> Head:
 
 
 def _parameters(value: Any, method: str) -> tuple[tuple[str, int], ...]:
-    """The further sizes of a kind: just those that it has, within their bounds."""
-    known, data = KINDS[method].parameters, checks.mapping(value, "parameters")
+    """The further sizes of a kind: those that it has, perhaps optional ones, within their bounds."""
+    kind, data = KINDS[method], checks.mapping(value, "parameters")
+    known = {**kind.parameters, **{n: b for n, b in kind.optional.items() if n in data}}
     if set(data) != set(known):
         raise ValueError(f"method {method} has parameters {sorted(known)}")
     return tuple((n, checks.integer(data[n], *known[n], f"parameter {n}")) for n in sorted(known))

@@ -13,6 +13,8 @@ from .secrets import split_options
 MOST_NAME = 255
 # The format of a stream that is a streaming DataFrame, which only its session has.
 FRAME = "frame"
+# What records of changes to a table look like.
+DEBEZIUM, DELTA = "debezium", "delta"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,9 @@ class StoredStream:
         Drawn when it was created, 32 hexadecimal digits: of its state and of its checkpoint.
     columns : tuple of Column
     format : str
-        Of Spark's streaming reader: json, csv, parquet, rate; or `FRAME`.
+        Of Spark's streaming reader: json, csv, parquet, kafka, rate; or `FRAME`.
     source : str
-        A folder, an address, or empty.
+        A folder, an address, a topic, or empty.
     options : mapping of str to str
         Of that reader.
     times : str or None
@@ -56,6 +58,10 @@ class StoredStream:
         The newest state and the one before it.
     fault : str
         Why it stopped; empty where it was not for a fault.
+    changes : str
+        `DEBEZIUM` or `DELTA` where its events are changes to the rows of a table; empty where they are rows.
+    dedup, within
+        The columns of an id that counts once within a time; empty where every event counts.
     """
 
     name: str
@@ -74,6 +80,9 @@ class StoredStream:
     state: StoredState | None = None
     before: StoredState | None = None
     fault: str = ""
+    changes: str = ""
+    dedup: tuple[str, ...] = ()
+    within: str = ""
 
     @property
     def schema(self) -> TableSchema:
@@ -129,6 +138,11 @@ class StoredView:
     tables: tuple[TableSchema, ...]
     created: str
     paused: bool = False
+
+    @property
+    def known_as(self) -> str:
+        """Tells it from a view that had its name before."""
+        return f"{self.name} {self.created}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +205,8 @@ def _stream_json(stream: StoredStream) -> dict[str, Any]:
         "state": _state_json(stream.state),
         "before": _state_json(stream.before),
         "fault": stream.fault,
+        **({"changes": stream.changes} if stream.changes else {}),
+        **({"dedup": [list(stream.dedup), stream.within]} if stream.dedup else {}),
     }
 
 
@@ -200,7 +216,7 @@ def _stream(data: Any) -> StoredStream:
         checks.text(data["name"], "name", MOST_NAME),
         _id(data["id"]),
         _columns(data["columns"]),
-        checks.one_of(data["format"], ("json", "csv", "parquet", "rate", FRAME), "format"),
+        checks.one_of(data["format"], ("json", "csv", "parquet", "kafka", "rate", FRAME), "format"),
         checks.text(data["source"], "source"),
         dict(checks.text_pairs(data["options"], "options")),
         checks.optional(data["times"], lambda v: checks.text(v, "times")),
@@ -213,7 +229,14 @@ def _stream(data: Any) -> StoredStream:
         checks.optional(data["state"], _state),
         checks.optional(data["before"], _state),
         checks.text(data["fault"], "fault"),
+        checks.one_of(data.get("changes", ""), ("", DEBEZIUM, DELTA), "changes"),
+        *_dedup(data.get("dedup", [[], ""])),
     )
+
+
+def _dedup(value: Any) -> tuple[tuple[str, ...], str]:
+    columns, within = checks.row(value, 2, "dedup")
+    return checks.texts(columns, "dedup"), checks.text(within, "within", 64)
 
 
 def _id(value: Any) -> str:

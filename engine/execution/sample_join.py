@@ -290,8 +290,9 @@ class Evaluation:
             tuples = [_either(a, b.rows.tuples, heavy) for a, b in zip(tuples, met, strict=True)]
             unvalued = [_either(a, b.rows.unvalued, heavy) for a, b in zip(unvalued, met, strict=True)]
         # Of a table that was drawn as a whole no key that is not evaluated has more tuples than were met.
+        evaluated = np.union1d(heavy, np.array(sample.dense, np.int64))
         caps = [
-            float(h.counts[~np.isin(h.keys, heavy)].max(initial=0)) if rate == 1.0 else math.inf
+            float(h.counts[~np.isin(h.keys, evaluated)].max(initial=0)) if rate == 1.0 else math.inf
             for h, rate in zip((m.rows.hits for m in sent), sample.row_rates, strict=True)
         ]
         unseen = self._unseen_sums(sample, frame, caps, drawn)

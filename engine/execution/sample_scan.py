@@ -73,6 +73,11 @@ WANTED_KEY_NS = 1000.0
 SENT_NS = 400.0
 
 
+def _word(family: XxHash64, key: str) -> str:
+    """The first word of a hash, as SQL over a BIGINT."""
+    return f"xxhash64('{seed_text(family)}', {key})"
+
+
 def _below(word: str, rate: float) -> str:
     """Whether a hash is one of a share of all, as SQL."""
     return f"{word} & {(1 << HASH_BITS) - 1}L < {max(1, round(rate * (1 << HASH_BITS)))}L"
@@ -118,7 +123,7 @@ class _Sampled:
         parts = []
         if sample.rate:
             family = sample_family(seed, sample.class_name)
-            parts.append(_below(f"xxhash64('{seed_text(family)}', {KEY.format(0)})", sample.rate))
+            parts.append(_below(_word(family, KEY.format(0)), sample.rate))
         if sample.dense:
             parts.append(f"{KEY.format(0)} IN ({', '.join(f'{k}L' for k in sample.dense)})")
         sampled = " OR ".join(parts) or "false"
@@ -128,8 +133,7 @@ class _Sampled:
         reasons = []
         if sample.row_rates[number]:
             family = draw_family(seed, sample.class_name, draw)
-            word = f"xxhash64('{seed_text(family)}', {ROW})"
-            reasons.append(f"IF({_below(word, sample.row_rates[number])}, {LOOKED_AT}, 0)")
+            reasons.append(f"IF({_below(_word(family, ROW), sample.row_rates[number])}, {LOOKED_AT}, 0)")
         if values:
             drawn = " OR ".join(_drawn(d, value_family(seed, sample.class_name, n)) for n, d in values)
             reasons.append(f"IF({drawn}, {VALUED}, 0)")
@@ -142,7 +146,7 @@ def _value(draw: ValueDraw) -> str:
 
 def _drawn(draw: ValueDraw, family: XxHash64) -> str:
     """Whether a tuple is drawn for its value, as SQL; Spark takes what is not a number for the largest one."""
-    word = f"(xxhash64('{seed_text(family)}', {ROW}) & {(1 << HASH_BITS) - 1}L)"
+    word = f"({_word(family, ROW)} & {(1 << HASH_BITS) - 1}L)"
     most = f"{_value(draw)} * {(1 << HASH_BITS) / draw.unit!r}D"
     return f"({_value(draw)} >= {draw.least!r}D AND {word} < {most})"
 
@@ -256,14 +260,18 @@ class SampleScans(SampleTree):
     def _sampled(self, sample: Sample, number: int) -> _Sampled:
         return _Sampled.of(sample, number, self.draw(sample, number), self._plan.seed)
 
-    def _column_range(self, table: str, column: str) -> Range:
+    def _column_range(self, table: str, column: str, condition: str | None) -> Range:
         tables = self._tables
         while isinstance(tables, SparkGroups):
             tables = tables.tables
         found = column_range(tables, table, column) if isinstance(tables, Tables) else ANY
         if isinstance(tables, Tables) and found.bounded and found.bits is None:
             job = f"NaN in {column} of {table}"
-            if has_nan(tables, table, column, lambda d: run_job(self._spark, job, d.toArrow, self._listener)):
+
+            def run(frame: DataFrame) -> pa.Table:
+                return run_job(self._spark, job, frame.toArrow, self._listener)
+
+            if has_nan(tables, table, column, run, condition):
                 return ANY
         return found
 
@@ -370,8 +378,6 @@ class SampleScans(SampleTree):
         keys = [f"{key_text(relation.attributes[p])} AS {n}" for p, n in zip(positions, names, strict=True)]
         filtered = "" if relation.filter is None else f" WHERE {cheap_first(relation.filter, frame.schema)}"
         own_columns = [*keys, f"{kept.drawn} AS {DRAWN}"]
-        if kept.unvalued:
-            own_columns.append(f"{kept.unvalued} AS {UNVALUED}")
         text = f"SELECT * FROM skimql_tuples_{suffix}{filtered}"
         if kept.drawn != "0":
             # Numbered once: the function counts its calls, which a condition may leave out.
@@ -386,9 +392,16 @@ class SampleScans(SampleTree):
         if among is not None:
             wanted = self._spark.createDataFrame(pa.table({WANTED.strip("`"): among}))
             frames[f"skimql_wanted_{suffix}"] = F.broadcast(wanted)
-            text = f"SELECT * FROM ({text}) LEFT JOIN skimql_wanted_{suffix} ON {names[0]} = {WANTED}"
-            why = f"IF({WANTED} IS NOT NULL, {READ}, nullif({READ} & {LOOKED_AT | VALUED}, 0))"
-            text = f"SELECT * FROM (SELECT *, {why} AS {WHY} FROM ({text})) WHERE {WHY} IS NOT NULL"
+            # What is drawn by itself is read whether its key is wanted or not.
+            kind = "JOIN" if kept.drawn == "0" else "LEFT JOIN"
+            text = f"SELECT * FROM ({text}) {kind} skimql_wanted_{suffix} ON {names[0]} = {WANTED}"
+            if kept.drawn == "0":
+                text = f"SELECT *, {READ} AS {WHY} FROM ({text})"
+            else:
+                why = f"IF({WANTED} IS NOT NULL, {READ}, nullif({READ} & {LOOKED_AT | VALUED}, 0))"
+                text = f"SELECT * FROM (SELECT *, {why} AS {WHY} FROM ({text})) WHERE {WHY} IS NOT NULL"
+        if kept.unvalued:
+            text = f"SELECT *, {kept.unvalued} AS {UNVALUED} FROM ({text})"
         for number, join in enumerate(self._messages.joins([s.messages for s in own])):
             view = f"skimql_message{number}_{suffix}"
             frames[view] = join.frame

@@ -278,8 +278,8 @@ class SampleTree(ABC):
         Where the vertex is grouped its group numbers are one more key, the last.
         """
 
-    def _column_range(self, table: str, column: str) -> Range:
-        """What the values of a column lie between, as far as is known without a scan."""
+    def _column_range(self, table: str, column: str, condition: str | None) -> Range:
+        """What the values of a column lie between behind a filter, as far as is known without a scan."""
         return ANY
 
     def _message_range(self, message: Message) -> tuple[float, float]:
@@ -357,7 +357,10 @@ class SampleTree(ABC):
     def _own_weights(self, synopsis: Synopsis) -> tuple[float, float]:
         """Between which weights a tuple adds to one synopsis, with its exact messages."""
         if synopsis not in self._own:
-            ends = weight_range(synopsis.weight, lambda column: self._column_range(synopsis.table, column))
+            ends = weight_range(
+                synopsis.weight,
+                lambda column: self._column_range(synopsis.table, column, synopsis.filter),
+            )
             low, high = (np.array([end]) for end in ends)
             for message in synopsis.messages:
                 least, most = (np.array([end]) for end in self._message_range(message))

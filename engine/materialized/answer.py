@@ -207,17 +207,21 @@ def same_key(mine: Attribute, theirs: Attribute) -> bool:
     return mine.keys == theirs.keys and all(a == b or (one and {a, b} <= INTEGERS) for a, b in pairs)
 
 
-def shown(plan: Plan, materialized: Mapping[int, Materialized]) -> Plan:
-    """The plan with the methods and sizes of the kept sketches, as EXPLAIN shows them."""
+def shown(plan: Plan, materialized: Mapping[int, Materialized], *, formed: bool = True) -> Plan:
+    """The plan with the methods and sizes of the kept sketches, as EXPLAIN shows them.
+
+    Where linear ones are `formed`, an exact map among them has the size of the plan, not its own.
+    """
     names = {v: k for k, v in VALUES.items()}
+    fixed = LINEAR if formed else ()
     synopses = tuple(
         replace(
             s,
             method=names.get(materialized[i].head.method, materialized[i].head.method)
             if s.attributes
             else s.method,
-            rows=materialized[i].head.rows if materialized[i].head.method not in LINEAR else s.rows,
-            buckets=materialized[i].head.buckets if materialized[i].head.method not in LINEAR else s.buckets,
+            rows=materialized[i].head.rows if materialized[i].head.method not in fixed else s.rows,
+            buckets=materialized[i].head.buckets if materialized[i].head.method not in fixed else s.buckets,
             sparse=materialized[i].head.limit_bytes > 0,
         )
         for i, s in enumerate(plan.synopses)

@@ -40,7 +40,7 @@ Builder = Callable[[Head, "np.typing.NDArray[np.int64] | None"], "tuple[Groups |
 
 # Least buckets, keys or entries of a synopsis that is made smaller.
 LEAST = 2
-SHRINK = 0.97
+SHRINK = 0.999
 
 
 @dataclass(frozen=True)
@@ -177,11 +177,17 @@ def fitted(
     """
     sized = [replace(s, parameters=s.parameters or _defaults(s)) for s in synopses]
     size = settings.size_bytes
-    # Beside samples a sketch may be an exact map that just fits.
     samples = any(KINDS[s.method].joint for s in sized)
+
+    def fixed(synopsis: TableSynopsis) -> bool:
+        # Beside samples a sketch may be an exact map that just fits; with dense keys it is planned as none.
+        return samples and not KINDS[synopsis.method].joint and not synopsis.dense
+
     while size is not None and (needed := bytes_of(sized, groups)) > size:
-        share = min(SHRINK, size / needed)
-        smaller = [_smaller(s, share) if KINDS[s.method].joint or not samples else s for s in sized]
+        # No smaller than they must be: what is left out costs accuracy.
+        shrinking = bytes_of([s for s in sized if not fixed(s)], groups)
+        share = min(SHRINK, 1.0 - (needed - size) / max(shrinking, needed - size + 1))
+        smaller = [s if fixed(s) else _smaller(s, share) for s in sized]
         if smaller == sized:
             raise BudgetExceeded(
                 f"{size:,} bytes are too few: the synopses of this query take {needed:,} at the least",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import BudgetExceeded, UnsupportedQuery
+from ...optimizer.methods import METHODS
 from ...optimizer.plan import Attribute
 from ...parser.sketch import SketchDefinition, resolve_sketch
 from ...parser.syntax import CreateSketch
@@ -18,6 +19,7 @@ from ..catalog.kinds.registry import KINDS
 from ..settings import BadSetting, Settings
 from .building import families_of
 from .definition import blank, refuse_unstable, typed, weights_for
+from .dense_keys import DenseKeys, settings_in
 from .following import note_of_unlike, share_layout
 from .form_sizing import Form, FormSizing, usual_size
 from .sampled_answers import sampled_attribute
@@ -86,7 +88,7 @@ class Creation:
         """The session's settings, with those of OPTIONS over them."""
         sql = self.statement.sql
         try:
-            return self.context.settings.with_text(self.statement.options)
+            return self.context.settings.with_text(settings_in(self.statement.options))
         except BadSetting as fault:
             raise BadSetting(fault.message, fault.code, sql, None, fault.hint) from fault
 
@@ -94,6 +96,10 @@ class Creation:
         method, keys = self.statement.method, len(definition.keys)
         if method is None:
             return
+        if not METHODS[method].stored:
+            raise self._refusal(
+                f"{method} keeps nothing: it is {METHODS[method].what}", "another method, or no USING"
+            )
         kind = KINDS[method]
         least, most = kind.attributes
         if not max(least, 1) <= keys <= most:
@@ -114,11 +120,11 @@ class Creation:
     def _form(self, draft: Head, settings: Settings) -> Form:
         """As the statement says; where it does not, as the first sketch of the class; else what is predicted best."""
         statement, made = self.statement, self._made_of_class(draft)
-        first = min(made, key=lambda h: (h.created, h.name), default=None)
+        first = self._first(made, draft)
         sized = statement.size_bytes is not None or statement.accuracy.relative_error is not None
         sized = sized or bool({"rows", "buckets", "size_bytes"} & set(statement.options))
         notes: tuple[str, ...] = ()
-        method = statement.method
+        method, dense = statement.method, DenseKeys(self._sizing)
         if first is not None:
             if "seed" not in statement.options:
                 settings = replace(settings, seed=first.seed)
@@ -130,7 +136,7 @@ class Creation:
                     if not self._leaves_room(own, first, draft, settings.size_bytes):
                         note = f"of the method and seed of sketch {first.name}, the first of its class"
                         form = replace(own, notes=(note, *own.notes))
-                return self._told_apart(form, made)
+                return self._told_apart(dense.beside(form, draft, settings), made)
             notes = (f"of the seed of sketch {first.name}, the first of its class; it is by another method",)
         if method is None and len(draft.attributes) > 1:
             method = "convolution"
@@ -141,7 +147,8 @@ class Creation:
             if method is None
             else self._sizing.sized(draft, settings, method)
         )
-        return self._told_apart(replace(form, notes=(*notes, *form.notes)), made)
+        form = dense.beside(replace(form, notes=(*notes, *form.notes)), draft, settings)
+        return self._told_apart(form, made)
 
     def _made_of_class(self, draft: Head) -> list[Head]:
         """The sketches that somebody made of those with a class of this one."""
@@ -153,6 +160,17 @@ class Creation:
             if h.made_by == "statement" and not h.group and h.name.lower() != draft.name.lower()
             if classes & {a.class_name for a in h.attributes} and h.kind.weighted != counts_values
         ]
+
+    def _first(self, made: Sequence[Head], draft: Head) -> Head | None:
+        """The sketch that a new one follows: the first of its class; beyond a sampled table the first hash sketch."""
+        ordered = sorted(made, key=lambda h: (h.created, h.name))
+        if (
+            ordered
+            and ordered[0].method == "sample_sketch"
+            and self._method_like(ordered[0], draft) == "hash"
+        ):
+            ordered.sort(key=lambda h: h.method != "hash")
+        return ordered[0] if ordered else None
 
     def _leaves_room(self, form: Form, first: Head, draft: Head, size_bytes: int | None) -> bool:
         """Whether the layout of the first sketch of a class is within what is asked: as small, or as accurate.
@@ -183,14 +201,16 @@ class Creation:
             # A sketch of a table beyond: only the hashes are to be others' of its class.
             form = self._sizing.sized(draft, settings, method)
             return replace(form, notes=(f"of the seed of sketch {first.name}, the first of its class",))
-        if first.method == "two_level":
+        if method == first.method and dict(first.parameters).get("dense"):
             loaded = self.context.catalog.load(first.name, self.context.settings.max_bytes)
             dense = loaded.built[0].sketch.dense_keys if loaded.built else None  # type: ignore[union-attr]
         usual = (method in ("hash", "convolution"), first.seed) == (True, self.context.settings.seed)
         usual = usual and (first.rows, first.buckets) == usual_size(settings)
         note = f"as sketch {first.name}, the first of its class: {method}, seed {settings.seed}"
         sparse = first.limit_bytes > 0 if "sparse" not in self.statement.options else settings.sparse
-        parameters = self._sizing.sampled_key(draft) if method == "sample_sketch" else first.parameters
+        parameters = first.parameters if method == first.method else ()
+        if method == "sample_sketch":
+            parameters = self._sizing.sampled_key(draft)
         return Form(
             method,
             settings.seed,

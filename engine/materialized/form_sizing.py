@@ -22,6 +22,7 @@ from .sampled_answers import sampled_attribute
 
 if TYPE_CHECKING:
     from ...optimizer.candidates.candidate import Candidate
+    from ...optimizer.prediction.relation import RelationStatistics
     from ..context import Context
 
 Ints = NDArray[np.int64]
@@ -85,7 +86,7 @@ class FormSizing:
         weights = len(draft.measures)
         if method in ("key_sample", "sample_sketch"):
             size_bytes = asked if asked is not None else 8 * rows * buckets * weights
-            return replace(form, rows=1, buckets=self._within(form, draft, size_bytes, 1, 1))
+            return replace(form, rows=1, buckets=self.within(form, draft, size_bytes, 1, 1))
         if method == "distinct":
             from ...optimizer.distinct import level_buckets
             from ...optimizer.distinct_count import LEVELS
@@ -95,7 +96,7 @@ class FormSizing:
             return (
                 form
                 if asked is None
-                else replace(form, buckets=self._within(form, draft, asked, LEVELS, least))
+                else replace(form, buckets=self.within(form, draft, asked, LEVELS, least))
             )
         if method == "join_distinct":
             from ...optimizer.distinct import sample_size
@@ -103,14 +104,14 @@ class FormSizing:
             values, pairs = sample_size(buckets)
             form = replace(form, rows=values, buckets=pairs)
             if asked is not None:
-                pairs = self._within(form, draft, asked, 2, 1)
+                pairs = self.within(form, draft, asked, 2, 1)
                 form = replace(form, rows=max(2, pairs // 64), buckets=pairs)
             return form
         if asked is None:
             return form
         if method == "skimmed":
             form = replace(form, parameters=_levels_within(dict(form.parameters), asked // 2 // weights))
-        return replace(form, buckets=self._within(form, draft, asked, rows, 2))
+        return replace(form, buckets=self.within(form, draft, asked, rows, 2))
 
     def chosen(self, draft: Head, settings: Settings) -> Form:
         """What is predicted to be best for a join of the table with itself on its key."""
@@ -151,7 +152,7 @@ class FormSizing:
         spec = PairSampleSpec.for_error(error, confidence)
         return replace(form, rows=spec.size, buckets=spec.capacity)
 
-    def _within(self, form: Form, draft: Head, size_bytes: int, rows: int, least: int) -> int:
+    def within(self, form: Form, draft: Head, size_bytes: int, rows: int, least: int) -> int:
         """The most buckets with which all weights take `size_bytes` together.
 
         Raises
@@ -172,6 +173,13 @@ class FormSizing:
             enough = self.bytes_of(form, draft, rows, middle) <= size_bytes
             fits, exceeds = (middle, exceeds) if enough else (fits, middle)
         return fits
+
+    def statistics(self, draft: Head) -> tuple[RelationStatistics, ...]:
+        """What is known of the virtual relation by its one key, twice: of the two sides of a join with itself."""
+        from ..statistics.gather import gather
+
+        context, query = self.context, _with_itself(self.statement.sql, draft)
+        return gather(context.spark, context.tables, query, context.statistics, context.listener)
 
     @staticmethod
     def bytes_of(form: Form, draft: Head, rows: int, buckets: int) -> int:
@@ -201,16 +209,15 @@ class FormSizing:
             form = replace(form, parameters=(("dense", int(dense.size)),), dense=dense)
         size = self.statement.size_bytes
         # The planner counts the keys; totals and bounds take some words beside.
-        return form if size is None else replace(form, buckets=self._within(form, draft, size, 1, 1))
+        return form if size is None else replace(form, buckets=self.within(form, draft, size, 1, 1))
 
     def _candidate(self, draft: Head, settings: Settings, method: str | None) -> Candidate:
         from ...optimizer.candidates.candidate import NoMethod
         from ...optimizer.candidates.enumerate import choose_method
         from ...optimizer.messages import tree_of
         from ...optimizer.objective import Objective
-        from ..statistics.gather import gather
 
-        context, asked = self.context, self.statement.accuracy
+        asked = self.statement.accuracy
         size = self.statement.size_bytes if self.statement.size_bytes is not None else settings.size_bytes
         rows, buckets = usual_size(settings)
         if size is None and asked.relative_error is None:
@@ -228,7 +235,7 @@ class FormSizing:
             rows=rows,
             columns=len(draft.measures),
         )
-        known = gather(context.spark, context.tables, query, context.statistics, context.listener)
+        known = self.statistics(draft)
         try:
             return choose_method(tree_of(query.graph), known, objective).taken
         except NoMethod as fault:

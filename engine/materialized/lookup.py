@@ -23,6 +23,7 @@ from ..synopses import Built
 from .answer import LINEAR, GroupKey, MaterializedAnswer, grouping_of
 from .answering import best, materialized_answers
 from .matching import JOINED, Asked, Reuse, Unlike, reuse, unlike
+from .parts import BESIDE, added_up, of_all_parts
 from .query_cache import QueryCache
 from .staleness import other_source, stale_note
 
@@ -177,7 +178,6 @@ class MaterializedLookup:
             for h in heads
             if not _fits(h, settings)
         ]
-        notes += _notes_of_parts(query, heads)
         if heads and not query.counts_distinct:
             now = self.context.environment.circumstances()
             found = unlike(
@@ -194,8 +194,8 @@ class MaterializedLookup:
 
     def _load(self, name: str, settings: Settings) -> StoredSketch:
         """A sketch of the catalog, or those of `together` under their joint name."""
-        with observed(LOAD, name.replace(JOINT, ", ")) as seen:
-            parts = [self.catalog.load(n, settings.max_bytes) for n in name.split(JOINT)]
+        with observed(LOAD, _spelt(name)) as seen:
+            parts = [self._of_cells(n, settings) for n in name.split(JOINT)]
             sketch = parts[0]
             if len(parts) > 1:
                 (head,) = together([p.head for p in parts])
@@ -206,6 +206,12 @@ class MaterializedLookup:
             seen.rows = sum(max(b.tally.tuples for b in own) for own in sketch.groups)
             seen.bytes_held, seen.bytes_read = sum(synopses.values()), seen.bytes_read or 0.0
         return sketch
+
+    def _of_cells(self, name: str, settings: Settings) -> StoredSketch:
+        """A sketch of the catalog, or those of all cells of a relation as one."""
+        names = name.split(BESIDE)
+        loaded = [self.catalog.load(n, settings.max_bytes) for n in names]
+        return loaded[0] if len(loaded) == 1 else added_up(loaded)
 
     def usable(self, select: ApproximateSelect, query: Query, settings: Settings) -> Reuse | None:
         """How kept sketches serve a query with others built beside, within what its settings allow."""
@@ -321,21 +327,6 @@ class MaterializedLookup:
         return tuple(printable(n) for n in notes if n)
 
 
-def _notes_of_parts(query: Query, heads: Sequence[Head]) -> list[str]:
-    """Why workloads with partitioned domains do not answer a query of which they have all tables."""
-    parts: dict[str, set[tuple[str, str | None]]] = {}
-    for head in heads:
-        if head.cell:
-            parts.setdefault(head.group, set()).add((head.table.lower(), head.filter))
-    asked = {(v.table.lower(), v.filter) for v in query.graph.vertices}
-    return [
-        f"not from the sketches {group}: each has a part of the keys, and only the questions that they were planned for"
-        " put the parts together"
-        for group, known in parts.items()
-        if asked <= known
-    ]
-
-
 def _join(plan: Plan, heads: Sequence[Head], missing: tuple[int, ...] = ()) -> MaterializedJoin:
     """The attempt that reads sketches of the catalog."""
     expected = tuple(
@@ -359,14 +350,11 @@ def _refused(found: Unlike, select: ApproximateSelect, files: Mapping[str, str])
 
 
 def together(heads: Sequence[Head]) -> list[Head]:
-    """Heads, those of a workload that differ in their weight alone as one, under all their names.
-
-    A part of a domain stands for its relation with the other parts only, for the queries of its workload.
-    """
+    """Heads; those of a workload that are cells of one relation, or differ in their weight alone, are one."""
     found: dict[object, list[Head]] = {}
-    for head in heads:
+    for head in of_all_parts(heads):
         same: object = head.name
-        if head.group and not head.cell:
+        if head.group:
             same = (head.group, head.table, head.filter, head.attributes, head.families, head.buckets)
         found.setdefault(same, []).append(head)
     joined = []
@@ -413,8 +401,13 @@ def _notes(heads: Sequence[Head], missing: Sequence[Synopsis]) -> tuple[str, ...
 
 def named(head: Head) -> str:
     """A kept sketch as people are told of it: those of a workload with its name."""
-    name = head.name.replace(JOINT, ", ")
+    name = _spelt(head.name)
     return f"{name} of the sketches {head.group}" if head.group else name
+
+
+def _spelt(name: str) -> str:
+    """The names of sketches that are read as one."""
+    return name.replace(JOINT, ", ").replace(BESIDE, ", ")
 
 
 def _fits(head: Head, settings: Settings) -> bool:

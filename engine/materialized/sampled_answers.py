@@ -55,7 +55,7 @@ def _of_heads(query: Query, method: str, taken: Sequence[Materialized]) -> Mater
             wanted = replace(own, weight=plan.synopses[number].weight)
             if materialized.setdefault(number, wanted) != wanted:
                 return None
-    return whole(query, method, shown(plan, materialized), materialized)
+    return whole(query, method, shown(plan, materialized, formed=False), materialized)
 
 
 def of_sampled_tables(query: Query, heads: Sequence[Head]) -> list[MaterializedAnswer]:

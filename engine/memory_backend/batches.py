@@ -50,6 +50,9 @@ class MemoryBuilder:
             senders[message] = Sender.of(keys, values, now())
         return [found[i] for i in range(len(built))], senders
 
+    def pass_over(self, frame: pa.Table) -> None:
+        """Nothing: no source waits to be read."""
+
     def quarantine(self, frame: pa.Table, batch: int, ahead: Mapping[str, int]) -> None:
         """Nothing: whoever has the batch has its rows."""
 

@@ -112,8 +112,9 @@ class MemoryScans(SampleTree):
             seen.bytes_held = self._sent_bytes - before
             return rows
 
-    def _column_range(self, table: str, column: str) -> Range:
-        return self._relations.tables.column_range(table, column)
+    def _column_range(self, table: str, column: str, condition: str | None) -> Range:
+        kept = None if condition is None else self._relations.tuples(table, condition)
+        return self._relations.tables.column_range(table, column, kept)
 
     def _message_range(self, message: Message) -> tuple[float, float]:
         return self._relations.weight_range(message)

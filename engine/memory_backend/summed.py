@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
@@ -22,7 +23,7 @@ PLACES, PROBE = 4, 16_384
 def summed_values(query: Query, tables: MemoryTables, probe: int = PROBE) -> tuple[Summed, ...]:
     """What is summed, with the values of `probe` tuples: the first ones of the parts of its table."""
     found = []
-    for vertex, expression in expressions_of(query):
+    for vertex, expression, alone in expressions_of(query):
         relation = query.graph.vertices[vertex]
         table = tables.table(relation.table)
         each = -(-table.num_rows // PLACES)
@@ -30,7 +31,12 @@ def summed_values(query: Query, tables: MemoryTables, probe: int = PROBE) -> tup
         kept = passing(relation.filter, some, tables.zone)
         weight = Weight(expression)
         own = weights_of(weight, some if kept is None else some.filter(kept), query.sql, tables.zone)
-        values = np.empty(0) if own.values is None else np.abs(own.values / own.scale)
+        values = np.empty(0) if own.values is None else own.values / own.scale
+        present = weights_of(
+            Weight(expression, True), some if kept is None else some.filter(kept), query.sql, tables.zone
+        )
+        if own.values is not None and present.values is not None:
+            values = np.where(present.values / present.scale > 0, values, math.nan)
         ends = weight_range(weight, partial(tables.column_range, relation.table))
-        found.append(Summed(vertex, expression, values[np.isfinite(values)], max(map(abs, ends))))
+        found.append(Summed(vertex, expression, values[~np.isinf(values)], *ends, alone))
     return tuple(found)

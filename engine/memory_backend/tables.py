@@ -33,15 +33,18 @@ class MemoryTables(Mapping[str, TableSchema]):
         """The tuples of a table."""
         return self._tables[name.lower()][1]
 
-    def column_range(self, name: str, column: str) -> Range:
-        """What the numbers of a column lie between; a NaN lies between none."""
+    def column_range(self, name: str, column: str, kept: pa.Table | None = None) -> Range:
+        """What the numbers of a column lie between; a NaN lies between none, if any is among those that are kept."""
         table = self.table(name)
         if column not in table.column_names:
             return ANY
         kind = table.schema.field(column).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
             return ANY
-        if pa.types.is_floating(kind) and pc.any(pc.is_nan(table[column])).as_py():
+        if (
+            pa.types.is_floating(kind)
+            and pc.any(pc.is_nan((table if kept is None else kept)[column])).as_py()
+        ):
             return ANY
         ends = pc.min_max(table[column])
         if ends["min"].as_py() is None:

@@ -24,6 +24,7 @@ from ...optimizer.physical import (
     MaterializedJoin,
     Nothing,
     PhysicalPlan,
+    SampledQuery,
     SampleJoin,
     SketchJoin,
 )
@@ -43,9 +44,9 @@ from ..results.answer import (
     with_target,
 )
 from ..results.rows import Estimated
-from .attempt_run import SPENT, AttemptRun, GroupList
+from .attempt_run import AttemptRun, GroupList
 from .behavior import PARTLY, missed_fault, runs_in_full, with_exact_groups
-from .planner import Planner
+from .planner import SPENT, Planner
 
 if TYPE_CHECKING:
     from ...optimizer.prediction.relation import RelationStatistics
@@ -167,7 +168,11 @@ class AdaptiveRun:
         started = time.perf_counter()
         if isinstance(attempt, ExactRun):
             return self._exact(), None
-        run = AttemptRun(self.planner, self.backend, self._groups, self._most_message, len(self._samples))
+        if isinstance(attempt, SampledQuery) and attempt.rate == 1.0:
+            note = f"all keys of {attempt.class_name}: the query as Spark runs it"
+            known = self._exact()
+            return replace(known, notes=(*self._notes, note, *known.notes)), None
+        run = AttemptRun(self.planner, self.backend, self._groups, self._most_message, self._taken(attempt))
         notes = self._notes
         found, told, stale = run.estimated(attempt)
         built = time.perf_counter()
@@ -219,6 +224,8 @@ class AdaptiveRun:
         self._keep(attempt, state, wide, answer.bytes_used, started)
         if state == MET or target is None or isinstance(attempt, (ExactRun, Nothing)):
             return None
+        if isinstance(attempt, SampledQuery):
+            return self._more_keys(attempt, wide, target)
         with observed(PLANNING):
             return self._following(attempt, estimated, target)
 
@@ -245,6 +252,17 @@ class AdaptiveRun:
             return self._plan.attempt
         return self._exactly(attempt)
 
+    def _more_keys(self, attempt: SampledQuery, wide: float, target: float) -> SampledQuery | None:
+        """A larger sample where the interval of one is too wide: what unseen keys may add is not known of any."""
+        taken = sum(isinstance(a.attempt, SampledQuery) for a in self.record)
+        if attempt.rate == 1.0 or not attempt.enlarges or wide <= target:
+            return None
+        self._notes += (f"one in {1 / attempt.rate:,.0f} keys of {attempt.class_name}: not enough",)
+        sizes = self.planner.sampled(jobs=True)
+        if taken >= len(SPENT):
+            return sizes.resized(attempt, 1.0)
+        return sizes.enlarged(attempt, wide / target)
+
     @staticmethod
     def _state(answer: Answer, estimated: Estimated | None, target: float) -> str:
         """Whether the answer reaches the asked error; of groups that a sample has not met that is not known."""
@@ -267,7 +285,13 @@ class AdaptiveRun:
         chance = _widest(replace(estimated, evaluators=certain).answer())
         if chance <= target or _widest(estimated.answer()) - chance > MOST_UNSEEN * target:
             return None
-        return self.planner.enlarged(attempt, chance / target)
+        larger = self.planner.enlarged(attempt, chance / target)
+        return None if larger is None else self.planner.foreseen(larger, len(self._samples))
+
+    def _taken(self, attempt: Attempt) -> int:
+        """How many samples were taken before an attempt."""
+        kind = SampledQuery if isinstance(attempt, SampledQuery) else SampleJoin
+        return sum(isinstance(a.attempt, kind) for a in self.record)
 
     @property
     def _samples(self) -> list[Attempted]:

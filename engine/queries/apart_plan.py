@@ -100,7 +100,7 @@ def _apart(
     groups: Mapping[int, int],
 ) -> ApartJoin:
     from ...optimizer.apart import as_planned, groups_at
-    from ..materialized.apart import fitted
+    from ..materialized.apart import bytes_of, fitted
 
     def number(synopsis: TableSynopsis) -> int:
         of = (synopsis.table, synopsis.filter, synopsis.groups)
@@ -121,4 +121,5 @@ def _apart(
             )
     made = fitted(synopses, settings, number, query.sql)
     plan = as_planned(attempt.plan, made)
-    return ApartJoin(attempt.method, plan, made, attempt.predicted, settings.cache)
+    nbytes = tuple(bytes_of([s], number) for s in made)
+    return ApartJoin(attempt.method, plan, made, attempt.predicted, settings.cache, nbytes)

@@ -7,15 +7,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ...errors import BudgetExceeded
 from ...optimizer.groups import per_group
-from ...optimizer.physical import ApartJoin, MaterializedJoin, Nothing, SampleJoin, SketchJoin
+from ...optimizer.physical import (
+    ApartJoin,
+    MaterializedJoin,
+    Nothing,
+    SampledQuery,
+    SampleJoin,
+    SketchJoin,
+)
 from ...optimizer.plan import Plan
 from ...sketches.intervals.interval import exact
 from ..materialized.query_cache import QueryCache
 from ..results.estimator import Joined
 from ..results.expressions import Evaluator
 from ..results.rows import Estimated, GroupNumbers
-from .planner import Planner
+from .planner import SPENT, Planner
 
 if TYPE_CHECKING:
     from ..catalog.form import Groups as CatalogGroups
@@ -25,12 +33,11 @@ if TYPE_CHECKING:
     from ..synopses import Built
     from .backend import Backend, Ints
 
-# Of the chance that an interval fails, what the first sample of a query may take, the second and the third: one that is
-# enlarged until it looks narrow must not be asked at the full confidence each time.
-SPENT = (0.6, 0.3, 0.1)
-
 # Below it a sample holds nothing but its dense keys.
 LEAST_RATE = 1e-9
+
+# By so much a sample that takes too many bytes is made smaller.
+SMALLER = 4.0
 
 
 @dataclass
@@ -80,7 +87,7 @@ class AttemptRun:
     samples: int = 0
 
     def estimated(
-        self, attempt: Nothing | SketchJoin | SampleJoin | ApartJoin | MaterializedJoin
+        self, attempt: Nothing | SketchJoin | SampleJoin | SampledQuery | ApartJoin | MaterializedJoin
     ) -> tuple[Estimated, tuple[str, ...], bool]:
         """What estimates the groups, what is to be told of it, and whether tables have changed since it was made."""
         match attempt:
@@ -90,6 +97,8 @@ class AttemptRun:
                 return self._sketched(attempt), (), False
             case SampleJoin():
                 return self._sampled(attempt), (), False
+            case SampledQuery():
+                return *self._sampled_query(attempt), False
             case ApartJoin():
                 return *self._apart(attempt), False
             case MaterializedJoin():
@@ -146,6 +155,45 @@ class AttemptRun:
         }
         unmet = 0 if groups is None else groups.number - len(evaluators)
         return Estimated(query, evaluators, listed=False, unmet=unmet)
+
+    def _sampled_query(self, attempt: SampledQuery) -> tuple[Estimated, tuple[str, ...]]:
+        from ...parser.sampled_select import SampledQuery as Asked
+        from ..execution.sampled_query import run_sampled
+
+        planner, settings = self.planner, self.planner.settings
+        query, sizes = planner.query, planner.sampled(jobs=True)
+        assert isinstance(query, Asked), "it was planned as one"
+        assert planner.context is not None, "Spark runs it"
+        most = settings.max_bytes if settings.size_bytes is None else settings.size_bytes
+        spark, listener = planner.context.spark, planner.context.listener
+        while True:
+            found = run_sampled(spark, query, attempt.sql, attempt.rate, attempt.class_name, most, listener)
+            if found is not None or attempt.rate < LEAST_RATE:
+                break
+            # What takes more than the asked size is taken again, smaller.
+            attempt = sizes.resized(attempt, attempt.rate / SMALLER)
+        if found is None:
+            raise BudgetExceeded(
+                f"{most:,} bytes are too few for a sample", sql=query.sql, hint="a larger SIZE"
+            )
+        spent = SPENT[self.samples] if attempt.enlarges else 1.0
+        confidence = 1.0 - spent * (1.0 - settings.confidence)
+        evaluators: dict[GroupNumbers, Evaluator] = {
+            (n,) if query.groups else (): Evaluator(attempt.plan, joined, confidence, values)
+            for n, (values, joined) in enumerate(found.groups)
+        }
+        told: tuple[str, ...] = (
+            f"one in {1 / attempt.rate:,.0f} keys of {attempt.class_name} sampled: {found.keys:,} met",
+        )
+        if query.groups:
+            few = math.ceil(math.log(1 - settings.confidence) / math.log1p(-attempt.rate))
+            told += (f"groups of fewer than about {few:,} keys may not have been met",)
+            alone = sum(joined.contributions.keys.size == 1 for _, joined in found.groups)
+            if alone:
+                told += (
+                    f"{alone:,} of the groups were met with one key alone: there may be many more like them",
+                )
+        return Estimated(query, evaluators, listed=False), told
 
     def _materialized(self) -> tuple[Estimated, tuple[str, ...], bool]:
         planner = self.planner

@@ -14,6 +14,7 @@ from ...optimizer.describe.physical import (
 )
 from ...optimizer.methods import ANSWERED
 from ...parser.explain import as_diagram, as_dict, explain
+from ...parser.sampled_select import SampledQuery
 
 if TYPE_CHECKING:
     from ...parser.diagram import Diagram
@@ -38,6 +39,7 @@ def explained(run: SelectRun, form: str, *, analyze: bool) -> str:
         As planning; with `analyze` as the run.
     """
     query = run.query
+    sampled = isinstance(query, SampledQuery)
     if any(f.name not in ANSWERED for f in query.features):
         if analyze:
             query.refuse_beyond(ANSWERED)
@@ -50,13 +52,17 @@ def explained(run: SelectRun, form: str, *, analyze: bool) -> str:
     now = time.time()
     match form:
         case "json":
-            told = {**as_dict(query), "plan": physical_dict(plan, attempts)}
+            told = {
+                **({"sql": query.select_sql} if sampled else as_dict(query)),
+                "plan": physical_dict(plan, attempts),
+            }
             return json.dumps(told, indent=2, ensure_ascii=False)
         case "mermaid" | "svg":
             drawn = as_diagram(query.graph)
             draw_physical(plan, attempts, drawn)
             return _drawn(drawn, form)
-    return "\n".join([explain(query), describe_physical(plan, now), *describe_attempts(attempts)])
+    resolved = [] if sampled else [explain(query)]
+    return "\n".join([*resolved, describe_physical(plan, now), *describe_attempts(attempts)])
 
 
 def _drawn(diagram: Diagram, form: str) -> str:

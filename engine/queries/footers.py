@@ -8,17 +8,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...optimizer.candidates.first_sample import Size, is_large, sampled_class
+from ...optimizer.fold import class_attribute
+from ...optimizer.groups import ASSUMED_GROUPS, grouped_vertices
 from ...optimizer.messages import JoinClass, tree_of
-from ...optimizer.prediction.cost import Input, exact_join
+from ...optimizer.prediction.cost import Input, distinct_synopses, exact_distinct, exact_join, pilots, scans
 from ...parser.join_graph import Query
 from ..sources.files import files_of, values_between
-from ..sources.selectivity import filter_selectivity
+from ..sources.selectivity import filter_selectivity, groups_seen
 from ..sources.tables import Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from ...optimizer.candidates.value_draws import Summed
+    from ...optimizer.prediction.first_class import SeenKeys
 
 # How many times more than with keys of equal weights a join may put out, where nothing is known of them.
 SKEWED = 10.0
@@ -82,6 +85,30 @@ class Footers:
         return summed_values(self.spark, self.tables, self.query)
 
     @cached_property
+    def groups(self) -> dict[int, int]:
+        """By grouped vertex the groups among some of its tuples; as many as are assumed where files do not tell."""
+        return {v: self._groups_of(v) or ASSUMED_GROUPS for v in grouped_vertices(self.query)}
+
+    def _groups_of(self, vertex: int) -> int | None:
+        relation = self.query.graph.vertices[vertex]
+        expressions = [g.expression for g in self.query.groups if g.vertex == vertex]
+        return groups_seen(self.spark, self._frame(vertex), relation.filter, expressions)
+
+    @cached_property
+    def keys_seen(self) -> dict[tuple[int, int], SeenKeys]:
+        """By vertex and join class the keys of some tuples, as far as files tell."""
+        from ..sources.keys_seen import keys_seen
+
+        tree, found = tree_of(self.query.graph), {}
+        for number, joined in enumerate(tree.classes):
+            for vertex in joined.vertices:
+                attribute = class_attribute(self.query.graph, joined, vertex)
+                own = keys_seen(self._frame(vertex), attribute)
+                if own is not None:
+                    found[vertex, number] = own
+        return found
+
+    @cached_property
     def outputs(self) -> tuple[float, ...]:
         """Tuples of the joins of the first two tables, of the first three, ..., if keys are spread evenly.
 
@@ -108,6 +135,20 @@ class Footers:
             return math.inf
         order = tree_of(self.query.graph).joined_order()
         return exact_join([Input(self.tuples[v] or 0.0, self.tuples[v] or 0.0) for v in order], sizes).seconds
+
+    @property
+    def exact_distinct_is_cheap(self) -> bool:
+        """Whether an exact COUNT(DISTINCT) costs no more than a pilot and the least synopses, of evenly spread keys."""
+        tables = [Input(t or 0.0, t or 0.0) for t in self.tuples]
+        order = tree_of(self.query.graph).joined_order() if self.outputs else range(len(tables))
+        put_out = self.outputs[-1] if self.outputs else tables[0].tuples
+        if not max(self.outputs, default=0.0) <= sum(t.tuples for t in tables):
+            return False
+        most = min(put_out, max(t.tuples for t in tables))
+        counts = [most for a in self.query.aggregates if a.function == "count_distinct"]
+        exact = exact_distinct([tables[v] for v in order], self.outputs, counts)
+        least = distinct_synopses([min(tables, key=lambda t: t.tuples)], ["levels"], len(tables))
+        return exact.seconds <= pilots(tables).plus(scans(tables)).plus(least).seconds
 
     def _distinct(self, joined: JoinClass) -> float:
         """Most distinct keys that a class can have, as far as files tell; infinite where they do not."""

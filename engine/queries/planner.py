@@ -7,16 +7,16 @@ is decided how a query is answered.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from ...errors import BudgetExceeded, SkimqlError, UnsupportedQuery
 from ...optimizer.choose import choose, plan_of
 from ...optimizer.combinations import route_fault, worker_reason
 from ...optimizer.distinct import CODE as DISTINCT_JOIN
-from ...optimizer.groups import grouped_vertices
+from ...optimizer.groups import ASSUMED_GROUPS, grouped_vertices
 from ...optimizer.physical import (
     ApartJoin,
     Attempt,
@@ -31,6 +31,7 @@ from ...optimizer.physical import (
 from ...optimizer.plan import Plan
 from ...optimizer.route import routed
 from ...parser.join_graph import Query
+from ...parser.sampled_select import SampledQuery
 from ...parser.statement import ApproximateSelect
 from ..materialized.lookup import Found, MaterializedLookup
 from ..results.estimator import SketchJoin as JoinedSketches
@@ -38,24 +39,28 @@ from ..settings import Settings
 from .apart_plan import as_materialized, of_tables, refuse_sizes
 from .request import Request
 from .sizing import chosen, with_route, within
+from .widths import first_sample, planned_sample, planned_sketches
 
 if TYPE_CHECKING:
     from ...optimizer.candidates.candidate import Candidate, Choice
     from ...optimizer.candidates.first_sample import ClassSample
+    from ...optimizer.candidates.value_draws import Summed
     from ...optimizer.prediction.relation import RelationStatistics
     from ..context import Context
     from ..execution.groups import Groups
     from ..synopses import Built
     from .backend import Backend
     from .footers import Footers
+    from .sampled_plan import SampledPlan
 
 # Of `skimql.max_bytes` so much is there for each tuple that is drawn.
 DRAWN_BYTES = 64
 
 UNKNOWN = Predicted()
 
-# Groups that a query is taken to have before they are listed.
-ASSUMED_GROUPS = 10
+# Of the chance that an interval fails, what the first sample of a query may take, the second and the third: one that is
+# enlarged until it looks narrow must not be asked at the full confidence each time.
+SPENT = (0.6, 0.3, 0.1)
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,8 @@ class Planner:
         """
         if self.query.empty or self.query.limit == 0:
             return self._of(Nothing(self.query.empty or "LIMIT 0 shows no row"))
+        if isinstance(self.query, SampledQuery):
+            return self._of(self.sampled(jobs=groups is not None).first())
         if self.materialized is not None:
             return self._of(self.lookup.attempt(self.query, self.materialized))
         told = () if self.context is None else self.lookup.passed_over(self.select, self.query, self.settings)
@@ -117,6 +124,8 @@ class Planner:
         if self.request.sized_by_hand:
             return self._of(self._by_hand(groups))
         if self.query.counts_distinct:
+            if self._exact_distinct_is_cheap:
+                return self._of(self.exact())
             return self.by_distinct(groups)
         if not self.query.graph.edges:
             # One table: nothing is saved by not running it, but for what is to be kept.
@@ -142,7 +151,7 @@ class Planner:
         except BudgetExceeded as fault:
             return self._without_synopses(fault, statistics, fold_bytes)
         choice = self._choice(statistics, fold_bytes, counts)
-        attempt = self._attempt(choice, statistics, fold_bytes, counts)
+        attempt = self._attempt(choice, statistics, fold_bytes, counts, jobs=jobs)
         if (
             jobs
             and isinstance(attempt, (SketchJoin, ApartJoin))
@@ -186,6 +195,7 @@ class Planner:
         self, groups: Callable[[], Groups] | None, too_large: Collection[int] = ()
     ) -> PhysicalPlan:
         """The synopses of distinct values of the least size that is predicted to be enough, or the exact run."""
+        from ...optimizer.prediction.most_of_key import of_plan
         from .distinct import DistinctPlan
 
         counts, many = dict.fromkeys(grouped_vertices(self.query), ASSUMED_GROUPS), None
@@ -214,6 +224,8 @@ class Planner:
             attempt: Attempt = replace(self.exact(), predicted=predicted)
         else:
             plan = chosen(self.query, self._routed, too_large, counts, taken.buckets)
+            if choice.figures is not None:
+                plan = of_plan(choice.figures, plan)
             attempt = as_materialized(
                 self.query, self.select, self.settings, self.sketches(plan, predicted), {}
             )
@@ -242,6 +254,21 @@ class Planner:
     def materialized(self) -> Found | None:
         """What the catalog has for the query, looked for once; raises as `MaterializedLookup.find`."""
         return None if self.context is None else self.lookup.find(self.select, self.query, self.settings)
+
+    def sampled(self, *, jobs: bool) -> SampledPlan:
+        """The sizes of samples of a query that is run on them.
+
+        Raises
+        ------
+        UnsupportedQuery
+            ``SKIMQL_CLAUSE`` for options that it has not.
+        """
+        from .sampled_plan import SampledPlan
+
+        assert isinstance(self.query, SampledQuery), "it was read as one"
+        assert self.context is not None, "Spark runs it"
+        refuse_sizes(self.query, self.select)
+        return SampledPlan(self.context, self.query, self.settings, jobs)
 
     def exact(self) -> ExactRun:
         """The exact run, with what its cost is predicted to be where files tell."""
@@ -295,6 +322,11 @@ class Planner:
         return self.request.may_run and known
 
     @cached_property
+    def summed(self) -> tuple[Summed, ...]:
+        """What the query sums, with a glance at the values."""
+        return self.backend().summed(self.query)
+
+    @cached_property
     def footers(self) -> Footers | None:
         """What the files of the tables tell, where there are any."""
         if self.context is None:
@@ -311,14 +343,24 @@ class Planner:
             return False
         return max(footers.outputs) <= sum(t or 0.0 for t in footers.tuples)
 
+    @property
+    def _exact_distinct_is_cheap(self) -> bool:
+        """Whether files tell that distinct values are counted exactly for less than a pilot and synopses take."""
+        footers = self.footers
+        if footers is None or self.query.sets is not None or not self.request.aims_freely:
+            return False
+        return footers.large and self.may_run_exactly and footers.exact_distinct_is_cheap
+
     def _of(self, attempt: Attempt) -> PhysicalPlan:
+        # Where nothing has vertices the groups are of the query's own result.
+        vertices = grouped_vertices(self.query) if self.query.graph.vertices else ()
         groups = tuple(
             GroupValues(
                 v,
                 self.query.graph.vertices[v].table,
                 tuple(g.expression for g in self.query.groups if g.vertex == v),
             )
-            for v in grouped_vertices(self.query)
+            for v in vertices
         )
         settings = self.settings
         return PhysicalPlan(
@@ -352,28 +394,58 @@ class Planner:
 
     def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
         """What is tried on large tables before anything else is known; None where that is for statistics to say."""
-        from ...optimizer.candidates.first_sample import first_sample
+        from ...optimizer.candidates.first_sample import first_sample as sample_of
 
         assert self.request.target is not None, "a sample is taken for an asked error"
         footers = self.footers
         assert footers is not None, "large tables are of files"
         sizes = footers.sizes if jobs else footers.bare_sizes
-        groups = ASSUMED_GROUPS if self.query.groups else 1
-        summed = footers.summed if jobs else ()
-        sample = first_sample(
+        groups = math.prod(self.first_groups(jobs=jobs).values())
+        asked = partial(
+            sample_of,
             self.query.graph,
             sizes,
             self.request.target,
             footers.values,
             groups,
             self._most_drawn,
-            summed,
-            grouped_vertices(self.query),
+            grouped=grouped_vertices(self.query),
+            counts_alone=self.query.counts_tuples_alone,
+            jobs_count=self._jobs_count,
         )
+        sample = asked()
+        if sample is not None and jobs and footers.summed:
+            # Values are looked at where a sample is worth while without: they make it dearer.
+            sample = asked(footers.summed)
         if sample is None:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)
-        return SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
+        attempt = SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
+        return self.foreseen(attempt, jobs=jobs)
+
+    def first_groups(self, *, jobs: bool) -> Mapping[int, int]:
+        """How many groups each grouped vertex is taken to have before they are listed."""
+        if jobs and self.footers is not None:
+            return self.footers.groups
+        # As many in all, whichever tables they are of.
+        return dict.fromkeys(grouped_vertices(self.query)[:1], ASSUMED_GROUPS)
+
+    @property
+    def first_summed(self) -> Sequence[Summed]:
+        """What files tell of the values that a first sample adds up."""
+        return self.footers.summed if self.footers is not None else ()
+
+    def foreseen(self, attempt: SampleJoin, before: int = 0, *, jobs: bool = True) -> SampleJoin:
+        """A sample without statistics with what its intervals will be; `before` are the samples taken before it."""
+        assert self.footers is not None, "large tables are of files"
+        confidence = 1.0 - SPENT[min(before, len(SPENT) - 1)] * (1.0 - self.settings.confidence)
+        groups, summed = self.first_groups(jobs=jobs), self.first_summed if jobs else ()
+        return first_sample(attempt, self.footers, summed, confidence, groups, jobs=jobs)
+
+    @property
+    def _jobs_count(self) -> bool:
+        """Whether what Spark's jobs take is held against a first sample."""
+        return True
 
     @property
     def _most_drawn(self) -> float:
@@ -390,6 +462,8 @@ class Planner:
         statistics: tuple[RelationStatistics, ...],
         fold_bytes: int,
         groups: dict[int, int],
+        *,
+        jobs: bool = True,
     ) -> Attempt:
         taken = choice.taken
         predicted = Predicted(taken.half_width(choice.objective.confidence), taken.cost.seconds, taken.nbytes)
@@ -400,12 +474,16 @@ class Planner:
         plan = plan_of(self.query, choice, self.settings.seed, self.settings.sparse)
         if plan.sample is not None:
             expected = tuple(math.inf if s.tuples is None else s.tuples for s in statistics)
-            return SampleJoin(taken.method, self._with_draws(plan, taken, expected), predicted, expected)
+            sampled = SampleJoin(taken.method, self._with_draws(plan, taken, expected), predicted, expected)
+            summed = self.summed if jobs else ()
+            return planned_sample(sampled, choice, summed, self.settings.confidence, groups)
         route = "arrow" if self.settings.route == "auto" else self.settings.route
         attempt = self.sketches(routed(within(plan, self.settings), route), predicted)
         attempt = replace(
             attempt, method=self.select.method or taken.method, message_bytes=fold_bytes or None
         )
+        summed = self.summed if jobs else ()
+        attempt = planned_sketches(attempt, choice, summed, self.settings.confidence, groups)
         return as_materialized(self.query, self.select, self.settings, attempt, groups)
 
     def _with_draws(self, plan: Plan, taken: Candidate, expected: Sequence[float]) -> Plan:
@@ -422,9 +500,7 @@ class Planner:
         left = max(taken.predicted.answer, 1.0)
         draws = tuple_draws(tuples, min(tuples), left, error, self._most_drawn)
         members = [plan.vertices[v] for v, _ in sample.members]
-        valued = value_draws(
-            self.backend().summed(self.query), members, tuples, left, error, sample.rate, draws
-        )
+        valued = value_draws(self.summed, members, tuples, left, error, sample.rate, draws)
         values = tuple(d for _, d in valued)
         return replace(
             plan, sample=replace(sample, row_rates=draws.rates, hits=draws.hits, value_draws=values)

@@ -136,9 +136,9 @@ class Request:
             rows=rows,
             columns=1 if aggregates <= {"count"} else 2,
             groups=tuple(groups.items()),
+            sparse=self.settings.sparse,
             route=self.settings.route,
             ordered=not apart,
             # The scans of a sample look at its keys alone; one that is made of a table by itself has its totals.
             regressed=apart,
-            tracked=not apart,
         )

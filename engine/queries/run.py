@@ -19,10 +19,11 @@ from ...optimizer.methods import METHODS
 from ...optimizer.physical import MaterializedJoin, PhysicalPlan
 from ...parser.expressions import has_aggregate
 from ...parser.join_graph import Query
+from ...parser.sampled_select import SampledQuery
 from ...parser.statement import ApproximateSelect
 from ...sketches.intervals.interval import USELESS, Estimate, exact, rows_for
 from ..context import Context
-from ..results.answer import Answer
+from ..results.answer import MET, Answer
 from ..results.columns import arrow_type
 from ..results.rows import with_count
 from ..settings import Settings
@@ -129,6 +130,19 @@ class SelectRun:
             raise DataError(fault.message, fault.code, self.select.sql, hint=hint) from fault
         return presented
 
+    def empty(self) -> Answer:
+        """An answer without rows, of the columns that the statement's has; nothing is run.
+
+        Raises
+        ------
+        SkimqlError
+            As `answer`, where that is known before anything runs.
+        """
+        self.check()
+        bare = Answer(tuple(item.name for item in self.typed.items), (), target=MET)
+        answer = replace(self._presented(bare), notes=())
+        return answer if self.settings.error is not None else replace(answer, target="")
+
     def plan(self) -> PhysicalPlan:
         """How the query would be answered, by what is known without a job."""
         self.check()
@@ -138,6 +152,9 @@ class SelectRun:
         """The SELECT as Spark runs it, sums of doubles as far as they are known."""
         # A query of our own making, as that of ESTIMATE ROWS, is not the text that is run.
         own = self.query if self.query.select_sql == self.select.select_sql else None
+        if isinstance(own, SampledQuery):
+            # Its aggregates are not sums of products: what rounding does to them is not known.
+            own = None
         return self.run_exactly(self.select.sql, self.select.select_sql, own)
 
     def _planner(
@@ -170,6 +187,8 @@ class SelectRun:
             return "a smaller error in ERROR WITHIN would tell"
         if self.settings.size_bytes is not None:
             return "a larger SIZE would tell"
+        if isinstance(self.query, SampledQuery):
+            return "ERROR WITHIN 5% would tell"
         if self.select.method is None and not self.settings.by_hand and not self.query.counts_distinct:
             return "ERROR WITHIN 5% would tell"
         return "more buckets would tell: OPTIONS (buckets = ...)"

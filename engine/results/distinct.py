@@ -52,7 +52,9 @@ def count_distinct(count: DistinctCount, sketches: Sequence[Sketch], confidence:
             return join_distinct(left, right, size_left, size_right, confidence)
         case PairsByKey():
             left, right = _pairs(sketches, count.left), _pairs(sketches, count.right)
-            return join_distinct_with_key(left, right, confidence, count.full, count.most_of_key)
+            return join_distinct_with_key(
+                left, right, confidence, count.full, count.most_of_key, bounded=count.bounded
+            )
 
 
 def with_counted_types(query: Query, tables: Tables | None, types: KnownTypes | None = None) -> Query:

@@ -13,7 +13,7 @@ import numpy as np
 from ...optimizer.plan import PlannedEdge, PlannedTerm
 from ...sketches.intervals.interval import Estimate, exact
 from ...sketches.joins.exact_map import ExactMap, exact_join
-from ...sketches.joins.sparse import SparseFirstSketch
+from ...sketches.joins.sparse_first import SparseFirst
 from ...sketches.samples.sample_sketch import SampleSketch
 from ...sketches.samples.sample_sketch_join import sample_sketch_average, sample_sketch_join
 from ...sketches.samples.threshold_sample import net_entries
@@ -125,7 +125,7 @@ def _whole(weight: SampledWeight, order: Sequence[int]) -> ExactMap | None:
     """All keys of a table with their weights, where none is lost: for each edge those of its attribute."""
     synopsis = weight.sample
     weights: Any
-    if isinstance(synopsis, SparseFirstSketch):
+    if isinstance(synopsis, SparseFirst):
         if synopsis.exact is None:
             return None
         keys, weights = synopsis.exact.keys.T, synopsis.exact.weights[np.newaxis]

@@ -14,6 +14,7 @@ from .having_order_limit import Row, Shown, Truth, condition, show
 from .selection import SCREENED, WIDENED, chosen, is_chosen, selection, widened
 
 GroupNumbers = tuple[int, ...]
+PERHAPS = "a value that is known for its group is of a group that may join nothing"
 
 
 @dataclass(frozen=True)
@@ -49,26 +50,34 @@ class Estimated:
 
     def _row(self, number: int, evaluator: Evaluator, cells: Sequence[Cell] | None = None) -> Row | None:
         """The row of a group, with the cells if they are known; None where nothing joins."""
-        there = self._there(evaluator)
+        count = self._count(evaluator)
+        there = self._there(count)
         if there.possible == {False}:
             return None
         if cells is None:
             cells = [evaluator.cell(item.expression) for item in self.query.items]
+            if count is not None and False in there.possible:
+                cells = [_if_there(c, count) for c in cells]
         keys = tuple(evaluator.cell(key.expression) for key in self.query.order)
         passes = there if self.query.having is None else condition(evaluator, self.query.having)
         value = passes.value if there.value or passes.value is None else False
         return Row(number, tuple(cells), Truth(value, passes.possible | (there.possible - {True})), keys)
 
-    def _there(self, evaluator: Evaluator) -> Truth:
-        """Whether a tuple joins in the group; without groups there is a row in any case."""
+    def _count(self, evaluator: Evaluator) -> Estimate | None:
+        """How many tuples join in the group; None where there is a row in any case."""
         if not self.query.groups:
-            return Truth(True, frozenset((True,)))
+            return None
         count = _count_of(self.query)
         known = evaluator.known
         if not known and count >= len(evaluator.plan.aggregates):
             # Distinct values of one table: what is kept of a group is of tuples that are there.
+            return None
+        return known[count] if known else evaluator.aggregate(evaluator.plan.aggregates[count])
+
+    def _there(self, estimate: Estimate | None) -> Truth:
+        """Whether there is a row of a group in which so many tuples join."""
+        if estimate is None:
             return Truth(True, frozenset((True,)))
-        estimate = known[count] if known else evaluator.aggregate(evaluator.plan.aggregates[count])
         if estimate.exact:
             return Truth(estimate.value > 0, frozenset((estimate.value > 0,)))
         if estimate.high <= 0:
@@ -149,6 +158,22 @@ class Estimated:
                 n: replace(e, known=known[n]) if n in known else e for n, e in self.evaluators.items()
             },
         )
+
+
+def _if_there(cell: Cell, count: Estimate) -> Cell:
+    """What is known exactly of a group that may not be there is not exact: there may be no such row."""
+    if not isinstance(cell, Estimate) or not cell.exact:
+        return cell
+    return replace(
+        cell,
+        value=float(cell.value),
+        low=float(cell.low),
+        high=float(cell.high),
+        confidence=count.confidence,
+        certified=count.certified,
+        basis=count.basis,
+        notes=(*cell.notes, PERHAPS),
+    )
 
 
 def with_count(query: Query) -> Query:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from ..catalog.footer import MAGIC, integers_between, numbers_between
+from .filters import filtered
 from .ranges import ANY, Range
 from .source_state import stamps
 from .tables import Tables
@@ -142,24 +143,37 @@ def column_range(tables: Tables, name: str, column: str) -> Range:
     return Range(low, high, bits)
 
 
-def has_nan(tables: Tables, name: str, column: str, run: Callable[[DataFrame], pa.Table]) -> bool:
+def has_nan(
+    tables: Tables,
+    name: str,
+    column: str,
+    run: Callable[[DataFrame], pa.Table],
+    condition: str | None = None,
+) -> bool:
     """Whether a column of a registered table has a NaN; of one of DOUBLE or FLOAT that is counted by one job.
+
+    Behind a filter only where the column has one at all.
 
     Parameters
     ----------
     tables : Tables
     name, column : str
     run : callable
-        Gives the rows of a DataFrame. It is asked once for each state of the files.
+        Gives the rows of a DataFrame. It is asked once for each state of the files and each filter.
+    condition : str, optional
+        The filter.
     """
     frame = tables.frame(name)
     kinds = [f.dataType.typeName() for f in frame.schema if f.name.lower() == column.lower()]
     if not set(kinds) & {"double", "float"}:
         return False
-    state = (files_of(tables, name, frame, count=False).state, column.lower())
+    if condition is not None and not has_nan(tables, name, column, run):
+        return False
+    state = (files_of(tables, name, frame, count=False).state, column.lower(), condition)
     if state not in _NAN:
         quoted = "`" + column.replace("`", "``") + "`"
-        counted = run(frame.selectExpr(f"count_if(isnan({quoted})) AS n"))
+        kept = filtered(frame, [condition])
+        counted = run(kept.selectExpr(f"count_if(isnan({quoted})) AS n"))
         while len(_NAN) >= MOST_KNOWN:
             del _NAN[next(iter(_NAN))]
         _NAN[state] = bool(counted["n"][0].as_py())

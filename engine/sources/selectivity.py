@@ -36,25 +36,42 @@ def filter_selectivity(spark: SparkSession, frame: DataFrame, condition: str) ->
     """
     try:
         schema = _used(frame.schema, condition)
-        seen = _some_tuples(local_files(frame) or [], schema.names)
+        seen = some_tuples(local_files(frame) or [], schema.names)
         kept = len(spark.createDataFrame(seen, schema).where(condition).selectExpr("1L").collect())
     except (pa.ArrowException, OSError, SqlglotError, ValueError, LookupError, StopIteration, *SPARK_FAULTS):
         return 1.0
     return kept / max(int(seen.num_rows), 1)
 
 
-def absolute_values(
+def groups_seen(
+    spark: SparkSession, frame: DataFrame, condition: str | None, expressions: Sequence[str]
+) -> int | None:
+    """How many groups some tuples that a filter keeps are of; None where nothing tells.
+
+    Parameters are those of `filter_selectivity`; `expressions` are SQL over the columns.
+    """
+    try:
+        text = " AND ".join(f"(({e}) IS NULL)" for e in expressions)
+        schema = _used(frame.schema, text if condition is None else f"{text} AND ({condition})")
+        seen = spark.createDataFrame(some_tuples(local_files(frame) or [], schema.names), schema)
+        kept = seen if condition is None else seen.where(condition)
+        return len(kept.selectExpr(*expressions).distinct().collect()) or None
+    except (pa.ArrowException, OSError, SqlglotError, ValueError, LookupError, StopIteration, *SPARK_FAULTS):
+        return None
+
+
+def values_seen(
     spark: SparkSession, frame: DataFrame, condition: str | None, expression: str
-) -> list[float]:
-    """The absolute values of an expression on some tuples that a filter keeps, 0 for NULL; none where nothing tells.
+) -> list[float | None]:
+    """The values of an expression on some tuples that a filter keeps, None for NULL; none where nothing tells.
 
     Parameters are those of `filter_selectivity`; `expression` is SQL over the columns, of any numeric type.
     """
     try:
         schema = _used(frame.schema, expression if condition is None else f"({expression}) AND ({condition})")
-        seen = spark.createDataFrame(_some_tuples(local_files(frame) or [], schema.names), schema)
+        seen = spark.createDataFrame(some_tuples(local_files(frame) or [], schema.names), schema)
         kept = seen if condition is None else seen.where(condition)
-        value = f"coalesce(abs(CAST(({expression}) AS DOUBLE)), 0D) AS x"
+        value = f"CAST(({expression}) AS DOUBLE) AS x"
         return [row.x for row in kept.selectExpr(value).collect()]
     except (pa.ArrowException, OSError, SqlglotError, ValueError, LookupError, StopIteration, *SPARK_FAULTS):
         return []
@@ -67,7 +84,7 @@ def _used(schema: StructType, condition: str) -> StructType:
     return StructType([f for f in schema.fields if f.name.lower() in names] or schema.fields[:1])
 
 
-def _some_tuples(paths: Sequence[str], columns: Sequence[str]) -> pa.Table:
+def some_tuples(paths: Sequence[str], columns: Sequence[str]) -> pa.Table:
     """`PROBE` tuples, the first ones of row groups at equal distances; LookupError without such a column or file."""
     groups = [(path, n) for path in paths for n in range(pq.read_metadata(path).num_row_groups)]
     if not groups:

@@ -16,29 +16,29 @@ from ..spark.session import SPARK_FAULTS
 from .files import column_range
 from .filters import filtered
 from .ranges import weight_range
-from .selectivity import PROBE, absolute_values
+from .selectivity import PROBE, values_seen
 from .tables import Tables
 
 
 def summed_values(spark: SparkSession, tables: Tables, query: Query) -> tuple[Summed, ...]:
     """What is summed, with the values of some tuples: of files in the driver, of anything else of its first ones."""
     found = []
-    for vertex, expression in expressions_of(query):
+    for vertex, expression, alone in expressions_of(query):
         relation = query.graph.vertices[vertex]
         frame = tables.frame(relation.table)
-        seen = absolute_values(spark, frame, relation.filter, expression)
+        seen = values_seen(spark, frame, relation.filter, expression)
         seen = seen or _first_values(spark, relation.table, frame, relation.filter, expression)
-        known = np.array([x for x in seen if math.isfinite(x)], np.float64)
+        known = np.array([math.nan if x is None else x for x in seen], np.float64)
         ends = weight_range(Weight(expression), partial(column_range, tables, relation.table))
-        found.append(Summed(vertex, expression, known, max(map(abs, ends))))
+        found.append(Summed(vertex, expression, known[~np.isinf(known)], *ends, alone))
     return tuple(found)
 
 
 def _first_values(
     spark: SparkSession, table: str, frame: DataFrame, condition: str | None, expression: str
-) -> list[float]:
-    """As `absolute_values`, of the first tuples: a job that ends when it has them."""
-    value = f"coalesce(abs(CAST(({expression}) AS DOUBLE)), 0D) AS x"
+) -> list[float | None]:
+    """As `values_seen`, of the first tuples: a job that ends when it has them."""
+    value = f"CAST(({expression}) AS DOUBLE) AS x"
     try:
         first = filtered(frame, [condition]).selectExpr(value).limit(PROBE)
         return [row.x for row in run_job(spark, f"glance at {table}", first.collect)]

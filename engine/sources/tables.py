@@ -62,8 +62,12 @@ class Tables(Mapping[str, TableSchema]):
     statement, while it runs.
     """
 
-    def __init__(self, spark: Callable[[], SparkSession], catalog: Catalog | None = None) -> None:
+    def __init__(
+        self, spark: Callable[[], SparkSession], catalog: Catalog | None = None, *, spark_first: bool = False
+    ) -> None:
         self._start = spark
+        # Whether Spark's own tables hide those that the catalog remembers.
+        self._spark_first = spark_first
         self._catalog = catalog or Catalog()
         self._frames: dict[str, tuple[str, DataFrame]] = {}
         self._known: dict[str, KnownTable] = {}
@@ -170,7 +174,7 @@ class Tables(Mapping[str, TableSchema]):
 
     def known(self, name: str) -> KnownTable:
         """What is known of a table that this mapping has."""
-        found = self._known.get(name.lower()) or self._catalog.table(name)
+        found = self._known.get(name.lower()) or self._remembered(name)
         if found is None:
             return KnownTable(self[name], None, {})
         if self._named_in_spark(name) is not None:
@@ -227,7 +231,7 @@ class Tables(Mapping[str, TableSchema]):
         if in_spark is not None:
             return self._from_catalog(in_spark)
         if name.lower() not in self._frames:
-            remembered = self._known.get(name.lower()) or self._catalog.table(name)
+            remembered = self._known.get(name.lower()) or self._remembered(name)
             if remembered is not None:
                 refuse_withheld(remembered)
             if remembered is None or remembered.source is None:
@@ -314,7 +318,19 @@ class Tables(Mapping[str, TableSchema]):
     def named_in(self, text: str) -> list[str]:
         """The tables that are ours, not Spark's, of which a statement has the names, in lower case."""
         ours = {*self._known, *(n for n, t in self._catalog.manifest.tables.items() if t.source is not None)}
-        return sorted(ours & identifiers(text)) if ours else []
+        named = sorted(ours & identifiers(text)) if ours else []
+        return [n for n in named if n in self._known or self._remembered(n) is not None]
+
+    def _remembered(self, name: str) -> KnownTable | None:
+        """What the catalog remembers of a table, unless Spark has one of that name that goes first."""
+        remembered = self._catalog.table(name)
+        if remembered is None or not self._spark_first:
+            return remembered
+        try:
+            self._from_catalog(name)
+        except KeyError:
+            return remembered
+        return None
 
     def registered(self) -> list[str]:
         """The tables that were registered in this session or read in it, as they were spelled."""
@@ -373,7 +389,7 @@ class Tables(Mapping[str, TableSchema]):
         in_spark = self._named_in_spark(name)
         if registered is not None and in_spark is not None:
             return schema_of(registered.schema.name, self._from_catalog(in_spark))
-        remembered = registered or self._catalog.table(name)
+        remembered = registered or self._remembered(name)
         if remembered is not None:
             return remembered.schema
         return schema_of(name, self._from_catalog(name))

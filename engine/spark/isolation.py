@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,9 @@ BATCHES = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),  # at this value Spark does not measure
     "spark.sql.execution.arrow.maxRecordsPerBatch": "40000",
 }
+
+# Set in sessions of ours: what Spark refuses there is not read as a statement of ours by the extension.
+OWN = "spark.skimql.own"
 
 
 class OwnSession(SparkSession):
@@ -42,7 +45,7 @@ class OwnSession(SparkSession):
         own._jsparkSession = home._jsparkSession.cloneSession()
         own.home = home
         _follow(home, own)
-        for name, value in BATCHES.items():
+        for name, value in {**BATCHES, OWN: "true"}.items():
             own.conf.set(name, value)
         return own
 
@@ -163,6 +166,32 @@ class _State:
 def is_classic(spark: SparkSession) -> bool:
     """Whether a session has a JVM of this process behind it; one of Spark Connect has not."""
     return isinstance(spark, SparkSession) and hasattr(spark, "_jsparkSession")
+
+
+def beside(home: SparkSession, java: Any) -> SparkSession:
+    """Another session of the same Spark, as Python has it; the active one of the thread stays so."""
+    session = SparkSession.__new__(SparkSession)
+    for name in ("_sc", "_jsc", "_jvm", "_profiler_collector"):
+        setattr(session, name, getattr(home, name))
+    session._jsparkSession = java
+    return session
+
+
+def placed(spark: SparkSession, place: Sequence[str]) -> SparkSession | None:
+    """A clone of a session with another current catalog and database; None where they are the session's own."""
+    manager = _state_of(spark).catalogManager()
+    if [manager.currentCatalog().name(), *manager.currentNamespace()] == list(place):
+        return None
+    clone = beside(spark, spark._jsparkSession.cloneSession())
+    clone.catalog.setCurrentCatalog(place[0])
+    clone.catalog.setCurrentDatabase(".".join(map(quoted, place[1:])))
+    return clone
+
+
+def temp_views(spark: SparkSession) -> frozenset[str]:
+    """The names of a session's temporary views, in lower case."""
+    names = str(_session_catalog(spark).tempViews().keys().mkString("\0"))
+    return frozenset(names.split("\0")) if names else frozenset()
 
 
 def moved(frame: DataFrame, spark: SparkSession) -> DataFrame:

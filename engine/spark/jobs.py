@@ -176,8 +176,10 @@ def _run(
             if listener is not None and thread.is_alive():
                 listener.update(_progress(spark, group, description, started))
     except KeyboardInterrupt:
-        context.cancelJobGroup(group)
-        thread.join()
+        # A job that begins only now is of the group too: Spark cancels none that has not begun.
+        while thread.is_alive():
+            context.cancelJobGroup(group)
+            thread.join(POLL_SECONDS)
         raise
     finally:
         if listener is not None:

@@ -12,10 +12,12 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from ...errors import DataError, StreamError
 from ...optimizer.plan import Message, Plan
+from ...parser.fragment import quote_name
 from ..catalog.catalog import Catalog
-from ..catalog.streams import StoredStream
+from ..catalog.streams import FRAME, StoredStream
 from ..materialized.definition import now
 from .cells import Cut
+from .changes import no_before_image, refusal, updates
 from .checkpoint import mismatch
 from .panes import SplitPlan, split_plan, with_cells
 from .planned import PlannedView
@@ -38,6 +40,9 @@ class Builder(Protocol[Frame]):
 
         Each is a `Built`; of those that a cut tells apart a mapping of `Cell` to `Piece`.
         """
+
+    def pass_over(self, frame: Frame) -> None:
+        """Run a batch for what Spark keeps of it, and for nothing else."""
 
     def quarantine(self, frame: Frame, batch: int, ahead: Mapping[str, int]) -> None:
         """Write the rows that are not counted where people find them; twice is once.
@@ -81,8 +86,8 @@ class Batches(Generic[Frame]):
         loaded = self._loaded or self.start()
         return loaded.state
 
-    def __call__(self, frame: Frame, batch: int) -> None:
-        """Take a batch.
+    def __call__(self, frame: Frame, batch: int) -> bool:
+        """Take a batch; whether it was not in the state yet.
 
         Raises
         ------
@@ -91,11 +96,14 @@ class Batches(Generic[Frame]):
             to stop at a row that cannot be read; as `StreamState.after` and `save`. The state is then that before it.
         """
         state = self.state
+        assert self._stream is not None, "started"
         if state.batch is not None and batch <= state.batch:
-            return
+            # Spark's own state of a stream is written by running its batches: the next one begins with it.
+            if self._stream.dedup or self._stream.format == FRAME:
+                self.builder.pass_over(frame)
+            return False
         if batch != state.next_batch:
             raise mismatch(self.name, f"batch {batch} arrives, and the state waits for {state.next_batch}")
-        assert self._stream is not None, "started"
         assert self._loaded is not None, "started"
         stream, views = self._stream, readers(continuous(self.catalog), self.name)
         if not views:
@@ -103,11 +111,17 @@ class Batches(Generic[Frame]):
         split = self._plan(views)
         plan, first = split.plan, len(split.plan.synopses) - len(split.needs)
         try:
-            built, messages = self.builder.build(frame, plan, times_of(stream), split.cuts)
+            also = [t for c in split.cuts for t in (*_time(c.split.windows), *c.split.groups)]
+            times = times_of(stream, plan.synopses, also)
+            built, messages = self.builder.build(frame, plan, times, split.cuts)
         except DataError as fault:
             if fault.code == "SKIMQL_OVERFLOW":
                 raise overflow(batch) from fault
+            refused = refusal(stream, batch, fault)
+            if refused is not None:
+                raise refused from fault
             raise
+        self._look_at_updates(batch, plan, built)
         whole = dict(zip(plan.synopses[:first], built[:first], strict=True))
         after = state.after(batch, self.checkpoint, whole, messages, now(), plan.seed)
         pieces = dict(zip(split.needs, built[first:], strict=True))
@@ -117,6 +131,7 @@ class Batches(Generic[Frame]):
         save(self.catalog, stream, self._loaded.file, after)
         self._stream = self._now()
         self._loaded = Loaded(after, self._stream.state)
+        return True
 
     def _write_rows(self, views: Sequence[PlannedView], after: StreamState, batch: int) -> None:
         for view in (v for v in views if SINK in v.view.settings):
@@ -179,6 +194,14 @@ class Batches(Generic[Frame]):
             late = {w.time: c.latest for w, c in ahead.items() if c.latest is not None}
             self.builder.quarantine(frame, batch, late)
 
+    def _look_at_updates(self, batch: int, plan: Plan, built: Sequence[Any]) -> None:
+        assert self._stream is not None, "started"
+        counted = updates(self._stream)
+        tally = None if counted is None else built[plan.synopses.index(counted)].tally
+        if tally is not None and tally.tuples and not tally.negative:
+            what = f"{tally.tuples:,} updates have an update_postimage alone"
+            raise no_before_image(self._stream, batch, what)
+
     def _now(self) -> StoredStream:
         found = continuous(self.catalog).streams.get(self.name.lower())
         if found is None or (self._stream is not None and found.id != self._stream.id):
@@ -188,3 +211,7 @@ class Batches(Generic[Frame]):
                 hint="SHOW STREAMS",
             )
         return found
+
+
+def _time(windows: Windows | None) -> tuple[str, ...]:
+    return () if windows is None else (quote_name(windows.time),)

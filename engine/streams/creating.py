@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ParseError, SkimqlError, StreamError, UnsupportedQuery
@@ -13,9 +12,12 @@ from ...optimizer.plan import Weight
 from ...parser.join_graph import Query, Span, TableSchema
 from ...parser.sketch import resolve_append
 from ...parser.syntax import AppendSketch, CreateContinuousView, CreateStream, Part
-from ..catalog.streams import FRAME, Continuous, StoredStream
+from ..catalog.streams import DEBEZIUM, DELTA, FRAME, Continuous, StoredStream
 from ..materialized.definition import now, refuse_unstable
 from ..materialized.names import place_of
+from .change_sources import columns_read, refuse_table_folder, rows_of_changes
+from .dedup import INTERVAL, dedup_of
+from .kafka import KAFKA, refuse_options, source_of
 from .planned import PlannedView, with_group_types
 from .sinks import SINK
 from .views import define, unsupported
@@ -27,10 +29,9 @@ if TYPE_CHECKING:
     from ..context import Context
 
 AVAILABLE_NOW = "available now"
-_FORMATS = ("json", "csv", "parquet", "rate")
+_FOLDERS = ("json", "csv", "parquet")
 _RATE = (("timestamp", "timestamp"), ("value", "bigint"))
 _WITH = ("trigger", "bad_rows", SINK, *WORDS)
-_INTERVAL = re.compile(r"\d+ (millisecond|second|minute|hour|day)s?")
 
 
 @dataclass(frozen=True)
@@ -52,17 +53,15 @@ class Creating:
         from ..sources.schemas import schema_of
 
         sql, name = statement.sql, statement.name.text
-        if statement.format not in _FORMATS:
-            raise unsupported(
-                f"a stream from {statement.format.upper()}",
-                "FROM JSON, CSV or PARQUET 'folder', or RATE",
-                sql,
-                place_of(statement.path),
-            )
+        if statement.format == KAFKA:
+            refuse_options(statement)
+            source_of(self.context.spark)
         columns = statement.columns
         place = (columns[0].name.span.start, columns[-1].type.span.end)
         ddl = ", ".join(f"{_quoted(c.name.text)} {c.type.text}" for c in columns)
         schema = schema_of(name, self._empty(ddl, sql, place))
+        if statement.changes is not None:
+            schema = replace(schema, columns=columns_read(statement, schema.columns))
         if statement.format == "rate" and tuple((c.name, c.type) for c in schema.columns) != _RATE:
             raise StreamError(
                 "a stream from RATE has the columns (timestamp TIMESTAMP, value BIGINT)",
@@ -72,12 +71,14 @@ class Creating:
                 "CREATE STREAM s (timestamp TIMESTAMP, value BIGINT) FROM RATE '' OPTIONS (rowsPerSecond = 10)",
             )
         source = statement.path.text
-        if statement.format != "rate":
+        if statement.format in _FOLDERS:
             source = _folder(source, sql, statement.path)
+            refuse_table_folder(source, sql, place_of(statement.path))
         return self._stored(statement, schema, source)
 
     def _stored(self, statement: CreateStream, schema: TableSchema, source: str) -> StoredStream:
         times = self._times(statement, schema)
+        dedup, within = dedup_of(statement, schema)
         here = self.context.environment.circumstances()
         return StoredStream(
             schema.name,
@@ -92,10 +93,20 @@ class Creating:
             here.time_zone,
             here.settings,
             now(),
+            changes="" if statement.changes is None else statement.changes.text,
+            dedup=dedup,
+            within=within,
         )
 
-    def of_frame(self, name: str, frame: DataFrame, deletes: str | None, weight: str | None) -> StoredStream:
-        """The stream that is a streaming DataFrame, with `deletes` or `weight` as the clauses of the statement.
+    def of_frame(
+        self,
+        name: str,
+        frame: DataFrame,
+        deletes: str | None = None,
+        weight: str | None = None,
+        changes: str | None = None,
+    ) -> StoredStream:
+        """The stream that is a streaming DataFrame; `deletes`, `weight` or `changes` as the clauses of the statement.
 
         Raises
         ------
@@ -112,8 +123,8 @@ class Creating:
                 "SKIMQL_NOT_STREAMING",
                 hint=f'session.table("{name}", df)',
             )
-        statement = statement_of(name, deletes, weight)
-        schema = schema_of(name, frame)
+        statement = statement_of(name, deletes, weight, changes)
+        schema = schema_of(name, rows_of_changes(name, frame, changes))
         return self._stored(statement, schema, "")
 
     def view(self, statement: CreateContinuousView, found: Continuous) -> PlannedView:
@@ -213,16 +224,23 @@ class Creating:
         return times
 
 
-def statement_of(name: str, deletes: str | None = None, weight: str | None = None) -> CreateStream:
+def statement_of(
+    name: str, deletes: str | None = None, weight: str | None = None, changes: str | None = None
+) -> CreateStream:
     """The statement that would make a stream of a DataFrame with these signs; carets of errors point into it.
 
     Raises
     ------
     ParseError
-        If both are given.
+        If several are given, or `changes` is no kind of change records.
     """
-    if deletes is not None and weight is not None:
-        raise ParseError("deletes and weight exclude each other", hint="keep one of them")
+    given = [n for n, v in (("deletes", deletes), ("weight", weight), ("changes", changes)) if v is not None]
+    if len(given) > 1:
+        raise ParseError(f"{given[0]} and {given[1]} exclude each other", hint="keep one of them")
+    if changes is not None and changes.lower() not in (DEBEZIUM, DELTA):
+        raise ParseError(
+            f"there are no change records {changes!r}", hint=f"changes='{DEBEZIUM}' or '{DELTA}'"
+        )
     sql = f"CREATE STREAM {_quoted(name)}"
     named = Part(name, Span(len("CREATE STREAM "), len(sql)))
     parts: list[Part | None] = []
@@ -233,7 +251,8 @@ def statement_of(name: str, deletes: str | None = None, weight: str | None = Non
             sql += text
         else:
             parts.append(None)
-    return CreateStream(sql, named, (), FRAME, Part(""), deletes=parts[0], weight=parts[1])
+    kind = None if changes is None else Part(changes.lower())
+    return CreateStream(sql, named, (), FRAME, Part(""), deletes=parts[0], weight=parts[1], changes=kind)
 
 
 class _Types(Mapping[tuple[str, str], str]):
@@ -291,7 +310,7 @@ def _trigger(value: str, sql: str) -> str:
         raise unsupported(f"the trigger {value!r}, which is no micro-batch", "trigger = '1 second'", sql)
     if text in (AVAILABLE_NOW, "availablenow"):
         return AVAILABLE_NOW
-    if not _INTERVAL.fullmatch(text):
+    if not INTERVAL.fullmatch(text):
         raise bad_setting(f"{value!r} is no trigger", "trigger = '1 second' or 'available now'", sql)
     return text
 
@@ -299,6 +318,8 @@ def _trigger(value: str, sql: str) -> str:
 def _signs(statement: CreateStream) -> str:
     if statement.deletes is not None:
         return f"DELETES WHEN {statement.deletes.text}"
+    if statement.changes is not None:
+        return f"CHANGES {statement.changes.text.upper()}"
     return "" if statement.weight is None else f"WEIGHT {statement.weight.text}"
 
 

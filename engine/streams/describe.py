@@ -60,6 +60,7 @@ def describe_stream(catalog: Catalog, stream: StoredStream) -> Answer:
         *zip(STREAMS, _stream_row(catalog, stream), strict=True),
         ("columns", ", ".join(f"{c.name} {c.type}" for c in stream.columns)),
         ("options", ", ".join(f"{n} = {v}" for n, v in sorted(stream.options.items()))),
+        ("dedup", f"({', '.join(stream.dedup)}) WITHIN '{stream.within}'" if stream.dedup else ""),
         ("views", ", ".join(v.name for v in continuous(catalog).readers(stream.name))),
         ("ansi", str(stream.ansi).lower()),
         ("time_zone", stream.time_zone),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import socket
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -12,20 +15,21 @@ from ..catalog.catalog import Catalog
 from ..catalog.disk import remove_made
 from ..catalog.folder import LocalFolder
 from ..catalog.streams import StoredStream
+from ..materialized.definition import now
 
 FOLDER = "streams"  # of the catalog's; in it a folder of each stream, by its id
 
 # Files of ours there, and of Spark's: its checkpoint, its state stores, and the rows that it has written apart.
 _SPARKS = "|".join(
     (
-        r"\d+|metadata|_metadata|__tmp_path_dir|_SUCCESS",
+        r"\d+|metadata|_metadata|schema|__tmp_path_dir|_SUCCESS",
         r"\d+(\.\d+)*\.(delta|snapshot|zip|changelog|compact|json)",
         r"\d+_[\w.-]+\.(zip|changelog)",
-        r"part-[\w.-]+\.json",
+        r"part-[\w.-]+\.json|rows\.json",
     )
 )
 _HIDDEN = rf"\.({_SPARKS})(\.[\w-]+\.tmp)?(\.crc)?"
-_MADE = re.compile(rf"lock|(checkpoint|quarantine)/(.*/)?(({_SPARKS})|{_HIDDEN})")
+_MADE = re.compile(rf"lock|holder|(checkpoint|quarantine)/(.*/)?(({_SPARKS})|{_HIDDEN})")
 
 
 def stream_folder(catalog: Catalog, stream: StoredStream) -> Path:
@@ -54,6 +58,21 @@ def forget_folder(catalog: Catalog, stream: StoredStream) -> None:
 def lock_of(catalog: Catalog, stream: StoredStream) -> FileLock:
     """The lock that who runs the stream holds."""
     return FileLock(stream_folder(catalog, stream) / "lock", timeout=0, thread_local=False)
+
+
+def say_holder(catalog: Catalog, stream: StoredStream) -> None:
+    """Leave word beside the lock of who holds it: this process."""
+    word = f"process {os.getpid()} on {socket.gethostname()}, since {now()}"
+    with contextlib.suppress(OSError):
+        (stream_folder(catalog, stream) / "holder").write_text(word)
+
+
+def held_by(catalog: Catalog, stream: StoredStream) -> str:
+    """Who holds the lock of a stream, in brackets, as far as it has left word."""
+    try:
+        return f" ({(stream_folder(catalog, stream) / 'holder').read_text()[:200]})"
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def is_running(catalog: Catalog, stream: StoredStream) -> bool:

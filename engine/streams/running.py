@@ -18,7 +18,7 @@ from py4j.protocol import Py4JError
 from ...errors import SkimqlError, StreamError
 from ...optimizer.plan import Message, Plan
 from ..catalog.catalog import Catalog
-from ..catalog.streams import FRAME, StoredStream
+from ..catalog.streams import DEBEZIUM, FRAME, StoredStream, StoredView
 from ..execution.build import add_up
 from ..execution.explanation import explained
 from ..execution.messages import Messages
@@ -31,9 +31,14 @@ from ..spark.session import SPARK_FAULTS, first_line
 from ..spark.shipping import ship
 from .batches import Batches
 from .cells import CELL_SCHEMA, Cut, add_up_cells, cell_task
+from .changes import ENVELOPES_AS_TEXT, FILE, OFFSET, REASON, image_schema, rows
 from .checkpoint import batch_to_repeat, read_checkpoint, uncommit
 from .creating import AVAILABLE_NOW
-from .place import lock_of, stream_folder
+from .dedup import deduplicated
+from .kafka import KAFKA, messages
+from .listeners import Listener, tell
+from .place import held_by, lock_of, say_holder, stream_folder
+from .quarantine import write_rows
 from .state import BAD_ROW, READ_AS_TEXT, Sender, batch_plan
 from .store import continuous, tell_fault
 from .views import readers
@@ -47,7 +52,6 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.05
 # The column with the file that a row of text was in.
-_FILE = "skimql file"
 # What a call of a JVM ends with that has died.
 _UNREACHED = (*SPARK_FAULTS, Py4JError, OSError)
 
@@ -91,27 +95,34 @@ class SparkBuilder:
         }
         return [parts[i] for i in range(len(plan.synopses))], senders
 
+    def pass_over(self, frame: DataFrame) -> None:
+        """See `Builder`."""
+        frame.write.format("noop").mode("append").save()
+
     def quarantine(self, frame: DataFrame, batch: int, ahead: Mapping[str, int]) -> None:
         """See `Builder`; a second action, where there are such rows."""
         from pyspark.sql import functions as F
 
-        own = [n for n in frame.columns if n not in (BAD_ROW, _FILE)]
+        own = [n for n in frame.columns if not n.startswith("skimql ")]
         text = F.to_json(F.struct(*(F.col(_quoted(n)) for n in own)))
         rows = [
-            (_after(frame, n, latest), text, f"{n} is too far ahead of the others")
+            (_after(frame, n, latest), text, F.lit(f"{n} is too far ahead of the others"))
             for n, latest in ahead.items()
         ]
         if BAD_ROW in frame.columns:
-            bad = F.col(_quoted(BAD_ROW))
+            bad, reason = (
+                F.col(_quoted(BAD_ROW)),
+                F.lit("the row does not parse as the columns of the stream"),
+            )
             rows = [(w & bad.isNull(), t, r) for w, t, r in rows]
-            rows.append((bad.isNotNull(), bad, "the row does not parse as the columns of the stream"))
-        file = F.col(_quoted(_FILE)) if _FILE in frame.columns else F.lit(None).cast("string")
+            rows.append((bad.isNotNull(), bad, F.col(_quoted(REASON)) if REASON in frame.columns else reason))
+        file = F.col(_quoted(FILE)) if FILE in frame.columns else F.lit(None).cast("string")
+        offset = [F.col(_quoted(OFFSET)).alias("offset")] if OFFSET in frame.columns else []
         parts = [
-            frame.where(which).select(row.alias("row"), F.lit(reason).alias("reason"), file.alias("file"))
+            frame.where(which).select(row.alias("row"), reason.alias("reason"), file.alias("file"), *offset)
             for which, row, reason in rows
         ]
-        whole = reduce(lambda a, b: a.unionByName(b), parts)
-        whole.coalesce(1).write.mode("overwrite").json(str(self.quarantined / f"batch={batch}"))
+        write_rows(self.quarantined, batch, reduce(lambda a, b: a.unionByName(b), parts).toArrow())
 
 
 def _after(frame: DataFrame, time: str, latest: int) -> Column:
@@ -155,6 +166,7 @@ class Run:
     lock: FileLock
     faults: list[SkimqlError] = field(default_factory=list)
     stopping: threading.Event = field(default_factory=threading.Event)
+    busy: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def active(self) -> bool:
@@ -170,6 +182,12 @@ class Run:
         with contextlib.suppress(*_UNREACHED):
             self.query.stop()
         self.lock.release()
+
+    def finish(self) -> None:
+        """End it after the batch that is on its way."""
+        with self.busy:
+            self.stopping.set()
+        self.stop()
 
     def wait(self) -> None:
         """Until it has taken all that was there; raises what stopped it."""
@@ -192,10 +210,12 @@ class Run:
 
 @dataclass
 class Runs:
-    """The streams that one session runs."""
+    """The streams that one session runs, who is told of their batches, and the views that its Spark knows as tables."""
 
     _runs: dict[str, Run] = field(default_factory=dict)
     frames: dict[str, DataFrame] = field(default_factory=dict)
+    listeners: dict[str, list[Listener]] = field(default_factory=dict)
+    shown: dict[str, SparkSession] = field(default_factory=dict)
 
     def of(self, stream: str) -> Run | None:
         """The run of a stream that goes on."""
@@ -227,14 +247,21 @@ class Runs:
             lock.acquire()
         except Timeout as fault:
             raise StreamError(
-                f"another process runs stream {name}",
+                f"another process runs stream {name}{held_by(own, stream)}",
                 "SKIMQL_STREAM_RUNS",
                 hint="PAUSE there; SHOW QUERIES tells",
             ) from fault
+        say_holder(own, stream)
         try:
             frame = frame_of(context.spark, stream, self.frames.get(name.lower()))
             run = _started(
-                Batches(own, stream.name, builder), stream, frame, trigger, folder / "checkpoint", lock
+                Batches(own, stream.name, builder),
+                stream,
+                frame,
+                trigger,
+                folder / "checkpoint",
+                lock,
+                self.listeners,
             )
         except BaseException:
             lock.release()
@@ -242,6 +269,12 @@ class Runs:
         self._runs[name.lower()] = run
         threading.Thread(target=_watch, args=(run,), name=f"stream {name}", daemon=True).start()
         return run
+
+    def forget_table(self, view: StoredView) -> None:
+        """Let Spark forget a view that it knows as a table."""
+        spark = self.shown.pop(view.known_as, None)
+        if spark is not None:
+            spark.catalog.dropTempView(view.name)
 
     def stop(self, name: str) -> bool:
         """Stop a stream; whether it ran here."""
@@ -251,6 +284,11 @@ class Runs:
         active = run.active
         run.stop()
         return active
+
+    def finish_all(self) -> None:
+        """End whatever runs, each stream after the batch that it is at."""
+        for name in list(self._runs):
+            self._runs.pop(name).finish()
 
     def stop_all(self) -> None:
         """Stop whatever runs."""
@@ -265,6 +303,7 @@ def _started(
     trigger: str,
     checkpoint: Path,
     lock: FileLock,
+    listeners: dict[str, list[Listener]],
 ) -> Run:
     """Spark's query on a stream, once state and checkpoint are seen to belong together."""
     loaded = batches.start()
@@ -272,12 +311,19 @@ def _started(
     if again is not None:
         uncommit(checkpoint, again)
     faults: list[SkimqlError] = []
-    stopping = threading.Event()
+    stopping, busy = threading.Event(), threading.Lock()
 
     def take(frame: DataFrame, batch: int) -> None:
+        with busy:
+            if stopping.is_set():
+                raise StreamError(f"stream {stream.name} stops before batch {batch}", "SKIMQL_STREAM_FAILED")
+            take_now(frame, batch)
+
+    def take_now(frame: DataFrame, batch: int) -> None:
         batches.checkpoint = batches.checkpoint or read_checkpoint(checkpoint).id
         try:
-            batches(frame, batch)
+            if batches(frame, batch):
+                tell(batches.catalog, stream.name, listeners)
         except SkimqlError as fault:
             # A batch that was cut short by stopping the stream is read again: nothing has failed.
             if not stopping.is_set():
@@ -296,7 +342,7 @@ def _started(
         raise StreamError(
             f"Spark does not start stream {stream.name}: {first_line(fault)}", "SKIMQL_STREAM_FAILED"
         ) from fault
-    return Run(stream, query, batches, lock, faults, stopping)
+    return Run(stream, query, batches, lock, faults, stopping, busy)
 
 
 def _watch(run: Run) -> None:
@@ -328,19 +374,23 @@ def frame_of(spark: SparkSession, stream: StoredStream, given: DataFrame | None 
                 "SKIMQL_STREAM_FRAME",
                 hint=f'session.stream("{stream.name}", df), then RESUME',
             )
-        return moved(given, spark)
+        return rows(stream, moved(given, spark))
+    if stream.format == KAFKA:
+        return deduplicated(stream, rows(stream, messages(spark, stream)))
     reader = spark.readStream.format(stream.format).options(**stream.options)
     if stream.format == "rate":
         return reader.load()
-    ddl = stream.ddl
-    if stream.format in READ_AS_TEXT:
+    ddl = stream.ddl if stream.changes != DEBEZIUM else image_schema(stream)
+    if stream.changes == DEBEZIUM and stream.format in ENVELOPES_AS_TEXT:
+        reader, ddl = reader.format("text"), "value STRING"
+    elif stream.format in READ_AS_TEXT:
         # One row set for all queries: no row is read only as far as a query needs it.
         reader = reader.options(mode="PERMISSIVE", columnNameOfCorruptRecord=BAD_ROW, columnPruning="false")
         ddl = f"{ddl}, `{BAD_ROW}` STRING"
     frame = reader.schema(ddl).load(stream.source)
     if stream.format in READ_AS_TEXT:
-        frame = frame.select("*", F.col("_metadata.file_path").alias(_FILE))
-    return frame
+        frame = frame.select("*", F.col("_metadata.file_path").alias(FILE))
+    return deduplicated(stream, rows(stream, frame))
 
 
 def _refuse_other_settings(context: Context, stream: StoredStream) -> None:

@@ -20,12 +20,12 @@ from ...optimizer.plan import Message, Plan, Scan, Synopsis, Weight
 from ...parser.join_graph import Query
 from ..catalog.streams import StoredStream
 from ..synopses import Built, Tally
+from . import changes
 from .cells import Cell, Split
 from .windows import Windows
 
-# The column in which Spark's readers put a row that they cannot read; of JSON and CSV.
-BAD_ROW = "skimql bad row"
-READ_AS_TEXT = ("json", "csv")
+BAD_ROW = changes.BAD_ROW
+READ_AS_TEXT = ("json", "csv", "kafka")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,14 @@ class Summary:
 class Sender:
     """What a static table has sent, as far as telling it from another needs, and when it was read (UTC, ISO 8601).
 
-    `checksum` is of the keys and of integer weights; doubles, whose sums depend on their order, are in `total`.
+    `checksum` is of the keys and of integer weights; doubles, whose sums depend on their order, are in `total`. Events
+    before batch `since` were joined with the table as it was before.
     """
 
     checksum: str
     total: float
     at: str
+    since: int = 0
 
     @classmethod
     def of(cls, keys: NDArray[np.int64], weights: NDArray[Any], at: str) -> Sender:
@@ -186,7 +188,8 @@ class StreamState:
                 raise StreamError(
                     f"table {message.table} is another than it was at {before.at}, when its tuples were joined in",
                     "SKIMQL_STATIC_CHANGED",
-                    hint="the table as it was, and RESUME; or CREATE OR REPLACE STREAM ..., which begins anew",
+                    hint="REFRESH the view: later events are joined with the table as it is; or the table as it was,"
+                    " and RESUME; or CREATE OR REPLACE STREAM ..., which begins anew",
                 )
         for synopsis, new in built.items():
             old = self.summary(synopsis, self.seed if seed is None else seed)
@@ -199,9 +202,20 @@ class StreamState:
             batch=batch,
             checkpoint=checkpoint,
             summaries=found,
-            messages={m: self.messages.get(m, sender) for m, sender in messages.items()},
+            messages={
+                m: self.messages.get(m, replace(sender, since=batch)) for m, sender in messages.items()
+            },
             updated=at,
         )
+
+    def without_senders(self, tables: frozenset[str]) -> StreamState:
+        """The state that takes what tables, in small letters, send next for what they have."""
+        kept = {m: s for m, s in self.messages.items() if not tables & _tables(m)}
+        return self if len(kept) == len(self.messages) else replace(self, messages=kept)
+
+
+def _tables(message: Message) -> set[str]:
+    return {message.table.lower()}.union(*map(_tables, message.messages))
 
 
 def added(mine: Built, new: Built, batch: int) -> Built:
@@ -263,9 +277,15 @@ def bad_rows(stream: StoredStream) -> Synopsis | None:
     return Synopsis(stream.name, f"`{BAD_ROW}` IS NOT NULL", (), Weight(), "total", 1, 2)
 
 
-def times_of(stream: StoredStream) -> str | None:
-    """How often an event counts, as SQL of type BIGINT; a row that could not be read does not."""
+def times_of(stream: StoredStream, synopses: Iterable[Synopsis] = (), also: Iterable[str] = ()) -> str | None:
+    """How often an event counts, as SQL of type BIGINT; a row that could not be read does not.
+
+    `synopses` are those to be built, and `also` what tells them apart: a change record that lacks what they need of it
+    fails the scan.
+    """
     times = None if stream.times is None else f"coalesce(CAST(({stream.times}) AS BIGINT), 0L)"
+    if stream.changes:
+        times = changes.times(stream, changes.columns_needed(synopses, also))
     if bad_rows(stream) is None:
         return times
     return f"CASE WHEN `{BAD_ROW}` IS NULL THEN {times or '1L'} ELSE 0L END"
@@ -274,5 +294,6 @@ def times_of(stream: StoredStream) -> str | None:
 def batch_plan(query: Query, seed: int, stream: StoredStream, synopses: Iterable[Synopsis]) -> Plan:
     """What one pass over a batch builds: the synopses of views, the count of events, and that of bad rows."""
     bad = bad_rows(stream)
-    every = tuple(dict.fromkeys([*synopses, events(stream.name), *([] if bad is None else [bad])]))
+    counted = (events(stream.name), bad, changes.updates(stream))
+    every = tuple(dict.fromkeys([*synopses, *(s for s in counted if s is not None)]))
     return Plan(query, seed, every, (Scan(stream.name, tuple(range(len(every)))),), (), (), ())

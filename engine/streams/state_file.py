@@ -44,7 +44,11 @@ def encode(state: StreamState) -> bytes:
             "batch": state.batch,
             "checkpoint": state.checkpoint,
             "updated": state.updated,
-            "messages": [[_message_json(m), s.checksum, s.total, s.at] for m, s in state.messages.items()],
+            # As it always was where nothing was read again.
+            "messages": [
+                [_message_json(m), s.checksum, s.total, s.at, *([s.since] if s.since else [])]
+                for m, s in state.messages.items()
+            ],
             "summaries": [
                 {
                     "synopsis": _synopsis_json(synopsis),
@@ -119,11 +123,14 @@ def _state(head: Mapping[str, Any], body: bytes) -> StreamState:
         raise ValueError("bytes belong to no sketch")
     messages = {}
     for row in checks.items(head["messages"], "messages"):
-        message, checksum, total, at_time = checks.row(row, 4, "a message")
+        message, checksum, total, at_time, since = checks.row(
+            row if len(row) == 5 else [*row, 0], 5, "a message"
+        )
         messages[_message(message)] = Sender(
             checks.text(checksum, "a checksum", 64),
             checks.number(total, -1e308, "a total"),
             checks.text(at_time, "a time", 64),
+            checks.integer(since, 0, checks.INT64, "since"),
         )
     return StreamState(
         checks.text(head["id"], "id", 32),

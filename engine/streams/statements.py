@@ -23,8 +23,8 @@ from ..catalog.streams import Continuous, StoredStream, StoredView
 from ..materialized.names import is_taken, place_of
 from ..results.answer import Answer
 from .describe import describe_stream, select, show_queries, show_streams
-from .place import forget_folder, is_running, stream_folder
-from .store import continuous, find_stream, find_view
+from .place import forget_folder, held_by, is_running, stream_folder
+from .store import continuous, find_stream, find_view, forget_senders
 from .views import planned
 
 if TYPE_CHECKING:
@@ -36,12 +36,21 @@ if TYPE_CHECKING:
 _SELECT_ALL = re.compile(
     r"\s*SELECT\s+\*\s+FROM\s+(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))\s*;?\s*", re.IGNORECASE
 )
+_REFRESH = re.compile(r"\s*REFRESH\s+(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))\s*;?\s*", re.IGNORECASE)
 DEFAULT_TRIGGER = "1 second"
 
 
 def view_in(text: str, views: Mapping[str, StoredView]) -> StoredView | None:
     """The continuous view whose rows a statement asks for: ``SELECT * FROM view``, and nothing else."""
-    found = _SELECT_ALL.fullmatch(text)
+    return _named(_SELECT_ALL.fullmatch(text), views)
+
+
+def refreshed_in(text: str, views: Mapping[str, StoredView]) -> StoredView | None:
+    """The continuous view of ``REFRESH view``; what else Spark refreshes is Spark's."""
+    return _named(_REFRESH.fullmatch(text), views)
+
+
+def _named(found: re.Match[str] | None, views: Mapping[str, StoredView]) -> StoredView | None:
     if found is None:
         return None
     return views.get((found["plain"] or found["quoted"].replace("``", "`")).lower())
@@ -90,6 +99,29 @@ class StreamStatements:
         """What a view has now; needs no Spark."""
         return select(self.context.catalog, view, bounds=self.context.settings.bounds)
 
+    def refresh(self, view: StoredView) -> Answer:
+        """Read the tables beside the streams of a view again; later events are joined with what is there now.
+
+        Raises
+        ------
+        StreamError
+            ``SKIMQL_STREAM_RUNS`` if another process runs a stream of the view.
+        """
+        if not view.tables:
+            return self._told(view, "no table is joined with its streams")
+        self._refuse_running(view.streams, "", Part(view.name))
+        names = frozenset(t.name.lower() for t in view.tables)
+        ran = [s for s in view.streams if self.runs().stop(s)]
+        for table in view.tables:
+            self.context.tables.refresh(table.name)
+            self.context.environment.remember(table.name)
+        for stream in view.streams:
+            forget_senders(self.context.catalog, self._stream(stream), names)
+        sharing = [v for v in self._sharing(view) if names & {t.name.lower() for t in v.tables}]
+        others = ", ".join(v.name for v in sharing)
+        told = [f"they are read again for {others} too"] if sharing else []
+        return replace(self._run(view, ran), notes=tuple(told))
+
     def _create_stream(self, statement: CreateStream) -> Answer:
         from .creating import Creating
 
@@ -117,12 +149,14 @@ class StreamStatements:
             forget_folder(catalog, before)
         return show_streams(catalog, name)
 
-    def stream(self, name: str, frame: DataFrame, deletes: str | None, weight: str | None) -> Answer:
+    def stream(
+        self, name: str, frame: DataFrame, deletes: str | None, weight: str | None, changes: str | None
+    ) -> Answer:
         """Make a streaming DataFrame a stream, or give it to the stream of that name and definition."""
         from .creating import Creating
 
         catalog = self.context.catalog
-        stream = Creating(self.context).of_frame(name, frame, deletes, weight)
+        stream = Creating(self.context).of_frame(name, frame, deletes, weight, changes)
         stream_folder(catalog, stream)
         found = continuous(catalog)
         before = found.streams.get(name.lower())
@@ -191,6 +225,7 @@ class StreamStatements:
         view = find_view(self.context.catalog, statement.sql, statement.name)
         self._refuse_running(view.streams, statement.sql, statement.name)
         told = self._told(view, "terminated")
+        self.runs().forget_table(view)
         self._change(lambda now: replace(now, views=_with(now.views, view.name, None)))
         found = continuous(self.context.catalog)
         for stream in view.streams:
@@ -255,8 +290,9 @@ class StreamStatements:
         """Refuse to change what another process runs."""
         for stream in streams:
             if self.runs().of(stream) is None and is_running(self.context.catalog, self._stream(stream)):
+                held = held_by(self.context.catalog, self._stream(stream))
                 raise StreamError(
-                    f"another process runs stream {stream}",
+                    f"another process runs stream {stream}{held}",
                     "SKIMQL_STREAM_RUNS",
                     sql,
                     place_of(name),
@@ -275,7 +311,7 @@ def _with(views: Mapping[str, StoredView], name: str, view: StoredView | None) -
 
 def _definition(stream: StoredStream) -> tuple[object, ...]:
     """What a DataFrame must have in common with the one that a stream was made of."""
-    return stream.format, stream.columns, stream.times
+    return stream.format, stream.columns, stream.times, stream.changes
 
 
 def _taken(kind: str, sql: str, name: Part, hint: str) -> UnsupportedQuery:

@@ -139,6 +139,14 @@ def save(catalog: Catalog, stream: StoredStream, good: StoredState | None, state
     catalog.change_streams(change)
 
 
+def forget_senders(catalog: Catalog, stream: StoredStream, tables: frozenset[str]) -> None:
+    """Let tables, in small letters, be others than they were: the next batch is joined with what they have then."""
+    loaded = load(catalog, stream, 0)
+    state = loaded.state.without_senders(tables)
+    if state is not loaded.state:
+        save(catalog, stream, loaded.file, state)
+
+
 def tell_fault(catalog: Catalog, stream: StoredStream, fault: str) -> None:
     """Keep why a stream stopped; nothing where it is another by now."""
 

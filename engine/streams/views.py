@@ -18,7 +18,7 @@ from ...optimizer.choose import choose, plan_within
 from ...optimizer.fold import residual_tree
 from ...optimizer.messages import Residual, receiver_of, tree_of, whole
 from ...optimizer.methods import ANSWERED
-from ...optimizer.plan import Plan, Synopsis
+from ...optimizer.plan import Message, Plan, Synopsis
 from ...parser.join_graph import FEATURES, Query, Schema, TableSchema
 from ...parser.resolve import resolve
 from ...parser.statement import ApproximateSelect, parse_statement
@@ -43,7 +43,7 @@ from .planned import (
     nothing,
     with_group_types,
 )
-from .state import StreamState, events
+from .state import Sender, StreamState, events
 from .windows import Windows, windows_of, zone_of
 
 # What a view may use beyond aggregates over one join tree.
@@ -432,14 +432,22 @@ def _as_of(planned_view: PlannedView, states: Mapping[str, StreamState]) -> tupl
         since = max(own, default=state.next_batch)
         if since > 0:
             later.append(f"it counts the events of {name} from batch {since} on: the view was created then")
-    senders = {
-        m.table: s.at
-        for state in states.values()
-        for m, s in state.messages.items()
-        if any(m.table == t.name for t in planned_view.view.tables)
-    }
+    senders: dict[str, str] = {}
+    for name in planned_view.view.streams:
+        state = states[name.lower()]
+        for m, s in state.messages.items():
+            if any(m.table == t.name for t in planned_view.view.tables):
+                senders[m.table] = f"{s.at}{_joined_before(m, s, name, state)}"
     tables = [f"table {table} as of {at}" for table, at in sorted(senders.items())]
     return (f"as of {', '.join(told)}", *tables, *later)
+
+
+def _joined_before(message: Message, sender: Sender, stream: str, state: StreamState) -> str:
+    """That earlier events were joined with another content of a table, where they were."""
+    joined = [s.since for y, s in state.summaries.items() if message in y.messages]
+    if min(joined, default=sender.since) >= sender.since:
+        return ""
+    return f" from batch {sender.since} of {stream} on; the events before were joined with it as it was then"
 
 
 def readers(found: Continuous, stream: str) -> tuple[PlannedView, ...]:

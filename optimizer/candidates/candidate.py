@@ -10,6 +10,7 @@ from ..combinations import worker_reason
 from ..messages import Residual
 from ..objective import Objective
 from ..prediction.cost import Cost, duration_text
+from ..prediction.figures import Figures
 from ..prediction.samples import SamplePlan
 from ..prediction.variance import Predicted
 
@@ -85,13 +86,14 @@ class EdgeChoice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """The candidate taken, all others with their figures, and what is done with each edge."""
+    """The candidate taken, all others with their figures, and what is done with each edge; by which figures."""
 
     taken: Candidate
     candidates: tuple[Candidate, ...]
     edges: tuple[EdgeChoice, ...]
     assumptions: tuple[str, ...]
     objective: Objective
+    figures: Figures | None = None
 
 
 class NoMethod(ValueError):

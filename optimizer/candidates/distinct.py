@@ -22,6 +22,7 @@ from ..prediction.cost import distinct_synopses, exact_distinct, scans, sketches
 from ..prediction.distinct import DistinctError
 from ..prediction.distinct_counts import DistinctPredictor
 from ..prediction.figures import Figures
+from ..prediction.most_of_key import of_count
 from ..prediction.relation import Relation, RelationStatistics, complete
 from ..prediction.sketches import convolution_variance, tree_variance
 from ..prediction.variance import Predicted
@@ -89,7 +90,7 @@ def choose_distinct(
         reasons = "; ".join(f"{c.name}: {c.refused}" for c in candidates)
         raise NoMethod(f"no method can answer this: {reasons}", candidates)
     taken = best_of(able, objective)
-    return Choice(taken, tuple(candidates), (), run.assumptions, objective)
+    return Choice(taken, tuple(candidates), (), run.assumptions, objective, run.figures)
 
 
 def seen_key(synopsis: Synopsis) -> tuple[object, ...]:
@@ -177,9 +178,9 @@ class _Sizing:
     def candidate(self, buckets: int) -> Candidate:
         """The synopses of one size."""
         draft, objective = self.draft(buckets), self.objective
-        errors = [self._predictor.error(c, draft.synopses) for c in draft.counts]
+        errors = [self._predictor.error(of_count(self.figures, c), draft.synopses) for c in draft.counts]
         worst = max(errors, key=lambda e: (e.width, e.error))
-        predicted = DistinctPredicted(worst.value, _variance(worst), 0.0, worst.width)
+        predicted = DistinctPredicted(worst.value, _variance(worst), width=worst.width)
         groups, folds = dict(objective.groups), draft.residual
         nbytes = sum(
             e.nbytes * _mean([groups.get(p.vertex, 1) for p in parts_of(c)])
@@ -207,7 +208,7 @@ class _Sizing:
             # Of the tuples of a group, a part of all, so much less is known.
             width = linear.half_width(objective.confidence) * math.sqrt(objective.most_groups)
             if width > predicted.width:
-                predicted = DistinctPredicted(linear.answer, variance, 0.0, width)
+                predicted = DistinctPredicted(linear.answer, variance, width=width)
             kind = "hash" if len(own) == 2 else "convolution"
             cost = cost.plus(sketches(own, attributes, kind, objective.rows * buckets))
             nbytes += 8.0 * objective.rows * buckets * objective.sketches(folds.vertices) * objective.columns

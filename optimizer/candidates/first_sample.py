@@ -19,12 +19,14 @@ from ..prediction.cost import (
     exact_groups,
     exact_join,
     first_scans,
+    jobs,
     listed_groups,
+    read_again,
     received,
     scans,
 )
 from ..prediction.cost import first_sample as sampling
-from .tuple_draws import MOST_PART, tuple_draws
+from .tuple_draws import MOST_PART, PART, tuple_draws
 from .value_draws import Summed, value_draws
 
 # Below this many tuples in the largest table statistics are cheaper than a sample that was wrong.
@@ -34,6 +36,10 @@ LARGE = 1e6
 # (1 + 1) / 0.05^2) and the error is this one. Half the error takes four times as many.
 NEEDED = 3074.0
 NEEDED_ERROR = 0.05
+
+# By the part of the asked error that is left to unseen keys, how many times more keys chance then needs. Sums leave the
+# least: what an unseen key may add to them is its tuples times the largest value.
+MORE_KEYS = {PART: 1.0, 2.0 * PART: 1.25}
 
 # How many times too few keys may be expected to be enough, since fewer contribute or what they add varies more: with at
 # most one filter, for each further one on tables that meet in the sampled key, and for each on tables beyond. All
@@ -112,6 +118,8 @@ def first_sample(
     most_drawn: float = math.inf,
     summed: Sequence[Summed] = (),
     grouped: Sequence[int] = (),
+    counts_alone: bool = False,
+    jobs_count: bool = True,
 ) -> ClassSample | None:
     """The sample that is tried before anything else is known.
 
@@ -132,6 +140,10 @@ def first_sample(
         The expressions that are summed, as far as they are of one vertex.
     grouped : sequence of int
         The vertices by whose columns the query groups.
+    counts_alone : bool
+        Whether nothing is summed but tuples.
+    jobs_count : bool
+        Whether what a job takes is held against the sample: not of small tables that stand for large ones.
 
     Returns
     -------
@@ -154,43 +166,50 @@ def first_sample(
     most = min(MOST_RATE, MOST / max(left, 1.0), MOST_WANTED / max(first, 1.0))
     if needed > HOPELESS * most:
         return None
-    draws = tuple_draws([sizes[v].filtered for v in members], most_keys, left / groups, error, most_drawn)
-    # A key of middling weight is met neither by many tuples nor by its hash, unless more keys are sampled.
-    least = min(needed, most)
-    while draws.largest(least) > MOST_PART * error * left / groups:
-        if least == most:
-            return None
-        least = min(2.0 * least, most)
     tables = [s.input for s in sizes]
     each = sampling(tables, [sizes[v].input for v in members], first + left).seconds
     filters = sum(sizes[v].share < 1.0 for v in members)
     beyond = sum(s.share < 1.0 for s in sizes) - filters
     unsure = UNSURE * UNSURE_FILTER ** max(filters - 1, 0) * UNSURE_BEYOND**beyond
-    again = first_scans(tables).seconds + unsure * needed * each
-    # The expected cost of a rate r is r each + (1 - log(r / needed) / log(unsure)) again.
-    rate = min(max(needed, again / (math.log(unsure) * each)), unsure * needed, most)
-    rate = max(rate, least)
     # Both scan the tables, and sizes of results on the way are not known.
     order = tree_of(graph).joined_order()
     ordered, outputs = [tables[v] for v in order], [left] * (len(order) - 1)
     whole = exact_groups(ordered, outputs, groups) if grouped else exact_join(ordered, outputs)
-    exact = whole.seconds - scans(tables).seconds
+    exact = whole.seconds - scans(tables).seconds - jobs(len(tables) * jobs_count).seconds
     own = [sizes[v].filtered for v in members]
-    valued = value_draws(summed, members, own, left / groups, error, rate, draws)
     # The groups are listed before, and each tuple that is scanned is told its own.
     numbered = [tables[v] for v in grouped]
     listing = math.fsum(listed_groups(t, groups).seconds + received(t, 1).seconds for t in numbered)
-    seconds = rate * each + drawing(draws.drawn).seconds + listing
-    drawn = math.fsum(one.drawn(d, sizes[one.vertex].filtered) for one, d in valued)
-    if drawn > 1.0:
-        # Their keys are read in all tables of the class.
-        read = first_scans([sizes[v].input for v in members]).seconds
-        seconds += drawing(drawn * (1.0 + len(members))).seconds + read
-    if seconds > exact:
-        return None
-    return ClassSample(
-        joined, rate, row_rates=draws.rates, hits=draws.hits, value_draws=tuple(d for _, d in valued)
-    )
+
+    def planned(part: float) -> tuple[float, ClassSample] | None:
+        """A sample that leaves such a part of the error to unseen keys, with what it adds to the scans."""
+        draws = tuple_draws(own, most_keys, left / groups, error, most_drawn, part)
+        wanted = min(needed * MORE_KEYS[part], most)
+        # A key of middling weight is met neither by many tuples nor by its hash, unless more keys are sampled.
+        least = wanted
+        while draws.largest(least) > MOST_PART * error * left / groups:
+            if least == most:
+                return None
+            least = min(2.0 * least, most)
+        again = first_scans(tables).seconds + unsure * wanted * each
+        # The expected cost of a rate r is r each + (1 - log(r / wanted) / log(unsure)) again.
+        rate = min(max(wanted, again / (math.log(unsure) * each)), unsure * wanted, most)
+        rate = max(rate, least)
+        valued = value_draws(summed, members, own, left / groups, error, rate, draws)
+        seconds = rate * each + drawing(draws.drawn).seconds + listing
+        drawn = math.fsum(one.drawn(d, sizes[one.vertex].filtered) for one, d in valued)
+        if drawn > 1.0:
+            read = read_again([sizes[v].input for v in members]).seconds
+            seconds += drawing(drawn * (1.0 + len(members))).seconds + read
+        found = tuple(d for _, d in valued)
+        return seconds, ClassSample(joined, rate, row_rates=draws.rates, hits=draws.hits, value_draws=found)
+
+    found = [
+        one
+        for one in map(planned, MORE_KEYS if counts_alone else [PART])
+        if one is not None and one[0] <= exact
+    ]
+    return min(found, key=lambda one: one[0])[1] if found else None
 
 
 def enlarged(rate: float, excess: float) -> float | None:

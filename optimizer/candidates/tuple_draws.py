@@ -57,7 +57,12 @@ class TupleDraws:
 
 
 def tuple_draws(
-    tuples: Sequence[float], keys: float, left: float, error: float, most: float = math.inf
+    tuples: Sequence[float],
+    keys: float,
+    left: float,
+    error: float,
+    most: float = math.inf,
+    part: float = PART,
 ) -> TupleDraws:
     """The draws for a sample of keys.
 
@@ -73,6 +78,8 @@ def tuple_draws(
         The asked relative error.
     most : float
         Most tuples of a table that may be drawn.
+    part : float
+        Of the asked error, that a key which is not met may add.
     """
     # Late: what kept sketches answer needs neither.
     from scipy import special
@@ -95,7 +102,7 @@ def tuple_draws(
         unmet = DualFrame(0.0, (1.0,), hits, drawn).most_hits
         each = LEAST_DRAWN
         if others:
-            wanted = max(PART * error * left, 1.0) / known
+            wanted = max(part * error * left, 1.0) / known
             root = (math.prod(others) / wanted) ** (1.0 / len(others))
             each = max(each, min(unmet / len(others) * root, most))
         rates = tuple(1.0 if w else min(each / s, MOST_RATE) for w, s in zip(whole, sizes, strict=True))

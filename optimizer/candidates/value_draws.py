@@ -38,15 +38,29 @@ class Summed:
     vertex : int
     expression : str
     values : ndarray of float64, shape (n,)
-        The absolute values of some tuples behind the filter, 0 for NULL; empty where none have been looked at.
-    largest : float
-        That no absolute value exceeds; infinite where nothing tells.
+        Those of some tuples behind the filter, NaN for NULL; empty where none have been looked at.
+    low, high : float
+        Between which all values are, and 0; infinite where nothing tells.
+    alone : bool
+        Whether a term is of this expression and no other; tuples are drawn for those alone.
     """
 
     vertex: int
     expression: str
     values: Floats
-    largest: float
+    low: float = -math.inf
+    high: float = math.inf
+    alone: bool = True
+
+    @property
+    def largest(self) -> float:
+        """That no absolute value exceeds; infinite where nothing tells."""
+        return max(-self.low, self.high)
+
+    @property
+    def sizes(self) -> Floats:
+        """The absolute values, 0 for NULL."""
+        return np.abs(np.nan_to_num(self.values, nan=0.0))
 
     @property
     def mean(self) -> float:
@@ -54,24 +68,26 @@ class Summed:
 
         A mean that one large value makes is none to plan by: with a smaller one more tuples are drawn.
         """
-        usual = np.sort(self.values)[: max(self.values.size - OUTSTANDING, 1)]
+        usual = np.sort(self.sizes)[: max(self.values.size - OUTSTANDING, 1)]
         return float(usual.mean()) if usual.size else math.nan
 
     def drawn(self, draw: ValueDraw, tuples: float) -> float:
         """So many tuples are expected to be drawn of so many."""
-        chances = np.where(self.values >= draw.least, np.minimum(self.values / draw.unit, 1.0), 0.0)
+        sizes = self.sizes
+        chances = np.where(sizes >= draw.least, np.minimum(sizes / draw.unit, 1.0), 0.0)
         return tuples * float(chances.mean()) if chances.size else 0.0
 
 
-def expressions_of(query: Query) -> tuple[tuple[int, str], ...]:
-    """The expressions, each of one vertex, that a query sums over its join alone."""
-    found: dict[tuple[int, str], None] = {}
+def expressions_of(query: Query) -> tuple[tuple[int, str, bool], ...]:
+    """The expressions, each of one vertex, that a query sums over its join, and whether one alone makes a term."""
+    found: dict[tuple[int, str], bool] = {}
     for aggregate in query.aggregates:
         for term in aggregate.total:
-            values = [f for f in term.factors if f.expression is not None and not f.presence]
-            if len(values) == 1:
-                found.setdefault((values[0].vertex, str(values[0].expression)))
-    return tuple(found)
+            values = [f for f in term.factors if not f.presence]
+            for f in values:
+                key = f.vertex, f.expression
+                found[key] = found.get(key, False) or len(values) == 1
+    return tuple((vertex, expression, alone) for (vertex, expression), alone in found.items())
 
 
 def value_draws(
@@ -104,7 +120,7 @@ def value_draws(
     most = draws.largest(rate)
     found = []
     for one in summed:
-        if one.vertex not in members or not one.mean > 0.0 or not math.isfinite(most):
+        if not one.alone or one.vertex not in members or not one.mean > 0.0 or not math.isfinite(most):
             continue
         room = error * left * one.mean
         if most * one.largest <= MOST_PART * room:

@@ -16,6 +16,7 @@ from ..physical import (
     Nothing,
     PhysicalPlan,
     Predicted,
+    SampledQuery,
     SampleJoin,
 )
 from .operators import draw_operators, in_all, operator_dict, operator_lines
@@ -34,13 +35,15 @@ def describe_physical(plan: PhysicalPlan, now: float) -> str:
             lines.append(describe(plan.attempt.plan, kept))
         case ExactRun() | Nothing():
             pass
+        case SampledQuery():
+            lines += _sampled_query(plan.attempt)
         case SampleJoin(enlarges=True):
             lines += _first_sample(plan, plan.attempt)
         case ApartJoin():
             lines.append(describe_apart(plan.attempt))
         case _ if plan.choice is None or plan.attempt.plan.sample is None:
             lines.append(describe(plan.attempt.plan))
-    if plan.groups and not isinstance(plan.attempt, (ExactRun, Nothing, SampleJoin, ApartJoin)):
+    if plan.groups and not isinstance(plan.attempt, (ExactRun, Nothing, SampleJoin, SampledQuery, ApartJoin)):
         names = " and ".join(g.table for g in plan.groups)
         lines.append(f"  the synopses of {names} once for every group")
     if plan.choice is not None:
@@ -148,6 +151,10 @@ def _name(attempt: Attempt) -> str:
             return f"from the catalog: {', '.join(attempt.names)}"
         case SampleJoin(plan=plan) if plan.sample is not None:
             return f"{attempt.method.replace('_', ' ')}, one in {1 / max(plan.sample.rate, 1e-12):,.0f} keys"
+        case SampledQuery(rate=1.0):
+            return "sampled query of all keys: the exact run, by Spark"
+        case SampledQuery():
+            return f"sampled query, one in {1 / attempt.rate:,.0f} keys"
     return attempt.method.replace("_", " ")
 
 
@@ -171,6 +178,19 @@ def _known(figure: float) -> float | None:
 
 def _aim(plan: PhysicalPlan) -> str:
     return "" if plan.error is None else f"; aimed at ±{plan.error:.2g} at {plan.confidence:.4g} confidence"
+
+
+def _sampled_query(attempt: SampledQuery) -> list[str]:
+    lines = [f"  the keys {attempt.class_name} of {', '.join(attempt.tables)}"]
+    if attempt.whole:
+        lines.append(f"  read whole: {', '.join(attempt.whole)}")
+    if attempt.enlarges:
+        lines.append(
+            "  more keys where the interval misses the asked error; all of them where that takes many"
+        )
+    if attempt.rate < 1.0:
+        lines += ["  Spark runs:", *(f"    {line}" for line in attempt.sql.splitlines())]
+    return lines
 
 
 def _first_sample(plan: PhysicalPlan, attempt: SampleJoin) -> list[str]:

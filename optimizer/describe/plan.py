@@ -35,9 +35,9 @@ def describe_apart(attempt: ApartJoin) -> str:
         sizes = dict(own.parameters)
         if own.method in ("key_sample", "two_level", "sample_sketch"):
             size = f"of {own.buckets:,} {'entries' if own.method == 'sample_sketch' else 'keys'}"
-            size += f" and {count(sizes['dense'], 'dense key')}" if sizes.get("dense") else ""
         else:
             size = f"{own.rows} x {own.buckets:,}"
+        size += f" and {count(sizes['dense'], 'dense key')}" if sizes.get("dense") else ""
         classes = ", ".join(a.class_name for a in own.attributes) or "no key"
         text = (
             f"  scan {own.table}: {own.method} {size} by {classes}; {', '.join(map(_measured, own.weights))}"

@@ -52,6 +52,9 @@ EXCHANGE_S = 0.1
 WORKERS_S = 0.2
 BY_WORKERS_TUPLES = 4e6
 
+# That a pilot aims at in either sample, see `pilot_counts`.
+PILOT_TUPLES = 1 << 17
+
 
 class Read(Protocol):
     """A table that is read: all its tuples, and those that its filter keeps."""
@@ -159,9 +162,20 @@ def drawing(tuples: float) -> Cost:
     return _cost("drawn tuples", DRAWN_NS * tuples)
 
 
+def jobs(number: int) -> Cost:
+    """So many jobs, whatever they do."""
+    return _jobs(number)
+
+
 def first_scans(relations: Sequence[Read]) -> Cost:
     """The scans of a first sample: what it costs to find that it was too small."""
     return _cost("scan", SAMPLE_SCAN_NS * sum(r.scanned for r in relations)).plus(_jobs(len(relations)))
+
+
+def read_again(relations: Sequence[Read]) -> Cost:
+    """A second scan of the tables of a class, for keys that the first has met: they are sent, asked for and grouped."""
+    asked = _cost("keys read again", WANTED_NS * sum(r.scanned for r in relations))
+    return first_scans(relations).plus(asked).plus(_jobs(0, exchanges=2 * len(relations)))
 
 
 def exact_join(relations: Sequence[Read], sizes: Sequence[float]) -> Cost:
@@ -223,6 +237,14 @@ def distinct_synopses(relations: Sequence[Read], kinds: Sequence[str], jobs: int
         for r, kind in zip(relations, kinds, strict=True)
     )
     return _cost("distinct synopses", nanoseconds).plus(_jobs(jobs))
+
+
+def pilots(relations: Sequence[Read]) -> Cost:
+    """What finding out about tables of which nothing is known costs: a job for each, two samples grouped."""
+    grouped = GROUPED_KEY_NS * sum(2.0 * min(r.scanned, PILOT_TUPLES) for r in relations)
+    return (
+        scans(relations).plus(_cost("pilot", grouped)).plus(_jobs(len(relations), exchanges=len(relations)))
+    )
 
 
 def exact_distinct(relations: Sequence[Read], sizes: Sequence[float], values: Sequence[float]) -> Cost:

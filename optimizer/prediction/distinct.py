@@ -24,6 +24,8 @@ from .variance import Predicted
 Floats = npt.NDArray[np.float64]
 
 LEVEL_ENTRY_BYTES = 16  # of an exact map: key and weight
+# Values are known to about so much: what fits by less may not fit.
+MAP_RESERVE = 1.15
 SINGLES_PER_BUCKET = 1 / math.log(2)
 
 
@@ -65,7 +67,7 @@ def quantile(confidence: float) -> float:
 def level_error(values: float, spec: LevelSpec, sparse: bool, confidence: float) -> DistinctError:
     """A level sketch of so many distinct values."""
     dense = 8.0 * spec.words
-    if sparse and LEVEL_ENTRY_BYTES * values <= dense:
+    if sparse and LEVEL_ENTRY_BYTES * MAP_RESERVE * values <= dense:
         return DistinctError(values, 0.0, 0.0, LEVEL_ENTRY_BYTES * values)
     error = _level_deviation(values, spec)
     return DistinctError(values, error, math.expm1(quantile(confidence) * error), dense)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -108,9 +108,10 @@ class DistinctPredictor:
         keys, others, counts = self.presence.pairs(joined or 0, left.vertex, right.vertex)
         sides = self._sides(left, right, synopses, (keys, others), joined, sampled=1)
         synopsis = synopses[left.synopsis]
-        return by_key_error(
+        found = by_key_error(
             *sides, counts, count.full, _sample(synopsis), synopsis.sparse, self.confidence, count.most_of_key
         )
+        return found if count.bounded else replace(found, certified=False)
 
     def _sides(
         self,

@@ -23,8 +23,8 @@ BUCKETS = 100
 LEAST_COUNT = 8
 DEVIATIONS = 5.0
 
-# With so many sampled keys their number tells that of all keys to 10 %.
-ENOUGH_KEYS = 100
+# With so many sampled keys their number tells that of all keys to 10 %, with so few to 25 %.
+ENOUGH_KEYS, FEW_KEYS = 100, 16
 
 # With fewer sampled tuples a relation is looked at again, at higher rates.
 ENOUGH_TUPLES = 1000
@@ -137,13 +137,14 @@ def _distinct(heavy: int, others: float, sampled: int, rows: Counts) -> float:
     """Distinct keys: from the key sample where it holds enough, else from the coverage of the row sample.
 
     The latter is Chao's estimate d + f1 (f1 - 1) / (2 (f2 + 1)) (A. Chao, Scand. J. Statist. 1984), good where
-    few keys were seen once.
+    few keys were seen once and else a lower bound.
     """
     once, twice = (int(np.count_nonzero(rows.counts == n)) for n in (1, 2))
     covered = 1.0 - once / max(rows.tuples, 1)
     if sampled >= ENOUGH_KEYS and covered < 0.999:
         return heavy + others
-    return rows.keys.size + once * (once - 1) / (2.0 * (twice + 1))
+    chao = rows.keys.size + once * (once - 1) / (2.0 * (twice + 1))
+    return max(chao, heavy + others) if sampled >= FEW_KEYS and covered < 0.999 else chao
 
 
 def _histogram(sampled: Counts, rows: Counts, pilot: Pilot, distinct: float) -> Histogram:

@@ -45,8 +45,6 @@ def sample_sketch(
     joined: int,
     budget_bytes: float,
     rows: int = 11,
-    *,
-    tracked: bool = True,
 ) -> SamplePlan:
     """The best split of the bytes between a sample of one class and sketches of the tables beyond.
 
@@ -60,8 +58,6 @@ def sample_sketch(
     budget_bytes : float
     rows : int
         Of every sketch.
-    tracked : bool
-        Whether a sketch may have heavy keys of its table counted beside it.
 
     Raises
     ------
@@ -83,9 +79,7 @@ def sample_sketch(
     for number in range(min(len(single), MOST_SKETCHED) + 1):
         for sketched in combinations(single, number):
             for share in DENSE_SHARES:
-                model = _Model(
-                    figures, joined, classes, moments, sketched, share, budget_bytes, rows, tracked
-                )
+                model = _Model(figures, joined, classes, moments, sketched, share, budget_bytes, rows)
                 if share and not model.has_dense:
                     continue
                 plan = model.best()
@@ -98,7 +92,7 @@ def sample_sketch(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Sketch:
+class SizedSketch:
     """A sketch of some size: variance of its point estimates in a row, 0 where it is exact."""
 
     noise: float
@@ -120,10 +114,8 @@ class _Model:
         dense_share: float,
         budget_bytes: float,
         rows: int,
-        tracked: bool,
     ) -> None:
         self.figures, self.joined, self.classes, self.rows = figures, joined, classes, rows
-        self.tracked = tracked
         self.budget = budget_bytes
         self.sampled = [v for v, own in classes.items() if joined in own and v not in sketched]
         self.hubs = [v for v in self.sampled if len(classes[v]) > 1]
@@ -166,7 +158,7 @@ class _Model:
         variance, p = self._variance(sketches)
         return self._plan(sketches, variance, p) if math.isfinite(variance) else None
 
-    def _plan(self, sketches: Sequence[_Sketch], variance: float, p: float) -> SamplePlan:
+    def _plan(self, sketches: Sequence[SizedSketch], variance: float, p: float) -> SamplePlan:
         figures = self.figures
         capacities = tuple(max(1, math.ceil(n) if p == 1.0 else int(p * n)) for n in self.entries)
         beyond = tuple(
@@ -221,22 +213,20 @@ class _Model:
             return NO_DENSE
         return np.sort(heavy.keys[by_weight(np.abs(heavy.weights.astype(np.float64)), count)])
 
-    def _options(self, vertex: int, joined: int) -> list[_Sketch]:
+    def _options(self, vertex: int, joined: int) -> list[SizedSketch]:
         """Sketches of growing size of one table, up to an exact map."""
         own = self.figures.attribute(vertex, joined)
         room = 1.0 if self.figures.relations[vertex].source == "exact" else ROOM
         whole = math.ceil(room * ENTRY_BYTES * max(own.distinct, 1.0))
         least = COUNTER_BYTES * self.rows * LEAST_BUCKETS
         sizes = sorted({max(share * self.budget, least) for share in SHARES})
-        found = [
-            _sized(own, size, self.rows, self.tracked) for size in sizes if size < min(whole, self.budget)
-        ]
+        found = [sized_sketch(own, size, self.rows) for size in sizes if size < min(whole, self.budget)]
         if whole < self.budget:
             buckets = max(LEAST_BUCKETS, whole // (COUNTER_BYTES * self.rows))
-            found.append(_Sketch(0.0, whole, buckets, 0))
+            found.append(SizedSketch(0.0, whole, buckets, 0))
         return found
 
-    def _variance(self, sketches: Sequence[_Sketch]) -> tuple[float, float]:
+    def _variance(self, sketches: Sequence[SizedSketch]) -> tuple[float, float]:
         """Variance, and the probability with which a key is sampled."""
         left = self.budget - self.fixed - sum(s.nbytes for s in sketches)
         if left < sum(self.entry_bytes):
@@ -395,14 +385,14 @@ def _moments(figures: Figures, residual: Residual, hub: int, joined: int, sample
     return _Moments(sources, squares, figures.over(hub, joined).mean, repeats * inside.mean**2)
 
 
-def _sized(own: Attribute, size: float, rows: int, tracked: bool) -> _Sketch:
+def sized_sketch(own: Attribute, size: float, rows: int) -> SizedSketch:
     """A hash sketch in so many bytes, with as many of the table's own heaviest keys beside it as make it best."""
     weights = np.sort(np.abs(own.heavy.weights.astype(np.float64)))[::-1]
     taken = np.concatenate([[0.0], np.cumsum(weights**2)])
-    counts = np.unique(np.linspace(0, weights.size if tracked else 0, 17).astype(np.int64))
+    counts = np.unique(np.linspace(0, weights.size, 17).astype(np.int64))
     buckets = (size - ENTRY_BYTES * counts) // (COUNTER_BYTES * rows)
     counts, buckets = counts[buckets >= LEAST_BUCKETS], buckets[buckets >= LEAST_BUCKETS]
     noise = np.maximum(own.self_join_size - taken[counts], 0.0) / buckets
     best = int(np.argmin(noise))
     held = COUNTER_BYTES * rows * int(buckets[best]) + ENTRY_BYTES * int(counts[best])
-    return _Sketch(float(noise[best]), held, int(buckets[best]), int(counts[best]))
+    return SizedSketch(float(noise[best]), held, int(buckets[best]), int(counts[best]))

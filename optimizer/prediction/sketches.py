@@ -46,16 +46,35 @@ def hash_variance(cells: KeyCells, rows: int, buckets: int) -> float:
 
 
 def _median_variance(f: Floats, g: Floats, counts: Floats, rows: int, buckets: int) -> float:
-    f2, g2, join = float(counts @ f**2), float(counts @ g**2), float(counts @ (f * g))
+    errors = row_errors((f, f**2), (g, g**2), counts, rows, buckets)
+    return float(np.mean(np.median(errors, axis=1) ** 2))
+
+
+def row_errors(
+    left: tuple[Floats, Floats], right: tuple[Floats, Floats], counts: Floats, rows: int, buckets: int
+) -> Floats:
+    """Errors of the rows of some hash sketches of two tables, shape (sketches, rows).
+
+    Parameters
+    ----------
+    left, right : pair of ndarray of float64, shape (n,)
+        What a key of each cell weighs in a table: the mean, and the mean of its square.
+    counts : ndarray of float64, shape (n,)
+        How many keys a cell stands for.
+    rows, buckets : int
+    """
+    (f, f_square), (g, g_square) = left, right
+    f2, g2, join = float(counts @ f_square), float(counts @ g_square), float(counts @ (f * g))
     if not f2 or not g2:
-        return 0.0
-    weight = np.maximum(f**2 / f2, g**2 / g2)
+        return np.zeros((1, rows))
+    weight = np.maximum(f_square / f2, g_square / g2)
     order = by_weight(rounded(weight))
     copies = np.maximum(np.rint(counts[order]), 1.0)
     enough = int(np.searchsorted(np.cumsum(copies), SIMULATED_KEYS)) + 1
     chosen = order[:enough]
     picked = np.repeat(chosen, copies[:enough].astype(np.int64))[:SIMULATED_KEYS]
-    hf, hg = f[picked], g[picked]
+    # What weighs nothing on the average has its own sign.
+    hf, hg = (np.where(w[picked] == 0.0, np.sqrt(s[picked]), w[picked]) for w, s in (left, right))
     # A cell of less than one key is a key that may be absent; it is simulated with its mean weights.
     small = np.minimum(counts[picked], 1.0)
     hf, hg = hf * np.sqrt(small), hg * np.sqrt(small)
@@ -67,19 +86,18 @@ def _median_variance(f: Floats, g: Floats, counts: Floats, rows: int, buckets: i
     slots = rng.integers(0, buckets, (trials, picked.size)) + np.arange(trials)[:, np.newaxis] * buckets
     signs = rng.choice((-1.0, 1.0), (trials, picked.size))
     places, inverse = np.unique(slots.ravel(), return_inverse=True)
-    left = np.bincount(inverse, (signs * hf).ravel(), places.size)
-    right = np.bincount(inverse, (signs * hg).ravel(), places.size)
+    mine = np.bincount(inverse, (signs * hf).ravel(), places.size)
+    theirs = np.bincount(inverse, (signs * hg).ravel(), places.size)
     owner = places // buckets
-    heavy = np.bincount(owner, left * right, trials) - float(hf @ hg)
+    heavy = np.bincount(owner, mine * theirs, trials) - float(hf @ hg)
     spread = (
-        np.bincount(owner, left**2, trials) * rest_g
-        + np.bincount(owner, right**2, trials) * rest_f
+        np.bincount(owner, mine**2, trials) * rest_g
+        + np.bincount(owner, theirs**2, trials) * rest_f
         + rest_f * rest_g
         + rest_join**2
     ) / buckets
     errors = heavy + rng.standard_normal(trials) * np.sqrt(spread)
-    medians = np.median(errors.reshape(SIMULATED_MEDIANS, rows), axis=1)
-    return float(np.mean(medians**2))
+    return errors.reshape(SIMULATED_MEDIANS, rows)
 
 
 def skimmed_variance(cells: KeyCells, rows: int, buckets: int, candidates: float) -> float:
@@ -107,6 +125,29 @@ def skimmed_variance(cells: KeyCells, rows: int, buckets: int, candidates: float
     return sparse + cross * MEDIAN_LOSS / rows
 
 
+def skimmed_errors(
+    left: tuple[Floats, Floats], right: tuple[Floats, Floats], cells: KeyCells, rows: int, buckets: int
+) -> Floats:
+    """As `row_errors`, of skimmed sketches: of each row the errors of all its sub-joins together.
+
+    The interval is of the rows' totals. Keys that are known to be heavy are candidates, no others.
+    """
+    parts, light = [], []
+    for mean, square in (left, right):
+        part = _residual(
+            np.sqrt(square), cells.counts, rows, buckets, max(int(cells.heavy.sum()), 2), cells.heavy
+        )
+        parts.append(part)
+        light.append((np.where(part.dense, 0.0, mean), np.where(part.dense, 0.0, square)))
+    errors = row_errors(light[0], light[1], cells.counts, rows, buckets)
+    cross = sum(
+        float(cells.counts[mine.dense] @ square[mine.dense]) * other.self_join_size / buckets
+        for mine, other, (_, square) in zip(parts, parts[::-1], (left, right), strict=True)
+    )
+    noise = np.random.default_rng(SIMULATED_KEYS).standard_normal((SIMULATED_MEDIANS, rows))
+    return errors + noise * math.sqrt(cross)
+
+
 class _Part:
     """What skimming leaves of a table: which cells it takes out, and F2 of the rest."""
 
@@ -114,12 +155,19 @@ class _Part:
         self.dense, self.self_join_size = dense, self_join_size
 
 
-def _residual(w: Floats, counts: Floats, rows: int, buckets: int, candidates: float) -> _Part:
-    dense = np.zeros(w.size, bool)
+def _residual(
+    w: Floats,
+    counts: Floats,
+    rows: int,
+    buckets: int,
+    candidates: float,
+    among: npt.NDArray[np.bool_] | None = None,
+) -> _Part:
+    dense, may = np.zeros(w.size, bool), np.ones(w.size, bool) if among is None else among
     f2 = float(counts @ w**2)
     for _ in range(SKIM_ROUNDS):
         noise = math.sqrt(f2 / buckets * MEDIAN_LOSS / rows)
-        dense = dense | (w > noise * math.sqrt(2.0 * math.log(max(candidates, 2.0))))
+        dense = dense | (may & (w > noise * math.sqrt(2.0 * math.log(max(candidates, 2.0)))))
         f2 = float(counts[~dense] @ w[~dense] ** 2) + float(counts[dense].sum()) * noise**2
     return _Part(dense, f2)
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from ...sketches.intervals.interval import median_interval
 from ...sketches.samples.sample_regression import (
     LEAST_JOINED,
     LEAST_KEYS,
@@ -34,11 +36,15 @@ SIMILAR = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """Predicted answer and standard error of a candidate, and the largest unseen contribution over p."""
+    """Predicted answer and standard error of a candidate, and the largest unseen contribution over p.
+
+    With `rows` the interval is one of order statistics of so many row estimates, else the gamma interval.
+    """
 
     answer: float
     variance: float
     unseen: float = 0.0
+    rows: int = 0
 
     @property
     def error(self) -> float:
@@ -48,16 +54,27 @@ class Predicted:
         return math.sqrt(self.variance) / self.answer if self.answer else math.inf
 
     def half_width(self, confidence: float) -> float:
-        """Predicted half-width of the gamma interval, relative to the answer."""
+        """Predicted half-width of the interval, relative to the answer."""
         if self.variance == 0.0:
             return 0.0
         if not self.answer:
             return math.inf
+        if self.rows:
+            return self.error * rows_width(self.rows, confidence)
         z = float(ndtri((1 + confidence) / 2))
         low = z * math.sqrt(self.variance)
         w = self.unseen if math.isfinite(self.unseen) else 0.0
         high = w + z * math.sqrt(self.variance + w * w)
         return (min(low, self.answer) + high) / 2 / self.answer
+
+
+@lru_cache(maxsize=64)
+def rows_width(rows: int, confidence: float) -> float:
+    """The half-width of the interval of so many normal rows, in standard errors of their median."""
+    drawn = np.random.default_rng(20040401).standard_normal((1024, rows))
+    found = [median_interval(own, confidence) for own in drawn]
+    reach = [max(e.high - e.value, e.value - e.low) for e in found]
+    return float(np.median(reach)) / float(np.median(drawn, axis=1).std())
 
 
 def sample_variance(

@@ -131,6 +131,8 @@ def join_distinct_with_key(
     confidence: float = 0.95,
     full: bool = False,
     largest_term: float | None = None,
+    *,
+    bounded: bool = True,
 ) -> Estimate:
     """Number of distinct (a, b), or (a, b, c), in the join of R(a, b) and S(b, c) on b.
 
@@ -145,6 +147,8 @@ def join_distinct_with_key(
         join.
     largest_term : float, optional
         The most distinct tuples that one b can contribute: its number of a, or of pairs (a, c).
+    bounded : bool
+        Whether none contributes more; otherwise that is what is known, and the answer is not certified.
 
     Returns
     -------
@@ -171,11 +175,18 @@ def join_distinct_with_key(
     if r.probability == 0.0:
         unknown = Estimate(0.0, 0.0, math.inf, confidence, True, "measured")
         return uncertified(unknown, TOO_SMALL)
-    largest = largest_term if largest_term is not None else float(terms.max()) if len(terms) else math.inf
+    seen = float(terms.max()) if len(terms) else math.inf
+    largest = (
+        seen
+        if largest_term is None
+        else largest_term
+        if bounded
+        else max(largest_term, terms.max(initial=0.0))
+    )
     total = poisson_sum(terms, r.probability, largest / r.probability)
     low, high = gamma_interval(total, confidence)
     found = Estimate(total.value, max(low, float(terms.sum())), high, confidence, True, "measured")
-    return uncertified(found, NO_BOUND) if largest_term is None else found
+    return found if bounded and largest_term is not None else uncertified(found, NO_BOUND)
 
 
 def _size_of(drawn: Drawn, size: Estimate) -> Estimate:

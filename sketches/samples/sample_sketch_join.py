@@ -34,7 +34,7 @@ from ..intervals.rounding import shown
 from ..joins.convolution import ConvolutionSketch
 from ..joins.hash_sketch import frequency_rows
 from ..joins.join_tree import Edges
-from ..joins.sparse import SparseFirstSketch
+from ..joins.sparse_first import SparseFirst
 from .key_sample import KeySample
 from .known_keys import Floats, Ints, JoinTerms, join_terms
 from .sample_join import (
@@ -51,8 +51,8 @@ from .two_level import TwoLevel
 
 CROWDED = "a key has more entries than a sample holds, and is left out: it should be counted as a dense key"
 Sampled = SampleSketch | KeySample | TwoLevel
-Sketched = ConvolutionSketch | SparseFirstSketch[Any] | TwoLevel
-Synopsis = SampleSketch | KeySample | TwoLevel | ConvolutionSketch | SparseFirstSketch[Any]
+Sketched = ConvolutionSketch | SparseFirst[Any, Any] | TwoLevel
+Synopsis = SampleSketch | KeySample | TwoLevel | ConvolutionSketch | SparseFirst[Any, Any]
 Place = tuple[int, int]  # a table and one of its attributes
 
 
@@ -345,9 +345,9 @@ class _Shape:
 
 def point_rows(sketch: Synopsis, keys: Ints) -> Floats:
     """Estimated weight of each key in each row of a sketch; shape (1, n) where a map knows it exactly."""
-    if isinstance(sketch, SparseFirstSketch):
+    if isinstance(sketch, SparseFirst):
         if sketch.exact is None:
-            return frequency_rows(_counting(sketch), keys)  # type: ignore[arg-type]
+            return point_rows(sketch.dense(), keys)
         return _looked_up(sketch.exact.keys[:, 0], sketch.exact.weights, keys)[np.newaxis]
     if isinstance(sketch, TwoLevel):
         rows = frequency_rows(sketch.sketch, keys)
@@ -370,7 +370,7 @@ def attributes_of(synopsis: Synopsis) -> int:
     """How many join keys a synopsis is of."""
     if isinstance(synopsis, SampleSketch):
         return synopsis.spec.attributes
-    if isinstance(synopsis, (ConvolutionSketch, SparseFirstSketch)):
+    if isinstance(synopsis, (ConvolutionSketch, SparseFirst)):
         return len(synopsis.spec.families)
     return 1
 
@@ -386,10 +386,10 @@ def _sampled_attribute(synopsis: Synopsis) -> int:
 
 def _counting(synopsis: Synopsis) -> ConvolutionSketch | None:
     """The counters of a sketch; None while it is exact."""
-    if isinstance(synopsis, SparseFirstSketch):
+    if isinstance(synopsis, SparseFirst):
         if synopsis.exact is not None:
             return None
-        synopsis = synopsis.dense()  # type: ignore[assignment]
+        synopsis = synopsis.dense()
     if isinstance(synopsis, TwoLevel):
         return synopsis.sketch
     assert isinstance(synopsis, ConvolutionSketch), f"{type(synopsis).__name__} has no buckets"

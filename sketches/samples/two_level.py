@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..hashing.xi import Family
 from ..intervals.interval import Estimate, averaged, collapse_notes, median_interval, uncertified
+from ..joins.accumulate import Weights, check_not_wrapped, integer_sums
 from ..joins.convolution import ConvolutionSketch, ConvolutionSpec
 from ..joins.hash_sketch import frequency_rows, join_size_rows
-from .key_sample import KeySample, KeySampleSpec, checked_batch, net_weights
+from ..joins.linear import check_batch, update_many
+from .key_sample import KeySample, KeySampleSpec, checked_batch
 from .known_keys import KnownKeys
 
 Ints = npt.NDArray[np.int64]
@@ -31,21 +34,24 @@ class TwoLevelSpec:
     Parameters
     ----------
     rest : KeySampleSpec or ConvolutionSpec
-        A key sample, with any number of weight columns, or a hash sketch (one attribute, int64) for one.
+        A key sample, with any number of weight columns, or a hash sketch (one attribute) for one.
     """
 
     rest: KeySampleSpec | ConvolutionSpec
 
     def __post_init__(self) -> None:
-        if isinstance(self.rest, ConvolutionSpec) and (
-            len(self.rest.families) != 1 or self.rest.dtype != "int64"
-        ):
-            raise ValueError(f"the rest of a two-level synopsis is an int64 hash sketch, not {self.rest}")
+        if isinstance(self.rest, ConvolutionSpec) and len(self.rest.families) != 1:
+            raise ValueError(f"the rest of a two-level synopsis is a hash sketch, not {self.rest}")
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the weight columns."""
         return self.rest.columns if isinstance(self.rest, KeySampleSpec) else ("count",)
+
+    @property
+    def dtype(self) -> str:
+        """Type of the weights."""
+        return "int64" if isinstance(self.rest, KeySampleSpec) else self.rest.dtype
 
 
 class TwoLevel:
@@ -67,7 +73,7 @@ class TwoLevel:
     def __init__(self, spec: TwoLevelSpec, dense_keys: Ints) -> None:
         self.spec = spec
         self.dense_keys: Ints = np.unique(np.asarray(dense_keys, np.int64))
-        self.dense_weights: Ints = np.zeros((len(spec.columns), self.dense_keys.size), np.int64)
+        self.dense_weights: npt.NDArray[Any] = np.zeros((len(spec.columns), self.dense_keys.size), spec.dtype)
         self.rest: KeySample | ConvolutionSketch = (
             KeySample(spec.rest) if isinstance(spec.rest, KeySampleSpec) else ConvolutionSketch(spec.rest)
         )
@@ -86,33 +92,35 @@ class TwoLevel:
 
     def update(self, keys: Ints, weights: Ints | None = None) -> None:
         """Add a batch of tuples; parameters and errors as :meth:`KeySample.update`."""
+        if isinstance(self.rest, ConvolutionSketch):
+            columns, checked = check_batch([self.rest.spec], [keys], [weights])
+            update_sketched([self], columns[0], checked)
+            return
         keys, weights = checked_batch(keys, weights, len(self.spec.columns))
         dense = self._find(keys)
-        self._add_dense(keys[dense], weights[:, dense])
-        if isinstance(self.rest, KeySample):
-            self.rest.update(keys[~dense], weights[:, ~dense])
-        else:
-            self.rest.update([keys[~dense]], weights[0, ~dense])
+        total = self._grown(keys[dense], weights[:, dense])
+        self.rest.update(keys[~dense], weights[:, ~dense])
+        self.dense_weights = total
 
     def merge(self, other: TwoLevel) -> None:
         """Add the tuples of another synopsis of the same spec and dense keys."""
         self._check_same(other)
-        self._add_dense(other.dense_keys, other.dense_weights)
+        total = _added(self.dense_weights, other.dense_weights, np.add)
         if isinstance(self.rest, KeySample):
             self.rest.merge(other.sample)
         else:
             self.rest.merge(other.sketch)
+        self.dense_weights = total
 
     def subtract(self, other: TwoLevel) -> None:
         """Remove the tuples of another synopsis of the same spec and dense keys."""
         self._check_same(other)
-        if np.any(other.dense_weights == np.iinfo(np.int64).min):
-            raise OverflowError("a net weight of -2**63 has no negative in int64")
-        self._add_dense(other.dense_keys, -other.dense_weights)
+        total = _added(self.dense_weights, other.dense_weights, np.subtract)
         if isinstance(self.rest, KeySample):
             self.rest.subtract(other.sample)
         else:
             self.rest.subtract(other.sketch)
+        self.dense_weights = total
 
     def copy(self) -> TwoLevel:
         """An independent synopsis with the same content."""
@@ -130,10 +138,12 @@ class TwoLevel:
     def from_state(cls, spec: TwoLevelSpec, state: Mapping[str, npt.NDArray[np.generic]]) -> TwoLevel:
         """Restore a synopsis from the arrays of :meth:`state`; ValueError if they do not belong to the
         spec."""
-        keys, weights = checked_batch(state["dense_keys"], state["dense_weights"], len(spec.columns))
-        if np.any(keys[1:] <= keys[:-1]):
+        keys, weights = np.asarray(state["dense_keys"]), np.asarray(state["dense_weights"])
+        if keys.dtype != np.int64 or keys.ndim != 1 or np.any(keys[1:] <= keys[:-1]):
             raise ValueError(f"the stored dense keys are not in ascending order, so not a state of {spec}")
         synopsis = cls(spec, keys)
+        if (weights.shape, weights.dtype) != (synopsis.dense_weights.shape, synopsis.dense_weights.dtype):
+            raise ValueError(f"dense weights of {weights.dtype} {weights.shape} are no state of {spec}")
         synopsis.dense_weights = weights.copy()
         rest = {name[5:]: array for name, array in state.items() if name.startswith("rest.")}
         if isinstance(spec.rest, KeySampleSpec):
@@ -173,11 +183,19 @@ class TwoLevel:
         places = np.minimum(np.searchsorted(self.dense_keys, keys), self.dense_keys.size - 1)
         return np.asarray(self.dense_keys[places] == keys)
 
-    def _add_dense(self, keys: Ints, weights: Ints) -> None:
-        all_keys = np.concatenate([self.dense_keys, keys])
-        found, sums = net_weights(all_keys, np.concatenate([self.dense_weights, weights], axis=1))
-        self.dense_weights[:] = 0
-        self.dense_weights[:, np.searchsorted(self.dense_keys, found)] = sums
+    def _grown(self, keys: Ints, weights: Sequence[Weights | None] | Ints) -> npt.NDArray[Any]:
+        """The weights of the dense keys with those of some tuples of theirs, a row for each column."""
+        places, size = np.searchsorted(self.dense_keys, keys), self.dense_keys.size
+        more = np.zeros_like(self.dense_weights)
+        for row, own in zip(more, weights, strict=True):
+            weight = np.ones(keys.size, row.dtype) if own is None else own
+            if weight.dtype == np.int64:
+                row[:] = integer_sums(places, weight.astype(np.int64, copy=False), size)
+                floats = np.bincount(places, weight.astype(np.float64), size)
+                check_not_wrapped(row, floats.astype(np.float64, copy=False), "a batch")
+            else:
+                row[:] = np.bincount(places, weight, size)
+        return _added(self.dense_weights, more, np.add)
 
     def _check_same(self, other: TwoLevel) -> None:
         if self.spec != other.spec:
@@ -188,6 +206,42 @@ class TwoLevel:
                 f"{self.dense_keys.size} keys from {self.dense_keys[:3].tolist()} and "
                 f"{other.dense_keys.size} keys from {other.dense_keys[:3].tolist()}"
             )
+
+
+def update_sketched(tables: Sequence[TwoLevel], keys: Ints, weights: Sequence[Weights | None]) -> None:
+    """Add a batch to several synopses with a hash sketch and the same dense keys: searched and hashed once.
+
+    Parameters
+    ----------
+    tables : sequence of TwoLevel
+    keys : ndarray of int64, shape (n,)
+    weights : sequence of (ndarray of shape (n,), or None)
+        One for each of them; None are ones.
+
+    Raises
+    ------
+    OverflowError
+        If a weight or counter leaves int64; all are unchanged then.
+    """
+    if not tables:
+        return
+    dense = tables[0]._find(keys)
+    grown = [
+        table._grown(keys[dense], [None if own is None else own[dense]])
+        for table, own in zip(tables, weights, strict=True)
+    ]
+    rest = [None if own is None else own[~dense] for own in weights]
+    update_many([t.sketch for t in tables], [keys[~dense]], rest)
+    for table, total in zip(tables, grown, strict=True):
+        table.dense_weights = total
+
+
+def _added(mine: npt.NDArray[Any], theirs: npt.NDArray[Any], combine: np.ufunc) -> npt.NDArray[Any]:
+    """Weights of the same keys together; OverflowError if one leaves int64."""
+    total: npt.NDArray[Any] = combine(mine, theirs)
+    if total.dtype == np.int64:
+        check_not_wrapped(total, combine(mine.astype(np.float64), theirs.astype(np.float64)), "a dense key")
+    return total
 
 
 def sketch_join(left: TwoLevel, right: TwoLevel, confidence: float = 0.95) -> Estimate:

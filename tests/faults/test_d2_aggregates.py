@@ -82,4 +82,4 @@ def test_an_exists_over_one_equality_is_told_the_in_that_answers_it(tables):
     assert tables.sql(f"SELECT APPROXIMATE COUNT(*) FROM a WHERE {typed}").value == truth
     with pytest.raises(SkimqlError) as negated:
         tables.sql(f"SELECT APPROXIMATE COUNT(*) FROM a WHERE NOT {exists}")
-    assert negated.value.hint == "EXACT SELECT ..."
+    assert negated.value.hint == "the same with USING sampled_query at its end, or EXACT SELECT ..."

@@ -22,7 +22,7 @@ SUM = (Weight(), Weight("`v`"), Weight("`v`", presence=True))
 
 
 def choice(asked, statistics, method, size):
-    objective = Objective(size_bytes=size, ordered=False, method=method, columns=2, tracked=False)
+    objective = Objective(size_bytes=size, ordered=False, method=method, columns=2)
     return choose_method(tree_of(asked.graph), statistics, objective).taken
 
 

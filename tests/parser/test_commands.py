@@ -207,6 +207,9 @@ def test_the_semicolons_between_queries_do_not_split_a_script():
         ("CREATE SKETCHES w FOR QUERIES (SELECT 1) SIZE 1 MB", "B"),
         ("CREATE SKETCHES w FOR QUERIES (SELECT 1; SELECT 2", "("),
         ("CREATE STREAM s (k INT) FROM AVRO 'p'", "AVRO"),
+        ("CREATE STREAM s (k INT) FROM JSON 'p' WEIGHT k CHANGES DELTA", "DELTA"),
+        ("CREATE STREAM s (k INT) FROM JSON 'p' CHANGES OTHER", "CHANGES"),
+        ("CREATE STREAM s (k INT) FROM JSON 'p' DEDUP (k)", " "),
         ("DROP SKETCH", " "),
         ("EXPORT SKETCH s FROM 'p'", "FROM"),
         ("PAUSE q r", "r"),
@@ -322,3 +325,20 @@ def test_unparsing_and_parsing_gives_the_same_statement(statement):
 
 def test_spans_do_not_count_in_equality():
     assert Part("a", Span(1, 2)) == Part("a", Span(3, 4))
+
+
+def test_the_queries_of_a_workload_may_stand_in_parentheses_of_their_own():
+    """Clients that cut scripts at semicolons leave none there."""
+    by_semicolons = parse_statement(
+        "CREATE SKETCHES w FOR QUERIES (SELECT 1 AS a, f(2); SELECT 2) SIZE 1 MB MINIMIZE MAX ERROR"
+    )
+    by_commas = parse_statement(
+        "CREATE SKETCHES w FOR QUERIES ((SELECT 1 AS a, f(2)), (SELECT 2)) SIZE 1 MB MINIMIZE MAX ERROR"
+    )
+    assert (
+        [q.text for q in by_commas.queries]
+        == [q.text for q in by_semicolons.queries]
+        == ["SELECT 1 AS a, f(2)", "SELECT 2"]
+    )
+    one = parse_statement("CREATE SKETCHES w FOR QUERIES (SELECT a, b) SIZE 1 MB MINIMIZE MAX ERROR")
+    assert [q.text for q in one.queries] == ["SELECT a, b"]

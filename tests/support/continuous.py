@@ -36,6 +36,10 @@ class MemoryBuilder(in_memory.MemoryBuilder):
     """Knows what was put aside."""
 
     quarantined: list = field(default_factory=list)
+    passed_over: list = field(default_factory=list)
+
+    def pass_over(self, frame):
+        self.passed_over.append(frame)
 
     def quarantine(self, frame, batch, ahead):
         self.quarantined.append((batch, ahead))

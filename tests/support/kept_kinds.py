@@ -23,6 +23,8 @@ WEIGHTS = (Weight(), Weight("`v`"), Weight("`v`", presence=True))
 FORMS = {
     "hash map": ("hash", {}),
     "hash": ("hash", {"limit_bytes": 0}),
+    "dense hash map": ("hash", {"parameters": (("dense", 2),)}),
+    "dense hash": ("hash", {"limit_bytes": 0, "parameters": (("dense", 2),)}),
     "convolution": ("convolution", {"limit_bytes": 0}),
     "total": ("total", {"limit_bytes": 0}),
     "agms map": ("agms", {}),
@@ -113,6 +115,7 @@ def all_kinds():
             in (
                 "hash map",
                 "hash",
+                "dense hash",
                 "agms",
                 "skimmed",
                 "key sample",

@@ -59,6 +59,63 @@ class Linear(Kind):
             check_arrays(arrays, {"counters": (size.dtype, self.spec(size).shape)})
 
 
+class Hash(Linear):
+    """Hash sketches, which may have dense keys that are counted exactly."""
+
+    optional: ClassVar[Mapping[str, tuple[int, int]]] = {"dense": (1, 1 << 24)}
+
+    def __init__(self) -> None:
+        super().__init__("hash", 1, 1)
+
+    def empty(self, size: Size, dense: NDArray[np.int64] | None = None) -> Any:
+        if not size.named.get("dense", 0):
+            return super().empty(size)
+        from ....sketches.samples.dense_first import DenseFirstSketch
+
+        keys = np.empty(0, np.int64) if dense is None else dense
+        return DenseFirstSketch(self.spec(size), keys, size.limit_bytes)
+
+    def update(self, synopses: Sequence[Any], keys: Sequence[NDArray[Any]], weights: Weights) -> None:
+        if isinstance(synopses[0], SparseFirstSketch):
+            super().update(synopses, keys, weights)
+            return
+        from ....sketches.samples.dense_first import update_dense_first
+
+        update_dense_first(synopses, keys, weights)
+
+    def restored(self, size: Size, arrays: Arrays) -> Any:
+        if not size.named.get("dense", 0):
+            return super().restored(size, arrays)
+        from ....sketches.samples.dense_first import DenseFirstSketch
+
+        state = {**joined_keys(arrays, 1), "dense_keys": arrays["dense_keys"]}
+        return DenseFirstSketch.from_state(self.spec(size), state, size.limit_bytes)
+
+    def most_bytes(self, size: Size) -> int:
+        return super().most_bytes(size) + 16 * size.named.get("dense", 0)
+
+    def check(self, size: Size, exact: bool, arrays: Mapping[str, Described]) -> None:
+        dense = size.named.get("dense", 0)
+        if not dense:
+            super().check(size, exact, arrays)
+            return
+        check_arrays({"dense_keys": arrays["dense_keys"]}, {"dense_keys": ("int64", (dense,))})
+        if exact:
+            check_map({n: a for n, a in arrays.items() if n != "dense_keys"}, 1, size.dtype)
+            return
+        counted: dict[str, tuple[str, tuple[int, ...]]] = {
+            "dense_keys": ("int64", (dense,)),
+            "dense_weights": (size.dtype, (1, dense)),
+            "rest.counters": (size.dtype, self.spec(size).shape),
+        }
+        check_arrays(arrays, counted)
+
+
+def _dense_in(size: Size) -> int:
+    """How many dense keys a hash sketch has."""
+    return size.named.get("dense", 0)
+
+
 class Skimmed(Kind):
     """A hash sketch with the hierarchy by which it finds its own dense keys."""
 

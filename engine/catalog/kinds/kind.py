@@ -85,6 +85,8 @@ class Kind(ABC):
         Whether weights may be DOUBLE.
     parameters : mapping of str to (int, int)
         Names of further sizes, and between what they lie.
+    optional : mapping of str to (int, int)
+        The same of sizes that not every synopsis has; those that have one need a format version of their own.
     states : (str, str)
         What it is called while it has lost nothing, and after.
     """
@@ -95,6 +97,7 @@ class Kind(ABC):
     weighted = True
     doubles = True
     parameters: ClassVar[Mapping[str, tuple[int, int]]] = {}
+    optional: ClassVar[Mapping[str, tuple[int, int]]] = {}
     states = ("key map", "counters")
 
     def defaults(self) -> dict[str, int]:

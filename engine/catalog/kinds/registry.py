@@ -6,7 +6,7 @@ follow. Modules of sketches are imported by the kind that needs them: an answer 
 
 from __future__ import annotations
 
-from .counters import Linear, Skimmed
+from .counters import Hash, Linear, Skimmed
 from .distinct import Level, Pairs
 from .kind import Kind
 from .samples import KeySample, SampledTable, TwoLevel
@@ -14,7 +14,7 @@ from .samples import KeySample, SampledTable, TwoLevel
 KINDS: dict[str, Kind] = {
     kind.method: kind
     for kind in (
-        Linear("hash", 1, 1),
+        Hash(),
         Linear("convolution", 0, 64),
         Linear("total", 0, 0),
         Linear("agms", 1, 64),

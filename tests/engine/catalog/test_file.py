@@ -87,7 +87,7 @@ def test_what_is_no_sketch_is_refused(tmp_path):
 
 
 def test_a_newer_format_is_refused_and_both_versions_are_named():
-    with pytest.raises(IncompatibleSketches, match=r"the file has format version 99.* up to 2") as caught:
+    with pytest.raises(IncompatibleSketches, match=r"the file has format version 99.* up to 3") as caught:
         decode(with_metadata(encode(SMALL["key map"]), format_version=99), "the file")
     assert caught.value.code == "SKIMQL_NEWER_FORMAT"
 

@@ -7,7 +7,7 @@ import pytest
 from support.kept import kept
 
 from skimql import CorruptSketch, IncompatibleSketches
-from skimql.engine.catalog.metadata import FORMAT_VERSION, from_json, to_json
+from skimql.engine.catalog.metadata import COMMON_VERSION, FORMAT_VERSION, from_json, to_json
 
 HEAD = kept("s", "t", {"k": [1, 2], "l": [3, 4]}, summed=("v", [5, -6]), condition="`v` > 1").head
 DATA = json.loads(json.dumps(to_json(HEAD)))
@@ -24,7 +24,7 @@ def changed(*path, to):
 
 def test_a_head_is_the_same_after_its_json():
     assert from_json(DATA, "here") == HEAD
-    assert DATA["format_version"] == FORMAT_VERSION
+    assert DATA["format_version"] == COMMON_VERSION
 
 
 def test_a_newer_version_is_not_guessed_at():

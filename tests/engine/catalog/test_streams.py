@@ -18,7 +18,14 @@ STATE = StoredState("0" * 32 + ".state", "1" * 64, 10, 3)
 
 @pytest.fixture
 def found(tmp_path):
-    stream = replace(stream_of("S", "k BIGINT, op STRING", "-1", "csv"), state=STATE, fault="why")
+    stream = replace(
+        stream_of("S", "k BIGINT, op STRING", "-1", "csv"),
+        state=STATE,
+        fault="why",
+        changes="delta",
+        dedup=("k",),
+        within="1 hour",
+    )
     stream = replace(stream, options={"header": "true", "password": "x"}, settings=(("a", "b"),))
     tables = {"t": ("k BIGINT", [(1,)])}
     from support.memory import arrow

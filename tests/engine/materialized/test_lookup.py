@@ -152,14 +152,32 @@ def test_sketches_of_a_workload_of_other_sizes_are_no_fault_of_a_question(monkey
         session.sql("SELECT APPROXIMATE COUNT(*) FROM x JOIN y ON x.id = y.id")
 
 
-def test_a_partitioned_workload_says_why_it_answers_no_other_question(monkeypatch):
+@pytest.mark.parametrize("sparse", [True, False])
+def test_cells_of_a_workload_answer_other_questions_as_the_sketch_of_their_relation(monkeypatch, sparse):
+    """Of several weights, numbers of rows and cells of two classes; without one of its cells a relation has no sketch."""
     monkeypatch.setattr(Session, "_running", lambda self: None)
-    cells = [
-        kept(f"w.{n}", table, {"id": [n]}, group="w", cell=(n // 2,), sparse=False)
-        for n, table in enumerate("xyxy")
+    monkeypatch.setattr(Session, "spark", property(lambda self: pytest.fail("Spark was asked for")))
+    changes = {"group": "w", "sparse": sparse, "buckets": 512}
+    cells = []
+    for n, own in enumerate(([1, 2], [2, 4], [1], [3, 3])):
+        place, rows = divmod(n, 2), 7 + n
+        keys = {"id": own, "j": [n] * len(own)}
+        both = kept(f"w.{n}", "x", keys, summed=("v", own), rows=rows, cell=place, **changes)
+        cells += [
+            replace(both, head=replace(both.head, name=f"w.{n}{m}", measures=(both.head.measures[m],)), built=(both.built[m],))
+            for m in range(3)
+        ]  # fmt: skip
+    cells += [
+        kept(f"w.y{n}", "y", {"id": own}, cell=(n,), **changes) for n, own in enumerate(([1, 1], [2, 3]))
     ]
-    session = Session(catalog=remember(Catalog(), *cells))
-    (note,) = _passed_over(session)
-    assert note.startswith("not from the sketches w: each has a part of the keys")
-    monkeypatch.setattr(Catalog, "heads", lambda self: tuple(c.head for c in cells[::2]))
-    assert _passed_over(session) == ()
+    cells += [kept("w.z", "z", {"j": [0, 0, 3]}, **changes)]
+    ask = "SELECT APPROXIMATE COUNT(*) AS n, SUM(x.v) AS s FROM y JOIN x ON x.id = y.id JOIN z ON x.j = z.j"
+    session = Session(catalog=remember(Catalog(), *cells), error=None)
+    answer = session.sql(ask)
+    # Keys 1 and 2 with j 0 twice each, 3 twice with j 3: 2 * 2 + 1 * 2 + 1 * 2 tuples.
+    assert [float(c.value) for c in answer.rows[0]] == pytest.approx([8, 14])
+    assert answer.rows[0][0].exact == sparse
+    assert answer.notes[0].count(" of the sketches w") == 3
+    assert "w.y0, w.y1 of the sketches w" in session.sql(f"EXPLAIN {ask}").value
+    with pytest.raises(pytest.fail.Exception, match="Spark was asked for"):
+        Session(catalog=remember(Catalog(), *cells[3:]), error=None).sql(ask)

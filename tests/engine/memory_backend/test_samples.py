@@ -118,6 +118,18 @@ def test_a_value_that_is_no_number_is_met_or_leaves_nothing_certified(strange):
     assert 0 < met < 12
 
 
+def test_a_nan_that_the_filter_leaves_out_leaves_a_sum_its_bound():
+    joined, tables = one_value()
+    tables["s"]["x"][4321] = np.nan
+    tables["s"]["kept"] = np.arange(len(tables["s"]["x"])) != 4321
+    memory = MemoryBackend(MemoryTables({n: pa.table(c) for n, c in tables.items()}))
+    for condition, bounded in (("s.kept", True), ("NOT s.kept OR s.kept", False)):
+        run = MemoryRun.of(f"SELECT APPROXIMATE SUM(x) {joined} WHERE {condition}", memory)
+        plan = choose(run.query, 1, 0, 0, sample=ClassSample(0, 0.02, row_rates=(0.02, 0.02), hits=5))
+        (found,) = memory.sample(plan, 1 << 28, None, None).values()
+        assert np.isfinite(found.contributions.unseen[0]).all() == bounded
+
+
 def test_sums_of_what_nothing_bounds_are_certified():
     rng = np.random.default_rng(5)
     tables = {"r": {"k": rng.integers(0, N, 8 * N), "x": rng.lognormal(0, 2, 8 * N)}, "s": {"k": KEYS}}

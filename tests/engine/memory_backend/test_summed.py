@@ -28,16 +28,25 @@ def summed(select, probe=ROWS):
 
 def test_each_expression_of_one_table_is_looked_at_once():
     found = summed("SUM(a.v), AVG(a.v), SUM(a.v + 1), SUM(a.v * b.k), COUNT(*)")
-    assert [s.expression for s in found] == ["`v`", "`v` + 1"]
-    assert {s.vertex for s in found} == {0}
+    assert [(s.vertex, s.expression, s.alone) for s in found] == [
+        (0, "`v`", True),
+        (0, "`v` + 1", True),
+        (1, "`k`", False),
+    ]
 
 
-def test_values_are_absolute_and_finite_and_the_bound_is_that_of_the_column():
+def test_values_have_their_signs_and_their_bounds_are_those_of_the_column():
     (own,) = summed("SUM(a.v)")
-    assert sorted(own.values) == sorted(abs(np.arange(ROWS) - 500.0))
-    assert own.largest >= 500
+    assert sorted(own.values) == sorted(np.arange(ROWS) - 500.0)
+    assert sorted(own.sizes) == sorted(abs(np.arange(ROWS) - 500.0))
+    assert (own.low, own.high, own.largest) == (-500, 499, 500)
+
+
+def test_null_is_no_value_that_was_seen_and_adds_nothing():
     (holed,) = summed("SUM(a.x)")
-    assert len(holed.values) == ROWS - 1
+    assert len(holed.values) == ROWS
+    assert np.isnan(holed.values).sum() == 1
+    assert holed.sizes.sum() == ROWS - 1
 
 
 @pytest.mark.parametrize("probe", [40, 100])

@@ -100,6 +100,14 @@ def test_bytes_of_synopses_and_messages_are_those_of_the_answer_and_within_what_
     assert abs(told["message b"].predicted.rows - told["message b"].actual.rows) <= 0.1 * KEYS
 
 
+def test_bytes_of_samples_beside_sketches_are_predicted_as_they_are_kept():
+    sql = "SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k JOIN c ON b.j = c.j USING sample_sketch SIZE 12 KB"
+    (attempt,) = analyzed(sql).attempts
+    scans = [o for o in flat(attempt.operators) if o.kind == "scan"]
+    assert 10_000 < sum(o.predicted.bytes_held for o in scans) <= 12 << 10
+    assert all(o.predicted.bytes_held / 2 < o.actual.bytes_held <= o.predicted.bytes_held for o in scans)
+
+
 @pytest.mark.parametrize(
     "clause",
     ["SIZE 100 KB", "USING hash ERROR WITHIN 10%", "USING key_sample SIZE 3 KB", "USING two_level SIZE 3 KB"],

@@ -10,7 +10,8 @@ from skimql import Settings
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
-from skimql.engine.queries.attempt_run import SPENT, AttemptRun, GroupList
+from skimql.engine.queries.attempt_run import AttemptRun, GroupList
+from skimql.engine.queries.planner import SPENT
 
 RNG = np.random.default_rng(8)
 BACKEND = MemoryBackend(

@@ -54,5 +54,5 @@ def test_sketches_that_no_jvm_makes_are_none_of_the_candidates():
     plan = plan_of(f"{COUNT} ERROR WITHIN 0.1%", route="jvm")
     assert plan.method == "exact_run"
     with pytest.raises(UnsupportedQuery) as refused:
-        plan_of(f"{COUNT} USING hash ERROR WITHIN 0.1%", route="jvm")
+        plan_of(f"{COUNT} JOIN a c ON b.v = c.v USING convolution ERROR WITHIN 0.1%", route="jvm")
     assert refused.value.code == "SKIMQL_ROUTE"

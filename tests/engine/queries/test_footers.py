@@ -39,3 +39,20 @@ def test_sizes_without_a_look_at_filters(monkeypatch):
     assert footers(monkeypatch, (5e7, 1.0, 3.0)).large
     assert not footers(monkeypatch, (5.0, 1.0, 3.0)).large
     assert not found.large, "of one table nothing is known"
+
+
+@pytest.mark.parametrize(
+    ("tuples", "distinct", "cheap"),
+    [
+        ((1e6, 5e5), 5e5, True),
+        ((1e7, 5e6), 5e6, False),
+        ((1e6, 1e6), 100.0, False),
+        ((1e6, 5e5), math.inf, False),
+        ((1e6, None), 5e5, False),
+    ],
+)
+def test_distinct_values_are_counted_exactly_where_that_costs_less_than_to_look_at_the_tables(
+    monkeypatch, tuples, distinct, cheap
+):
+    found = footers(monkeypatch, tuples, distinct, "COUNT(DISTINCT x.id) FROM x JOIN y ON x.id = y.id")
+    assert found.exact_distinct_is_cheap is cheap

@@ -95,3 +95,10 @@ def test_the_objective_is_of_each_group_and_of_what_may_be_taken():
 def test_where_nothing_is_asked_the_bytes_are_those_of_the_sessions_sketches():
     asked = request(error=None, rows=3, buckets=100)
     assert asked.objective(0, {}).size_bytes == 8 * 3 * 100 * 2
+
+
+def test_regressions_are_predicted_only_of_samples_that_come_with_the_totals_of_their_tables():
+    """Samples of one query's scans have none; those that the catalog keeps do."""
+    assert not request(error=0.06).objective(0, {}).regressed
+    assert not request("USING key_sample ERROR WITHIN 5%").objective(0, {}).regressed
+    assert request(error=0.06, cache=True).objective(0, {}).regressed

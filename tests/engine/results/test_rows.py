@@ -50,3 +50,23 @@ def test_a_row_that_an_estimate_lets_in_is_uncertain_and_not_certified():
 @pytest.mark.parametrize(("number", "text"), [(1, "1 group"), (2000, "2,000 groups")])
 def test_groups_are_counted_for_people(number, text):
     assert groups_text(number) == text
+
+
+def test_what_is_known_of_a_group_that_may_join_nothing_is_not_exact():
+    tables = {
+        "a": pa.table(
+            {"k": np.where(np.arange(800) % 6 == 5, 900, RNG.integers(0, 50, 800)), "g": np.arange(800) % 6}
+        ),
+        "b": pa.table({"k": RNG.integers(0, 50, 800)}),
+    }
+    sql = "SELECT APPROXIMATE a.g, COUNT_IF(a.g = 1) n FROM a JOIN b ON a.k = b.k GROUP BY a.g"
+    found = MemoryRun.of(
+        f"{sql} OPTIONS (buckets = 64, sparse = false)",
+        MemoryBackend(MemoryTables(tables)),
+        Settings(error=None),
+    ).answer()
+    cells = dict(found.rows)
+    assert 5 in cells  # joins nothing, which counters do not tell
+    assert (cells[5].value, cells[5].low, cells[5].high, cells[5].exact) == (0, 0, 0, False)
+    assert any("may join nothing" in note for note in found.notes)
+    assert not found.exact

@@ -10,8 +10,10 @@ import pytest
 from pyspark.sql import functions as F
 
 from skimql.engine.sources.files import column_range, has_nan, values_between
+from skimql.engine.sources.keys_seen import keys_seen
 from skimql.engine.sources.ranges import ANY, Range
-from skimql.engine.sources.selectivity import PROBE, filter_selectivity
+from skimql.engine.sources.selectivity import PROBE, filter_selectivity, groups_seen
+from skimql.optimizer.plan import Attribute
 
 pytestmark = pytest.mark.spark
 
@@ -52,6 +54,33 @@ def test_all_rows_of_a_small_file_are_looked_at(session, tmp_path):
     pq.write_table(pa.table({"a": range(1000)}), path)
     assert PROBE > 1000
     assert filter_selectivity(session.spark, session.spark.read.parquet(path), "a < 77") == 0.077
+
+
+def test_groups_are_those_of_some_tuples_behind_the_filter(session, file):
+    frame = session.spark.read.parquet(file)
+
+    def groups(condition, *expressions):
+        return groups_seen(session.spark, frame, condition, expressions)
+
+    assert (groups(None, "`s`"), groups("Id % 2 = 0", "s"), groups(None, "s", "Id % 3")) == (2, 1, 6)
+    assert groups("1 = 0", "s") is None
+    assert groups(None, "nowhere") is None
+
+
+def test_keys_are_those_of_a_column_of_integers_and_say_whether_they_are_ordered(session, tmp_path):
+    path = str(tmp_path / "keys.parquet")
+    shuffled = [i * 7919 % 1000 for i in range(1000)]
+    pq.write_table(pa.table({"k": range(1000), "u": [*shuffled[:-1], None], "s": ["a"] * 1000}), path)
+    frame = session.spark.read.parquet(path)
+    ordered, mixed = (keys_seen(frame, Attribute((f"`{c}`",), ("bigint",), "")) for c in ("k", "u"))
+    assert (ordered.ordered, mixed.ordered) == (True, False)
+    assert (len(mixed.keys), mixed.tuples, mixed.present) == (999, 1000, 0.999)
+    for keys, kinds in (
+        (("`s`",), ("string",)),
+        (("`k` + 1",), ("bigint",)),
+        (("`k`", "`u`"), ("bigint",) * 2),
+    ):
+        assert keys_seen(frame, Attribute(keys, kinds, "")) is None
 
 
 @pytest.mark.parametrize("condition", ["nowhere = 1", "Id = ", "computed > 3"])
@@ -111,4 +140,6 @@ def test_whether_a_column_has_nan_is_counted_once_for_each_state_of_its_files(se
         session.table("t", path)
         assert column_range(session.tables, "t", "a b") == Range(1.0, 5.0, None)
         assert [has_nan(session.tables, "t", name, run) for name in ("a b", "A b", "n")] == [has, has, False]
-    assert len(asked) == 2
+        kept = {c: has_nan(session.tables, "t", "a b", run, c) for c in ("n = 1", "n <> 1", "n = 1")}
+        assert kept == {"n = 1": has, "n <> 1": False}, "what the filter leaves out is added up by nobody"
+    assert len(asked) == 4

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -41,3 +44,26 @@ def test_a_listener_is_told_the_rows_that_were_read(spark, tmp_path):
     assert told[-1] is None
     assert told[-2].rows == 1000
     assert told[-2].share == 1.0
+
+
+@pytest.mark.spark
+def test_ctrl_c_cancels_a_job_that_begins_only_after_it(spark):
+    begun = threading.Event()
+
+    def action():
+        # Planning takes this long.
+        time.sleep(0.4)
+        begun.set()
+        spark.range(0, 1 << 60, 1, 2).selectExpr("MAX(id % 7)").collect()
+
+    class Interrupting:
+        def update(self, progress):
+            assert not begun.is_set()
+            raise KeyboardInterrupt
+
+        def done(self):
+            pass
+
+    with pytest.raises(KeyboardInterrupt):
+        run_job(spark, "a long job", action, Interrupting())
+    assert begun.is_set()

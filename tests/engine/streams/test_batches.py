@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -13,7 +14,7 @@ from support.dying import Killed as DeadWriter
 from support.memory import arrow
 
 from skimql.engine.catalog.catalog import Catalog
-from skimql.engine.streams.store import continuous, load
+from skimql.engine.streams.store import continuous, forget_senders, load
 from skimql.errors import StreamError
 
 SCHEMA = "k BIGINT, v BIGINT, op STRING"
@@ -145,6 +146,24 @@ def test_a_table_that_has_changed_stops_the_stream_and_not_silently_joins(catalo
     assert counters(catalog) == before
 
 
+def test_a_table_that_is_read_again_joins_later_events_alone(catalog, tmp_path):
+    batches = events(5, batches=3)
+    MemorySpark(catalog, "flows", tmp_path / "checkpoint", HOSTS).run(batches, last=2)
+    before = asked(catalog, "q").records()[0]["n"]
+    stream = continuous(Catalog(catalog.folder)).streams["flows"]
+    forget_senders(Catalog(catalog.folder), stream, frozenset(["other"]))
+    assert continuous(Catalog(catalog.folder)).streams["flows"].state == stream.state
+    forget_senders(Catalog(catalog.folder), stream, frozenset(["hosts"]))
+    assert asked(catalog, "q").records()[0]["n"] == before
+    changed = {"hosts": arrow("ip BIGINT, w BIGINT", [(n % 7, n) for n in range(21)])}
+    MemorySpark(catalog, "flows", tmp_path / "checkpoint", changed).run(batches)
+    hosts = [tuple(r.values()) for r in changed["hosts"].to_pylist()]
+    found = asked(catalog, "q")
+    assert found.records()[0]["n"] == before + truth(batches[2:], hosts)[0]
+    said = "from batch 2 of flows on; the events before were joined with it as it was then"
+    assert any(note.endswith(said) for note in found.notes)
+
+
 def test_two_processes_do_not_overwrite_each_other(catalog, tmp_path):
     batches = events(6)
     spark = MemorySpark(catalog, "flows", tmp_path / "checkpoint", HOSTS)
@@ -166,3 +185,13 @@ def test_a_writer_that_dies_at_any_step_leaves_a_state_before_or_after(
         MemorySpark(Catalog(dying), "flows", checkpoint, HOSTS).run(events(2))
     MemorySpark(Catalog(catalog.folder), "flows", checkpoint, HOSTS).run(events(2))
     assert (counters(catalog), asked(catalog, "q").records()) == unkilled
+
+
+@pytest.mark.parametrize("keeps", [{}, {"dedup": ("k",), "within": "1 hour"}, {"format": "frame"}])
+def test_a_batch_of_which_spark_keeps_something_is_run_though_the_state_has_it(tmp_path, keeps):
+    stream = replace(stream_of("flows", SCHEMA, DELETES), **keeps)
+    catalog = declared(Catalog(tmp_path / "c"), [stream], {"q": JOIN}, HOSTS)
+    batches = events(3, batches=2)
+    handler = MemorySpark(catalog, "flows", tmp_path / "checkpoint", HOSTS).run(batches)
+    handler(batches[1], 1)
+    assert handler.builder.passed_over == ([batches[1]] if keeps else [])

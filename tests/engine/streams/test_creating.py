@@ -68,6 +68,11 @@ def test_signs_of_a_dataframe_are_read_as_those_of_a_statement():
         assert resolve_append(asked, schema).times == times
     with pytest.raises(ParseError, match="exclude each other"):
         statement_of("s", "true", "w")
+    assert statement_of("s", changes="Debezium").changes.text == "debezium"
+    with pytest.raises(ParseError, match="deletes and changes exclude each other"):
+        statement_of("s", "true", changes="delta")
+    with pytest.raises(ParseError, match="no change records 'x'"):
+        statement_of("s", changes="x")
 
 
 def test_what_cannot_be_a_stream_or_a_view_is_refused_where_it_stands(spark, tmp_path):
@@ -78,7 +83,7 @@ def test_what_cannot_be_a_stream_or_a_view_is_refused_where_it_stands(spark, tmp
     cases = [
         (whole.replace("BIGINT", "BIGINTEGER"), "SKIMQL_BAD_COLUMNS", "k BIGINTEGER, op STRING"),
         (whole.replace(str(folder), "no/where"), "SKIMQL_NO_SUCH_FILE", "'no/where'"),
-        (whole.replace("PARQUET", "KAFKA"), "SKIMQL_STREAM_UNSUPPORTED", f"'{folder}'"),
+        (whole.replace("PARQUET", "KAFKA"), "SKIMQL_BAD_SETTING", f"'{folder}'"),
         (whole.replace("PARQUET", "RATE"), "SKIMQL_BAD_COLUMNS", "k BIGINT, op STRING"),
         (f"{whole} DELETES WHEN o = 'd'", "SKIMQL_UNKNOWN_COLUMN", "o"),
         (f"{whole} WEIGHT op", "SKIMQL_WEIGHT_TYPE", "op"),

@@ -35,9 +35,9 @@ def test_who_holds_the_lock_runs_the_stream(tmp_path):
 def test_what_is_not_ours_in_a_stream_s_folder_stays(tmp_path):
     catalog = Catalog(tmp_path)
     folder = stream_folder(catalog, STREAM)
-    made = ["lock", "checkpoint/metadata", "checkpoint/.metadata.crc", "checkpoint/offsets/0", "checkpoint/commits/.12.crc",
-            "checkpoint/sources/0/9.compact", "checkpoint/state/0/1/2.delta", "checkpoint/offsets/.3.0b1c-9.tmp",
-            "quarantine/batch=3/part-00000-1a.json", "quarantine/batch=3/._SUCCESS.crc"]  # fmt: skip
+    made = ["lock", "holder", "checkpoint/metadata", "checkpoint/.metadata.crc", "checkpoint/offsets/0", "checkpoint/commits/.12.crc",
+            "checkpoint/sources/0/9.compact", "checkpoint/state/0/1/2.delta", "checkpoint/state/0/0/_metadata/schema", "checkpoint/offsets/.3.0b1c-9.tmp",
+            "quarantine/batch=3/part-00000-1a.json", "quarantine/batch=3/rows.json", "quarantine/batch=3/.rows.json.3c.tmp", "quarantine/batch=3/._SUCCESS.crc"]  # fmt: skip
     foreign = ["notes.txt", "checkpoint/mine", "quarantine/batch=3/mine.json", "7", "checkpoint/offsets/x"]
     for name in (*made, *foreign):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from support.continuous import declared, stream_of
 
 from skimql import Session
 from skimql.engine.catalog.catalog import Catalog
-from skimql.engine.streams.statements import view_in
+from skimql.engine.streams.statements import refreshed_in, view_in
 from skimql.engine.streams.store import continuous
 from skimql.errors import SkimqlError
 
@@ -34,6 +34,13 @@ def test_a_view_is_asked_for_by_its_name(session, text):
 @pytest.mark.parametrize("text", ["SELECT * FROM other", "SELECT n FROM q", "SELECT * FROM q, s", "FROM q"])
 def test_anything_else_is_not(session, text):
     assert view_in(text, continuous(session.catalog).views) is None
+
+
+def test_a_view_is_refreshed_by_its_name_and_what_spark_refreshes_is_spark_s(session):
+    views = continuous(session.catalog).views
+    assert [refreshed_in(t, views).name for t in ("REFRESH q", "refresh `R`;")] == ["q", "r"]
+    assert [refreshed_in(t, views) for t in ("REFRESH TABLE q", "REFRESH 'q'", "REFRESH s")] == [None] * 3
+    assert session.sql("REFRESH q").notes == ("no table is joined with its streams",)
 
 
 def test_pausing_a_view_pauses_those_that_share_its_streams(session):

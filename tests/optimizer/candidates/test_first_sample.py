@@ -92,6 +92,23 @@ def test_filters_that_leave_little_get_a_higher_rate_and_those_that_leave_less_t
     assert sample(c=0.002, o=0.01) is None
 
 
+def test_a_count_draws_fewer_tuples_than_a_sum_to_which_an_unseen_key_may_add_more():
+    sizes = [Size(0.0), Size(3e6), Size(6e6)]
+    values = np.linspace(0.0, 200.0, 1000)
+    count = first_sample(GRAPH, sizes, 0.05, counts_alone=True)
+    summed = first_sample(GRAPH, sizes, 0.05, summed=(Summed(2, "x", values, 200.0),))
+    assert not summed.value_draws
+    assert max(count.row_rates) < 0.8 * max(summed.row_rates)
+    assert count.rate > summed.rate
+
+
+def test_tables_for_which_starting_jobs_is_dear_are_run_exactly():
+    graph = query("SELECT APPROXIMATE COUNT(*) FROM o JOIN l ON o.ok = l.ok", SCHEMA).graph
+    assert first_sample(graph, [Size(5e5), Size(1e6)], 0.05, counts_alone=True) is None
+    assert first_sample(graph, [Size(5e5), Size(1e6)], 0.05, counts_alone=True, jobs_count=False) is not None
+    assert first_sample(graph, [Size(3e6), Size(6e6)], 0.05) is not None
+
+
 @pytest.mark.parametrize(
     ("tuples", "large"), [([1e6, 5.0], True), ([9e5, 9e5], False), ([None, 1e9], False), ([], False)]
 )
@@ -117,7 +134,7 @@ def test_listing_groups_counts_where_a_large_table_is_grouped():
 
 def test_keys_of_large_values_are_read_again_and_that_costs():
     values = 1 + np.random.default_rng(1).pareto(1.1, 16_384)
-    summed = [Summed(2, "x", values, math.inf)]
+    summed = [Summed(2, "x", values)]
     found = first_sample(GRAPH, [Size(t) for t in TUPLES], 0.05, summed=summed)
     assert [d.member for d in found.value_draws] == [1]
     assert found.row_rates == sample().row_rates

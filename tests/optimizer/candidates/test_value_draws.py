@@ -13,7 +13,7 @@ FLAT, PARETO = RNG.normal(100, 15, 16_384), 100 * (1 + RNG.pareto(1.1, 16_384))
 
 
 def draws(values, largest, error=ERROR, vertex=3):
-    summed = Summed(vertex, "x", values, largest)
+    summed = Summed(vertex, "x", values, 0.0, largest)
     return summed, [d for _, d in value_draws([summed], (3, 5), TUPLES, LEFT, error, RATE, DRAWS)]
 
 

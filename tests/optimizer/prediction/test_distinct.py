@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from skimql.optimizer.prediction.distinct import DistinctError, level_error, sets_error
+from skimql.optimizer.prediction.distinct import MAP_RESERVE, DistinctError, level_error, sets_error
 from skimql.optimizer.prediction.values import Values
 from skimql.sketches.distinct.level import LevelSpec
 
@@ -22,7 +22,7 @@ def test_a_level_sketch_of_many_values_has_the_error_of_its_size_and_of_few_none
     assert many.error == pytest.approx(spec.relative_error, rel=0.02)
     assert many.width == pytest.approx(math.expm1(1.96 * many.error), rel=0.01)
     assert many.nbytes == 8 * spec.words
-    fits = spec.words // 2
+    fits = int(spec.words / 2 / MAP_RESERVE)
     assert level_error(fits, spec, True, 0.95) == DistinctError(fits, 0.0, 0.0, 16.0 * fits)
     assert 0.0 < level_error(fits, spec, False, 0.95).error < many.error
     assert level_error(fits, spec, False, 0.99).width > level_error(fits, spec, False, 0.95).width

@@ -169,8 +169,8 @@ def test_synopses_that_do_not_match_are_refused():
     other = table_of([(1, 1)], TwoLevelSpec(KeySampleSpec(make_family("tabulation", 6), 6)))
     with pytest.raises(ValueError, match="different hash functions"):
         estimate_join([a, other])
-    with pytest.raises(ValueError, match="int64 hash sketch"):
-        TwoLevelSpec(hash_spec(FAMILY, 3, 16, "float64"))
+    with pytest.raises(ValueError, match="is a hash sketch"):
+        TwoLevelSpec(ConvolutionSpec((FAMILY, FAMILY.derive("b")), 3, 16))
     with pytest.raises(ValueError, match="ascending"):
         TwoLevel.from_state(SAMPLE, a.state() | {"dense_keys": DENSE})
     with pytest.raises(ValueError, match="no weight column 'tax'"):

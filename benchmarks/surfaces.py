@@ -1,0 +1,156 @@
+"""Whether every surface gives the same: ``python -m benchmarks.surfaces [--json FILE]``.
+
+Runs the statements of ``tests/surfaces/statements.sql`` by `Session.sql`, by ``spark.sql`` with the extension, and,
+without a jar, by ``spark.read.format("skimql")`` on the kept sketches; compares columns, types, rows and error codes
+with those of `Session.sql`. Records: {spark, surface, statements, same, differ, not_possible}; the last are those that
+docs/spark-sql.md lists.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).parents[1] / "tests" / "surfaces" / "statements.sql"
+TABLES = {
+    "a": "SELECT id % 40 AS k, id % 100 AS x, IF(id % 3 = 0, 'p', 'q') AS g FROM range(400)",
+    "b": "SELECT id % 60 AS k, id % 7 AS y FROM range(300)",
+    "c": "SELECT id % 7 AS j, id AS z FROM range(50)",
+}
+# Of every new sketch or run.
+_VARYING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)|/tmp/\S+")
+Outcome = tuple[Any, ...]
+
+
+def statements() -> list[str]:
+    """Those of the file."""
+    from skimql.parser.statement import split_statements
+
+    text = FILE.read_text().partition("\n")[2]
+    # One of them has a text that is not closed, which would take in all that follows.
+    return [s.sql for line in text.splitlines() for s in split_statements(line)]
+
+
+def outcome(ask: Callable[[str], Any], text: str) -> Outcome:
+    """Columns, types and rows; or the code of the error."""
+    from pyspark.errors import PySparkException
+
+    from skimql import SkimqlError
+
+    try:
+        table = ask(text)
+    except SkimqlError as fault:
+        return "error", fault.code
+    except PySparkException as fault:
+        codes = re.findall(r"SKIMQL_[A-Z_]+", f"{fault.getCondition()} {fault}")
+        return "error", codes[0] if codes else f"Spark's: {str(fault)[:200]}"
+    if table is None:
+        return ("rows",)
+    named = [(f.name, str(f.type)) for f in table.schema if str(f.type) != "null"]
+    rows = [[_VARYING.sub("*", str(v)) for v in row.values()] for row in table.to_pylist()]
+    return "rows", named, rows
+
+
+def by_session(session: Any) -> Callable[[str], Any]:
+    """What `Session.sql` gives."""
+
+    def ask(text: str) -> Any:
+        from skimql import Answer
+
+        found = session.sql(text)
+        table = found.arrow() if isinstance(found, Answer) else found.toArrow()
+        return table if table.column_names else None
+
+    return ask
+
+
+def by_spark(spark: Any) -> Callable[[str], Any]:
+    """What ``spark.sql`` gives."""
+
+    def ask(text: str) -> Any:
+        frame = spark.sql(text)
+        return frame.toArrow() if frame.columns else None
+
+    return ask
+
+
+def by_source(spark: Any) -> Callable[[str], Any]:
+    """What ``spark.read.format("skimql")`` gives, without a jar."""
+    return lambda text: spark.read.format("skimql").option("query", text).load().toArrow()
+
+
+def compared(spark: Any) -> Iterator[tuple[str, list[tuple[str, Outcome, Outcome]]]]:
+    """(surface, (statement, by `Session.sql`, by the surface)) of each."""
+    import skimql
+
+    texts = statements()
+    for name, query in TABLES.items():
+        spark.sql(query).createOrReplaceTempView(name)
+
+    def made(ask: Callable[[str], Any]) -> list[Outcome]:
+        return [outcome(ask, text) for text in texts]
+
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        session = skimql.Session(spark, catalog=one)
+        for name in TABLES:
+            session.table(name, spark.table(name))
+        first = made(by_session(session))
+        yield "Session.sql", list(zip(texts, first, first, strict=True))
+        skimql.enable(spark, catalog=other)
+        try:
+            yield "spark.sql", list(zip(texts, first, made(by_spark(spark)), strict=True))
+        finally:
+            skimql.disable(spark)
+        # The sketches are there now, and the tables known.
+        skimql.register(spark, one)
+        yield "without a jar", list(zip(texts, first, made(by_source(spark)), strict=True))
+        spark.sql("DROP TEMPORARY FUNCTION skimql_answer")
+
+
+def is_impossible(surface: str, found: Outcome) -> bool:
+    """Whether a surface says itself that it cannot do this."""
+    return (
+        surface == "without a jar"
+        and found[:1] == ("error",)
+        and found[1] in ("SKIMQL_NOT_KEPT", "SKIMQL_NOT_AN_ANSWER")
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the records, and each difference; 1 where there is one."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.surfaces", description=__doc__)
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args(arguments)
+    from skimql.engine.spark.session import start_spark
+
+    spark = start_spark({"spark.master": "local[2]", "spark.sql.session.timeZone": "UTC"})
+    records = []
+    for surface, outcomes in compared(spark):
+        impossible = [o for o in outcomes if is_impossible(surface, o[2])]
+        differing = [o for o in outcomes if o[1] != o[2] and o not in impossible]
+        records.append(
+            {
+                "spark": spark.version,
+                "surface": surface,
+                "statements": len(outcomes),
+                "same": len(outcomes) - len(differing) - len(impossible),
+                "differ": len(differing),
+                "not_possible": len(impossible),
+            }
+        )
+        print(records[-1])
+        for text, wanted, found in differing:
+            print(f"  {text}\n    Session.sql: {wanted}\n    {surface}: {found}")
+    if asked.json is not None:
+        asked.json.write_text("\n".join(map(json.dumps, records)) + "\n")
+    return int(any(r["differ"] for r in records))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,214 @@
+"""The user's own query on a sample of the keys of one join class: Spark runs it by groups and keys.
+
+Every table of the class is filtered by the hash of its key, so that a key is there with all its tuples or with none;
+the tuples without a key are always there. The keys are the clusters of a Poisson sample, and their totals what
+`sketches.samples.sample_join` estimates from. What unseen keys may add is bounded for counts of the key itself only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...errors import BudgetExceeded, DataError, UnsupportedQuery
+from ...optimizer.operators import SAMPLE
+from ...optimizer.plan import Attribute, Plan, PlannedAggregate, PlannedTerm
+from ...parser.fragment import quote_name
+from ...parser.join_graph import Term
+from ...parser.keys import Decomposition, Role
+from ...parser.measures import measure_of
+from ...parser.sampled_select import SampledQuery
+from ...sketches.samples.known_keys import JoinTerms
+from ...sketches.samples.sampled_hash import HASH_BITS, sample_family, seed_text
+from ..observed import observed
+from ..sources.keys import key_text
+from .sample_join import SampleJoin
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ..spark.jobs import ProgressListener
+
+KEY = "__k"
+
+# Groups that a sampled query may have: each is some rows of a table, and no sketch.
+MOST_GROUPS = 10_000
+
+BYTES_PER_VALUE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What a sample gave.
+
+    Attributes
+    ----------
+    groups : tuple of (tuple, SampleJoin)
+        The values of each group that was met, and what its keys add.
+    keys : int
+        How many keys were met, in all groups together.
+    nbytes : int
+    """
+
+    groups: tuple[tuple[tuple[Any, ...], SampleJoin], ...]
+    keys: int
+    nbytes: int
+
+
+def plan_of(query: SampledQuery, seed: int) -> Plan:
+    """The aggregates of a query over its measures, each a term of its own."""
+    number = {sql: n for n, sql in enumerate(query.measures)}
+
+    def planned(terms: Sequence[Term]) -> tuple[PlannedTerm, ...]:
+        return tuple(PlannedTerm(t.coefficient, (number[measure_of(t)],)) for t in terms)
+
+    aggregates = tuple(
+        PlannedAggregate(a.function, a.name, planned(a.total), planned(a.presence)) for a in query.aggregates
+    )
+    return Plan(query, seed, (), (), (), aggregates, ())
+
+
+def sampled_text(query: SampledQuery, way: Decomposition, rate: float, seed: int) -> str:
+    """What Spark runs: the query by groups and keys, for a share of the keys."""
+    family = sample_family(seed, way.name)
+    below = _threshold(rate)
+
+    def condition(role: Role) -> str:
+        column = quote_name(role.column)
+        word = f"xxhash64('{seed_text(family)}', {_key(column, way)}) & {(1 << HASH_BITS) - 1}L"
+        return f"{column} IS NULL OR {word} < {below}L"
+
+    columns = [f"{_key(way.key, way)} AS `{KEY}`"]
+    columns += [f"CAST({sql} AS DOUBLE) AS `__m{n}`" for n, sql in enumerate(query.measures)]
+    return query.by_key(way, condition, columns, (way.key,))
+
+
+def _threshold(rate: float) -> int:
+    return max(1, round(rate * (1 << HASH_BITS)))
+
+
+def _key(column: str, way: Decomposition) -> str:
+    return key_text(Attribute((column,), (way.kind,), way.name))
+
+
+def run_sampled(
+    spark: SparkSession,
+    query: SampledQuery,
+    text: str,
+    rate: float,
+    class_name: str,
+    most_bytes: int,
+    listener: ProgressListener | None = None,
+) -> Sampled | None:
+    """Run the text of a sample; None where what the keys add takes more than `most_bytes`.
+
+    Raises
+    ------
+    UnsupportedQuery
+        ``SKIMQL_SPARK_REFUSES`` if Spark refuses the text, or a group is of a type that nothing can be grouped by here.
+    BudgetExceeded
+        With more than `MOST_GROUPS` groups.
+    DataError
+        If the run fails, or a sum is no number.
+    """
+    from ..sources.python_values import in_zone
+    from ..spark.jobs import run_job
+    from ..spark.session import SPARK_FAULTS, first_line
+
+    measures = len(query.measures)
+    width = BYTES_PER_VALUE * (measures + 1 + len(query.group_texts))
+    most = max(most_bytes // width, 1)
+    try:
+        frame = spark.sql(text).limit(most + 1)
+    except SPARK_FAULTS as fault:
+        raise UnsupportedQuery(
+            f"Spark refuses the query by its keys: {first_line(fault)}",
+            "SKIMQL_SPARK_REFUSES",
+            query.sql,
+            hint="EXACT SELECT ...",
+        ) from fault
+    try:
+        with observed(SAMPLE, f"keys {class_name}") as seen:
+            table = run_job(spark, f"the query on one in {1 / rate:,.0f} keys", frame.toArrow, listener)
+            seen.rows, seen.bytes_held = table.num_rows, table.nbytes
+    except SPARK_FAULTS as fault:
+        message = f"the query on a sample of its keys failed: {first_line(fault)}"
+        raise DataError(message, "SKIMQL_EXACT_FAILED", query.sql) from fault
+    if table.num_rows > most:
+        return None
+    return of_table(query, in_zone(spark, table), _threshold(rate) / (1 << HASH_BITS))
+
+
+def of_table(query: SampledQuery, table: pa.Table, rate: float) -> Sampled:
+    """What the rows of a sample, one for each group and key, say of every group."""
+    keys, known = _integers(table.column(KEY))
+    terms = np.array([_doubles(table.column(f"__m{n}")) for n in range(len(query.measures))])
+    if not np.isfinite(terms).all():
+        name = query.measures[int(np.argmin(np.isfinite(terms).all(axis=1)))]
+        message = f"{name} is no number for some keys: NaN or infinite"
+        raise DataError(message, "SKIMQL_NOT_FINITE", query.sql, hint="EXACT SELECT ...")
+    probabilities = np.where(known, rate, 1.0)
+    counting = ["count" in m.lower().split("(")[0] for m in query.measures]
+    unseen = np.array(
+        [
+            [0.0 if counts else -math.inf, 1.0 / rate if sql in query.ones else math.inf]
+            for sql, counts in zip(query.measures, counting, strict=True)
+        ]
+    )
+    numbers = tuple((n,) for n in range(len(query.measures)))
+    nothing = (0.0,) * len(numbers)
+    found = []
+    for values, places in _groups(query, table):
+        added = JoinTerms(keys[places], terms[:, places], probabilities[places], unseen)
+        found.append((values, SampleJoin(numbers, added, table.nbytes, (1.0,) * len(numbers), nothing)))
+    return Sampled(tuple(found), len(np.unique(keys[known])), table.nbytes)
+
+
+def _groups(query: SampledQuery, table: pa.Table) -> list[tuple[tuple[Any, ...], Any]]:
+    """The values of each group, and the rows of its keys; without groups all rows."""
+    from ..sources.python_values import python_values
+
+    names = [f"__g{n}" for n in range(len(query.group_texts))]
+    if not names:
+        return [((), slice(None))]
+    numbered = table.select(names).append_column("__row", pa.array(np.arange(table.num_rows)))
+    try:
+        grouped = numbered.group_by(names, use_threads=False).aggregate([("__row", "list")])
+    except pa.ArrowNotImplementedError as fault:
+        raise UnsupportedQuery(
+            "GROUP BY an array, a map or a struct cannot be estimated from a sample of keys",
+            "SKIMQL_UNSUPPORTED_CLAUSE",
+            query.sql,
+            tuple(query.groups[0].span),
+            "EXACT SELECT ...",
+        ) from fault
+    if grouped.num_rows > MOST_GROUPS:
+        raise BudgetExceeded(
+            f"more than {MOST_GROUPS:,} groups of {', '.join(g.name for g in query.groups)}",
+            "SKIMQL_TOO_MANY_GROUPS",
+            query.sql,
+            (query.groups[0].span.start, query.groups[-1].span.end),
+            "EXACT SELECT ...",
+        )
+    columns = [python_values(grouped.column(n)) for n in names]
+    rows = grouped.column("__row_list").combine_chunks()
+    ends, all_rows = rows.offsets.to_numpy(), rows.values.to_numpy()
+    found = [(values, all_rows[ends[n] : ends[n + 1]]) for n, values in enumerate(zip(*columns, strict=True))]
+    # Rows of Spark come in any order; those of an answer do not.
+    return sorted(found, key=lambda g: [(v is None, str(v)) for v in g[0]])
+
+
+def _integers(column: pa.ChunkedArray) -> tuple[Any, Any]:
+    """Keys, and which of them are no NULL."""
+    known = np.asarray(column.is_valid())
+    return column.fill_null(0).to_numpy(), known
+
+
+def _doubles(column: pa.ChunkedArray) -> Any:
+    """What keys add; the sum of nothing adds nothing."""
+    return column.fill_null(0.0).to_numpy()

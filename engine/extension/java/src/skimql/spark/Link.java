@@ -1,0 +1,192 @@
+package skimql.spark;
+
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import com.fasterxml.jackson.databind.ObjectMapper;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Scanner;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.Future;
+import java.util.function.BiFunction;
+
+/** The Python process that reads and answers our statements. Texts reach it as data. */
+public final class Link {
+  private static final int MOST_REQUESTS = 4096;
+  private static final long ALIVE_SECONDS = 10;
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private static volatile BiFunction<String, Object, Object> handler;
+  private static volatile boolean open;
+  private static volatile boolean closed;
+  private static ThreadPoolExecutor asking;
+
+  private static long last;
+  private static final Map<Long, String> REQUESTS =
+      new LinkedHashMap<Long, String>() {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Long, String> eldest) {
+          return size() > MOST_REQUESTS;
+        }
+      };
+
+  private Link() {}
+
+  /** What tells this jar from one of other sources. */
+  public static String version() {
+    try (Scanner text = new Scanner(Link.class.getResourceAsStream("version.txt"), "UTF-8")) {
+      return text.next();
+    }
+  }
+
+  /** Statements go to this handler from now on; null: to the one that is known, where there is one. */
+  public static synchronized boolean open(BiFunction<String, Object, Object> python) {
+    handler = python == null ? handler : python;
+    open = handler != null;
+    closed = !open && closed;
+    return open;
+  }
+
+  /** Our statements are nobody's. The thread that asks stays: each new one would be a new connection to Python. */
+  public static synchronized void close() {
+    open = false;
+    closed = true;
+    synchronized (REQUESTS) {
+      REQUESTS.clear();
+    }
+  }
+
+  static boolean isOpen() {
+    return open;
+  }
+
+  /** Whether a text may be ours: not after the extension was switched off. */
+  static boolean isLoaded() {
+    return !closed;
+  }
+
+  /** The text that Spark is to read in place of this one; null where nothing in it is ours. */
+  static String read(String text, SparkSession session) {
+    try {
+      return asked(text, session);
+    } catch (Throwable fault) {
+      throw Faults.thrown(fault);
+    }
+  }
+
+  private static String asked(String text, SparkSession session) throws Exception {
+    Map<String, Object> asked = new LinkedHashMap<>();
+    asked.put("op", "read");
+    asked.put("text", text);
+    asked.put("first", reserve());
+    Map<?, ?> told = JSON.readValue((String) call(asked, session), Map.class);
+    if (told.get("error") != null) {
+      throw Faults.ofText((Map<?, ?>) told.get("error"));
+    }
+    Map<?, ?> requests = (Map<?, ?>) told.get("requests");
+    if (requests != null) {
+      synchronized (REQUESTS) {
+        for (Map.Entry<?, ?> entry : requests.entrySet()) {
+          REQUESTS.put(Long.valueOf((String) entry.getKey()), JSON.writeValueAsString(entry.getValue()));
+        }
+      }
+    }
+    return (String) told.get("text");
+  }
+
+  private static long reserve() {
+    synchronized (REQUESTS) {
+      last += 64;
+      return last;
+    }
+  }
+
+  /** What a part of a text, read before, asks for; null where that is too long ago. */
+  static Map<String, Object> request(long number) throws Exception {
+    String kept;
+    synchronized (REQUESTS) {
+      kept = REQUESTS.get(number);
+    }
+    if (kept == null) {
+      return null;
+    }
+    @SuppressWarnings("unchecked")
+    Map<String, Object> request = JSON.readValue(kept, Map.class);
+    return request;
+  }
+
+  /** The answer, as a DataFrame of the session. */
+  static Dataset<?> answer(Map<String, Object> request, SparkSession session) throws Exception {
+    if (!open) {
+      throw Faults.notOpen();
+    }
+    request.put("op", "answer");
+    Object told = call(request, session);
+    if (told instanceof String) {
+      throw Faults.of((Map<?, ?>) JSON.readValue((String) told, Map.class).get("error"));
+    }
+    return (Dataset<?>) told;
+  }
+
+  private static Object call(Map<String, Object> asked, SparkSession session) throws Exception {
+    asked.put("session", session.sessionUUID());
+    BiFunction<String, Object, Object> python = handler;
+    requireAlive(python);
+    try {
+      Object told = python.apply(JSON.writeValueAsString(asked), session);
+      if (told == null) {
+        throw Faults.gone("it gave no answer");
+      }
+      return told;
+    } catch (RuntimeException fault) {
+      throw Faults.gone(lastLine(fault));
+    }
+  }
+
+  /** A Python that has ended, or does not listen any more, is told within seconds; the call itself may take hours. */
+  private static void requireAlive(BiFunction<String, Object, Object> python) throws Exception {
+    Future<Object> asked = asking().submit(() -> python.apply("{\"op\": \"ping\"}", null));
+    try {
+      asked.get(ALIVE_SECONDS, TimeUnit.SECONDS);
+    } catch (TimeoutException | ExecutionException fault) {
+      asked.cancel(true);
+      synchronized (Link.class) {
+        if (asking != null) {
+          asking.shutdownNow();
+          asking = null;
+        }
+      }
+      Throwable cause = fault instanceof ExecutionException ? fault.getCause() : fault;
+      throw Faults.gone(cause instanceof TimeoutException ? "it does not answer" : lastLine(cause));
+    }
+  }
+
+  /** The end of a traceback says what it is about. */
+  private static String lastLine(Throwable fault) {
+    String[] lines = String.valueOf(fault.getMessage()).trim().split("\n");
+    return lines[lines.length - 1].trim();
+  }
+
+  private static synchronized ThreadPoolExecutor asking() {
+    if (asking == null) {
+      asking =
+          new ThreadPoolExecutor(
+              1,
+              1,
+              0,
+              TimeUnit.SECONDS,
+              new LinkedBlockingQueue<>(),
+              work -> {
+                Thread thread = new Thread(work, "skimql-alive");
+                thread.setDaemon(true);
+                return thread;
+              });
+    }
+    return asking;
+  }
+}

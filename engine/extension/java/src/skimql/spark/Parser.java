@@ -1,0 +1,199 @@
+package skimql.spark;
+
+import org.apache.spark.sql.catalyst.FunctionIdentifier;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.parser.ParameterContext;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.parser.SqlStatementSplitResult;
+import org.apache.spark.sql.catalyst.parser.TemporalIdentifier;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SessionState;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Seq;
+
+import java.util.function.Function;
+import java.util.regex.Pattern;
+
+/**
+ * Spark's parser, and behind it ours: a text that Spark reads is Spark's, one that it refuses is shown to SkimQL, which
+ * answers with a text for Spark to read in its place, or that it is none of its own.
+ *
+ * <p>It has the methods of all versions of Spark: one that an interface lacks is never called there. (A proxy would wrap
+ * whatever Spark's parser throws beside ParseException.)
+ */
+final class Parser implements ParserInterface {
+  /** Set in the sessions in which SkimQL itself works. */
+  private static final String OWN = "spark.skimql.own";
+
+  /** Spark would describe a column of a table `sketch`, and forget what is cached of a path. */
+  private static final Pattern BEFORE_SPARK =
+      Pattern.compile(
+          "(?s)(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*(?:DESC(?:RIBE)?\\s+(?:SKETCH|STREAM)\\s+[\\w`]|REFRESH\\s+SKETCH\\s+[\\w`]).*",
+          Pattern.CASE_INSENSITIVE);
+
+  /** A column named APPROXIMATE and its alias, or a word of ours and the first column. */
+  private static final Pattern EITHER =
+      Pattern.compile("\\bSELECT\\s+APPROX(?:IMATE)?\\s+[\\w`]", Pattern.CASE_INSENSITIVE);
+
+  private static final Pattern UNKNOWN_WORD = Pattern.compile("`?APPROX(?:IMATE)?`?", Pattern.CASE_INSENSITIVE);
+
+  /** Without one of these words a text is none of ours. */
+  private static final Pattern MAYBE =
+      Pattern.compile(
+          "\\b(?:APPROX(?:IMATE)?|ERROR|EXACT|ESTIMATE|SKETCH(?:ES)?|STREAMS?|CONTINUOUS|QUERIES|PAUSE|RESUME|TERMINATE)\\b",
+          Pattern.CASE_INSENSITIVE);
+
+  /** What tells a statement of ours where nobody is there to read it. */
+  private static final Pattern OURS =
+      Pattern.compile(
+          "\\bSELECT\\s+APPROX(?:IMATE)?\\b|\\bERROR\\s+WITHIN\\b|^\\s*ESTIMATE\\s+ROWS\\b|^\\s*EXACT\\s+SELECT\\b"
+              + "|^\\s*\\w+\\s+(?:OR\\s+REPLACE\\s+)?SKETCH(?:ES)?\\b",
+          Pattern.CASE_INSENSITIVE);
+
+  private final SparkSession session;
+  private final ParserInterface spark;
+
+  private Parser(SparkSession session, ParserInterface spark) {
+    this.session = session;
+    this.spark = spark;
+  }
+
+  static ParserInterface around(SparkSession session, ParserInterface spark) {
+    return isOurs(spark) ? spark : new Parser(session, spark);
+  }
+
+  static boolean isOurs(Object parser) {
+    return parser instanceof Parser;
+  }
+
+  static ParserInterface within(Object parser) {
+    return ((Parser) parser).spark;
+  }
+
+  @Override
+  public LogicalPlan parsePlan(String text) {
+    return read(text, spark::parsePlan);
+  }
+
+  @Override
+  public LogicalPlan parseQuery(String text) {
+    return read(text, spark::parseQuery);
+  }
+
+  @Override
+  public LogicalPlan parsePlanWithParameters(String text, ParameterContext parameters) {
+    return read(text, asked -> spark.parsePlanWithParameters(asked, parameters));
+  }
+
+  @Override
+  public Expression parseExpression(String text) {
+    return spark.parseExpression(text);
+  }
+
+  @Override
+  public TableIdentifier parseTableIdentifier(String text) {
+    return spark.parseTableIdentifier(text);
+  }
+
+  @Override
+  public FunctionIdentifier parseFunctionIdentifier(String text) {
+    return spark.parseFunctionIdentifier(text);
+  }
+
+  @Override
+  public Seq<String> parseMultipartIdentifier(String text) {
+    return spark.parseMultipartIdentifier(text);
+  }
+
+  @Override
+  public TemporalIdentifier parseTemporalTableIdentifier(String text) {
+    return spark.parseTemporalTableIdentifier(text);
+  }
+
+  @Override
+  public StructType parseRoutineParam(String text) {
+    return spark.parseRoutineParam(text);
+  }
+
+  @Override
+  public SqlStatementSplitResult splitStatements(String text) {
+    return spark.splitStatements(text);
+  }
+
+  @Override
+  public StructType parseTableSchema(String text) {
+    return spark.parseTableSchema(text);
+  }
+
+  @Override
+  public DataType parseDataType(String text) {
+    return spark.parseDataType(text);
+  }
+
+  private LogicalPlan read(String text, Function<String, LogicalPlan> parse) {
+    if (!Link.isLoaded()) {
+      return parse.apply(text);
+    }
+    if (BEFORE_SPARK.matcher(text).matches() && Link.isOpen() && !isOwn()) {
+      String ours = Link.read(text, session);
+      if (ours != null) {
+        return parse.apply(ours);
+      }
+    }
+    LogicalPlan plan;
+    try {
+      plan = parse.apply(text);
+    } catch (Throwable refused) {
+      String ours = refused instanceof ParseException && !isOwn() ? inPlaceOf(text) : null;
+      if (ours == null) {
+        throw Faults.thrown(refused);
+      }
+      return parse.apply(ours);
+    }
+    if (EITHER.matcher(text).find() && Link.isOpen() && !isOwn() && isUnknown(plan)) {
+      String ours = Link.read(text, session);
+      if (ours != null) {
+        return parse.apply(ours);
+      }
+    }
+    return plan;
+  }
+
+  /** What is to be read in place of a text that Spark has refused; null where it is none of ours. */
+  private String inPlaceOf(String text) {
+    if (!MAYBE.matcher(text).find()) {
+      return null;
+    }
+    boolean surely = OURS.matcher(text).find();
+    if (!Link.isOpen() && surely) {
+      throw Faults.thrown(Faults.notOpen());
+    }
+    try {
+      return Link.isOpen() ? Link.read(text, session) : null;
+    } catch (Throwable fault) {
+      if (Faults.isGone(fault) && !surely) {
+        return null;
+      }
+      throw fault;
+    }
+  }
+
+  private boolean isOwn() {
+    return session.sessionState().conf().contains(OWN);
+  }
+
+  /** Whether Spark knows no column of that name. */
+  private boolean isUnknown(LogicalPlan plan) {
+    SessionState state = session.sessionState();
+    try {
+      state.executePlan(plan, state.executePlan$default$2()).assertAnalyzed();
+      return false;
+    } catch (Throwable refused) {
+      return Faults.isUnknownColumn(refused, UNKNOWN_WORD);
+    }
+  }
+}

@@ -1,0 +1,9 @@
+package org.apache.spark;
+
+public final class SparkThrowableHelper$ {
+  public static final SparkThrowableHelper$ MODULE$ = null;
+
+  public ErrorClassesJsonReader errorReader() {
+    throw new Error();
+  }
+}

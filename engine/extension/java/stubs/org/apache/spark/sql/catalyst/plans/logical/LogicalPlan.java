@@ -1,0 +1,3 @@
+package org.apache.spark.sql.catalyst.plans.logical;
+
+public abstract class LogicalPlan {}

@@ -1,0 +1,15 @@
+package org.apache.spark.sql.classic;
+
+public class SparkSession extends org.apache.spark.sql.SparkSession {
+  public org.apache.spark.sql.SparkSessionExtensions extensions() {
+    throw new Error();
+  }
+
+  public org.apache.spark.sql.internal.SessionState sessionState() {
+    throw new Error();
+  }
+
+  public String sessionUUID() {
+    throw new Error();
+  }
+}

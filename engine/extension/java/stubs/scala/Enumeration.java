@@ -1,0 +1,5 @@
+package scala;
+
+public abstract class Enumeration {
+  public abstract class Value {}
+}

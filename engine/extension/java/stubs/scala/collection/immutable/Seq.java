@@ -1,0 +1,7 @@
+package scala.collection.immutable;
+
+public interface Seq<A> {
+  A apply(int place);
+
+  int length();
+}

@@ -1,0 +1,171 @@
+"""How large a sample of keys the user's own query is run on, and over which of its join classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ...errors import UnsupportedQuery
+from ...optimizer.physical import SampledQuery as Attempt
+from ...parser.keys import Decomposition
+from ...parser.sampled_select import SampledQuery
+from ..settings import Settings
+from .behavior import PARTLY
+
+if TYPE_CHECKING:
+    from ..context import Context
+
+# Of the keys a share that is looked at where nothing is asked, and first where an error is.
+DEFAULT_RATE = 1 / 16
+FIRST_RATE = 1 / 32
+
+# A sample takes the keys of about so many tuples at least.
+LEAST_TUPLES = 100_000.0
+
+# With a larger share of the keys all of them are cheaper.
+MOST_RATE = 0.25
+
+# A sample is enlarged by so much more than its interval asks for, as the next one is asked at a higher confidence.
+RESERVE = 1.3
+
+# Where nothing says how wide the interval is, so many times more keys are taken.
+STEP = 8.0
+
+# A class of fewer keys says little.
+FEW_KEYS = 1000
+
+BYTES_PER_VALUE = 8
+
+# Tuples of a table of which nothing is known and no job may ask.
+UNKNOWN_TUPLES = 1e6
+
+
+@dataclass(frozen=True)
+class SampledPlan:
+    """Plans one query on a sample of keys.
+
+    Attributes
+    ----------
+    context : Context
+    query : SampledQuery
+    settings : Settings
+    jobs : bool
+        Whether tuples may be counted by a job.
+    """
+
+    context: Context
+    query: SampledQuery
+    settings: Settings
+    jobs: bool
+
+    def first(self) -> Attempt:
+        """The first sample.
+
+        Raises
+        ------
+        UnsupportedQuery
+            ``SKIMQL_CLAUSE`` where single groups are to be run exactly.
+        """
+        if self.settings.behavior == PARTLY and self.query.groups:
+            raise UnsupportedQuery(
+                f"{PARTLY} runs single groups exactly, which a sampled query does not",
+                "SKIMQL_CLAUSE",
+                self.query.sql,
+                hint="BEHAVIOR 'run_on_full_table'",
+            )
+        ways = self.query.ways
+        way = min(range(len(ways)), key=lambda n: self._order(ways[n]))
+        return self._of(way, self._first_rate(ways[way]))
+
+    def _first_rate(self, way: Decomposition) -> float:
+        largest = max(self.tuples(r.table) for r in way.roles)
+        if self.settings.size_bytes is not None:
+            return min(self.settings.size_bytes / self.row_bytes / max(largest, 1.0), 1.0)
+        least = LEAST_TUPLES / max(largest, 1.0)
+        rate = max(DEFAULT_RATE if self.settings.error is None else FIRST_RATE, least)
+        return rate if rate <= MOST_RATE else 1.0
+
+    @property
+    def row_bytes(self) -> int:
+        """What a key takes, once for each of its groups."""
+        return BYTES_PER_VALUE * (1 + len(self.query.measures) + len(self.query.group_texts))
+
+    def _of(self, way: int, rate: float) -> Attempt:
+        from ..execution.sampled_query import plan_of, sampled_text
+
+        taken, seed = self.query.ways[way], self.settings.seed
+        plan = plan_of(self.query, seed)
+        tables = tuple(r.table for r in taken.roles)
+        text = sampled_text(self.query, taken, rate, seed)
+        enlarges = self.settings.error is not None and self.settings.size_bytes is None
+        return Attempt(plan, text, way, taken.name, rate, tables, taken.whole, enlarges)
+
+    def resized(self, attempt: Attempt, rate: float) -> Attempt:
+        """The same with another share of the keys."""
+        return replace(self._of(attempt.way, min(rate, 1.0)), enlarges=attempt.enlarges)
+
+    def enlarged(self, attempt: Attempt, excess: float) -> Attempt:
+        """A larger sample after one whose interval was `excess` times too wide; all keys where that is cheaper."""
+        rate = attempt.rate
+        if excess == float("inf"):
+            wanted = STEP * rate
+        else:
+            # The variance of a sum goes with (1 - rate) / rate.
+            odds = (1.0 - rate) / rate / (RESERVE * excess * excess)
+            wanted = 1.0 / (1.0 + odds)
+        return self.resized(attempt, wanted if wanted <= MOST_RATE else 1.0)
+
+    def _order(self, way: Decomposition) -> tuple[bool, float]:
+        """Classes of many keys first, then those that leave little to be read whole."""
+        sampled = sum(self.tuples(r.table) for r in way.roles)
+        whole = sum(self.tuples(t) for t in way.whole)
+        return self._few(way), whole + DEFAULT_RATE * sampled
+
+    def _few(self, way: Decomposition) -> bool:
+        from ..sources.files import values_between
+
+        tables = self.context.tables
+        return any(
+            values_between(tables.frame(r.table), r.column) < FEW_KEYS
+            for r in way.roles
+            if self._is_file(r.table)
+        )
+
+    def _is_file(self, table: str) -> bool:
+        return self.context.tables.origin(table)[0] == "file"
+
+    def tuples(self, table: str) -> float:
+        """Tuples of a table: by its files, else counted where jobs may run."""
+        return self._tuples(table)
+
+    @cached_property
+    def _tuples(self) -> Callable[[str], float]:
+        known: dict[str, float] = {}
+
+        def tuples(table: str) -> float:
+            if table not in known:
+                known[table] = self._counted(table)
+            return known[table]
+
+        return tuples
+
+    def _counted(self, table: str) -> float:
+        from ..sources.files import files_of
+        from ..spark.jobs import run_job
+
+        tables = self.context.tables
+        frame = tables.frame(table)
+        found = files_of(tables, table, frame, count=True).tuples
+        if found is not None:
+            return float(found)
+        if not self.jobs:
+            return UNKNOWN_TUPLES
+        key = ("tuples", table.lower())
+        return float(
+            tables.once(
+                key,
+                lambda: run_job(self.context.spark, f"counting {table}", frame.count, self.context.listener),
+            )
+        )

@@ -1,0 +1,107 @@
+"""What the intervals of an attempt are predicted to be: of every aggregate by itself, as the answer will tell them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...optimizer.physical import Predicted, SampleJoin, SketchJoin
+from ...parser.expressions import Aggregated, parts_of
+from ...parser.join_graph import Query
+
+if TYPE_CHECKING:
+    from ...optimizer.candidates.candidate import Choice
+    from ...optimizer.candidates.value_draws import Summed
+    from ...optimizer.prediction.made_up_keys import Values
+    from .footers import Footers
+
+
+def with_widths(predicted: Predicted, query: Query, widths: Sequence[float]) -> Predicted:
+    """The prediction with the half-widths of the aggregates, and the widest of those that are shown."""
+    shown = {p.index for i in query.items for p in parts_of(i.expression) if isinstance(p, Aggregated)}
+    chosen = [widths[n] for n in sorted(shown)] or list(widths)
+    widest = math.nan if any(map(math.isnan, chosen)) else max(chosen)
+    return replace(predicted, half_width=widest, half_widths=tuple(widths))
+
+
+def planned_sample(
+    attempt: SampleJoin,
+    choice: Choice,
+    summed: Sequence[Summed],
+    confidence: float,
+    groups: Mapping[int, int],
+) -> SampleJoin:
+    """A sample that was chosen by statistics, with what its intervals will be."""
+    from ...optimizer.prediction.reported import sample_widths
+    from ...optimizer.prediction.sampled_class import by_statistics
+
+    query, sample, figures = attempt.plan.query, attempt.plan.sample, choice.figures
+    found = choice.taken.sample
+    if sample is None or figures is None or found is None:
+        return attempt
+    known = by_statistics(figures, found.joined, sample.dense, _values(summed))
+    widths = sample_widths(query, attempt.plan, known, confidence, groups)
+    return replace(attempt, predicted=with_widths(attempt.predicted, query, widths))
+
+
+def planned_sketches(
+    attempt: SketchJoin,
+    choice: Choice,
+    summed: Sequence[Summed],
+    confidence: float,
+    groups: Mapping[int, int],
+) -> SketchJoin:
+    """Sketches that were chosen by statistics, with what the intervals of their rows will be."""
+    from ...optimizer.prediction.reported_rows import Rows
+
+    plan, figures = attempt.plan, choice.figures
+    sizes = [(s.rows, s.buckets) for s in plan.synopses if s.attributes]
+    if figures is None or not sizes:
+        return attempt
+    widths: tuple[float, ...] = (0.0,) * len(plan.query.aggregates)
+    if attempt.predicted.half_width > 0.0:
+        rows, buckets = min(sizes)
+        sketches = Rows(
+            figures, choice.taken.residual, choice.taken.method, rows, buckets, groups, _values(summed)
+        )
+        widths = sketches.widths(plan.query, confidence)
+    return replace(attempt, predicted=with_widths(attempt.predicted, plan.query, widths))
+
+
+def first_sample(
+    attempt: SampleJoin,
+    footers: Footers,
+    summed: Sequence[Summed],
+    confidence: float,
+    groups: Mapping[int, int],
+    *,
+    jobs: bool,
+) -> SampleJoin:
+    """A first sample with what its intervals will be, by what files tell and by the values that were looked at."""
+    from ...optimizer.candidates.first_sample import LEAST_SHARE, sampled_class
+    from ...optimizer.messages import tree_of
+    from ...optimizer.prediction.first_class import by_files
+    from ...optimizer.prediction.reported import sample_widths
+
+    query, sizes = attempt.plan.query, footers.sizes if jobs else footers.bare_sizes
+    joined = sampled_class(query.graph, [s.tuples for s in sizes])
+    shares = [max(s.share, LEAST_SHARE) for s in sizes]
+    known = by_files(
+        tree_of(query.graph),
+        joined,
+        [s.tuples for s in sizes],
+        shares,
+        footers.values,
+        _values(summed),
+        footers.keys_seen if jobs else {},
+    )
+    widths = sample_widths(query, attempt.plan, known, confidence, groups)
+    return replace(attempt, predicted=with_widths(attempt.predicted, query, widths))
+
+
+def _values(summed: Sequence[Summed]) -> dict[tuple[int, str], Values]:
+    from ...optimizer.prediction.made_up_keys import Values
+
+    return {(s.vertex, s.expression): Values(s.values, s.low, s.high) for s in summed if s.values.size}

@@ -1,0 +1,209 @@
+"""The class of a first sample as its keys are made up: by what files tell, and by the keys of tuples looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..messages import JoinTree
+from .figures import PerTuple
+from .made_up_keys import Keys, Values, heaviest_of
+from .reported import SampledClass
+from .sampled_class import behind
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+# A key of the tuples looked at is heavy if it is there so often, and so many standard deviations above the mean.
+LEAST_COUNT, DEVIATIONS, MOST_HEAVY = 4, 5.0, 1024
+
+# Matches among the tuples looked at that tell how many tuples join.
+ENOUGH_MATCHES = 12.0
+
+# Of tuples of which so many come in the order of their keys neighbours are looked at, not any.
+ORDERED = 0.9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenKeys:
+    """The keys of one table in a class, among some of its tuples, whatever its filter.
+
+    Attributes
+    ----------
+    keys : ndarray of int64, shape (n,)
+        Distinct, ascending, without NULL.
+    counts : ndarray of int64, shape (n,)
+    tuples : int
+        How many have been looked at.
+    ordered : bool
+        Whether the table is in the order of its keys.
+    """
+
+    keys: Ints
+    counts: Ints
+    tuples: int
+    ordered: bool
+
+    @classmethod
+    def of(cls, keys: Ints, tuples: int) -> SeenKeys:
+        """Those of some tuples in their order, of which the ones without a key are left out."""
+        found, counts = np.unique(keys, return_counts=True)
+        rises = float(np.mean(keys[1:] >= keys[:-1])) if keys.size > 1 else 0.0
+        return cls(found, counts, tuples, rises > ORDERED)
+
+    @property
+    def present(self) -> float:
+        """The share of the tuples that have a key."""
+        return float(self.counts.sum()) / max(self.tuples, 1)
+
+    def heavy(self, each: float) -> npt.NDArray[np.bool_]:
+        """Which keys are there more often than keys of the mean number of tuples, `each` of them looked at, are."""
+        least = max(LEAST_COUNT, each + DEVIATIONS * math.sqrt(each))
+        found = self.counts >= least
+        return np.zeros_like(found) if self.ordered or np.count_nonzero(found) > MOST_HEAVY else found
+
+
+def by_files(
+    tree: JoinTree,
+    joined: int,
+    tuples: Sequence[float],
+    shares: Sequence[float],
+    distinct: float,
+    values: Mapping[tuple[int, str], Values],
+    seen: Mapping[tuple[int, int], SeenKeys],
+) -> SampledClass:
+    """The class where nothing is known but how many tuples each table has, and what its filter keeps of them.
+
+    Parameters
+    ----------
+    tree : JoinTree
+    joined : int
+        The class.
+    tuples, shares : sequence of float
+        Of each vertex: of its table, and the part of them that its filter keeps.
+    distinct : float
+        Most keys of the class.
+    values : mapping
+        What has been looked at.
+    seen : mapping
+        By vertex and class the keys among the tuples looked at, as far as there are any.
+
+    Notes
+    -----
+    As the size of a first sample is chosen: tuples fall on the keys at random, the keys of a table with fewer are
+    among those of a table with more, filters are independent, and a tuple has one partner in each table beyond. The
+    keys looked at say which are heavy, and by how many of them meet how many tuples join.
+    """
+    vertices, hangs = tree.classes[joined].vertices, behind(tree, joined)
+    keyed = [tuples[v] * (seen[v, joined].present if (v, joined) in seen else 1.0) for v in vertices]
+    own = [max(min(t, distinct), 1.0) for t in keyed]
+    each = [t / k for t, k in zip(keyed, own, strict=True)]
+    looked = [seen.get((v, joined)) for v in vertices]
+    names, weights = _heavy(looked, [tuples[v] for v in vertices], each)
+    light = [max(t - w.sum(), 0.0) for t, w in zip(keyed, weights, strict=True)]
+    keys = min(own)
+    each = [t / k for t, k in zip(light, own, strict=True)]
+    more = _meeting(looked, names, [tuples[v] for v in vertices], each, keys)
+    if more > 1.0:
+        # Fewer keys than there may be, with more tuples each.
+        own, keys = [max(k / more, 1.0) for k in own], keys / more
+        each = [t / k for t, k in zip(light, own, strict=True)]
+    else:
+        keys *= more
+    means = np.concatenate([np.array(each)[:, np.newaxis], weights], axis=1)
+    # A table that may have a key for each tuple is taken to have.
+    spread = [e if e <= 1.0 else e**2 + e for e in each]
+    squares = np.concatenate([np.array(spread)[:, np.newaxis], weights**2], axis=1)
+    kept = np.array([shares[v] for v in vertices])[:, np.newaxis]
+    squares = kept**2 * np.maximum(squares - means, 0.0) + kept * means
+    messages = tuple(_beyond(tree, v, joined, tuples, shares, seen) for v in vertices)
+    counts = np.concatenate([[keys], np.ones(names.size)])
+    made = Keys(counts, kept * means, squares, messages, np.zeros(counts.size, bool))
+    filtered = tuple(tuples[v] * shares[v] for v in vertices)
+    heaviest = tuple(heaviest_of(k, t * shares[v]) for k, t, v in zip(own, light, vertices, strict=True))
+    return SampledClass(made, vertices, hangs, filtered, heaviest, values)
+
+
+def _heavy(
+    looked: Sequence[SeenKeys | None], tuples: Sequence[float], each: Sequence[float]
+) -> tuple[Ints, Floats]:
+    """The keys that are heavy in a table, and what they are taken to weigh in each, as usual where they are not."""
+    names = np.empty(0, np.int64)
+    for own, total, usual in zip(looked, tuples, each, strict=True):
+        if own is not None:
+            names = np.union1d(names, own.keys[own.heavy(usual * own.tuples / max(total, 1.0))])
+    weights = np.tile(np.array(each)[:, np.newaxis], (1, names.size))
+    for row, own, total in zip(weights, looked, tuples, strict=True):
+        if own is None:
+            continue
+        part = own.tuples / max(total, 1.0)
+        _, at, which = np.intersect1d(names, own.keys, assume_unique=True, return_indices=True)
+        often = own.counts[which] >= LEAST_COUNT
+        row[at[often]] = own.counts[which[often]] / part
+    return names, weights
+
+
+def _meeting(
+    looked: Sequence[SeenKeys | None],
+    heavy: Ints,
+    tuples: Sequence[float],
+    each: Sequence[float],
+    keys: float,
+) -> float:
+    """How many times more matches there are among the tuples looked at than so many keys of such tuples make.
+
+    1 where these are too few to tell, or neighbours.
+    """
+    known = [own for own in looked if own is not None]
+    # Tuples that are looked at twice, of a table that is joined with itself, meet themselves.
+    twice = any(np.array_equal(a.keys, b.keys) for a, b in combinations(known, 2))
+    if len(known) < len(looked) or sum(own.ordered for own in known) > 1 or twice:
+        return 1.0
+    expected, common = keys, known[0].keys[~np.isin(known[0].keys, heavy)]
+    for own, total, usual in zip(known, tuples, each, strict=True):
+        expected *= usual * own.tuples / max(total, 1.0)
+        common = np.intersect1d(common, own.keys, assume_unique=True)
+    found = np.ones(common.size)
+    for own in known:
+        found *= own.counts[np.searchsorted(own.keys, common)]
+    matches = float(found.sum())
+    if max(expected, matches) < ENOUGH_MATCHES:
+        return 1.0
+    return max(matches, 1.0) / max(expected, 1.0)
+
+
+def _beyond(
+    tree: JoinTree,
+    vertex: int,
+    above: int,
+    tuples: Sequence[float],
+    shares: Sequence[float],
+    seen: Mapping[tuple[int, int], SeenKeys],
+) -> PerTuple:
+    """What a tuple receives from the tables beyond: one partner in each, but for the keys that are heavy there."""
+    mean = square = largest = 1.0
+    for joined in tree.classes_of(vertex):
+        for other in tree.classes[joined].vertices:
+            if joined == above or other == vertex:
+                continue
+            further = _beyond(tree, other, joined, tuples, shares, seen)
+            own = seen.get((other, joined))
+            keys = max(min(tuples[vertex], tuples[other]), 1.0)
+            weights = np.empty(0)
+            if own is not None:
+                part = own.tuples / max(tuples[other], 1.0)
+                weights = own.counts[own.heavy(part)] / part
+            light = max(keys - weights.size, 0.0)
+            mine = (float(weights.sum()) + light) / keys
+            mine_square = (float(weights @ weights) + light) / keys
+            kept, most = shares[other], float(weights.max(initial=1.0))
+            of_all = kept**2 * max(mine_square - mine, 0.0) + kept * mine
+            mean *= kept * mine * further.mean
+            square *= of_all * further.square
+            largest *= most * further.largest
+    return PerTuple(mean, square, largest)

@@ -1,0 +1,175 @@
+"""The keys that a sample will take, made up from statistics: how many tuples each has, and what these add.
+
+The interval of a sample is skewed, has room for what is unseen, and of a ratio for what cancels; a standard deviation
+says little of it. So keys are drawn as statistics say that they are, with values among those that have been looked at,
+and the estimators of the answer itself are asked for their interval: see `reported`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .figures import PerTuple
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+# Keys that are made up; each stands for as many as there are more.
+MOST_KEYS = 2048
+
+# A key of more tuples has a normal sum of values.
+MANY = 24
+
+# So many times the sum of squares that is known, the one of values that are not makes an interval four times as wide.
+FAR = 16.0
+
+# A single key that is sampled with this probability is there.
+CERTAIN = 0.999
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Values:
+    """What the tuples of a vertex are taken to have for an expression.
+
+    Attributes
+    ----------
+    seen : ndarray of float64, shape (n,)
+        Of some tuples behind the filter, NaN for NULL; one at least.
+    low, high : float
+        Between which all are, and 0; infinite where nothing tells.
+    """
+
+    seen: Floats
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def tells(self) -> bool:
+        """Whether a sum is known by the values that have been looked at, to a half of it."""
+        known = np.nan_to_num(self.seen)
+        return bool(2.0 * known.std() <= abs(known.mean()) * math.sqrt(known.size) or known.size == 1)
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether values that are too few to be met cannot make most of the sum of squares, if one bounds them."""
+        largest, square = max(-self.low, self.high), float(np.mean(np.nan_to_num(self.seen) ** 2))
+        return math.isinf(largest) or largest**2 <= FAR * square * self.seen.size
+
+    def range(self, presence: bool) -> tuple[float, float]:
+        """Between which lies what a tuple adds."""
+        return (0.0, 1.0) if presence else (self.low, self.high)
+
+    def added(
+        self, tuples: Ints, rng: np.random.Generator, beside: Floats | None = None
+    ) -> tuple[Floats, Floats, Floats]:
+        """Sums over so many tuples each: of values, of those that are not NULL, and of what stands beside `seen`."""
+        known = ~np.isnan(self.seen)
+        values = np.where(known, self.seen, 0.0)
+        few = tuples <= MANY
+        owner = np.repeat(np.arange(tuples.size), np.where(few, tuples, 0))
+        chosen = rng.integers(0, values.size, owner.size)
+        z, found = rng.standard_normal(tuples.size), []
+        for each in (values, known.astype(np.float64), np.zeros(values.size) if beside is None else beside):
+            sums = float(each.mean()) * tuples + float(each.std()) * np.sqrt(tuples) * z
+            found.append(np.where(few, np.bincount(owner, each[chosen], tuples.size), sums))
+        return found[0], found[1], found[2]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Keys:
+    """The keys of a join class as cells, see `cells.KeyCells`, with what hangs from their tuples.
+
+    Attributes
+    ----------
+    counts : ndarray of float64, shape (n,)
+        How many keys a cell stands for.
+    tuples, squares : ndarray of float64, shape (tables, n)
+        Of a key in each table, and the mean of their square.
+    messages : tuple of PerTuple
+        What a tuple of each table receives from beyond the class.
+    dense : ndarray of bool, shape (n,)
+        Which cells are keys that are counted whatever their hash.
+    """
+
+    counts: Floats
+    tuples: Floats
+    squares: Floats
+    messages: tuple[PerTuple, ...]
+    dense: npt.NDArray[np.bool_]
+
+    def sampled(
+        self, chances: Callable[[Ints], Floats], rng: np.random.Generator, most: int = MOST_KEYS
+    ) -> Sampled:
+        """Some of the keys that are sampled with these chances, by their tuples in each table."""
+        p = np.where(self.dense, 1.0, chances(np.maximum(np.rint(self.tuples), 1).astype(np.int64)))
+        joining = self.counts * np.minimum(self.tuples, 1.0).prod(axis=0)
+        certain = (p > CERTAIN) & (self.counts <= 1.0) & (joining > 0.0)
+        expected = np.where(certain, 0.0, joining * p)
+        times = max(1, math.ceil(float(expected.sum()) / most))
+        drawn = rng.poisson(expected / times)
+        # A key that may not be there at all is or is not.
+        there = np.flatnonzero(certain & (rng.random(p.size) < joining))
+        cells = np.concatenate([np.repeat(np.arange(p.size), drawn), there])
+        pairs = zip(self.tuples, self.squares, strict=True)
+        tuples = np.array([_numbers(t[cells], s[cells], rng) for t, s in pairs]).reshape(len(self.tuples), -1)
+        own = np.where(self.dense[cells], 1.0, chances(tuples))
+        once = np.concatenate([np.full(cells.size - there.size, times), np.ones(there.size, np.int64)])
+        return Sampled(tuples, np.maximum(own, np.finfo(float).tiny), once, self.dense[cells])
+
+    def shares(self, table: int, groups: float) -> Keys:
+        """The same with as many of a table's tuples as one of so many groups has."""
+        if groups <= 1.0:
+            return self
+        tuples, squares = self.tuples.copy(), self.squares.copy()
+        tuples[table] = self.tuples[table] / groups
+        # Tuples are in a group independently: a binomial number of each key.
+        squares[table] = (self.squares[table] - self.tuples[table]) / groups**2 + tuples[table]
+        return Keys(self.counts, tuples, squares, self.messages, self.dense)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampled:
+    """Keys: their tuples in each table, the probability of each, how many are like it, and whether it is dense."""
+
+    tuples: Ints
+    probabilities: Floats
+    times: Ints
+    dense: npt.NDArray[np.bool_]
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> Sampled:
+        """Some of them."""
+        return Sampled(
+            self.tuples[:, chosen], self.probabilities[chosen], self.times[chosen], self.dense[chosen]
+        )
+
+
+def received(tuples: Ints, each: PerTuple, rng: np.random.Generator) -> tuple[Ints, float]:
+    """Of so many tuples those that receive something, and what each of them does, by the two moments of it."""
+    if each.square <= 0.0 or not math.isfinite(each.square):
+        return np.zeros_like(tuples), 0.0
+    share = min(each.mean**2 / each.square, 1.0)
+    return (tuples if share > 1.0 - 1e-9 else rng.binomial(tuples, share)), each.square / each.mean
+
+
+def heaviest_of(keys: float, tuples: float) -> float:
+    """The most tuples of one of so many keys, if tuples fall on them at random; 1 where each may have its own."""
+    from scipy import stats
+
+    if tuples <= 1.01 * keys or keys < 1.0:
+        return 1.0
+    return float(stats.poisson.isf(1.0 / (keys + 1.0), tuples / keys))
+
+
+def _numbers(mean: Floats, square: Floats, rng: np.random.Generator) -> Ints:
+    """Numbers of tuples, one at least, of these means and mean squares."""
+    more = np.maximum(mean, 1.0) - 1.0
+    variance = np.maximum(square - mean**2, 0.0)
+    varies = (variance > 1e-6 * mean**2) & (more > 1e-3)
+    shape = np.where(varies, more**2 / np.where(varies, variance, 1.0), 1.0)
+    drawn = rng.gamma(shape, np.where(varies, more / shape, 1.0))
+    return 1 + np.rint(np.where(varies, drawn, more)).astype(np.int64)

@@ -1,0 +1,181 @@
+"""The join classes of a query over which it may decompose, and those over which it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ..errors import SkimqlError
+from .block_reader import BlockReader, changing_call
+from .blocks import Block, Body, Common, Equality, Relation, SetOf, blocks_in, outputs_of, steps_in
+from .decomposition import Decomposer
+from .fragment import Ref
+from .keys import Decomposition, Undecomposed, kind_of
+from .scope import EXACT, Scope
+
+# A column of a table where it stands: the place of its name, and the column's name in small letters.
+Place = tuple[int, str]
+Seeds = Mapping[int, str]
+
+CODE = "SKIMQL_NOT_DECOMPOSED"
+
+# A single table's columns that are tried where no equality names a class.
+MOST_COLUMNS = 64
+
+
+@dataclass(frozen=True)
+class Decomposed:
+    """A query over the classes that it decomposes over.
+
+    Attributes
+    ----------
+    top : Block
+    reader : BlockReader
+    ways : tuple of Decomposition
+        Those of most filtered tables first.
+    """
+
+    top: Block
+    reader: BlockReader
+    ways: tuple[Decomposition, ...]
+
+
+def decomposed(outside: Scope) -> Decomposed:
+    """The classes over which the statement of a scope decomposes.
+
+    Raises
+    ------
+    UnsupportedQuery
+        ``SKIMQL_NOT_DECOMPOSED`` where there is none: the reason is that of the class of most tables.
+    UnknownName
+        For a table that is not there.
+    """
+    changing = changing_call(outside)
+    if changing is not None:
+        name, place = changing
+        message = f"{name}() is different at every call and cannot be estimated"
+        raise outside.fault(message, "SKIMQL_UNSUPPORTED_FUNCTION", place, EXACT)
+    top = BlockReader(outside).read()
+    if not isinstance(top, Block):
+        message = "a set operation cannot be estimated; put it into FROM, and aggregate over it"
+        raise outside.fault(message, "SKIMQL_UNSUPPORTED_STATEMENT", outside.source.tree, EXACT)
+    tried: list[tuple[Seeds, Undecomposed]] = []
+    ways: list[tuple[BlockReader, Block, Decomposition]] = []
+    for seeds in _candidates(top):
+        if len(seeds) == 1 and (ways or any(f.by_groups for _, f in tried)):
+            break
+        # Columns may be put into what was read: each class has it to itself.
+        reader = BlockReader(outside)
+        own = reader.read()
+        assert isinstance(own, Block), "as before"
+        try:
+            maker = Decomposer(reader.types, dict(seeds), unread=reader.unread, natural=reader.natural)
+            ways.append((reader, own, maker.decompose(own)))
+        except Undecomposed as fault:
+            tried.append((seeds, fault))
+    if not ways:
+        raise _refusal(outside, tried)
+    reader, own, _ = ways[0]
+    found = sorted(dict.fromkeys(w for _, _, w in ways), key=lambda w: -len(w.roles))
+    return Decomposed(own, reader, tuple(found))
+
+
+def _refusal(outside: Scope, tried: list[tuple[Seeds, Undecomposed]]) -> SkimqlError:
+    """Why no class will do: the reason of the one with most tables."""
+    if not tried:
+        message = "no table has a column by whose values the query could be sampled"
+        return outside.fault(message, CODE, outside.source.tree, EXACT)
+    seeds, why = tried[0]
+    columns = " and ".join(dict.fromkeys(seeds.values()))
+    message = f"not the sum over the keys {columns} of what each adds: {why.reason}"
+    return outside.fault(message, CODE, why.place, EXACT)
+
+
+@dataclass
+class _Union:
+    """Union-find over columns."""
+
+    above: dict[Place, Place] = field(default_factory=dict)
+
+    def root(self, place: Place) -> Place:
+        while (above := self.above.setdefault(place, place)) != place:
+            place = above
+        return place
+
+    def link(self, one: Place | None, other: Place | None) -> None:
+        if one is not None and other is not None:
+            self.above[self.root(one)] = self.root(other)
+
+
+def _candidates(top: Block) -> Iterator[Seeds]:
+    """Columns of the classes that equalities make, those of most tables first; then single columns."""
+    blocks = list(dict.fromkeys(blocks_in(top)))
+    origins: dict[Ref, Place] = {}
+    known: dict[Place, bool] = {}
+    union = _Union()
+    relations = [r for b in reversed(blocks) for r in b.relations]
+    for relation in (r for r in relations if r.body is None and r.place is not None):
+        assert relation.place is not None, "a table has one"
+        for position, kind in enumerate(relation.kinds[: len(relation.names)]):
+            origin = relation.place.start, relation.names[position].lower()
+            origins[relation.ref(position)] = origin
+            known[origin] = kind_of(kind) is not None
+            union.root(origin)
+    # What a query offers is known once what it reads is.
+    for _ in blocks:
+        for relation in (r for r in relations if r.body is not None):
+            _take(relation, origins, union)
+    for block in blocks:
+        steps = list(steps_in(block.source)) if block.source is not None else []
+        for made, one, other in (m for s in steps for m in s.merged):
+            union.link(origins.get(one), origins.get(other))
+            origins.setdefault(made, origins.get(one) or origins.get(other) or (-1, ""))
+    for block in blocks:
+        steps = list(steps_in(block.source)) if block.source is not None else []
+        equal: list[Equality] = [*block.equal, *(e for s in steps for e in s.equal)]
+        for equality in equal:
+            union.link(origins.get(equality.left), origins.get(equality.right))
+        for nested in [*block.inner, *(n for s in steps for n in s.inner)]:
+            if nested.tested is not None:
+                union.link(origins.get(nested.tested), _origin(nested.body, 0, origins, union))
+    yield from _classes(union, known, relations)
+
+
+def _classes(union: _Union, known: Mapping[Place, bool], relations: list[Relation]) -> Iterator[Seeds]:
+    groups: dict[Place, dict[int, str]] = {}
+    for place, usable in known.items():
+        if usable:
+            groups.setdefault(union.root(place), {}).setdefault(place[0], place[1])
+    several = [g for g in groups.values() if len(g) > 1]
+    yield from sorted(several, key=len, reverse=True)
+    order = {r.place.start: n for n, r in enumerate(relations) if r.place is not None}
+    singles = [p for p, usable in known.items() if usable]
+    singles.sort(key=lambda p: order.get(p[0], 0))
+    for start, column in singles[:MOST_COLUMNS]:
+        yield {start: column}
+
+
+def _take(relation: Relation, origins: dict[Ref, Place], union: _Union) -> None:
+    assert relation.body is not None, "a query"
+    for position in range(len(relation.names)):
+        origin = _origin(relation.body, position, origins, union)
+        if origin is not None:
+            origins.setdefault(relation.ref(position), origin)
+
+
+def _origin(body: Body, position: int, origins: Mapping[Ref, Place], union: _Union) -> Place | None:
+    """The table's column that a column of a query is."""
+    match body:
+        case Common():
+            return _origin(body.body, position, origins, union)
+        case SetOf():
+            left, right = (_origin(s, position, origins, union) for s in (body.left, body.right))
+            union.link(left, right)
+            return left or right
+        case Block():
+            offered = outputs_of(body)
+            refs = offered[position][1] if position < len(offered) else ()
+            found = [origins.get(r) for r in refs]
+            for one in found[1:]:
+                union.link(found[0], one)
+            return next((f for f in found if f is not None), None)

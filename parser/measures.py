@@ -1,0 +1,113 @@
+"""Aggregates as what a key adds to them: what Spark computes for every key of a sample, and what adds up over keys.
+
+A measure is SQL. The terms of an `Aggregate` have one factor each, whose expression is the measure; COUNT(*) has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from .aggregates import count_rows
+from .bound import fragment_of
+from .fragment import Ref
+from .join_graph import Aggregate, Factor, Span, Term
+from .scope import EXACT, Scope, columns_of
+
+COUNT_ROWS = "COUNT(*)"
+
+
+@dataclass
+class MeasureReader:
+    """Reads the aggregates of a query that is run on a sample of keys.
+
+    Attributes
+    ----------
+    distinct : list of (frozenset of Ref, Span)
+        The columns of each COUNT(DISTINCT): it adds up over keys where they have the key among them.
+    ones : list of str
+        The measures to which a key adds 1 at most, if the column that is counted is the key.
+    """
+
+    distinct: list[tuple[frozenset[Ref], Span]] = field(default_factory=list)
+    ones: list[str] = field(default_factory=list)
+
+    def __call__(self, node: exp.Expr, name: str, scope: Scope) -> Aggregate:
+        """One aggregate.
+
+        Raises
+        ------
+        UnsupportedQuery
+            ``SKIMQL_UNSUPPORTED_AGGREGATE`` if what keys add does not tell it.
+        """
+        inner, only, span = node, "", scope.span_of(node)
+        if isinstance(node, exp.Filter):
+            inner = node.this
+            condition = node.expression.this
+            fragment_of(condition, scope)
+            only = f" FILTER (WHERE {scope.source.text_of(condition)})"
+        if isinstance(inner, exp.Count) and isinstance(inner.this, exp.Star) and not only:
+            return count_rows(name, span)
+        if isinstance(inner, exp.ApproxDistinct) or isinstance(inner.this, exp.Distinct):
+            return self._distinct(inner, name, only, span, scope)
+        texts = self._arguments(inner, scope)
+        if isinstance(inner, exp.Count | exp.CountIf):
+            word = "COUNT_IF" if isinstance(inner, exp.CountIf) else "COUNT"
+            terms = _measured(f"{word}({', '.join(texts)}){only}")
+            return Aggregate("count", name, terms, terms, span)
+        mean = isinstance(inner, exp.Anonymous) and inner.name.lower() == "mean"
+        if not (isinstance(inner, exp.Sum | exp.Avg) or mean) or len(texts) != 1:
+            raise self._refusal(inner, scope)
+        function = "sum" if isinstance(inner, exp.Sum) else "avg"
+        total, presence = _measured(f"SUM({texts[0]}){only}"), _measured(f"COUNT({texts[0]}){only}")
+        return Aggregate(function, name, total, presence, span)
+
+    def _arguments(self, node: exp.Expr, scope: Scope) -> list[str]:
+        """The arguments as they stand; raises as `fragment_of` for what is in them."""
+        given = node.expressions if isinstance(node, exp.Anonymous) else [node.this, *node.expressions]
+        if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
+            return ["*"]
+        if not given or any(a is None for a in given):
+            raise self._refusal(node, scope)
+        for argument in given:
+            fragment_of(argument, scope)
+        return [scope.source.text_of(a) for a in given]
+
+    def _distinct(self, node: exp.Expr, name: str, only: str, span: Span, scope: Scope) -> Aggregate:
+        values = [node.this] if isinstance(node, exp.ApproxDistinct) else list(node.this.expressions)
+        if not isinstance(node, exp.Count | exp.ApproxDistinct) or not values:
+            raise self._refusal(node, scope)
+        refs: set[Ref] = set()
+        for value in values:
+            fragment_of(value, scope)
+            bare = value.unnest()
+            if isinstance(bare, exp.Column):
+                bound = scope.resolve(bare)[0].bound
+                refs |= {bound} if isinstance(bound, Ref) and len(list(columns_of(bare))) == 1 else set()
+        self.distinct.append((frozenset(refs), span))
+        texts = ", ".join(scope.source.text_of(v) for v in values)
+        terms = _measured(f"COUNT(DISTINCT {texts}){only}")
+        if len(values) == 1:
+            self.ones.append(measure_of(terms[0]))
+        return Aggregate("count", name, terms, terms, span)
+
+    @staticmethod
+    def _refusal(node: exp.Expr, scope: Scope) -> Exception:
+        name = (
+            node.name.upper() if isinstance(node, exp.Anonymous) else scope.source.text_of(node).split("(")[0]
+        )
+        message = (
+            f"{name.strip().upper()} does not add up over keys; a sampled query estimates COUNT, SUM, AVG and COUNT_IF,"
+            " and COUNT(DISTINCT x) where x has the key in it"
+        )
+        return scope.fault(message, "SKIMQL_UNSUPPORTED_AGGREGATE", node, EXACT)
+
+
+def _measured(sql: str) -> tuple[Term, ...]:
+    return (Term((Factor(0, sql),)),)
+
+
+def measure_of(term: Term) -> str:
+    """The SQL of a term."""
+    return term.factors[0].expression if term.factors else COUNT_ROWS

@@ -1,0 +1,214 @@
+"""A SELECT that Spark runs as it stands on a sample of the keys of one join class: what it asks, and its text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from .aggregates import default_name
+from .bound import fragment_of
+from .fragment import quote_name
+from .items import Results
+from .join_graph import Group, JoinGraph, Query, Schema, Span
+from .joined import Join
+from .key_classes import CODE, decomposed
+from .keys import Decomposition, Role
+from .measures import MeasureReader, measure_of
+from .result_values import ResultValues
+from .scope import EXACT, Scope
+from .select import Source, parse_select
+from .statement import ApproximateSelect, too_deep
+
+_CLAUSES = {
+    "cluster": "CLUSTER BY",
+    "distribute": "DISTRIBUTE BY",
+    "sort": "SORT BY",
+    "windows": "WINDOW",
+    "distinct": "SELECT DISTINCT",
+}
+
+
+_NOWHERE = Span(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class SampledQuery(Query):
+    """A query that is run on a sample of keys, over one of the classes that it decomposes over.
+
+    Its graph has no vertices: what its tables are is in `ways`.
+
+    Attributes
+    ----------
+    text : str
+        The SELECT, offsets as in `sql`.
+    head, body : Span
+        What stands before its SELECT, and its FROM and WHERE.
+    group_texts : tuple of str
+    ways : tuple of Decomposition
+    ones : tuple of str
+        The measures to which no key adds more than 1.
+    """
+
+    text: str = ""
+    head: Span = _NOWHERE
+    body: Span = _NOWHERE
+    group_texts: tuple[str, ...] = ()
+    ways: tuple[Decomposition, ...] = ()
+    ones: tuple[str, ...] = ()
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """What is computed for every key, as SQL."""
+        terms = (t for a in self.aggregates for t in (*a.total, *a.presence))
+        return tuple(dict.fromkeys(map(measure_of, terms)))
+
+    def by_key(
+        self, way: Decomposition, kept: Callable[[Role], str], columns: Sequence[str], keys: Sequence[str]
+    ) -> str:
+        """The SELECT of `columns` by groups and keys, on the tuples that a condition on each role keeps.
+
+        Parameters
+        ----------
+        way : Decomposition
+        kept : callable
+            Gives the condition on the table of a role, as SQL.
+        columns : sequence of str
+        keys : sequence of str
+            What is grouped by behind the groups.
+        """
+        edits = [(at, at, text) for at, text in way.added]
+        for role in way.roles:
+            table = self.text[role.place.start : role.place.end]
+            named = f" AS {quote_name(role.alias)}" if role.alias is not None else ""
+            filtered = f"(SELECT * FROM {table} WHERE {kept(role)}){named}"
+            edits.append((role.place.start, role.place.end, filtered))
+        grouped = ", ".join((*self.group_texts, *keys))
+        groups = [f"{text} AS {quote_name(f'__g{n}')}" for n, text in enumerate(self.group_texts)]
+        head, body = (_edited(self.text, span, edits).strip() for span in (self.head, self.body))
+        lines = [
+            head,
+            f"SELECT {', '.join((*groups, *columns))}",
+            body,
+            f"GROUP BY {grouped}" if grouped else "",
+        ]
+        return "\n".join(line for line in lines if line)
+
+
+def _edited(text: str, span: Span, edits: Sequence[tuple[int, int, str]]) -> str:
+    pieces, place = [], span.start
+    for start, end, new in sorted(edits):
+        if not span.start <= start <= span.end:
+            continue
+        pieces += [text[place:start], new]
+        place = end
+    return "".join((*pieces, text[place : span.end]))
+
+
+def resolve_sampled(statement: ApproximateSelect, schema: Schema) -> SampledQuery:
+    """The query of a SELECT that is to be run on a sample of keys.
+
+    Raises
+    ------
+    ParseError
+        If sqlglot cannot read the SELECT.
+    UnknownName
+        For a table or column that is not there, or one that several tables have.
+    UnsupportedQuery
+        ``SKIMQL_NOT_DECOMPOSED`` if it is not the sum of what each key of a class adds, and as `resolve` for what
+        is asked of its result.
+    """
+    try:
+        return _resolved(statement, schema)
+    except RecursionError as error:
+        raise too_deep(statement.sql) from error
+
+
+def _resolved(statement: ApproximateSelect, schema: Schema) -> SampledQuery:
+    source = parse_select(statement.select_sql, statement.sql)
+    outside = Scope(source, statement.sql, schema)
+    select = source.tree
+    if isinstance(select, exp.Select):
+        for key, name in _CLAUSES.items():
+            if select.args.get(key):
+                message = f"{name} beside aggregates cannot be estimated"
+                raise outside.fault(message, "SKIMQL_UNSUPPORTED_CLAUSE", select, EXACT)
+    found = decomposed(outside)
+    assert isinstance(select, exp.Select), "what decomposes is one"
+    scope = found.reader.scopes[id(found.top)]
+    results = _SampledResults(select, scope, Join(schema))
+    results.read()
+    ways = found.ways
+    for refs, span in results.reader.distinct:
+        ways = tuple(w for w in ways if refs & w.keys)
+        if not ways:
+            columns = " and ".join(dict.fromkeys(w.name for w in found.ways))
+            message = f"COUNT(DISTINCT x) adds up over keys only where x has the key in it: {columns}"
+            raise outside.fault(message, CODE, span, EXACT)
+    return SampledQuery(
+        statement.sql,
+        statement.select_sql,
+        tuple(results.values.aggregates),
+        JoinGraph((), ()),
+        statement.accuracy,
+        statement.method,
+        statement.options,
+        statement.seed,
+        (),
+        tuple(results.values.items),
+        tuple(results.values.groups),
+        results.having,
+        tuple(results.order),
+        results.limit,
+        results.offset,
+        features=tuple(results.values.features),
+        text=source.sql,
+        head=Span(0, _select_start(source)),
+        body=_body(source, select),
+        group_texts=tuple(results.group_texts),
+        ways=ways,
+        ones=tuple(results.reader.ones),
+    )
+
+
+class _SampledResults(Results):
+    """Results of what Spark computes by key: groups may read several tables, aggregates are measures."""
+
+    def __post_init__(self) -> None:
+        self.reader = MeasureReader()
+        self.values = ResultValues(self.scope, self.reader)
+        self.group_texts: list[str] = []
+
+    def _add_group(self, node: exp.Expr, written: exp.Expr) -> None:
+        fragment = fragment_of(node, self.scope)
+        column = node.unnest()
+        kind = self.scope.resolve(column)[0].type if isinstance(column, exp.Column) else None
+        name = default_name(node, self.scope)
+        self.values.groups.append(Group(0, fragment.sql, name, kind, self.scope.span_of(written)))
+        self.values.group_fragments.append(fragment)
+        self.group_texts.append(self.scope.source.text_of(node))
+
+
+def _select_start(source: Source) -> int:
+    """Where the outermost SELECT stands."""
+    depth = 0
+    for token in source.tokens:
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if depth == 0 and token.text.upper() == "SELECT":
+            return int(token.start)
+    return 0
+
+
+def _body(source: Source, select: exp.Select) -> Span:
+    """FROM and WHERE of the outermost SELECT."""
+    depth, start, begun = 0, 0, False
+    for token in source.tokens:
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        begun = begun or (depth == 0 and token.text.upper() == "SELECT")
+        if begun and depth == 0 and token.text.upper() == "FROM":
+            start = int(token.start)
+            break
+    nodes = (select.args.get(k) for k in ("group", "having", "order", "limit", "offset"))
+    ends = [source.tokens[source.token_range(n)[0]].start for n in nodes if n is not None]
+    return Span(start, min(ends, default=len(source.sql)))

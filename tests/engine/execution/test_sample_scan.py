@@ -1,0 +1,32 @@
+"""The scans of a sample on Spark."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skimql.engine.execution.sample_scan import _word
+from skimql.sketches.samples.sampled_hash import draw_family, sample_family
+
+
+def test_spark_and_numpy_compute_the_same_hash_of_keys(spark):
+    keys = [0, 1, -1, 77, 2**31, -(2**31), 2**62 + 3, 2**63 - 1, -(2**63)]
+    families = [sample_family(3, "k"), sample_family(2**63 - 1, ""), draw_family(4, "k", 1)]
+    columns = [f"{_word(family, 'k')} AS h{n}" for n, family in enumerate(families)]
+    rows = spark.createDataFrame([(k,) for k in keys], "k BIGINT").selectExpr("k", *columns).collect()
+    values = np.array([row.k for row in rows], np.int64)
+    for number, family in enumerate(families):
+        found = np.array([row[number + 1] for row in rows], np.int64).view(np.uint64)
+        assert (family._hash_words(values, 1)[0] == found).all(), family
+
+
+def test_another_seed_needs_no_new_code(spark, as_users_have_it):
+    """The seed is no part of the code that Spark makes, which compiling and warming up costs more than a scan."""
+    frame = spark.range(10)
+
+    def code(seed):
+        text = _word(sample_family(seed, "k"), "id")
+        plan = frame.selectExpr(f"{text} AS h").where("h & 15 < 3")
+        made = plan._jdf.queryExecution().debug().codegenToSeq()
+        return [made.apply(n)._2() for n in range(made.size())]
+
+    assert code(3) == code(4) != []

@@ -1,0 +1,70 @@
+"""The keys of a first sample, by the tuples looked at: how many join, what is heavy here, in both and behind."""
+
+import numpy as np
+import pytest
+
+from skimql.optimizer.messages import JoinClass, JoinTree
+from skimql.optimizer.prediction.first_class import SeenKeys, by_files
+
+TWO = JoinTree(2, (JoinClass("a", (0, 1)),))
+CHAIN = JoinTree(3, (JoinClass("a", (0, 1)), JoinClass("b", (1, 2))))
+N, LOOKED = 1_000_000, 16_384
+RNG = np.random.default_rng(31)
+
+
+def seen(keys):
+    return SeenKeys.of(RNG.choice(keys, LOOKED), LOOKED)
+
+
+def joined(found):
+    """Tuples of the join, as the made-up keys have them."""
+    keys = found.keys
+    return float(keys.counts @ (keys.tuples[0] * keys.tuples[1])) * np.prod([m.mean for m in keys.messages])
+
+
+def test_a_foreign_key_joins_each_of_its_tuples_once():
+    r, s = RNG.integers(0, N // 2, N), RNG.permutation(N // 2)
+    for looked in ({}, {(0, 0): seen(r), (1, 0): seen(s)}):
+        found = by_files(TWO, 0, (N, N // 2), (1.0, 1.0), N // 2, {}, looked)
+        assert joined(found) == pytest.approx(N, rel=0.2)
+        assert found.heaviest[1] == 1.0
+
+
+@pytest.mark.parametrize("part", [0.3, 0.03])
+def test_tuples_without_partners_are_seen_to_have_none(part):
+    r, s = RNG.permutation(N), N - int(part * N) + RNG.permutation(N)
+    found = by_files(TWO, 0, (N, N), (1.0, 1.0), 2 * N, {}, {(0, 0): seen(r), (1, 0): seen(s)})
+    assert 0.5 < joined(found) / (part * N) < 2.0
+
+
+def test_keys_that_are_heavy_in_both_tables_are_met_and_make_the_join():
+    keys = np.r_[np.arange(N), np.repeat(np.arange(20), 5000)]
+    found = by_files(TWO, 0, (keys.size,) * 2, (1.0, 1.0), N, {}, {(0, 0): seen(keys), (1, 0): seen(keys)})
+    assert found.keys.counts.size == 21
+    assert joined(found) == pytest.approx(N + 20 * 5000**2, rel=0.2)
+
+
+def test_a_key_that_is_heavy_beyond_the_class_is_what_a_tuple_may_receive():
+    far = np.r_[np.arange(N // 2), np.zeros(N // 2, int)]
+    sizes = (N // 2, N // 2, N)
+    found = by_files(CHAIN, 0, sizes, (1.0,) * 3, N // 2, {}, {(2, 1): seen(far)})
+    message = found.keys.messages[1]
+    assert message.largest == pytest.approx(N / 2, rel=0.1)
+    assert message.mean == pytest.approx(2.0, rel=0.1)
+    assert message.square == pytest.approx(N / 2, rel=0.2)
+
+
+def test_neighbours_of_ordered_tables_and_a_table_joined_with_itself_say_nothing():
+    ordered = SeenKeys.of(np.repeat(np.arange(LOOKED // 8), 8), LOOKED)
+    assert ordered.ordered
+    assert not ordered.heavy(0.1).any()
+    same = seen(RNG.permutation(N))
+    for looked in ({(0, 0): ordered, (1, 0): ordered}, {(0, 0): same, (1, 0): same}):
+        found = by_files(TWO, 0, (N, N), (1.0, 1.0), N, {}, looked)
+        assert joined(found) == pytest.approx(N, rel=0.01)
+
+
+def test_null_keys_and_filters_leave_so_many_tuples_fewer():
+    half = SeenKeys.of(RNG.permutation(N)[: LOOKED // 2], LOOKED)
+    found = by_files(TWO, 0, (N, N), (0.5, 1.0), N, {}, {(0, 0): half})
+    assert joined(found) == pytest.approx(N / 4, rel=0.01)

@@ -1,0 +1,74 @@
+"""Keys made up by cells have the moments of their cells, whatever their number."""
+
+import math
+
+import numpy as np
+import pytest
+
+from skimql.optimizer.prediction.figures import PerTuple
+from skimql.optimizer.prediction.made_up_keys import Keys, Values, heaviest_of, received
+
+RNG = np.random.default_rng(41)
+
+
+def keys(counts, tuples, squares):
+    many = len(counts)
+    return Keys(
+        np.array(counts, float),
+        np.array([tuples], float),
+        np.array([squares], float),
+        (PerTuple(),),
+        np.zeros(many, bool),
+    )
+
+
+@pytest.mark.parametrize(("mean", "square"), [(1.0, 1.0), (5.0, 30.0), (40.0, 1600.0), (40.0, 4000.0)])
+def test_tuples_have_the_moments_of_their_cell(mean, square):
+    found = keys([1e5], [mean], [square]).sampled(lambda t: np.full(t.shape[1], 0.02), RNG)
+    assert np.average(found.tuples[0], weights=found.times) == pytest.approx(mean, rel=0.1)
+    assert np.average(found.tuples[0] ** 2.0, weights=found.times) == pytest.approx(square, rel=0.25)
+    assert found.times.sum() == pytest.approx(2000, rel=0.1)
+
+
+def test_a_key_that_may_not_be_there_is_there_as_often_as_its_count_says():
+    one = keys([0.25], [1e4], [1e8])
+    there = [
+        one.sampled(lambda t: np.ones(t.shape[1]), np.random.default_rng(n)).times.sum() for n in range(400)
+    ]
+    assert np.mean(there) == pytest.approx(0.25, abs=0.07)
+
+
+def test_a_group_has_its_part_of_the_tuples_and_not_of_the_keys():
+    whole = keys([1000.0], [8.0], [72.0])
+    part = whole.shares(0, 4.0)
+    assert part.tuples[0, 0] == 2.0
+    # Binomial of the tuples: variance of the mean number, and that of the number itself.
+    assert part.squares[0, 0] == pytest.approx(8 * 0.25 * 0.75 + 72 / 16)
+
+
+@pytest.mark.parametrize("tuples", [3, 500])
+def test_sums_are_of_the_values_looked_at_and_null_adds_nothing(tuples):
+    values = Values(np.r_[RNG.normal(10.0, 2.0, 300), np.full(100, np.nan)])
+    sums, present, _ = values.added(np.full(4000, tuples), RNG)
+    assert sums.mean() == pytest.approx(7.5 * tuples, rel=0.05)
+    assert present.mean() == pytest.approx(0.75 * tuples, rel=0.05)
+    assert np.corrcoef(sums, present)[0, 1] > 0.5
+
+
+def test_what_few_tuples_receive_keeps_both_moments():
+    taking, each = received(np.full(20_000, 50), PerTuple(0.5, 10.0, 400.0), RNG)
+    assert (taking * each).mean() == pytest.approx(25.0, rel=0.05)
+    assert (taking * each**2).mean() == pytest.approx(500.0, rel=0.05)
+
+
+def test_the_heaviest_of_many_keys_has_what_chance_gives_it():
+    seen = [np.bincount(RNG.integers(0, 10_000, 30_000)).max() for _ in range(20)]
+    assert heaviest_of(10_000, 30_000) == pytest.approx(np.median(seen), abs=1.5)
+    assert heaviest_of(10_000, 9_000) == 1.0
+
+
+def test_one_value_that_nobody_has_looked_at_may_make_the_spread():
+    seen = np.ones(1000)
+    assert Values(seen, 0.0, 100.0).is_spread
+    assert not Values(seen, 0.0, 1000.0).is_spread
+    assert Values(seen, 0.0, math.inf).is_spread

@@ -1,0 +1,42 @@
+"""What keys add: which aggregates add up, and the SQL of each."""
+
+import pytest
+from support.sampled_queries import SCHEMA
+
+from skimql.errors import UnknownName, UnsupportedQuery
+from skimql.parser.sampled_select import resolve_sampled
+from skimql.parser.statement import parse_statement
+
+SELECT = "SELECT APPROXIMATE COUNT(*) AS n FROM "
+
+
+def read(text):
+    return resolve_sampled(parse_statement(f"{text} USING sampled_query"), SCHEMA)
+
+
+def test_distinct_values_add_up_where_they_have_the_key_among_them():
+    query = read("SELECT APPROXIMATE COUNT(DISTINCT b.k) AS d FROM a LEFT JOIN b ON a.k = b.k")
+    assert query.ones == ("COUNT(DISTINCT b.k)",)
+    read("SELECT APPROXIMATE COUNT(DISTINCT a.v, a.k) AS d FROM a JOIN b ON a.k = b.k")
+    with pytest.raises(
+        UnsupportedQuery, match=r"adds up over keys only where x has the key in it: k"
+    ) as raised:
+        read("SELECT APPROXIMATE COUNT(DISTINCT a.v) AS d FROM a JOIN b ON a.k = b.k")
+    assert raised.value.code == "SKIMQL_NOT_DECOMPOSED"
+
+
+def test_aggregates_that_do_not_add_up_are_refused():
+    for item in ("MAX(a.v)", "SUM(DISTINCT a.k)", "collect_list(a.v)", "MEDIAN(a.v)"):
+        with pytest.raises(UnsupportedQuery) as raised:
+            read(f"SELECT APPROXIMATE {item} AS x FROM a JOIN b ON a.k = b.k")
+        assert raised.value.code == "SKIMQL_UNSUPPORTED_AGGREGATE"
+    with pytest.raises(UnknownName):
+        read("SELECT APPROXIMATE SUM(a.w) AS x FROM a JOIN b ON a.k = b.k")
+
+
+def test_a_measure_is_the_users_text_with_its_filter():
+    query = read(
+        "SELECT APPROXIMATE AVG(a.v + b.v) FILTER (WHERE a.j > 1) AS m, COUNT(*) AS n FROM a JOIN b ON a.k = b.k"
+    )
+    only = "FILTER (WHERE a.j > 1)"
+    assert query.measures == (f"SUM(a.v + b.v) {only}", f"COUNT(a.v + b.v) {only}", "COUNT(*)")
