@@ -201,13 +201,15 @@ class Batches(Generic[Frame]):
         """The first pane that some view still shows, of windows that close by the lesser of their watermarks."""
         own = self.name.lower()
         least: dict[Windows, list[int | None]] = {}
+        others: dict[str, StreamState] = {}
         for view in (v for v in views if v.windows):
             for name, windows in view.windows.items():
                 if name == own:
                     low = windows.lowest(self.state.clocks.get(windows, Clock()).latest)
                 else:
-                    clocks = load_other(self.catalog, name, view.view.seed).clocks
-                    low = windows.lowest(clocks.get(windows, Clock()).before)
+                    if name not in others:
+                        others[name] = load_other(self.catalog, name, view.view.seed)
+                    low = windows.lowest(others[name].clocks.get(windows, Clock()).before)
                 least.setdefault(view.windows[own], []).append(low)
         return {
             w: None if None in lows else min(n for n in lows if n is not None) for w, lows in least.items()

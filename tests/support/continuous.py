@@ -6,22 +6,17 @@ import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import pyarrow as pa
 from support.memory import arrow
 
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.streams import Continuous, StoredStream
-from skimql.engine.execution.partial_aggregate import Partial, group_column
-from skimql.engine.memory_backend.build import build_from
+from skimql.engine.memory_backend import batches as in_memory
 from skimql.engine.memory_backend.expressions import evaluate
-from skimql.engine.memory_backend.relations import Relations
 from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.settings import Settings
 from skimql.engine.streams.batches import Batches
-from skimql.engine.streams.cells import Cells
 from skimql.engine.streams.checkpoint import batch_to_repeat, read_checkpoint, uncommit
 from skimql.engine.streams.planned import with_group_types
-from skimql.engine.streams.state import Sender
 from skimql.engine.streams.store import continuous, load
 from skimql.engine.streams.view_answer import answer
 from skimql.engine.streams.view_sets import define_set
@@ -40,46 +35,17 @@ def stream_of(name, schema, times=None, format="parquet"):
 
 
 @dataclass
-class MemoryBuilder:
-    """Batches as Arrow tables; `statics` are the tables that they are joined with."""
+class MemoryBuilder(in_memory.MemoryBuilder):
+    """Knows what was put aside."""
 
-    name: str
-    statics: dict = field(default_factory=dict)
     quarantined: list = field(default_factory=list)
     passed_over: list = field(default_factory=list)
-    sent: Relations | None = None
-
-    def build(self, frame, plan, times, cuts=()):
-        relations = Relations(plan, MemoryTables({**self.statics, self.name: cut_columns(frame, cuts)}))
-        cells = Cells(cuts)
-        built = build_from(plan, relations, {self.name: times}, cells)
-        wholes = {i: Partial(b.sketch, b.tally) for i, b in enumerate(built)}
-        found = cells.finished(wholes, {i: b.scale for i, b in enumerate(built)})
-        built = [found[i] for i in range(len(built))]
-        senders = {}
-        for message, keys, weights in relations.sent():
-            values = weights.values
-            ones = pa.array([1] * len(keys)).to_numpy() if values is None else values
-            senders[message] = Sender.of(keys, ones, AT)
-        return built, senders
 
     def pass_over(self, frame):
         self.passed_over.append(frame)
 
     def quarantine(self, frame, batch, ahead):
         self.quarantined.append((batch, ahead))
-
-
-def cut_columns(frame, cuts):
-    """The events with a column for each cut, of their time and the values of their groups."""
-    for number, cut in enumerate(cuts):
-        windows, groups = cut.split.windows, cut.split.groups
-        columns = [] if windows is None else [frame[windows.time].combine_chunks()]
-        columns += [evaluate(g, frame).data for g in groups]
-        columns = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in columns]
-        names = [f"c{n}" for n in range(len(columns))]
-        frame = frame.append_column(group_column(number), pa.StructArray.from_arrays(columns, names))
-    return frame
 
 
 class Killed(BaseException):
