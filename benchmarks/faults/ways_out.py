@@ -187,6 +187,7 @@ _FILES = "files or folders: what to do with them is the user's; tests/faults (F1
 _PYTHON = "arguments of Python, not a statement"
 _NO_ANSWER = "Spark refuses the question as well: there is no answer to give"
 _STREAMS = "streams run in a catalog of their own, which the study has none of: typed in tests/engine/streams"
+_EXTENSION = "the statement through Spark's own parser, a view or a notebook: typed in tests/engine/extension and tests/cli"
 _APPEND = "typed in tests/engine/materialized and tests/faults (E11, F5), which make the files that it takes"
 NOT_TYPED = {
     **dict.fromkeys(
@@ -213,7 +214,11 @@ NOT_TYPED = {
     **dict.fromkeys(
         ("STREAM_CATALOG", "NO_STREAM", "UNKNOWN_STREAM", "NAME_TAKEN", "STREAM_IS_READ", "BAD_COLUMNS", "STREAM_SEED", "STREAM_ASKED",
          "STREAM_SETTINGS", "STREAM_RUNS", "CHECKPOINT_MISMATCH", "STATE_CHANGED", "STATIC_CHANGED", "STREAM_OVERFLOW", "STREAM_TYPE",
-         "BAD_ROWS", "SINK_NOT_WRITTEN", "NOT_STREAMING", "STREAM_FRAME", "STREAM_FAILED", "STREAM_UNSUPPORTED"), _STREAMS),
+         "BAD_ROWS", "SINK_NOT_WRITTEN", "NOT_STREAMING", "STREAM_FRAME", "STREAM_FAILED", "STREAM_UNSUPPORTED",
+         "QUARANTINE_NOT_WRITTEN", "NO_BEFORE_IMAGE", "NO_KAFKA", "BAD_CHANGE", "STREAM_OF_TABLE", "STREAM_PANES"), _STREAMS),
+    **dict.fromkeys(
+        ("PYTHON_GONE", "NOT_ENABLED", "FAILED", "TEMPORARY_IN_VIEW", "NOT_KEPT", "OTHER_JAR", "INTERRUPTED", "NOT_CLASSIC", "PARAMETERS",
+         "NO_JAR", "NO_CATALOG", "ASKED_LATE", "BAD_FORMAT"), _EXTENSION),
     "SPARK_SETTING": "typed in tests/faults/test_f4_settings_of_spark.py, which sets the setting",
 }  # fmt: skip
 # Made before the first question.

@@ -9,6 +9,7 @@ import pytest
 from support.exact import exact_answers
 
 from skimql import BudgetExceeded, UnsupportedQuery
+from skimql.engine.queries.planner import Planner
 from skimql.optimizer.candidates import first_sample
 from skimql.optimizer.candidates.tuple_draws import TupleDraws
 from skimql.sketches.samples.dual_frame import DualFrame
@@ -113,6 +114,8 @@ def test_explain_shows_every_candidate_and_starts_no_job(tables):
 
 def test_large_tables_are_sampled_at_once(tables, monkeypatch):
     monkeypatch.setattr(first_sample, "LARGE", 1000.0)
+    # Of tables as small as these starting jobs costs more than the exact run.
+    monkeypatch.setattr(Planner, "_jobs_count", False)
     monkeypatch.setattr(first_sample, "NEEDED", 500.0)
     # Counts: of tables as small as these drawing tuples for their values costs what the exact run does.
     select = f"COUNT(*) {JOIN} WHERE other.u < 8"
@@ -132,6 +135,8 @@ def test_large_tables_are_sampled_at_once(tables, monkeypatch):
 
 def test_a_sample_that_misses_is_enlarged_until_the_error_is_met(tables, monkeypatch):
     monkeypatch.setattr(first_sample, "LARGE", 1000.0)
+    # Of tables as small as these starting jobs costs more than the exact run.
+    monkeypatch.setattr(Planner, "_jobs_count", False)
     monkeypatch.setattr(first_sample, "NEEDED", 5.0)
     # Chance alone makes the interval too wide: of tables as small as these unseen keys may add much.
     monkeypatch.setattr(DualFrame, "largest_product", lambda *_: 0.0)
@@ -151,6 +156,7 @@ def test_a_sample_that_misses_is_enlarged_until_the_error_is_met(tables, monkeyp
 
 def test_a_sample_too_small_for_what_unseen_keys_may_add_is_followed_by_the_exact_run(tables, monkeypatch):
     monkeypatch.setattr(first_sample, "LARGE", 1000.0)
+    monkeypatch.setattr(Planner, "_jobs_count", False)
     monkeypatch.setattr(first_sample, "tuple_draws", lambda *_: TupleDraws((0.2, 0.2), 20, 0.0, (0.0, 0.0)))
     answer = tables.sql(f"SELECT APPROXIMATE COUNT(*), SUM(big.v) {JOIN} ERROR WITHIN 10%")
     assert [(a.attempt.method, a.outcome) for a in answer.attempts] == [

@@ -96,7 +96,7 @@ def test_a_count_draws_fewer_tuples_than_a_sum_to_which_an_unseen_key_may_add_mo
     sizes = [Size(0.0), Size(3e6), Size(6e6)]
     values = np.linspace(0.0, 200.0, 1000)
     count = first_sample(GRAPH, sizes, 0.05, counts_alone=True)
-    summed = first_sample(GRAPH, sizes, 0.05, summed=(Summed(2, "x", values, 200.0),))
+    summed = first_sample(GRAPH, sizes, 0.05, summed=(Summed(2, "x", values, 0.0, 200.0),))
     assert not summed.value_draws
     assert max(count.row_rates) < 0.8 * max(summed.row_rates)
     assert count.rate > summed.rate
