@@ -6,7 +6,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 JAVA_SOURCES := $(shell find engine/extension/java -name '*.java')
-SOURCES := pyproject.toml py.typed README.md $(wildcard *.py */*.py */*/*.py grammar/*.lark) $(JAVA_SOURCES)
+SOURCES := pyproject.toml py.typed README.md $(wildcard *.py) $(JAVA_SOURCES) \
+	$(shell find cli engine grammar optimizer parser sketches -name '*.py' -o -name '*.lark')
 DEMO_EXTRAS := demo$(if $(JRE),$(comma)jre)
 comma := ,
 
