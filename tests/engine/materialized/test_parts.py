@@ -17,7 +17,7 @@ CELLS = [(0, 0), (0, 1), (1, 0), (1, 1)]
 def of_cell(cell, name=None, **given):
     """The tuples of which the keys are in these halves of the domains."""
     left, right = cell
-    there = (A % 2 == left) & (B % 2 == right)
+    there = np.equal(A % 2, left) & np.equal(B % 2, right)
     name = name or "c" + "".join(map(str, cell))
     return kept(name, "t", {"a": A[there], "b": B[there]}, cell=cell, group="w", **given)
 
