@@ -53,6 +53,7 @@ def test_a_relation_without_one_of_its_cells_has_no_sketch(missing):
         {"method": "agms"},
         {"attributes": ()},
         {"families": ()},
+        {"measures": (kept("t", "t", {"a": A}, summed=("v", B)).head.measures[1],)},
     ],
 )
 def test_cells_of_different_relations_or_layouts_are_not_one(other):

@@ -85,9 +85,10 @@ def test_a_sample_by_statistics_has_the_widths_of_its_count_and_of_its_sum():
     found = widths.planned_sample(sampled(query), chosen(query), VALUES, 0.95, {}).predicted
     assert found.half_widths == near(COUNT, SUM)
     assert (found.half_width, found.seconds) == (max(found.half_widths), 2.0)
-    blind = widths.planned_sample(sampled(query), chosen(query), (), 0.95, {}).predicted
-    assert blind.half_widths[:1] == near(COUNT)
-    assert math.isnan(blind.half_widths[1])
+    for unseen in ((), (Summed(0, "`x`", np.empty(0), 0.0, 3.0),)):
+        blind = widths.planned_sample(sampled(query), chosen(query), unseen, 0.95, {}).predicted
+        assert blind.half_widths[:1] == near(COUNT)
+        assert math.isnan(blind.half_widths[1])
 
 
 def test_what_is_no_sample_by_statistics_is_left_as_it_is():
