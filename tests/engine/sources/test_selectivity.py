@@ -10,10 +10,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from skimql.engine.sources.files import column_range, has_nan, values_between
-from skimql.engine.sources.keys_seen import keys_seen
 from skimql.engine.sources.ranges import ANY, Range
 from skimql.engine.sources.selectivity import PROBE, filter_selectivity, groups_seen
-from skimql.optimizer.plan import Attribute
 
 pytestmark = pytest.mark.spark
 
@@ -65,22 +63,6 @@ def test_groups_are_those_of_some_tuples_behind_the_filter(session, file):
     assert (groups(None, "`s`"), groups("Id % 2 = 0", "s"), groups(None, "s", "Id % 3")) == (2, 1, 6)
     assert groups("1 = 0", "s") is None
     assert groups(None, "nowhere") is None
-
-
-def test_keys_are_those_of_a_column_of_integers_and_say_whether_they_are_ordered(session, tmp_path):
-    path = str(tmp_path / "keys.parquet")
-    shuffled = [i * 7919 % 1000 for i in range(1000)]
-    pq.write_table(pa.table({"k": range(1000), "u": [*shuffled[:-1], None], "s": ["a"] * 1000}), path)
-    frame = session.spark.read.parquet(path)
-    ordered, mixed = (keys_seen(frame, Attribute((f"`{c}`",), ("bigint",), "")) for c in ("k", "u"))
-    assert (ordered.ordered, mixed.ordered) == (True, False)
-    assert (len(mixed.keys), mixed.tuples, mixed.present) == (999, 1000, 0.999)
-    for keys, kinds in (
-        (("`s`",), ("string",)),
-        (("`k` + 1",), ("bigint",)),
-        (("`k`", "`u`"), ("bigint",) * 2),
-    ):
-        assert keys_seen(frame, Attribute(keys, kinds, "")) is None
 
 
 @pytest.mark.parametrize("condition", ["nowhere = 1", "Id = ", "computed > 3"])

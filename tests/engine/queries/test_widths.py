@@ -1,0 +1,182 @@
+"""The half-widths that an attempt is given: of every aggregate, by the values, files and statistics at hand."""
+
+import math
+from dataclasses import replace
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skimql import Settings
+from skimql.engine.memory_backend.backend import MemoryBackend
+from skimql.engine.memory_backend.run import MemoryRun
+from skimql.engine.memory_backend.tables import MemoryTables
+from skimql.engine.queries import widths
+from skimql.optimizer.candidates.enumerate import choose_method
+from skimql.optimizer.candidates.first_sample import ClassSample, Size
+from skimql.optimizer.candidates.value_draws import Summed
+from skimql.optimizer.choose import choose
+from skimql.optimizer.messages import tree_of, whole
+from skimql.optimizer.objective import Objective
+from skimql.optimizer.physical import Predicted, SampleJoin, SketchJoin
+from skimql.optimizer.prediction.first_class import SeenKeys
+
+N, RATE = 100_000, 0.1
+BACKEND = MemoryBackend(
+    MemoryTables(
+        {
+            "r": pa.table({"k": np.arange(N), "x": np.tile([1.0, 3.0], N // 2), "g": np.arange(N) % 4}),
+            "s": pa.table({"k": np.arange(N)}),
+        }
+    )
+)
+JOIN = "FROM r JOIN s ON r.k = s.k"
+BOTH = f"COUNT(*), SUM(r.x) {JOIN}"
+VALUES = (Summed(0, "`x`", np.array([1.0, 3.0]), 0.0, 3.0),)
+STATED = Predicted(0.7, 2.0, 3.0)
+# Of N keys of one tuple each, sampled with probability RATE, the count and the sum of values 1 and 3.
+COUNT = 1.96 * math.sqrt((1.0 - RATE) / (RATE * N))
+SUM = COUNT * math.sqrt((1**2 + 3**2) / 2) / 2
+
+
+@cache
+def query_of(select):
+    return MemoryRun.of(f"SELECT APPROXIMATE {select}", BACKEND, Settings()).query
+
+
+STATISTICS = BACKEND.statistics(query_of(BOTH))
+
+
+def chosen(query, method=None):
+    """The choice by exact statistics: a sample of the class, or sketches of this method."""
+    tree = tree_of(query.graph)
+    choice = choose_method(tree, STATISTICS, Objective(relative_error=0.05))
+    taken = replace(choice.taken, sample=ClassSample(0, RATE))
+    if method is not None:
+        taken = replace(choice.taken, sample=None, method=method, residual=whole(tree))
+    return replace(choice, taken=taken)
+
+
+def sampled(query):
+    return SampleJoin("key_sample", choose(query, 0, 0, 0, sample=ClassSample(0, RATE)), STATED)
+
+
+def near(*expected):
+    """To a tenth: intervals are a little skewed, and have room for unseen keys."""
+    return pytest.approx(expected, rel=0.1)
+
+
+def test_the_widest_is_that_of_the_aggregates_that_are_shown():
+    query = query_of(f"r.g, SUM(r.x) {JOIN} GROUP BY r.g")
+    assert len(query.aggregates) == 2, "a COUNT(*) tells which groups are there"
+    found = widths.with_widths(STATED, query, [0.1, 0.5])
+    assert found == replace(STATED, half_width=0.1, half_widths=(0.1, 0.5))
+    assert widths.with_widths(STATED, query, [0.1, math.nan]).half_width == 0.1
+    assert math.isnan(widths.with_widths(STATED, query, [math.nan, 0.1]).half_width)
+    assert math.isnan(widths.with_widths(STATED, query_of(BOTH), [0.3, math.nan]).half_width)
+    assert widths.with_widths(STATED, query_of(BOTH), [0.3, 0.4]).half_width == 0.4
+    assert widths.with_widths(STATED, replace(query, items=()), [0.1, 0.5]).half_width == 0.5
+
+
+def test_a_sample_by_statistics_has_the_widths_of_its_count_and_of_its_sum():
+    query = query_of(BOTH)
+    found = widths.planned_sample(sampled(query), chosen(query), VALUES, 0.95, {}).predicted
+    assert found.half_widths == near(COUNT, SUM)
+    assert (found.half_width, found.seconds) == (max(found.half_widths), 2.0)
+    for unseen in ((), (Summed(0, "`x`", np.empty(0), 0.0, 3.0),)):
+        blind = widths.planned_sample(sampled(query), chosen(query), unseen, 0.95, {}).predicted
+        assert blind.half_widths[:1] == near(COUNT)
+        assert math.isnan(blind.half_widths[1])
+
+
+def test_what_is_no_sample_by_statistics_is_left_as_it_is():
+    query = query_of(BOTH)
+    attempt, choice = sampled(query), chosen(query)
+    bare = replace(attempt, plan=replace(attempt.plan, sample=None))
+    for own, by in (
+        (bare, choice),
+        (attempt, replace(choice, figures=None)),
+        (attempt, chosen(query, "hash")),
+    ):
+        assert widths.planned_sample(own, by, VALUES, 0.95, {}) is own
+
+
+@pytest.mark.parametrize("groups", [4, 16])
+def test_of_so_many_groups_each_has_so_much_less(groups):
+    query = query_of(f"r.g, COUNT(*) {JOIN} GROUP BY r.g")
+    wider = {0: groups}
+    sample = widths.planned_sample(sampled(query), chosen(query), (), 0.95, wider).predicted
+    assert sample.half_widths == near(COUNT * math.sqrt(groups))
+    joined = widths.planned_sketches(sketches(query, 4096), chosen(query, "hash"), (), 0.95, wider)
+    # A group has 1/n of the tuples: F2 of r falls to 1/n of it, and so does the answer.
+    assert joined.predicted.half_widths == near(of_eleven() * math.sqrt((groups + 1) / 4096))
+
+
+def sketches(query, buckets, predicted=STATED):
+    return SketchJoin("hash", choose(query, 0, 11, buckets, sparse=False), predicted)
+
+
+@cache
+def of_eleven():
+    """The reach of the 2nd to the 10th of eleven normal estimates about their median, in standard deviations."""
+    rows = np.sort(np.random.default_rng(3).standard_normal((20_000, 11)), axis=1)
+    return float(np.median(np.maximum(rows[:, 9] - rows[:, 5], rows[:, 5] - rows[:, 1])))
+
+
+@pytest.mark.parametrize("buckets", [1024, 16384])
+def test_sketches_by_statistics_have_the_widths_of_their_count_and_of_their_sum(buckets):
+    """A row has the variance (F2 F2' + J^2) / buckets: F2 is N of the tuples, 5 N of the values, J is N and 2 N."""
+    query = query_of(BOTH)
+    attempt = sketches(query, buckets)
+    found = widths.planned_sketches(attempt, chosen(query, "hash"), VALUES, 0.95, {}).predicted
+    expected = [of_eleven() * math.sqrt(v / buckets) for v in (2.0, (5 + 4) / 4)]
+    assert found.half_widths == near(*expected)
+    assert found.half_width == max(found.half_widths)
+    # The least of several sketches decides.
+    first, *others = attempt.plan.synopses
+    plan = replace(attempt.plan, synopses=(*others, replace(first, buckets=buckets // 4)))
+    uneven = widths.planned_sketches(replace(attempt, plan=plan), chosen(query, "hash"), VALUES, 0.95, {})
+    assert uneven.predicted.half_widths == near(*(2 * e for e in expected))
+
+
+def test_what_is_exact_has_no_width_and_what_has_no_statistics_none_that_is_told():
+    query = query_of(BOTH)
+    attempt = sketches(query, 1024, Predicted(0.0, 2.0, 3.0))
+    found = widths.planned_sketches(attempt, chosen(query, "hash"), (), 0.95, {})
+    assert found.predicted == Predicted(0.0, 2.0, 3.0, (0.0, 0.0))
+    assert widths.planned_sketches(attempt, replace(chosen(query), figures=None), (), 0.95, {}) is attempt
+    unkeyed = tuple(replace(s, attributes=()) for s in attempt.plan.synopses)
+    bare = replace(attempt, plan=replace(attempt.plan, synopses=unkeyed))
+    assert widths.planned_sketches(bare, chosen(query), (), 0.95, {}) is bare
+
+
+def files(share=1.0, seen=()):
+    """What files tell: as many tuples and keys as there are, and a filter that jobs alone can look through."""
+    return SimpleNamespace(
+        sizes=[Size(N, share), Size(N)],
+        bare_sizes=[Size(N), Size(N)],
+        values=float(N),
+        keys_seen=dict(seen),
+    )
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        files(share=0.25),
+        # Of a thousand tuples looked at three quarters have no key.
+        files(seen={(0, 0): SeenKeys(np.arange(250), np.ones(250, np.int64), 1000, True)}.items()),
+    ],
+    ids=["a filter", "NULL keys"],
+)
+def test_a_quarter_of_the_tuples_makes_a_first_sample_twice_as_wide_where_it_is_looked_at(told):
+    query = query_of(BOTH)
+    looked, blind = (
+        widths.first_sample(sampled(query), told, VALUES, 0.95, {}, jobs=jobs).predicted
+        for jobs in (True, False)
+    )
+    assert looked.half_widths == near(2 * COUNT, 2 * SUM)
+    assert blind.half_widths == near(COUNT, SUM)
+    assert (blind.half_width, blind.seconds, blind.nbytes) == (max(blind.half_widths), 2.0, 3.0)

@@ -1,0 +1,53 @@
+"""The keys of some tuples: those of one column of integers, as the files have them, without a job."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from skimql.engine.sources.keys_seen import keys_seen
+from skimql.optimizer.plan import Attribute
+
+pytestmark = pytest.mark.spark
+
+SHUFFLED = [i * 7919 % 1000 // 3 for i in range(1000)]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    found = str(tmp_path_factory.mktemp("seen") / "keys.parquet")
+    columns = {"k": range(1000), "u": [*SHUFFLED[:-1], None], "s": ["1"] * 1000, "d": [1.5] * 1000}
+    pq.write_table(pa.table(columns), found)
+    return found
+
+
+def of(frame, *keys, kind="bigint"):
+    return keys_seen(frame, Attribute(keys, (kind,) * len(keys), ""))
+
+
+def test_keys_are_those_of_a_column_of_integers_and_say_whether_they_are_ordered(spark, path):
+    frame = spark.read.parquet(path)
+    tracker = spark.sparkContext.statusTracker()
+    before = len(tracker.getJobIdsForGroup())
+    ordered, mixed = of(frame, "`k`"), of(frame, "`u`")
+    assert len(tracker.getJobIdsForGroup()) == before, "no job"
+    assert (ordered.ordered, mixed.ordered) == (True, False)
+    keys, counts = np.unique(SHUFFLED[:-1], return_counts=True)
+    assert (mixed.keys.tolist(), mixed.counts.tolist()) == (keys.tolist(), counts.tolist())
+    assert mixed.keys.dtype == np.int64
+    assert (mixed.tuples, mixed.present) == (1000, 0.999), "without NULL, of all that were looked at"
+
+
+def test_what_is_no_column_of_integers_or_of_no_file_has_no_keys_that_are_seen(spark, path):
+    frame = spark.read.parquet(path)
+    assert of(frame, "`s`", kind="string") is None
+    assert of(frame, "`s`") is None, "text that is compared as an integer"
+    assert of(frame, "`d`") is None
+    assert of(frame, "`k` + 1") is None
+    assert of(frame, "`k`", "`u`") is None
+    assert of(frame, "`t`.`k`") is None
+    assert of(frame, "`nowhere`") is None
+    assert of(frame, "`k` +") is None
+    assert of(spark.range(10), "`id`") is None
