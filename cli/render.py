@@ -6,6 +6,7 @@ import base64
 import csv
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, TextIO
@@ -161,17 +162,18 @@ def _down_the_page(header: Sequence[str], rows: Sequence[Sequence[str]], sink: T
         sink.writelines(f"{name:<{width}}  {text}\n" for name, text in zip(header, row, strict=True))
 
 
-class _Writer:
+class _Writer(ABC):
     """Writes rows as they come: the head when it is made, what stands at the end when all have come."""
 
     def __init__(self, names: Sequence[str], sink: TextIO) -> None:
         self._names = names
         self._sink = sink
 
+    @abstractmethod
     def add(self, columns: Sequence[Sequence[Any]]) -> None:
-        raise NotImplementedError
+        """Write some rows."""
 
-    def end(self) -> None:
+    def end(self) -> None:  # noqa: B027
         """Nothing stands at the end of most formats."""
 
 

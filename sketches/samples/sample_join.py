@@ -291,10 +291,13 @@ def estimate_total(terms: JoinTerms, confidence: float, column: int = 0) -> Esti
     drawn, p = values[sampled], terms.probabilities[sampled]
     lowest, highest = terms.unseen[column]
     certified = bool(np.isfinite(lowest) and np.isfinite(highest))
-    if not certified and not np.any(drawn):
-        # Nothing was drawn that weighs anything, and nothing bounds what was not.
-        low, high = (certain if lowest == 0.0 else -math.inf), math.inf
-        return note_useless(Estimate(certain, low, high, confidence, False, "measured", (UNBOUNDED,)))
+    if not certified and np.count_nonzero(drawn) <= 1:
+        # Nothing bounds what was not drawn, and one key that was tells of no other.
+        low, high = (certain + float(np.sum(drawn)) if lowest == 0.0 else -math.inf), math.inf
+        value = certain + float(np.sum(drawn / p))
+        return note_useless(
+            Estimate(value, min(low, value), high, confidence, False, "measured", (UNBOUNDED,))
+        )
     scaled = drawn / p
     if not math.isfinite(highest):
         highest = float(scaled.max(initial=0.0))

@@ -99,3 +99,16 @@ def test_nothing_that_was_met_is_no_answer_with_a_width():
     (row,) = answered(query, rows_of(query, [], [], []), 0.5).rows
     assert row[0].high == math.inf
     assert not row[0].certified
+
+
+@pytest.mark.parametrize("met", [[1], [1, None]])
+def test_one_key_that_was_met_tells_of_no_other(met):
+    query = read(PLAIN)
+    (row,) = answered(query, rows_of(query, met, [1] * len(met), [1.0] * len(met)), 0.01).rows
+    assert row[0].value == pytest.approx(100 + len(met) - 1)
+    assert (row[0].high, row[0].certified) == (math.inf, False)
+    assert row[0].low <= row[0].value
+    (row,) = answered(
+        query, rows_of(query, [*met, 2], [1] * (len(met) + 1), [1.0] * (len(met) + 1)), 0.01
+    ).rows
+    assert math.isfinite(row[0].high)
