@@ -1,8 +1,9 @@
 """Joins of large TPC-H tables, nothing stored: asked with a target, beside Spark's and DuckDB's exact runs.
 
-``python -m benchmarks.tpch --sf 1 --json FILE``, resumable by FILE. The tables are made once by tpchgen-cli. TPC-H 3, 5, 10 and 12 are
-reduced to their aggregates: no GROUP BY, and query 5 without ``c_nationkey = s_nationkey``, which closes a cycle. CPU
-seconds are those of this process and all its children (JVM, Python workers); every round runs all engines in turn.
+``python -m benchmarks.tpch --sf 1 --json FILE``; queries that FILE has are not run again. The tables are made once by
+tpchgen-cli. TPC-H 3, 5, 10 and 12 are reduced to their aggregates: no GROUP BY, and query 5 without
+``c_nationkey = s_nationkey``, which closes a cycle. CPU seconds are those of this process and all its children (JVM,
+Python workers); every round runs all engines in turn.
 """
 
 from __future__ import annotations

@@ -15,13 +15,13 @@ from ..messages import tree_of
 from ..plan import ValueDraw
 from ..prediction.cost import (
     Input,
+    asked_for_keys,
     drawing,
     exact_groups,
     exact_join,
     first_scans,
     jobs,
     listed_groups,
-    read_again,
     received,
     scans,
 )
@@ -199,8 +199,13 @@ def first_sample(
         seconds = rate * each + drawing(draws.drawn).seconds + listing
         drawn = math.fsum(one.drawn(d, sizes[one.vertex].filtered) for one, d in valued)
         if drawn > 1.0:
-            read = read_again([sizes[v].input for v in members]).seconds
-            seconds += drawing(drawn * (1.0 + len(members))).seconds + read
+            first, *more = dict.fromkeys(one.vertex for one, _ in valued)
+            others = [sizes[v].input for v in members if v != first]
+            seconds += drawing(drawn * len(members)).seconds + asked_for_keys(others).seconds
+            if more:
+                # What was read before is read again for the keys of the later ones.
+                own_tables = [sizes[v].input for v in members]
+                seconds += first_scans(own_tables).seconds + asked_for_keys(own_tables).seconds
         found = tuple(d for _, d in valued)
         return seconds, ClassSample(joined, rate, row_rates=draws.rates, hits=draws.hits, value_draws=found)
 

@@ -64,20 +64,18 @@ class Values:
         """Between which lies what a tuple adds."""
         return (0.0, 1.0) if presence else (self.low, self.high)
 
-    def added(
-        self, tuples: Ints, rng: np.random.Generator, beside: Floats | None = None
-    ) -> tuple[Floats, Floats, Floats]:
-        """Sums over so many tuples each: of values, of those that are not NULL, and of what stands beside `seen`."""
+    def added(self, tuples: Ints, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Sums over so many tuples each: of values, and of those that are not NULL."""
         known = ~np.isnan(self.seen)
         values = np.where(known, self.seen, 0.0)
         few = tuples <= MANY
         owner = np.repeat(np.arange(tuples.size), np.where(few, tuples, 0))
         chosen = rng.integers(0, values.size, owner.size)
         z, found = rng.standard_normal(tuples.size), []
-        for each in (values, known.astype(np.float64), np.zeros(values.size) if beside is None else beside):
+        for each in (values, known.astype(np.float64)):
             sums = float(each.mean()) * tuples + float(each.std()) * np.sqrt(tuples) * z
             found.append(np.where(few, np.bincount(owner, each[chosen], tuples.size), sums))
-        return found[0], found[1], found[2]
+        return found[0], found[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,12 +138,6 @@ class Sampled:
     probabilities: Floats
     times: Ints
     dense: npt.NDArray[np.bool_]
-
-    def only(self, chosen: npt.NDArray[np.bool_]) -> Sampled:
-        """Some of them."""
-        return Sampled(
-            self.tuples[:, chosen], self.probabilities[chosen], self.times[chosen], self.dense[chosen]
-        )
 
 
 def received(tuples: Ints, each: PerTuple, rng: np.random.Generator) -> tuple[Ints, float]:

@@ -33,8 +33,6 @@ APART = 4.0
 WANTED, MOST_MADE = 1024, 1 << 16
 # Values that are there.
 PRESENT = Values(np.ones(1), 0.0, 1.0)
-# In the place of the logarithm of no chance at all.
-NEVER = -1e6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +181,7 @@ class _Made:
                 if any(self._is_drawn_for(draw, f) for f in term.factors):
                     beside = Term(tuple(f for f in term.factors if not self._is_drawn_for(draw, f)))
                     of_one = max(map(abs, self._of_a_tuple(beside)))
-                    value = draw.least * most + self.frame.largest_value(draw.member, draw.unit, caps)
+                    value = max(draw.least * most, draw.unit * self.frame.largest_beside(draw.member, caps))
                     bound = _times(of_one, value)
                     bounds[number] = max(bounds[number, 0], -bound), min(bounds[number, 1], bound)
         return bounds
@@ -224,7 +222,7 @@ class _Made:
         contributions = self._contributions(rng)
         if not contributions.keys.size and self.sample.rate < 1.0:
             return [math.nan] * len(self.aggregates)
-        overlooked = OVERLOOKED * (1 + bool(self.sample.value_draws)) if self.is_drawn else 0.0
+        overlooked = OVERLOOKED if self.is_drawn else 0.0
         asked = min(confidence + overlooked, 1.0 - 1e-9)
         found = []
         for aggregate, (top, bottom) in zip(self.query.aggregates, self.aggregates, strict=True):
@@ -255,31 +253,53 @@ class _Made:
         return unit
 
     def _contributions(self, rng: np.random.Generator) -> JoinTerms:
-        """What keys add to each term."""
-        draws = self.sample.value_draws if self.is_drawn else ()
-        if draws:
-            # Which keys are evaluated follows from their values: all are made up, and then drawn.
-            most = min(max(MOST_KEYS, int(WANTED / self.sample.rate)), MOST_MADE)
-            found = self.keys.sampled(lambda t: np.ones(t.shape[1]), rng, most)
-        else:
-            found = self.keys.sampled(self._chances, rng)
-        columns, unvalued = self._added(found, rng)
-        p, unseen = found.probabilities, self.unseen
-        if draws:
-            p = np.where(found.dense, 1.0, self.frame.probabilities(found.tuples[self.rows], unvalued))
-            there = rng.random(p.size) < p
-            left = found.tuples[self.rows][:, ~there].max(axis=1, initial=1)
-            unseen = self._unseen(np.minimum(left, [self._cap(r) for r in self.rows]).tolist())
-            columns, p, found = columns[:, there], p[there], found.only(there)
-        columns, p = np.repeat(columns, found.times, axis=1), np.repeat(p, found.times)
-        return JoinTerms(np.arange(p.size), columns, p, unseen)
+        """What keys add to each term, and tuples that are drawn for their values."""
+        found = self.keys.sampled(self._chances, rng)
+        columns, _ = self._added(found, rng)
+        parts = [np.repeat(columns, found.times, axis=1)]
+        chances = [np.repeat(found.probabilities, found.times)]
+        for draw in self.sample.value_draws if self.is_drawn else ():
+            added, p = self._drawn(draw, rng)
+            parts, chances = [*parts, added], [*chances, p]
+        p = np.concatenate(chances)
+        return JoinTerms(np.arange(p.size), np.concatenate(parts, axis=1), p, self.unseen)
 
-    def _added(self, found: Sampled, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """What keys add to each term, and the logarithm of the chance that no tuple of each is drawn for its value."""
-        number = found.tuples.shape[1]
-        columns, unvalued = np.ones((len(self.terms), number)), np.zeros(number)
+    def _drawn(self, draw: ValueDraw, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """What tuples that are drawn for their values add to each term, and with what chance each is drawn."""
+        table = self.rows[draw.member]
+        summed = [any(self._is_drawn_for(draw, f) for f in t.factors) for t in self.terms]
+        factor = next((f for t in self.terms for f in t.factors if self._is_drawn_for(draw, f)), None)
+        values = None if factor is None else self._values(factor)
+        if values is None:
+            return np.empty((len(self.terms), 0)), np.empty(0)
+        seen = np.nan_to_num(values.seen)
+        q = np.where(np.abs(seen) >= draw.least, np.minimum(np.abs(seen) / draw.unit, 1.0), 0.0)
+        most = min(max(MOST_KEYS, int(WANTED / self.sample.rate)), MOST_MADE)
+        found = self.keys.sampled(lambda t: np.ones(t.shape[1]), rng, most)
+        each, tuples = self._added(found, rng, table)
+        left = np.where(self._estimated_alone(found, draw), tuples * found.times, 0)
+        owner = np.repeat(np.arange(left.size), rng.poisson(left * float(q.mean())))
+        which = rng.choice(seen.size, owner.size, p=q / q.sum()) if owner.size else np.empty(0, np.int64)
+        return each[:, owner] * np.where(np.array(summed)[:, np.newaxis], seen[which], 0.0), q[which]
+
+    def _estimated_alone(self, found: Sampled, draw: ValueDraw) -> npt.NDArray[np.bool_]:
+        """Whether the large values of keys are estimated tuple by tuple."""
+        return ~(found.dense | self.frame.found_beside(found.tuples[self.rows], draw.member))
+
+    def _added(
+        self, found: Sampled, rng: np.random.Generator, beside: int | None = None
+    ) -> tuple[Floats, Ints]:
+        """What keys add to each term; or each tuple of the table `beside` but for its values, and how many these are.
+
+        Of values that are drawn for those that are left to the key.
+        """
+        columns = np.ones((len(self.terms), found.tuples.shape[1]))
+        left = np.zeros(found.tuples.shape[1], np.int64)
         for table, each in enumerate(self.keys.messages):
             tuples, weight = received(found.tuples[table], each, rng)
+            if table == beside:
+                columns, left = columns * weight, tuples
+                continue
             added: dict[tuple[int, str], tuple[Floats, Floats]] = {}
             for n, term in enumerate(self.terms):
                 part = tuples.astype(np.float64)
@@ -289,26 +309,16 @@ class _Made:
                         continue
                     at = factor.vertex, factor.expression
                     if at not in added:
-                        draw = next(
-                            (d for d in self.sample.value_draws if self._is_drawn_for(d, factor)), None
-                        )
-                        missed = None if draw is None else _missed(values.seen, draw)
-                        *sums, logs = values.added(tuples, rng, missed)
-                        added[at] = sums[0], sums[1]
-                        # The normal sums of many logarithms may leave what a chance can be.
-                        unvalued += np.minimum(logs, 0.0)
+                        added[at] = values.added(tuples, rng)
                     # Of several factors behind one table each is taken to be independent of the others.
                     part = part * added[at][int(factor.presence)] / np.maximum(tuples, 1)
+                    for draw in self.sample.value_draws if self.is_drawn else ():
+                        if self._is_drawn_for(draw, factor):
+                            small = np.where(np.abs(values.seen) < draw.least, values.seen, 0.0)
+                            sums, _ = Values(small).added(tuples, rng)
+                            part = np.where(self._estimated_alone(found, draw), sums, part)
                 columns[n] *= part * weight
-        return columns, unvalued
-
-
-def _missed(seen: Floats, draw: ValueDraw) -> Floats:
-    """The logarithm of the chance that tuples of these values are not drawn."""
-    sizes = np.abs(np.nan_to_num(seen))
-    chances = np.where(sizes >= draw.least, np.minimum(sizes / draw.unit, 1.0), 0.0)
-    with np.errstate(divide="ignore"):
-        return np.maximum(np.log1p(-chances), NEVER)
+        return columns, left
 
 
 def _times(a: float, b: float) -> float:

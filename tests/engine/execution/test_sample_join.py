@@ -14,10 +14,12 @@ from support.theory import most_misses
 
 from skimql import BudgetExceeded
 from skimql.engine.execution import sample_scan as sampled_scan
-from skimql.engine.execution.sample_join import Evaluation, run_sample
+from skimql.engine.execution.evaluation import Evaluation
 from skimql.engine.execution.sample_join import SampleJoin as EvaluatedSample
+from skimql.engine.execution.sample_join import run_sample
+from skimql.engine.execution.sample_rows import Counts, Drawn, Grouped, Rows
 from skimql.engine.execution.sample_scan import SampleScans
-from skimql.engine.execution.sample_tree import Counts, Grouped, Member, Rows
+from skimql.engine.execution.sample_tree import Member
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
@@ -296,7 +298,7 @@ class FakeScans:
     def edges(self, vertex):
         return [(0, 0, (1 - vertex, 0))]
 
-    def member(self, sample, number, among=None):
+    def member(self, sample, number, among=None, also=None):
         keys, counts = np.unique(self.tables[number], return_counts=True)
         hashes = sample_family(self.seed, sample.class_name).values(keys, 1, HASH_BITS)[0]
         kept = (hashes < round(sample.rate * 2**HASH_BITS)) | np.isin(keys, sample.dense)
@@ -306,9 +308,12 @@ class FakeScans:
         none = np.empty((0, int(kept.sum())), np.int64)
         grouped = Grouped(keys[kept], counts[kept][np.newaxis].astype(np.float64), none)
         met = drawn > 0
-        no_values = Counts(keys[:0], counts[:0]), Counts(keys[kept], np.zeros(int(kept.sum())))
+        no_values = Drawn(keys[np.newaxis, :0], grouped.weights[:, :0], keys[:0], counts[:0] / 1.0)
         hits, tuples = Counts(keys[met], drawn[met]), Counts(keys[kept], counts[kept])
-        return Member(grouped, Rows(keys[np.newaxis, kept], grouped.weights, hits, tuples, *no_values))
+        nothing = Grouped(keys[:0], grouped.weights[:, :0], none[:, :0])
+        return Member(
+            grouped, nothing, Rows(keys[np.newaxis, kept], grouped.weights, hits, tuples, no_values)
+        )
 
     def draw(self, sample, number):
         return number

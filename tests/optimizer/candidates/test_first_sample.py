@@ -22,6 +22,7 @@ from skimql.optimizer.candidates.first_sample import (
     is_large,
 )
 from skimql.optimizer.candidates.value_draws import Summed
+from skimql.optimizer.prediction.cost import Cost
 
 SCHEMA = schema(
     table("l", ok="bigint", sk="bigint"), table("o", ok="bigint", ck="bigint"), table("c", ck="bigint")
@@ -132,11 +133,18 @@ def test_listing_groups_counts_where_a_large_table_is_grouped():
     assert not taken(least, 0, 1)
 
 
-def test_keys_of_large_values_are_read_again_and_that_costs():
+def test_other_tables_are_asked_for_the_keys_of_large_values_and_that_costs(monkeypatch):
     values = 1 + np.random.default_rng(1).pareto(1.1, 16_384)
-    summed = [Summed(2, "x", values)]
+    summed, asked = [Summed(2, "x", values)], []
+
+    def dear(tables):
+        asked.append([t.tuples for t in tables])
+        return Cost(1e6)
+
     found = first_sample(GRAPH, [Size(t) for t in TUPLES], 0.05, summed=summed)
     assert [d.member for d in found.value_draws] == [1]
     assert found.row_rates == sample().row_rates
-    least = next(s for s in np.geomspace(0.01, 1, 60) if sample(scale=s) is not None)
-    assert first_sample(GRAPH, [Size(t * least) for t in TUPLES], 0.05, summed=summed) is None
+    monkeypatch.setattr("skimql.optimizer.candidates.first_sample.asked_for_keys", dear)
+    assert first_sample(GRAPH, [Size(t) for t in TUPLES], 0.05, summed=summed) is None
+    assert asked[0] == [15e6]
+    assert sample() is not None
