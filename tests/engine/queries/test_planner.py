@@ -151,7 +151,9 @@ def test_values_that_no_synopsis_counts_are_run_exactly_where_an_error_alone_is_
 
 
 def test_distinct_values_of_groups_whose_synopses_take_too_many_bytes_are_counted_exactly(monkeypatch):
-    monkeypatch.setattr("skimql.optimizer.prediction.cost.PROBE_NS", 1e6)  # so that synopses are chosen at all
+    monkeypatch.setattr(
+        "skimql.optimizer.prediction.cost.PROBE_NS", 1e6
+    )  # so that synopses are chosen at all
     r = pa.table({"k": np.arange(40_000), "g": np.arange(40_000) % 40})
     sql = "SELECT APPROXIMATE r.g, COUNT(DISTINCT r.k) FROM r JOIN r t ON r.k = t.k GROUP BY r.g ERROR WITHIN 5%"
     backend = MemoryBackend(MemoryTables({"r": r}))
@@ -161,4 +163,6 @@ def test_distinct_values_of_groups_whose_synopses_take_too_many_bytes_are_counte
     ]
     assert methods == ["distinct", "exact_run", "exact_run"]
     with pytest.raises(BudgetExceeded, match="may take"):
-        MemoryRun.of(f"{sql} BEHAVIOR 'partial_run_on_base_table'", backend, Settings(max_bytes=165 << 20)).plan()
+        MemoryRun.of(
+            f"{sql} BEHAVIOR 'partial_run_on_base_table'", backend, Settings(max_bytes=165 << 20)
+        ).plan()
