@@ -196,6 +196,9 @@ class FirstSample(Planner):
     def _jobs_count(self) -> bool:
         return False
 
+    def _is_hopeless(self, attempt: SampleJoin) -> bool:
+        return False  # what is held against the truth is samples
+
     @property
     def first_summed(self) -> Sequence[Summed]:
         """See `Planner.first_summed`."""

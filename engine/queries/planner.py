@@ -62,6 +62,10 @@ UNKNOWN = Predicted()
 # enlarged until it looks narrow must not be asked at the full confidence each time.
 SPENT = (0.6, 0.3, 0.1)
 
+# A first sample whose interval is predicted to be so many times wider than what is asked is not taken: the exact run
+# would follow it.
+MOST_FORESEEN = 1.25
+
 
 @dataclass(frozen=True)
 class Planner:
@@ -426,7 +430,15 @@ class Planner:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)
         attempt = SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
-        return self.foreseen(attempt, jobs=jobs)
+        attempt = self.foreseen(attempt, jobs=jobs)
+        if jobs and self.may_run_exactly and self._is_hopeless(attempt):
+            return self.exact()
+        return attempt
+
+    def _is_hopeless(self, attempt: SampleJoin) -> bool:
+        """Whether a sample is predicted to miss what is asked, so that the exact run is the cheaper way at once."""
+        target = self.request.target
+        return target is not None and attempt.predicted.half_width > MOST_FORESEEN * target
 
     def first_groups(self, *, jobs: bool) -> Mapping[int, int]:
         """How many groups each grouped vertex is taken to have before they are listed."""

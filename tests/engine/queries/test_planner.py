@@ -1,5 +1,8 @@
 """Which attempt comes first, by what is asked; in memory."""
 
+from dataclasses import fields, replace
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -8,6 +11,9 @@ from skimql import BudgetExceeded, Settings, UnsupportedQuery
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
+from skimql.engine.queries.planner import Planner
+from skimql.optimizer.candidates.first_sample import Size
+from skimql.optimizer.physical import Predicted
 
 RNG = np.random.default_rng(2)
 BACKEND = MemoryBackend(
@@ -157,12 +163,37 @@ def test_distinct_values_of_groups_whose_synopses_take_too_many_bytes_are_counte
     r = pa.table({"k": np.arange(40_000), "g": np.arange(40_000) % 40})
     sql = "SELECT APPROXIMATE r.g, COUNT(DISTINCT r.k) FROM r JOIN r t ON r.k = t.k GROUP BY r.g ERROR WITHIN 5%"
     backend = MemoryBackend(MemoryTables({"r": r}))
-    methods = [
-        MemoryRun.of(sql, backend, Settings(max_bytes=most)).plan().attempt.method
-        for most in (256 << 20, 165 << 20, 2 << 20)
-    ]
-    assert methods == ["distinct", "exact_run", "exact_run"]
+    settings = Settings(max_bytes=165 << 20)
+    assert MemoryRun.of(sql, backend, settings).plan().attempt.method == "exact_run"
     with pytest.raises(BudgetExceeded, match="may take"):
         MemoryRun.of(
             f"{sql} BEHAVIOR 'partial_run_on_base_table'", backend, Settings(max_bytes=165 << 20)
         ).plan()
+
+
+@pytest.mark.parametrize(
+    ("foreseen", "ends", "method"),
+    [
+        (0.05, True, "key_sample"),
+        (0.07, True, "exact_run"),
+        (np.inf, True, "exact_run"),
+        (0.07, False, "key_sample"),
+        (np.nan, True, "key_sample"),
+    ],
+)
+def test_a_first_sample_that_is_predicted_to_miss_is_not_taken_where_the_exact_run_ends(
+    foreseen, ends, method
+):
+    class Large(Planner):
+        @property
+        def footers(self):
+            tables = SimpleNamespace(sizes=(Size(6e6), Size(3e6)), values=np.inf, summed=(), groups={})
+            tables.exact_seconds = 1.0 if ends else np.inf
+            return tables
+
+        def foreseen(self, attempt, before=0, *, jobs=True):
+            return replace(attempt, predicted=Predicted(foreseen))
+
+    own = MemoryRun.of(f"{COUNT} ERROR WITHIN 5%", BACKEND).planner
+    planner = Large(**{f.name: getattr(own, f.name) for f in fields(Planner)})
+    assert planner._first_sample(jobs=True).method == method
