@@ -17,6 +17,7 @@ Weights = NDArray[np.int64] | NDArray[np.float64]
 INT64_END = 1 << 63
 EXACT_IN_FLOAT = 1 << 53
 LOW_BITS = 32
+PICKED = 0.25  # share of weights that are not 0 up to which picking them pays
 
 
 def as_weights(weights: ArrayLike | None, dtype: str) -> Weights | None:
@@ -106,7 +107,11 @@ def add_signed(row: Counters, slots: NDArray[np.int64], weights: Weights | None)
     row += (counts[0::2] - counts[1::2]).astype(row.dtype, copy=False)
 
 
-def add_rows(rows: Sequence[Counters] | Counters, slots: NDArray[np.int64], weights: Weights | None) -> None:
+def add_rows(
+    rows: Sequence[Counters] | Counters,
+    slots: Sequence[NDArray[np.int64]] | NDArray[np.int64],
+    weights: Weights | None,
+) -> None:
     """Add the same weights to several rows, each with slots of its own, as `add_signed` does to one.
 
     Parameters
@@ -117,20 +122,18 @@ def add_rows(rows: Sequence[Counters] | Counters, slots: NDArray[np.int64], weig
 
     Notes
     -----
-    What the weights are like is looked at once for all rows: those of events, 1 and -1, are signs alone, and cost what
-    counting costs.
+    What the weights are like is looked at once for all rows. Where most are 0, of tuples that a filter leaves out and
+    whose hashes others share, the others are picked.
     """
-    if weights is None or weights.dtype != np.int64 or rows[0].dtype != np.int64 or not len(weights):
+    place = few(weights)
+    if weights is not None and place is not None:
+        slots, weights = [own.take(place) for own, _ in zip(slots, rows, strict=False)], weights[place]
+    if weights is None or not len(weights) or weights.dtype != np.int64 or rows[0].dtype != np.int64:
         for row, own in zip(rows, slots, strict=False):
             add_signed(row, own, weights)
         return
-    low, high = int(weights.min()), int(weights.max())
-    if max(high, -low) == 1 and weights.all():
-        flipped = (weights < 0).astype(np.int64) if low < 0 else None
-        for row, own in zip(rows, slots, strict=False):
-            add_signed(row, own if flipped is None else own ^ flipped, None)
-        return
-    if max(high, -low) * len(weights) >= EXACT_IN_FLOAT:
+    largest = max(int(weights.max()), -int(weights.min()))
+    if largest * len(weights) >= EXACT_IN_FLOAT:
         for row, own in zip(rows, slots, strict=False):
             add_signed(row, own, weights)
         return
@@ -138,6 +141,13 @@ def add_rows(rows: Sequence[Counters] | Counters, slots: NDArray[np.int64], weig
     for row, own in zip(rows, slots, strict=False):
         counts = np.bincount(own, weights=floats, minlength=2 * len(row))
         row += (counts[0::2] - counts[1::2]).astype(np.int64)
+
+
+def few(weights: Weights | None) -> NDArray[np.int64] | None:
+    """Where weights are not 0, if so few of them are not that picking these pays."""
+    if weights is None or np.count_nonzero(weights) >= PICKED * len(weights):
+        return None
+    return np.flatnonzero(weights)
 
 
 def integer_sums(slots: NDArray[np.int64], weights: NDArray[np.int64], bins: int) -> NDArray[np.int64]:
