@@ -223,11 +223,15 @@ def _update(batch: pa.RecordBatch, fed: Sequence[_Fed]) -> None:
     """Add tuples to the sketches of feeds that share their keys."""
     keys = [batch.column(name).to_numpy() for name in fed[0].feed.keys]
     linear: list[tuple[SparseFirstSketch[Any], Weights | None]] = []
+    seen: list[Weights] = []
     for own in fed:
         tuples = batch.num_rows if own.mask is None else int(own.mask.sum())
         if not tuples:
             continue
-        weights = {name: _weights(batch, name, own, bool(keys)) for name in dict.fromkeys(own.feed.weights)}
+        weights = {
+            name: _once(_weights(batch, name, own, bool(keys)), seen)
+            for name in dict.fromkeys(own.feed.weights)
+        }
         tallies = {name: _tally(tuples, weight) for name, weight in weights.items()}
         for part, name in zip(own.parts, own.feed.weights, strict=True):
             weight = weights[name]
@@ -254,6 +258,18 @@ def _weights(batch: pa.RecordBatch, name: str | None, own: _Fed, keyed: bool) ->
         return None if keyed else np.ones(batch.num_rows, dtype=np.int64)
     weights: Weights = batch.column(name).to_numpy()
     return weights if own.mask is None else np.where(own.mask, weights, weights.dtype.type(0))
+
+
+def _once(weights: Weights | None, seen: list[Weights]) -> Weights | None:
+    """The array before that is equal, which is then summed once for all: whether a value is there is often always."""
+    if weights is None:
+        return None
+    for other in seen:
+        alike = other.dtype == weights.dtype and np.array_equal(other[:64], weights[:64])
+        if alike and np.array_equal(other, weights):
+            return other
+    seen.append(weights)
+    return weights
 
 
 def _tally(tuples: int, weights: Weights | None) -> Tally:
