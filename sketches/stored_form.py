@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -110,17 +111,25 @@ def from_bytes(data: bytes, most_bytes: int = MOST_BYTES) -> Stored:
     if size > min(MOST_HEAD_BYTES, len(view) - start - 32):
         raise ValueError(f"a head of {size:,} bytes is none of a sketch")
     try:
-        head = json.loads(bytes(view[start : start + size]))
-        return _restored(head, view[start + size : -32], most_bytes)
+        return _restored(_head(bytes(view[start : start + size])), view[start + size : -32], most_bytes)
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as fault:
         raise ValueError(f"the head describes no sketch ({type(fault).__name__}: {fault})") from fault
 
 
-def _restored(head: dict[str, Any], body: memoryview, most_bytes: int) -> Stored:
-    spec_type, plain, sparse = KINDS[head["kind"]]
+@lru_cache(maxsize=64)
+def _head(text: bytes) -> tuple[dict[str, Any], Any]:
+    """A head, which many small sketches have in common, and the spec in it; nothing of it is changed."""
+    head: dict[str, Any] = json.loads(text)
+    spec_type, _, _ = KINDS[head["kind"]]
     spec = spec_type(**{f.name: _from_json(head["spec"][f.name]) for f in fields(spec_type)})
     if set(head["spec"]) != {f.name for f in fields(spec_type)}:
         raise ValueError(f"the head has sizes that a {head['kind']} does not")
+    return head, spec
+
+
+def _restored(read: tuple[dict[str, Any], Any], body: memoryview, most_bytes: int) -> Stored:
+    head, spec = read
+    _, plain, sparse = KINDS[head["kind"]]
     limit = head["limit_bytes"]
     if limit is not None and (not _is_number(limit) or sparse is None):
         raise ValueError(f"a {head['kind']} keeps no exact map of {limit!r} bytes")

@@ -187,7 +187,8 @@ class SparseFirst(ABC, Generic[SpecT, DenseT]):
 
     def _converted(self, exact: ExactMap) -> DenseT:
         dense = self._new_dense()
-        self._feed([dense], exact.columns, [exact.weights])
+        if len(exact):
+            self._feed([dense], exact.columns, [exact.weights])
         return dense
 
     def _turned(self) -> DenseT:
