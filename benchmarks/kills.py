@@ -1,6 +1,6 @@
 """Streams whose processes are killed: ``python -m benchmarks.kills --kills 50 --json FILE``.
 
-Two streams with 30 % deletions, from real folders with real checkpoints: joined with one another, with a table, and
+Two streams with 30 % deletions, from real folders with real checkpoints: joined with one another, and
 within a sliding window. The process that runs them is killed with ``kill -9`` at random moments of a random batch (with
 its JVM or without, which then ends by itself), and started again until all files are read; so are Spark's Python
 workers, after which the process goes on. Between two starts, once in every run, a batch that the state has is made to
@@ -41,6 +41,11 @@ from .kills_data import NAMES, truth_differs, write_data
 ROWS, MORE_FILES = 2_000, 4
 # A task whose worker is killed is tried again, or fails: then the stream stops, and is resumed.
 MASTERS = ("local[2]", "local[2,4]")
+# Of a JVM that lives for seconds.
+JVM = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 LOOK_SECONDS, PATIENCE = 0.02, 400.0
 
 
@@ -56,6 +61,7 @@ class Child:
     files: int
     master: str
     number: int
+    jvm: str = JVM
     process: subprocess.Popen[bytes] = field(init=False)
     started: float = field(default_factory=time.monotonic)
 
@@ -68,10 +74,9 @@ class Child:
             str(self.files),
             self.master,
         ]
-        environment = {
-            **os.environ,
-            "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xshare:auto",
-        }
+        scratch = self.folder / "scratch"
+        scratch.mkdir(exist_ok=True)
+        environment = {**os.environ, "SPARK_SUBMIT_OPTS": self.jvm, "TMPDIR": str(scratch)}
         with open(self._log, "wb") as log:
             self.process = subprocess.Popen(
                 command, start_new_session=True, stdout=log, stderr=subprocess.STDOUT, env=environment
@@ -124,10 +129,12 @@ class Run:
     """One run with some kills."""
 
     folder: Path
+    created: Path
     kinds: tuple[str, ...]
     seed: int
     full: bool
     say: Callable[[str], None]
+    jvm: str = JVM
     children: list[Child] = field(default_factory=list)
     met: list[str] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
@@ -148,6 +155,7 @@ class Run:
         wrong: list[str] = []
         write_data(self.folder, self.files, ROWS, self.seed)
         with _disk(self.folder / "catalog", small=self.full) as full:
+            shutil.copytree(self.created, self.folder / "catalog", dirs_exist_ok=True)
             try:
                 self._run(full)
                 wrong = truth_differs(self.folder, self.files)
@@ -193,7 +201,7 @@ class Run:
             self._disturb()
 
     def _start(self) -> Child:
-        child = Child(self.folder, self.files, MASTERS[self.seed % 2], len(self.children))
+        child = Child(self.folder, self.files, MASTERS[self.seed % 2], len(self.children), self.jvm)
         self.children.append(child)
         if child.wait_for(lambda: " runs\n" in child.said or " done\n" in child.said, "the start"):
             self.starts_s.append(time.monotonic() - child.started)
@@ -344,6 +352,25 @@ def kinds_of(kills: int, seed: int) -> list[str]:
     return every
 
 
+def create(folder: Path, created: Path, classes: Path | None) -> str:
+    """Streams and views of every run, which lie in one folder one after the other; what to start its JVMs with.
+
+    Their classes come from an archive, which is made where it is not there.
+    """
+    write_data(folder, 0, ROWS, 0)
+    made = classes is None or classes.exists()
+    child = Child(folder, 0, MASTERS[0], 0, JVM if made else f"{JVM} -XX:ArchiveClassesAtExit={classes}")
+    try:
+        child.wait_for(lambda: False, "streams and views")
+    finally:
+        child.end()
+    if child.process.returncode:
+        raise Stuck(child.said)
+    (folder / "catalog").rename(created)
+    shutil.rmtree(folder)
+    return f"{JVM} -XX:SharedArchiveFile={classes}" if classes is not None and classes.exists() else JVM
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -351,31 +378,44 @@ def main() -> None:
     parser.add_argument("--a-run", type=int, default=5, help="kills in one run")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--runs", type=int, help="to do now; the others when this is called again")
+    parser.add_argument("--classes", type=Path, help="an archive of Java's classes: starts take less")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     records: list[dict[str, Any]] = []
     if options.json is not None and options.json.exists():
         records = json.loads(options.json.read_text())
     kinds = kinds_of(options.kills, options.seed)
-    for number, start in enumerate(range(0, len(kinds), options.a_run)):
-        own, seed = kinds[start : start + options.a_run], options.seed + number
-        if any((r["seed"], r["asked"]) == (seed, own) for r in records):
-            continue
+    left = [
+        (number, own)
+        for number, start in enumerate(range(0, len(kinds), options.a_run))
+        for own in [kinds[start : start + options.a_run]]
+        if not any((r["seed"], r["asked"]) == (options.seed + number, own) for r in records)
+    ]
+    base = Path(tempfile.mkdtemp(prefix="skimql-kills-"))
+    kept = False
+    try:
+        jvm = create(base / "run", base / "created", options.classes) if left else ""
+        for number, own in left[: options.runs]:
 
-        def say(text: str, number: int = number) -> None:
-            print(f"{time.strftime('%H:%M:%S')} run {number}: {text}", flush=True)
+            def say(text: str, number: int = number) -> None:
+                print(f"{time.strftime('%H:%M:%S')} run {number}: {text}", flush=True)
 
-        folder = Path(tempfile.mkdtemp(prefix="skimql-kills-"))
-        kept = False
-        try:
-            records.append(Run(folder, tuple(own), seed, number == 0, say).record())
+            run = Run(
+                base / "run", base / "created", tuple(own), options.seed + number, number == 0, say, jvm
+            )
+            records.append(run.record())
+            say(str(records[-1]))
+            if options.json is not None:
+                options.json.write_text(json.dumps(records, indent=1) + "\n")
             kept = bool(records[-1]["wrong"])
-        finally:
-            if not kept:
-                shutil.rmtree(folder, ignore_errors=True)
-        say(str(records[-1]) + (f", kept in {folder}" if kept else ""))
-        if options.json is not None:
-            options.json.write_text(json.dumps(records, indent=1) + "\n")
+            if kept:
+                say(f"kept in {base}")
+                break
+            shutil.rmtree(base / "run")
+    finally:
+        if not kept:
+            shutil.rmtree(base, ignore_errors=True)
     if any(r["wrong"] for r in records):
         sys.exit(1)
 

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from skimql import Session, SkimqlError
 from skimql.engine.catalog.catalog import Catalog
@@ -30,8 +31,8 @@ def main() -> None:
     """``python -m benchmarks.kills_child FOLDER FILES MASTER``."""
     folder, files, master = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     faulthandler.register(signal.SIGUSR1)
-    session = Session(start_spark({"spark.master": master, **SHORT_LIVED}), catalog=folder / "catalog")
-    session.table("hosts", folder / "hosts.parquet")
+    spark = start_spark({"spark.master": master, **SHORT_LIVED})
+    session = Session(spark, catalog=folder / "catalog")
     if len(continuous(session.catalog).views) < len(VIEWS):
         _create(session, folder)
     # Every view is there before the first event: none begins in the middle.
@@ -54,6 +55,11 @@ def main() -> None:
         time.sleep(0.05)
     session.close()
     _say("done")
+    # An archive of classes is written while the JVM ends, in its own time.
+    jvm: Any = spark.sparkContext._gateway
+    spark.stop()
+    jvm.proc.terminate()
+    jvm.proc.wait()
 
 
 def batch_of(catalog: Catalog, name: str) -> int:
