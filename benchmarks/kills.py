@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import random
 import shutil
 import signal
@@ -36,92 +35,12 @@ from skimql.engine.streams.store import continuous
 
 from .kills_child import batch_of
 from .kills_data import NAMES, truth_differs, write_data
+from .kills_processes import JVM, Child, Stuck, kill
 
 # Of a run: events in a file, and files of a stream beyond those that its kills take.
 ROWS, MORE_FILES = 2_000, 4
 # A task whose worker is killed is tried again, or fails: then the stream stops, and is resumed.
 MASTERS = ("local[2]", "local[2,4]")
-# Of a JVM that lives for seconds.
-JVM = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
-    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-)
-LOOK_SECONDS, PATIENCE = 0.02, 400.0
-
-
-class Stuck(Exception):
-    """Nothing happens any more."""
-
-
-@dataclass
-class Child:
-    """The process that runs the streams, in a session of its own, and what it has said."""
-
-    folder: Path
-    files: int
-    master: str
-    number: int
-    jvm: str = JVM
-    process: subprocess.Popen[bytes] = field(init=False)
-    started: float = field(default_factory=time.monotonic)
-
-    def __post_init__(self) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.kills_child",
-            str(self.folder),
-            str(self.files),
-            self.master,
-        ]
-        scratch = self.folder / "scratch"
-        scratch.mkdir(exist_ok=True)
-        environment = {**os.environ, "SPARK_SUBMIT_OPTS": self.jvm, "TMPDIR": str(scratch)}
-        with open(self._log, "wb") as log:
-            self.process = subprocess.Popen(
-                command, start_new_session=True, stdout=log, stderr=subprocess.STDOUT, env=environment
-            )
-
-    @property
-    def _log(self) -> Path:
-        return self.folder / f"start {self.number}.log"
-
-    @property
-    def said(self) -> str:
-        """All that it has said."""
-        return self._log.read_text(errors="replace")
-
-    @property
-    def alive(self) -> bool:
-        """Whether it has not ended."""
-        return self.process.poll() is None
-
-    def wait_for(self, condition: Callable[[], bool], what: str) -> bool:
-        """Wait while it lives; whether the condition holds then. Raises Stuck."""
-        until = time.monotonic() + PATIENCE
-        while not condition():
-            if not self.alive:
-                return condition()
-            if time.monotonic() > until:
-                os.kill(self.process.pid, signal.SIGUSR1)  # tells where it is
-                time.sleep(1.0)
-                raise Stuck(f"waited {PATIENCE:.0f} s for {what}; it said: {self.said[-3000:]}")
-            time.sleep(LOOK_SECONDS)
-        return True
-
-    def members(self) -> list[int]:
-        """All processes of its session: its JVM, Python workers."""
-        return [p for p in _processes() if _stat(p)[3:4] == [str(self.process.pid)]]
-
-    def workers(self) -> list[int]:
-        """Spark's Python workers: what the daemon that forks them has forked."""
-        daemons = {p for p in self.members() if b"pyspark" in _words(p) and b"daemon" in _words(p)}
-        return [p for p in daemons if int(_stat(p)[1:2][0] if _stat(p) else 0) in daemons]
-
-    def end(self) -> None:
-        """End whatever there is of it."""
-        _kill([self.process.pid, *self.members()])
-        self.process.wait()
 
 
 @dataclass
@@ -219,7 +138,7 @@ class Run:
             targets = self.chance.sample(child.workers(), 1) if child.alive else []
         else:
             targets = [child.process.pid] if kind == "driver" else [child.process.pid, *child.members()]
-        _kill(targets)
+        kill(targets)
         if kind != "worker":
             child.process.wait()
         self.places.append(self._place())
@@ -262,15 +181,14 @@ class Run:
                 return
 
     def _deliver_again(self) -> bool:
-        """Take back the commit of a batch that a state has, and the plan of the next one; whether there was one."""
+        """Take back the commit of a batch that a state has; whether there was one."""
         catalog = self._catalog()
         for stream in continuous(catalog).streams.values():
             checkpoint = stream_folder(catalog, stream) / "checkpoint"
             found = read_checkpoint(checkpoint)
             have = None if stream.state is None else stream.state.batch
-            if have is not None and have == found.committed and found.planned in (have, have + 1):
-                for name in (f"{have + 1}", f".{have + 1}.crc"):
-                    (checkpoint / "offsets" / name).unlink(missing_ok=True)
+            # Of one that was planned behind it, planned anew, a file more might be part.
+            if have is not None and have == found.committed == found.planned:
                 uncommit(checkpoint, have)
                 return True
         return False
@@ -316,31 +234,6 @@ def _disk(folder: Path, *, small: bool) -> Iterator[bool]:
     finally:
         if mounted:
             subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-def _processes() -> list[int]:
-    return [int(e.name) for e in Path("/proc").iterdir() if e.name.isdecimal()]
-
-
-def _stat(process: int) -> list[str]:
-    """The fields of ``/proc/<pid>/stat`` behind the command: state, parent, group, session; none where it is gone."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
-
-
-def _words(process: int) -> bytes:
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
-def _kill(processes: list[int]) -> None:
-    for process in processes:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
 
 
 def kinds_of(kills: int, seed: int) -> list[str]:

@@ -12,9 +12,10 @@ from typing import Any
 from skimql import Session, SkimqlError
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.spark.session import start_spark
+from skimql.engine.streams.place import stream_folder
 from skimql.engine.streams.store import continuous
 
-from .kills_data import NAMES, SINKS, VIEWS
+from .kills_data import NAMES, SINKS, VIEWS, planned
 
 # A driver that lives for seconds compiles nothing, and its plans are made once.
 SHORT_LIVED = {
@@ -40,7 +41,7 @@ def main() -> None:
         for file in sorted((folder / f"{name} to come").iterdir()):
             file.rename(folder / name / file.name)
     said = False
-    while any(batch_of(session.catalog, name) != files - 1 for name in NAMES):
+    while files and not all(_done(session.catalog, name, files) for name in NAMES):
         stopped = [n for n in NAMES if not session._running_streams().of(n)]
         if stopped:
             try:
@@ -67,6 +68,13 @@ def batch_of(catalog: Catalog, name: str) -> int:
     stream = continuous(Catalog(catalog.folder)).streams.get(name)
     state = None if stream is None else stream.state
     return -1 if state is None or state.batch is None else state.batch
+
+
+def _done(catalog: Catalog, name: str, files: int) -> bool:
+    """Whether the state of a stream has all files."""
+    stream = continuous(Catalog(catalog.folder)).streams[name]
+    last = planned(stream_folder(catalog, stream) / "checkpoint").get(batch_of(catalog, name), -1)
+    return last == files - 1
 
 
 def _create(session: Session, folder: Path) -> None:
