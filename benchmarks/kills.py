@@ -173,7 +173,12 @@ class Run:
             yield state, read_checkpoint(stream_folder(catalog, stream) / "checkpoint")
 
     def _disturb(self) -> None:
-        """Between two starts: a batch is delivered again, or the newest state is cut off; each once."""
+        """Between two starts: a batch is delivered again, or the newest state is cut off; each once.
+
+        What is left of the process has ended by then: else its JVM might plan a batch behind the one looked at.
+        """
+        if len(self.met) < 2 + ("disk full" in self.met):
+            self.children[-1].end()
         for name, disturb in (("delivered again", self._deliver_again), ("state cut off", self._cut_off)):
             if name not in self.met and disturb():
                 self.met.append(name)
