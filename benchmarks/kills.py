@@ -38,7 +38,7 @@ from .kills_data import NAMES, truth_differs, write_data
 from .kills_processes import JVM, LOOK_SECONDS, Child, Stuck, kill, words_of
 
 # Of a run: events in a file, and files of a stream beyond those that its kills take.
-ROWS, MORE_FILES = 2_000, 4
+ROWS, MORE_FILES = 2_000, 8
 ORPHAN_SECONDS = 60.0  # that a JVM and its workers have to end by themselves when their driver is gone
 # A task whose worker is killed is tried again, or fails: then the stream stops, and is resumed.
 MASTERS = ("local[2]", "local[2,4]")
