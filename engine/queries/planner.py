@@ -474,7 +474,8 @@ class Planner:
         plan = plan_of(self.query, choice, self.settings.seed, self.settings.sparse)
         if plan.sample is not None:
             expected = tuple(math.inf if s.tuples is None else s.tuples for s in statistics)
-            sampled = SampleJoin(taken.method, self._with_draws(plan, taken, expected), predicted, expected)
+            method = self.select.method or taken.method
+            sampled = SampleJoin(method, self._with_draws(plan, taken, expected), predicted, expected)
             summed = self.summed if jobs else ()
             return planned_sample(sampled, choice, summed, self.settings.confidence, groups)
         route = "arrow" if self.settings.route == "auto" else self.settings.route
