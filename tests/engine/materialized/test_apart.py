@@ -133,3 +133,31 @@ def test_groups_that_miss_the_error_are_run_exactly_where_that_is_asked():
     assert any("run exactly" in n for n in answer.notes)
     truths = {row[:2]: row[2].value for row in run.exact().rows}
     assert {row[:2] for row in answer.rows if row[2].exact and row[2].value == truths[row[:2]]}
+
+
+@pytest.mark.parametrize("groups", ["", "GROUP BY t0.h"])
+@pytest.mark.parametrize("clause", ["", "USING sample_sketch", "USING convolution"])
+@pytest.mark.parametrize(
+    "joins",
+    [
+        # One key in two classes: the type of l + 1 is not known when classes are made, and s is compared as text.
+        "t0.l + 1 = t1.k JOIN b t2 ON t1.k = t2.l",
+        "t0.l + 1 = t1.k JOIN b t2 ON t1.k = t2.l + 1 JOIN a t3 ON t1.k = t3.h",
+        "t0.h = t1.k JOIN b t2 ON t1.k = t2.s",
+    ],
+)
+def test_one_key_may_be_of_several_classes(joins, clause, groups):
+    rng = np.random.default_rng(1)
+
+    def table(tuples):
+        k, l, h = (rng.integers(0, n, tuples) for n in (9, 9, 3))  # noqa: E741
+        return pa.table({"k": k, "l": l, "h": h, "s": [str(x) for x in l], "v": rng.integers(0, 9, tuples)})
+
+    backend = MemoryBackend(MemoryTables({"a": table(50), "b": table(60)}))
+    named = "t0.h, " if groups else ""
+    text = f"SELECT APPROXIMATE {named}COUNT(*) AS n, SUM(t2.v) AS v FROM a t0 JOIN b t1 ON {joins} {groups} {clause}"
+    answer = MemoryRun.of(text, backend, Settings(cache=True)).answer()
+    exact = {str(row[:-2]): row[-2:] for row in MemoryRun.of(text, backend).exact().rows}
+    for row in answer.rows:
+        for cell, truth in zip(row[-2:], exact[str(row[:-2])], strict=True):
+            assert cell.low <= truth.value <= cell.high
