@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...sketches.ranking import by_weight, least_of, rounded
+from ...sketches.samples.packed import entry_bytes
 from ...sketches.samples.sample_regression import LEAST_JOINED
 from ...sketches.samples.two_level_plan import ENTRY_BYTES, LEAST_BUCKETS, TOTAL_BYTES
 from ..messages import Residual
@@ -37,6 +38,8 @@ LUMPS = 64  # keys of a hub that take the most entries each, looked at one by on
 LEAST_KEPT = 0.1  # of the probability that smaller keys are kept with
 MOST_SKETCHED = 2  # tables of the sampled class for which a sketch is tried in the place of a sample
 ROUNDS = 3
+PROBABILITIES = np.geomspace(1e-9, 1.0, 145)  # of a sampled key, whose bytes are looked up
+ANY_SPAN = (1 << 64) - 1
 
 
 def sample_sketch(
@@ -123,7 +126,7 @@ class _Model:
         self.sources = [(v, joined) for v in sketched] + [
             place for m in moments.values() for place in m.sources
         ]
-        self.entry_bytes = [8 * (len(classes[v]) + 1) for v in self.sampled]
+        self.spans = {v: _spans(figures, v, joined, classes[v]) for v in self.sampled}
         self.dense = [
             self._dense_keys(v, dense_share * budget_bytes / len(self.sampled)) for v in self.sampled
         ]
@@ -132,9 +135,9 @@ class _Model:
             max(self._entries(v) - n, 0.0) for v, (_, n) in zip(self.sampled, self.dense, strict=True)
         ]
         self.fixed = float(TOTAL_BYTES * len(self.sampled))
-        for (keys, entries), size in zip(self.dense, self.entry_bytes, strict=True):
-            self.fixed += 8 * keys.size + size * entries
-        self.whole = sum(n * b for n, b in zip(self.entries, self.entry_bytes, strict=True))
+        for v, (keys, entries) in zip(self.sampled, self.dense, strict=True):
+            self.fixed += 8 * keys.size + self._packed(v, entries)
+        self.sizes = np.array([sum(self._sampled_bytes(p)) for p in PROBABILITIES])
         self._sums()
 
     def best(self) -> SamplePlan | None:
@@ -160,7 +163,14 @@ class _Model:
 
     def _plan(self, sketches: Sequence[SizedSketch], variance: float, p: float) -> SamplePlan:
         figures = self.figures
-        capacities = tuple(max(1, math.ceil(n) if p == 1.0 else int(p * n)) for n in self.entries)
+        left = self.budget - self.fixed - sum(s.nbytes for s in sketches)
+        sizes = self._sampled_bytes(p)
+        # All that is left is room: of a table that is predicted to fit, what is known of its keys may say too little.
+        share = left / max(sum(sizes), 1.0)
+        capacities = tuple(
+            max(1, min(math.ceil(n), int(share * size / (8 * len(self.classes[v]) + 8))))
+            for v, n, size in zip(self.sampled, self.entries, sizes, strict=True)
+        )
         beyond = tuple(
             Beyond(v, o, s.buckets, self._heaviest(v, o, s.dense), int(s.nbytes))
             for (v, o), s in zip(self.sources, sketches, strict=True)
@@ -171,8 +181,7 @@ class _Model:
         for keys, _ in self.dense[1:]:
             common = np.intersect1d(common, keys)
         unseen = figures.largest_unseen(self.joined, common) if p < 1.0 else 0.0
-        held = sum(s.nbytes for s in sketches) + self.fixed
-        held += sum(c * b for c, b in zip(capacities, self.entry_bytes, strict=True))
+        held = sum(s.nbytes for s in sketches) + self.fixed + min(sum(sizes), left)
         return SamplePlan(
             self.joined,
             tuple(keys for keys, _ in self.dense),
@@ -185,6 +194,14 @@ class _Model:
             vertices=tuple(self.sampled),
             beyond=beyond,
         )
+
+    def _packed(self, vertex: int, entries: float) -> float:
+        """Bytes of so many entries of a table as a sample holds them."""
+        return float(entry_bytes(math.ceil(entries), self.spans[vertex]))
+
+    def _sampled_bytes(self, p: float) -> list[float]:
+        """Bytes of each table's entries with a hash below a probability."""
+        return [self._packed(v, p * n) for v, n in zip(self.sampled, self.entries, strict=True)]
 
     def _entries(self, vertex: int) -> float:
         """Distinct combinations of a table's keys."""
@@ -203,7 +220,8 @@ class _Model:
         order = order[weights[order] > 2.0 * self.figures.relations[vertex].tuples / max(own.distinct, 1.0)]
         hub = len(self.classes[vertex]) > 1
         each = weights[order] if hub else np.ones(order.size)
-        size = 8 * (len(self.classes[vertex]) + 1) * each + 8
+        total = float(each.sum())
+        size = self._packed(vertex, total) / max(total, 1.0) * each + 8
         count = int(np.searchsorted(np.cumsum(size), budget_bytes, side="right"))
         return np.sort(own.heavy.keys[order[:count]]), float(each[:count].sum())
 
@@ -229,9 +247,9 @@ class _Model:
     def _variance(self, sketches: Sequence[SizedSketch]) -> tuple[float, float]:
         """Variance, and the probability with which a key is sampled."""
         left = self.budget - self.fixed - sum(s.nbytes for s in sketches)
-        if left < sum(self.entry_bytes):
+        if left < self.sizes[0] or left < sum(8 * (len(self.classes[v]) + 1) for v in self.sampled):
             return math.inf, 0.0
-        p = min(1.0, left / max(self.whole, 1.0))
+        p = float(np.interp(left, self.sizes, PROBABILITIES))
         noise = {source: s.noise for source, s in zip(self.sources, sketches, strict=True)}
         extra = [noise[v, self.joined] for v, o in self.sources if o == self.joined]
         within = 0.0
@@ -341,6 +359,21 @@ class _Model:
             (cells.counts * parts.means)[top],
         )
         self._small = self._rest[()] - float(self._squares.sum())
+
+
+def _spans(figures: Figures, vertex: int, joined: int, classes: Sequence[int]) -> list[int]:
+    """How far the keys of a table's entries lie apart, those of the sampled class first, and their weights."""
+    own = [figures.attribute(vertex, o) for o in (joined, *(o for o in classes if o != joined))]
+    # An entry weighs no more than the heaviest key of any of its attributes; sketches of tuples' number start at 1.
+    known = [float(np.abs(a.heavy.weights).max()) for a in own if a.heavy.weights.size]
+    return [*(_span(a) for a in own), max(int(min(known, default=256.0)) - 1, 0)]
+
+
+def _span(own: Attribute) -> int:
+    """How far the least and the largest of the known keys lie apart; as far as can be where none is known."""
+    found = [own.heavy.keys] if own.pilot is None else [own.heavy.keys, own.pilot.keys]
+    keys = np.concatenate(found)
+    return int(keys.max()) - int(keys.min()) if keys.size else ANY_SPAN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
