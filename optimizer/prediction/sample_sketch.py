@@ -40,6 +40,7 @@ MOST_SKETCHED = 2  # tables of the sampled class for which a sketch is tried in 
 ROUNDS = 3
 PROBABILITIES = np.geomspace(1e-9, 1.0, 145)  # of a sampled key, whose bytes are looked up
 ANY_SPAN = (1 << 64) - 1
+SOME_WEIGHT = 255  # of a key where none is known to be heavy
 
 
 def sample_sketch(
@@ -235,7 +236,8 @@ class _Model:
         """Sketches of growing size of one table, up to an exact map."""
         own = self.figures.attribute(vertex, joined)
         room = 1.0 if self.figures.relations[vertex].source == "exact" else ROOM
-        whole = math.ceil(room * ENTRY_BYTES * max(own.distinct, 1.0))
+        keys = math.ceil(room * max(own.distinct, 1.0))
+        whole = entry_bytes(keys, (_span(own), _weights_span(own, room)))
         least = COUNTER_BYTES * self.rows * LEAST_BUCKETS
         sizes = sorted({max(share * self.budget, least) for share in SHARES})
         found = [sized_sketch(own, size, self.rows) for size in sizes if size < min(whole, self.budget)]
@@ -364,16 +366,25 @@ class _Model:
 def _spans(figures: Figures, vertex: int, joined: int, classes: Sequence[int]) -> list[int]:
     """How far the keys of a table's entries lie apart, those of the sampled class first, and their weights."""
     own = [figures.attribute(vertex, o) for o in (joined, *(o for o in classes if o != joined))]
-    # An entry weighs no more than the heaviest key of any of its attributes; sketches of tuples' number start at 1.
-    known = [float(np.abs(a.heavy.weights).max()) for a in own if a.heavy.weights.size]
-    return [*(_span(a) for a in own), max(int(min(known, default=256.0)) - 1, 0)]
+    # An entry weighs no more than the heaviest key of any of its attributes.
+    return [*(_span(a) for a in own), min(_weights_span(a) for a in own)]
+
+
+def _weights_span(own: Attribute, room: float = 1.0) -> int:
+    """How far the least and the largest weight of a key lie apart; those of tuples' numbers start at 1."""
+    heaviest = float(np.abs(own.heavy.weights).max(initial=0.0))
+    return max(int(room * room * heaviest) - 1, 0) if heaviest else SOME_WEIGHT
 
 
 def _span(own: Attribute) -> int:
-    """How far the least and the largest of the known keys lie apart; as far as can be where none is known."""
-    found = [own.heavy.keys] if own.pilot is None else [own.heavy.keys, own.pilot.keys]
+    """How far the least and the largest key lie apart; as far as can be where heavy keys alone are known."""
+    found = [own.heavy.keys]
+    if own.pilot is not None:
+        found.append(own.pilot.keys)
+    if own.histogram is not None:
+        found += [own.histogram.lows, own.histogram.highs]
     keys = np.concatenate(found)
-    return int(keys.max()) - int(keys.min()) if keys.size else ANY_SPAN
+    return int(keys.max()) - int(keys.min()) if keys.size and len(found) > 1 else ANY_SPAN
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -52,6 +52,9 @@ class PackedColumn:
             marks[high + np.arange(self._size)] = 1
             self._high = np.packbits(marks)
 
+    def __len__(self) -> int:
+        return self._size
+
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays."""
