@@ -40,6 +40,7 @@ MOST_SKETCHED = 2  # tables of the sampled class for which a sketch is tried in 
 ROUNDS = 3
 PROBABILITIES = np.geomspace(1e-9, 1.0, 145)  # of a sampled key, whose bytes are looked up
 ANY_SPAN = (1 << 64) - 1
+SUM_BYTES = 4  # of a weight of which nothing is known
 SOME_WEIGHT = 255  # of a key where none is known to be heavy
 
 
@@ -49,6 +50,7 @@ def sample_sketch(
     joined: int,
     budget_bytes: float,
     rows: int = 11,
+    columns: int = 1,
 ) -> SamplePlan:
     """The best split of the bytes between a sample of one class and sketches of the tables beyond.
 
@@ -62,6 +64,8 @@ def sample_sketch(
     budget_bytes : float
     rows : int
         Of every sketch.
+    columns : int
+        Weights of an entry; those beside the number of tuples are taken to need 4 bytes.
 
     Raises
     ------
@@ -83,7 +87,9 @@ def sample_sketch(
     for number in range(min(len(single), MOST_SKETCHED) + 1):
         for sketched in combinations(single, number):
             for share in DENSE_SHARES:
-                model = _Model(figures, joined, classes, moments, sketched, share, budget_bytes, rows)
+                model = _Model(
+                    figures, joined, classes, moments, sketched, share, budget_bytes, rows, columns
+                )
                 if share and not model.has_dense:
                     continue
                 plan = model.best()
@@ -118,8 +124,10 @@ class _Model:
         dense_share: float,
         budget_bytes: float,
         rows: int,
+        columns: int,
     ) -> None:
         self.figures, self.joined, self.classes, self.rows = figures, joined, classes, rows
+        self.columns = columns
         self.budget = budget_bytes
         self.sampled = [v for v, own in classes.items() if joined in own and v not in sketched]
         self.hubs = [v for v in self.sampled if len(classes[v]) > 1]
@@ -169,7 +177,7 @@ class _Model:
         # All that is left is room: of a table that is predicted to fit, what is known of its keys may say too little.
         share = left / max(sum(sizes), 1.0)
         capacities = tuple(
-            max(1, min(math.ceil(n), int(share * size / (8 * len(self.classes[v]) + 8))))
+            max(1, min(math.ceil(n), int(share * size / self._entry_bytes(v))))
             for v, n, size in zip(self.sampled, self.entries, sizes, strict=True)
         )
         beyond = tuple(
@@ -198,7 +206,12 @@ class _Model:
 
     def _packed(self, vertex: int, entries: float) -> float:
         """Bytes of so many entries of a table as a sample holds them."""
-        return float(entry_bytes(math.ceil(entries), self.spans[vertex]))
+        count = math.ceil(entries)
+        return float(entry_bytes(count, self.spans[vertex]) + SUM_BYTES * (self.columns - 1) * count)
+
+    def _entry_bytes(self, vertex: int) -> int:
+        """Bytes of an entry in words."""
+        return 8 * (len(self.classes[vertex]) + self.columns)
 
     def _sampled_bytes(self, p: float) -> list[float]:
         """Bytes of each table's entries with a hash below a probability."""
@@ -237,7 +250,8 @@ class _Model:
         own = self.figures.attribute(vertex, joined)
         room = 1.0 if self.figures.relations[vertex].source == "exact" else ROOM
         keys = math.ceil(room * max(own.distinct, 1.0))
-        whole = entry_bytes(keys, (_span(own), _weights_span(own, room)))
+        weights = _weights_span(own, room) if self.columns == 1 else (1 << 8 * SUM_BYTES) - 1
+        whole = entry_bytes(keys, (_span(own), weights))
         least = COUNTER_BYTES * self.rows * LEAST_BUCKETS
         sizes = sorted({max(share * self.budget, least) for share in SHARES})
         found = [sized_sketch(own, size, self.rows) for size in sizes if size < min(whole, self.budget)]
@@ -249,7 +263,7 @@ class _Model:
     def _variance(self, sketches: Sequence[SizedSketch]) -> tuple[float, float]:
         """Variance, and the probability with which a key is sampled."""
         left = self.budget - self.fixed - sum(s.nbytes for s in sketches)
-        if left < self.sizes[0] or left < sum(8 * (len(self.classes[v]) + 1) for v in self.sampled):
+        if left < self.sizes[0] or left < sum(map(self._entry_bytes, self.sampled)):
             return math.inf, 0.0
         p = float(np.interp(left, self.sizes, PROBABILITIES))
         noise = {source: s.noise for source, s in zip(self.sources, sketches, strict=True)}
@@ -377,14 +391,15 @@ def _weights_span(own: Attribute, room: float = 1.0) -> int:
 
 
 def _span(own: Attribute) -> int:
-    """How far the least and the largest key lie apart; as far as can be where heavy keys alone are known."""
+    """How far the least and the largest key lie apart; as far as can be where only some heavy keys are known."""
     found = [own.heavy.keys]
     if own.pilot is not None:
         found.append(own.pilot.keys)
     if own.histogram is not None:
         found += [own.histogram.lows, own.histogram.highs]
     keys = np.concatenate(found)
-    return int(keys.max()) - int(keys.min()) if keys.size and len(found) > 1 else ANY_SPAN
+    known = len(found) > 1 or keys.size >= own.distinct
+    return int(keys.max()) - int(keys.min()) if keys.size and known else ANY_SPAN
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -105,7 +105,13 @@ def entry_bytes(entries: int, spans: Sequence[int]) -> int:
     return column_bytes(entries, first, ascending=True) + sum(column_bytes(entries, s) for s in others)
 
 
-def most_within(columns: Ints, size_bytes: int, fixed: int = 0) -> int:
+def word_bytes(span: int) -> int:
+    """Bytes of the least word of 1, 2, 4 or 8 that tells so many integers apart; 0 of one alone."""
+    whole = -(-span.bit_length() // 8)
+    return 0 if not whole else 1 << (whole - 1).bit_length()
+
+
+def most_within(columns: Ints, size_bytes: int, coarse: int = 0) -> int:
     """How many entries, taken from the first on, fit in so many bytes once they are put in order.
 
     Parameters
@@ -113,13 +119,13 @@ def most_within(columns: Ints, size_bytes: int, fixed: int = 0) -> int:
     columns : ndarray of int64, shape (k, n)
         In any order; the first is what they will be in the order of.
     size_bytes : int
-    fixed : int
-        Bytes of each entry beside these columns.
+    coarse : int
+        How many of the last columns are reckoned in words of 1, 2, 4 or 8 bytes.
     """
-    total = columns.shape[1]
+    total, exact = columns.shape[1], len(columns) - coarse
 
     def size(count: int, spans: Sequence[int]) -> int:
-        return entry_bytes(count, spans) + fixed * count
+        return entry_bytes(count, spans[:exact]) + count * sum(map(word_bytes, spans[exact:]))
 
     if not total or size(total, _spans(columns.min(axis=1), columns.max(axis=1))) <= size_bytes:
         return total

@@ -229,12 +229,11 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
     def _fits(self, entries: Ints, weights: Ints) -> int:
         """How many entries there is room for, from the first on.
 
-        Of the weights the number of tuples alone is reckoned packed: it grows with the tuples whatever their order, as
-        a sum of both signs does not.
+        Sums are reckoned in whole words. A sum of both signs may be larger before all its tuples are there, so that
+        how they came together could decide what fits: by words it hardly ever does.
         """
-        spec = self.spec
-        room = spec.capacity * spec.entry_bytes
-        return most_within(np.concatenate([entries, weights[:1]]), room, 8 * (len(spec.columns) - 1))
+        room = self.spec.capacity * self.spec.entry_bytes
+        return most_within(np.concatenate([entries, weights]), room, len(weights) - 1)
 
     def _dense(self, entries: Ints) -> npt.NDArray[np.bool_]:
         return np.isin(entries[0], self.dense_keys)

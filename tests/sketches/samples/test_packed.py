@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skimql.sketches.samples.packed import PackedColumn, PackedEntries, column_bytes, entry_bytes, most_within
+from skimql.sketches.samples.packed import PackedColumn, PackedEntries, column_bytes, entry_bytes, most_within, word_bytes
 
 ENDS = (-(1 << 63), (1 << 63) - 1)
 NUMBERS = st.one_of(st.integers(0, 300), st.integers(*ENDS))
@@ -22,21 +22,23 @@ def test_a_column_comes_back_and_takes_the_bytes_that_its_span_says(numbers, asc
 @given(st.lists(st.tuples(NUMBERS, st.integers(0, 50), st.integers(1, 9)), max_size=60), st.integers(0, 500))
 def test_of_entries_in_any_order_the_most_that_fit_are_found(entries, size):
     columns = np.array(entries, np.int64).reshape(-1, 3).T
-    taken = most_within(columns, size, fixed=3)
+    columns = np.concatenate([columns, [[1 << (8 * (n % 5)) for n in range(len(entries))]]]).astype(np.int64)
+    taken = most_within(columns, size, coarse=1)
 
     def nbytes(count):
         part = columns[:, :count]
         spans = [int(max(c)) - int(min(c)) if count else 0 for c in part.tolist()]
-        return entry_bytes(count, spans) + 3 * count
+        return entry_bytes(count, spans[:3]) + word_bytes(spans[3]) * count
 
     sizes = [nbytes(n) for n in range(len(entries) + 1)]
     assert sizes == sorted(sizes)
     assert taken == max(n for n, b in enumerate(sizes) if b <= size or n == 0)
     ordered = columns[:, np.argsort(columns[0], kind="stable")]
     packed = PackedEntries(ordered[:2], ordered[2:])
-    assert packed.nbytes + 3 * len(entries) == sizes[-1]
+    assert packed.nbytes <= sizes[-1]
     keys, weights = packed.arrays()
     assert np.array_equal(np.concatenate([keys, weights]), ordered)
+    assert [word_bytes(s) for s in (0, 1, 255, 256, 1 << 16, 1 << 24, 1 << 32, 1 << 63)] == [0, 1, 1, 2, 4, 4, 8, 8]
 
 
 def test_keys_of_a_small_range_take_bits_and_not_words():
