@@ -27,14 +27,16 @@ Ints = NDArray[np.int64]
 
 
 class PackedMap(ExactMap):
-    """An exact map of keys of one attribute in as few bits as they take; they are unpacked whenever they are asked for."""
+    """An exact map of keys of one attribute in as few bits as they take, unpacked whenever they are asked for."""
 
     __slots__ = ("_keys", "_weights")
 
     def __init__(self, exact: ExactMap) -> None:
         self._keys = PackedColumn(np.ascontiguousarray(exact.keys[:, 0]), ascending=True)
         self._weights: PackedColumn | NDArray[np.float64] = (
-            PackedColumn(exact.weights) if exact.weights.dtype == np.int64 else exact.weights.astype(np.float64)
+            PackedColumn(exact.weights)
+            if exact.weights.dtype == np.int64
+            else exact.weights.astype(np.float64)
         )
 
     def __len__(self) -> int:

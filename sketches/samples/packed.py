@@ -108,7 +108,7 @@ def entry_bytes(entries: int, spans: Sequence[int]) -> int:
 def word_bytes(span: int) -> int:
     """Bytes of the least word of 1, 2, 4 or 8 that tells so many integers apart; 0 of one alone."""
     whole = -(-span.bit_length() // 8)
-    return 0 if not whole else 1 << (whole - 1).bit_length()
+    return next(word for word in (0, 1, 2, 4, 8) if word >= whole)
 
 
 def most_within(columns: Ints, size_bytes: int, coarse: int = 0) -> int:

@@ -110,7 +110,7 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
 
     @property
     def crowded(self) -> bool:
-        """Whether a key was met whose entries take more than there is room for: it should be dense. False says little."""
+        """Whether a key was met with more entries than there is room for: it should be dense. False says little."""
         self._compact()
         return self._crowded
 
@@ -205,7 +205,7 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
         return np.where(self._dense(entries), np.uint64(0), self._hash(entries[0]))
 
     def _hold(self, entries: Ints, weights: Ints) -> None:
-        # Apart, so that a dense key of much weight or far from all others does not widen the columns of what is sampled.
+        # Apart, so that a dense key of much weight or far from all others does not widen the columns of the sample.
         dense = self._dense(entries)
         self._packed = tuple(PackedEntries(entries[:, own], weights[:, own]) for own in (~dense, dense))
 

@@ -4,7 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skimql.sketches.samples.packed import PackedColumn, PackedEntries, column_bytes, entry_bytes, most_within, word_bytes
+from skimql.sketches.samples.packed import (
+    PackedColumn,
+    PackedEntries,
+    column_bytes,
+    entry_bytes,
+    most_within,
+    word_bytes,
+)
 
 ENDS = (-(1 << 63), (1 << 63) - 1)
 NUMBERS = st.one_of(st.integers(0, 300), st.integers(*ENDS))
@@ -38,7 +45,16 @@ def test_of_entries_in_any_order_the_most_that_fit_are_found(entries, size):
     assert packed.nbytes <= sizes[-1]
     keys, weights = packed.arrays()
     assert np.array_equal(np.concatenate([keys, weights]), ordered)
-    assert [word_bytes(s) for s in (0, 1, 255, 256, 1 << 16, 1 << 24, 1 << 32, 1 << 63)] == [0, 1, 1, 2, 4, 4, 8, 8]
+    assert [word_bytes(s) for s in (0, 1, 255, 256, 1 << 16, 1 << 24, 1 << 32, 1 << 63)] == [
+        0,
+        1,
+        1,
+        2,
+        4,
+        4,
+        8,
+        8,
+    ]
 
 
 def test_keys_of_a_small_range_take_bits_and_not_words():
