@@ -34,7 +34,7 @@ class PackedMap(ExactMap):
     def __init__(self, exact: ExactMap) -> None:
         self._keys = PackedColumn(np.ascontiguousarray(exact.keys[:, 0]), ascending=True)
         self._weights: PackedColumn | NDArray[np.float64] = (
-            PackedColumn(exact.weights)
+            PackedColumn(exact.weights.astype(np.int64))
             if exact.weights.dtype == np.int64
             else exact.weights.astype(np.float64)
         )
