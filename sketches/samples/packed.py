@@ -122,7 +122,8 @@ def most_within(columns: Ints, size_bytes: int, coarse: int = 0) -> int:
     coarse : int
         How many of the last columns are reckoned in words of 1, 2, 4 or 8 bytes.
     """
-    total, exact = columns.shape[1], len(columns) - coarse
+    exact = len(columns) - coarse
+    total: int = columns.shape[1]
 
     def size(count: int, spans: Sequence[int]) -> int:
         return entry_bytes(count, spans[:exact]) + count * sum(map(word_bytes, spans[exact:]))
