@@ -40,7 +40,8 @@ MOST_SKETCHED = 2  # tables of the sampled class for which a sketch is tried in 
 ROUNDS = 3
 PROBABILITIES = np.geomspace(1e-9, 1.0, 145)  # of a sampled key, whose bytes are looked up
 ANY_SPAN = (1 << 64) - 1
-SUM_BYTES = 4  # of a weight of which nothing is known
+SUM_BYTES = 8  # of a weight that is no number of tuples, in a sample
+SUM_SPAN = (1 << 32) - 1  # of such weights in a map
 SOME_WEIGHT = 255  # of a key where none is known to be heavy
 
 
@@ -65,7 +66,7 @@ def sample_sketch(
     rows : int
         Of every sketch.
     columns : int
-        Weights of an entry; those beside the number of tuples are taken to need 4 bytes.
+        Weights of an entry; those beside the number of tuples take 8 bytes.
 
     Raises
     ------
@@ -250,7 +251,7 @@ class _Model:
         own = self.figures.attribute(vertex, joined)
         room = 1.0 if self.figures.relations[vertex].source == "exact" else ROOM
         keys = math.ceil(room * max(own.distinct, 1.0))
-        weights = _weights_span(own, room) if self.columns == 1 else (1 << 8 * SUM_BYTES) - 1
+        weights = _weights_span(own, room) if self.columns == 1 else SUM_SPAN
         whole = entry_bytes(keys, (_span(own), weights))
         least = COUNTER_BYTES * self.rows * LEAST_BUCKETS
         sizes = sorted({max(share * self.budget, least) for share in SHARES})

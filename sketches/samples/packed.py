@@ -21,6 +21,7 @@ Ints = npt.NDArray[np.int64]
 Spans = npt.NDArray[np.uint64]
 
 _WORD = (1 << 64) - 1
+WORD_BYTES = 8
 
 
 class PackedColumn:
@@ -105,13 +106,7 @@ def entry_bytes(entries: int, spans: Sequence[int]) -> int:
     return column_bytes(entries, first, ascending=True) + sum(column_bytes(entries, s) for s in others)
 
 
-def word_bytes(span: int) -> int:
-    """Bytes of the least word of 1, 2, 4 or 8 that tells so many integers apart; 0 of one alone."""
-    whole = -(-span.bit_length() // 8)
-    return next(word for word in (0, 1, 2, 4, 8) if word >= whole)
-
-
-def most_within(columns: Ints, size_bytes: int, coarse: int = 0) -> int:
+def most_within(columns: Ints, size_bytes: int, words: int = 0) -> int:
     """How many entries, taken from the first on, fit in so many bytes once they are put in order.
 
     Parameters
@@ -119,14 +114,14 @@ def most_within(columns: Ints, size_bytes: int, coarse: int = 0) -> int:
     columns : ndarray of int64, shape (k, n)
         In any order; the first is what they will be in the order of.
     size_bytes : int
-    coarse : int
-        How many of the last columns are reckoned in words of 1, 2, 4 or 8 bytes.
+    words : int
+        How many of the last columns are reckoned in words of 8 bytes.
     """
-    exact = len(columns) - coarse
+    packed = len(columns) - words
     total: int = columns.shape[1]
 
     def size(count: int, spans: Sequence[int]) -> int:
-        return entry_bytes(count, spans[:exact]) + count * sum(map(word_bytes, spans[exact:]))
+        return entry_bytes(count, spans[:packed]) + WORD_BYTES * words * count
 
     if not total or size(total, _spans(columns.min(axis=1), columns.max(axis=1))) <= size_bytes:
         return total

@@ -229,8 +229,8 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
     def _fits(self, entries: Ints, weights: Ints) -> int:
         """How many entries there is room for, from the first on.
 
-        Sums are reckoned in whole words. A sum of both signs may be larger before all its tuples are there, so that
-        how they came together could decide what fits: by words it hardly ever does.
+        Sums are reckoned in whole words: one of both signs may be larger before all its tuples are there, and how
+        they came together would decide what fits.
         """
         room = self.spec.capacity * self.spec.entry_bytes
         return most_within(np.concatenate([entries, weights]), room, len(weights) - 1)

@@ -78,7 +78,7 @@ def test_every_method_answers_by_synopses_of_each_table_by_itself(question, clau
                 assert cell.low - slack <= truth.value <= cell.high + slack, (group, cell)
     if "SIZE" in clause:
         asked = int(clause.split("SIZE ")[1].split()[0]) << 10
-        assert (0 if "GROUP" in question else asked / 3) < answer.bytes_used <= asked
+        assert (0 if "GROUP" in question else asked / 8) < answer.bytes_used <= asked
 
 
 def test_sizes_fit_in_what_is_asked_and_exact_maps_beside_samples_stay():
