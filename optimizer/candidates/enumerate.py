@@ -223,10 +223,12 @@ def _way(
     objective: Objective,
 ) -> _Way:
     # Sketches have counters for every weight, samples keys with all their weights.
-    # A key may have tuples of every group.
-    wider = (
-        objective.columns if is_linear(kind) else objective.most_groups * objective.entry_bytes / ENTRY_BYTES
-    )
+    # A key may have tuples of every group. Sample x sketch reckons its weights itself.
+    if is_linear(kind):
+        wider = float(objective.columns)
+    else:
+        entry = ENTRY_BYTES if kind == "sample_sketch" else objective.entry_bytes
+        wider = objective.most_groups * entry / ENTRY_BYTES
 
     def built(size: float) -> Candidate:
         candidate = build(size / wider)
@@ -416,7 +418,7 @@ def _messages(figures: Figures, residual: Residual, joined: int, regressed: bool
 
 def _sample_sketch(figures: Figures, residual: Residual, joined: int, objective: Objective) -> _Builder:
     def build(size: float) -> Candidate:
-        found = sample_sketch(figures, residual, joined, size, objective.rows)
+        found = sample_sketch(figures, residual, joined, size, objective.rows, objective.columns)
         sampled = [figures.relations[v] for v in found.vertices]
         beyond = [figures.relations[b.vertex] for b in found.beyond]
         dense = max(keys.size for keys in found.dense_keys)
