@@ -102,7 +102,9 @@ class Occupancy:
             return float(self.certain)
         if self.saturated:
             return math.inf
-        last = _last(lambda log: self._scores(np.exp(log)) > 0, math.log(self.certain) - 1.0, self._log_most())
+        last = _last(
+            lambda log: self._scores(np.exp(log)) > 0, math.log(self.certain) - 1.0, self._log_most()
+        )
         return max(math.exp(last), float(self.certain))
 
     def log_likelihood(self, keys: float) -> float:
