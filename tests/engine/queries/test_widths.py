@@ -15,7 +15,7 @@ from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.queries import widths
 from skimql.optimizer.candidates.enumerate import choose_method
-from skimql.optimizer.candidates.first_sample import ClassSample, Size
+from skimql.optimizer.candidates.first_sample import LEAST_SHARE, ClassSample, Size
 from skimql.optimizer.candidates.value_draws import Summed
 from skimql.optimizer.choose import choose
 from skimql.optimizer.messages import tree_of, whole
@@ -180,3 +180,13 @@ def test_a_quarter_of_the_tuples_makes_a_first_sample_twice_as_wide_where_it_is_
     assert looked.half_widths == near(2 * COUNT, 2 * SUM)
     assert blind.half_widths == near(COUNT, SUM)
     assert (blind.half_width, blind.seconds, blind.nbytes) == (max(blind.half_widths), 2.0, 3.0)
+
+
+def test_a_filter_that_kept_nothing_that_was_looked_at_is_taken_to_keep_the_least_share():
+    query = query_of(BOTH)
+    none, least, more = (
+        widths.first_sample(sampled(query), files(share=share), VALUES, 0.95, {}, jobs=True).predicted
+        for share in (0.0, LEAST_SHARE, 4 * LEAST_SHARE)
+    )
+    assert none == least
+    assert 0.0 < 1.5 * more.half_width < none.half_width < math.inf
