@@ -55,6 +55,14 @@ class Values:
         return bool(2.0 * known.std() <= abs(known.mean()) * math.sqrt(known.size) or known.size == 1)
 
     @property
+    def largest_mean(self) -> float:
+        """The most that the mean of those that are not NULL is taken to be from 0."""
+        known = self.seen[~np.isnan(self.seen)]
+        return (
+            abs(float(known.mean())) + 2.0 * float(known.std()) / math.sqrt(known.size) if known.size else 0.0
+        )
+
+    @property
     def is_spread(self) -> bool:
         """Whether values that are too few to be met cannot make most of the sum of squares, if one bounds them."""
         largest, square = max(-self.low, self.high), float(np.mean(np.nan_to_num(self.seen) ** 2))
@@ -120,6 +128,15 @@ class Keys:
         own = np.where(self.dense[cells], 1.0, chances(tuples))
         once = np.concatenate([np.full(cells.size - there.size, times), np.ones(there.size, np.int64)])
         return Sampled(tuples, np.maximum(own, np.finfo(float).tiny), once, self.dense[cells])
+
+    def alone(self, table: int, rng: np.random.Generator, most: int = MOST_KEYS) -> tuple[Ints, float]:
+        """Tuples of some keys of a table that have no partner in another, and how many keys each stands for."""
+        there = np.minimum(self.tuples, 1.0)
+        expected = self.counts * (there[table] - there.prod(axis=0))
+        times = max(1.0, float(expected.sum()) / most)
+        drawn = rng.poisson(expected / times)
+        cells = np.repeat(np.arange(drawn.size), drawn)
+        return _numbers(self.tuples[table, cells], self.squares[table, cells], rng), times
 
     def shares(self, table: int, groups: float) -> Keys:
         """The same with as many of a table's tuples as one of so many groups has."""
