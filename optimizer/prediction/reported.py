@@ -230,8 +230,7 @@ class _Made:
         for aggregate, (top, bottom) in zip(self.query.aggregates, self.aggregates, strict=True):
             factors = [f for n, _ in top for f in self.terms[n].factors if not f.presence]
             known = [self._values(f) for f in factors]
-            bound = all(v is not None and self._bounds(f, v) for f, v in zip(factors, known, strict=True))
-            if not bound or aggregate.function == "count_distinct":
+            if aggregate.function == "count_distinct" or any(v is None for v in known):
                 found.append(math.nan)
                 continue
             if aggregate.function == "avg":
@@ -240,7 +239,10 @@ class _Made:
             else:
                 estimate = estimate_total(combined(contributions, [self._unit(top)]), asked)
                 present = combined(contributions, [self._unit(bottom)]).total() if bottom else 0.0
-            if all(v is not None and v.tells for v in known):
+            told = (
+                v is not None and v.tells and self._bounds(f, v) for f, v in zip(factors, known, strict=True)
+            )
+            if all(told):
                 found.append(_relative(estimate))
             else:
                 found.append(wider_than_itself(_reach(estimate), present * self._largest_mean(top)))

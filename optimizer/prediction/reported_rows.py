@@ -74,8 +74,6 @@ class Rows:
         known = [self.values.get((f.vertex, f.expression)) for f in factors if not f.presence]
         if aggregate.function == "count_distinct" or any(v is None for v in known):
             return math.nan
-        if not all(self._is_spread(f) for f in factors if not f.presence):
-            return math.nan
         total = self.figures.total / math.prod(self.groups.values())
         value = reach = most = 0.0
         for term in aggregate.total:
@@ -90,7 +88,8 @@ class Rows:
                 owner = next(iter(moments), 0)
                 moments = {owner: Moments(0.0, max(square - mean**2 / self._present(term), 0.0))}
             reach += abs(term.coefficient) * self._reach(moments, confidence)
-        if not all(v is not None and v.tells for v in known):
+        spread = all(self._is_spread(f) for f in factors if not f.presence)
+        if not spread or not all(v is not None and v.tells for v in known):
             return wider_than_itself(reach, most)
         return reach / abs(value) if value and reach else math.nan
 

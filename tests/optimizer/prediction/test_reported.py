@@ -122,7 +122,9 @@ def test_values_of_both_signs_that_nearly_cancel_do_not_tell_a_sum_from_nothing(
     assert Values(seen + 50.0).tells
     assert Values(seen).largest_mean == pytest.approx(abs(seen.mean()) + 2 * seen.std() / np.sqrt(1000))
     assert Values(np.array([np.nan, 3.0])).largest_mean == 3.0
-    assert Values(np.array([np.nan])).largest_mean == 0.0
+    assert Values(np.array([np.nan])).largest_mean == np.inf
+    # Of a value that nobody has met among two three may have been expected.
+    assert Values(np.array([1.0, 1.0]), 0.0, 100.0).largest_mean == 1.0 + 3 * 100.0 / 2
 
 
 @pytest.mark.parametrize("aggregate", ["SUM", "AVG"])
