@@ -24,6 +24,7 @@ from ..prediction.samples import SampledMessages, SamplePlan, key_sample, two_le
 from ..prediction.sketches import (
     agms_variance,
     convolution_variance,
+    exact_maps,
     hash_variance,
     skimmed_variance,
     tree_variance,
@@ -36,8 +37,6 @@ from .folding import edges, message_keys, messages_bytes, messages_cost, planned
 
 COUNTER_BYTES = 8
 LEAST_BUCKETS = 64
-# Keys are known to about so much.
-MAP_RESERVE = 1.1
 
 # The search for a size: from the first by what its width tells, until it is within a tenth of the least, or the width
 # close to the asked one.
@@ -359,28 +358,13 @@ def _sketch(figures: Figures, residual: Residual, objective: Objective, kind: st
                 f"{rows * buckets:,} counters, which every tuple moves, take {cost.seconds:,.0f} s of CPU, more than"
                 f" skimql.max_exact_seconds = {objective.max_exact_seconds:,.0f}"
             )
-        held_exactly = objective.sparse and _exact_maps(figures, vertices, attributes, rows * buckets)
+        held_exactly = objective.sparse and exact_maps(figures, vertices, attributes, rows * buckets)
         # What is not exact always varies: a variance of nothing is one of which nothing is known.
         own = 0.0 if held_exactly else variance(buckets) or math.inf
         predicted = Predicted(figures.total, own, rows=rows)
         return Candidate(kind, residual, held, predicted, cost, rows=rows, buckets=buckets)
 
     return build, scanned.plus(sketches(relations, attributes, kind, rows * LEAST_BUCKETS))
-
-
-def _exact_maps(figures: Figures, vertices: Sequence[int], attributes: Sequence[int], counters: int) -> bool:
-    """Whether all sketches of so many counters stay the exact maps that they start as.
-
-    A table that stands between others has an attribute for each edge, of one class too.
-    """
-    most = max(len(c.vertices) for c in figures.tree.classes) - 2
-    for vertex, classes in zip(vertices, attributes, strict=True):
-        relation, number = figures.relations[vertex], classes + most
-        known = relation.joint_distinct if classes > 1 else relation.attributes[0].distinct
-        keys = relation.tuples if known is None else min(known, relation.tuples)
-        if MAP_RESERVE * (1 + number) * keys > counters:
-            return False
-    return True
 
 
 def _samples(
