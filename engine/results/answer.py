@@ -73,8 +73,8 @@ class Answer:
     attempts : tuple of Attempted
         What was run for the answer, in order; empty for what is no query.
     target : str
-        Whether the asked error is reached: ``met``, ``missed``, or ``unknown`` where an interval is narrow enough but
-        not certified, or has no end; empty where none was asked for.
+        Whether the asked error is reached: ``met``, ``missed``, or ``unknown`` where an interval is not certified;
+        empty where none was asked for.
     targets : tuple of str
         The same of each row by itself.
     """
@@ -351,7 +351,11 @@ def with_target(answer: Answer, target: float) -> Answer:
     ]
     short = [(name, cell, state) for name, cell, state in named if state != MET]
     notes = tuple(
-        f"{name}: {_short_of(cell, target, state)}" for name, cell, state in short[:MOST_MISSES_NAMED]
+        f"{name}: asked for {target:.3g} relative error, the interval allows {_reached(cell)}"
+        if state == MISSED
+        else f"{name}: not known to be within the asked {target:.3g} relative error, its interval is not certified"
+        f" and allows {_reached(cell)}"
+        for name, cell, state in short[:MOST_MISSES_NAMED]
     )
     if len(short) > MOST_MISSES_NAMED:
         notes += (f"{len(short) - MOST_MISSES_NAMED:,} more values miss the asked error",)
@@ -374,16 +378,16 @@ def _group_text(answer: Answer, row: Sequence[Cell]) -> str:
 def state_of(cell: Cell, target: float) -> str:
     """Whether a cell meets the asked relative error: `MET`, `MISSED`, or `UNKNOWN`.
 
-    An interval that is wider misses it, certified or not; a narrow one that is not certified tells nothing, nor does
-    one without ends.
+    An interval that is not certified tells neither, however wide it is, but for one without ends.
     """
-    if not isinstance(cell, Estimate) or is_null(cell) or cell.exact:
-        return MET
-    if not math.isfinite(half_width(cell)):
+    if (
+        isinstance(cell, Estimate)
+        and not cell.certified
+        and not cell.exact
+        and math.isfinite(half_width(cell))
+    ):
         return UNKNOWN
-    if misses(cell, target):
-        return MISSED
-    return MET if cell.certified else UNKNOWN
+    return MISSED if misses(cell, target) else MET
 
 
 def misses(cell: Cell, target: float) -> bool:
@@ -406,14 +410,6 @@ def half_width(estimate: Estimate) -> float:
     return max(estimate.high - estimate.value, estimate.value - estimate.low)
 
 
-def _short_of(cell: Estimate, target: float, state: str) -> str:
-    """What a note says of a cell that is not known to meet the asked relative error."""
-    wide = half_width(cell)
-    if not math.isfinite(wide):
-        return f"not known to be within the asked {target:.3g} relative error, there is no bound"
-    reached = f"{wide / abs(cell.value):.3g}" if cell.value else "no bound"
-    if state == MISSED:
-        found = f"asked for {target:.3g} relative error, the interval allows {reached}"
-        return found if cell.certified else f"{found} and is not certified"
-    told = f"not known to be within the asked {target:.3g} relative error, its interval is not certified"
-    return f"{told} and allows {reached}"
+def _reached(cell: Estimate) -> str:
+    unknown = not cell.value or math.isnan(cell.value)
+    return "no bound" if unknown else f"{half_width(cell) / abs(cell.value):.3g}"

@@ -239,8 +239,8 @@ def test_what_happens_when_the_asked_error_is_missed():
     sql = "SELECT APPROXIMATE COUNT(*) AS n FROM p a JOIN p b ON a.k = b.k"
     asked = "ERROR WITHIN 0.1% CONFIDENCE 95%"
     reported = session.sql(f"{sql} OPTIONS (buckets = 16) {asked}")
-    assert any("asked for 0.001 relative error" in note for note in reported.notes)
-    assert reported.target == "missed"
+    assert any("not known to be within the asked 0.001" in note for note in reported.notes)
+    assert reported.target == "unknown"
     with pytest.raises(SkimqlError, match="asked") as caught:
         session.sql(f"{sql} OPTIONS (buckets = 16) {asked} BEHAVIOR 'strict'")
     assert caught.value.code == "SKIMQL_ACCURACY_NOT_REACHED"

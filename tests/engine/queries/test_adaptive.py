@@ -58,7 +58,7 @@ def free(monkeypatch, method, cost, messages=False):
 def test_a_miss_is_followed_by_the_exact_run_where_that_costs_little_more(monkeypatch):
     free(monkeypatch, "key_sample", cost=10)
     answer = run_of(ASK, error=0.001).answer()
-    assert [a.outcome for a in answer.attempts] == ["missed", "met"]
+    assert [a.outcome for a in answer.attempts] == ["unknown", "met"]
     assert (answer.method, answer.value) == ("exact_run", run_of(ASK).exact().value)
     assert any("costs little more" in n for n in answer.notes)
 
@@ -66,15 +66,15 @@ def test_a_miss_is_followed_by_the_exact_run_where_that_costs_little_more(monkey
 def test_a_miss_is_told_where_the_exact_run_costs_as_much(monkeypatch):
     free(monkeypatch, "key_sample", cost=2)
     answer = run_of(ASK, error=0.001).answer()
-    assert [(a.attempt.method, a.outcome) for a in answer.attempts] == [("key_sample", "missed")]
-    assert any("asked for 0.001" in n for n in answer.notes)
+    assert [(a.attempt.method, a.outcome) for a in answer.attempts] == [("key_sample", "unknown")]
+    assert any("within the asked 0.001" in n for n in answer.notes)
 
 
 def test_a_miss_is_followed_by_exact_messages_where_the_exact_run_is_dear(monkeypatch):
     free(monkeypatch, "key_sample", cost=10, messages=True)
     answer = run_of(ASK, error=0.001).answer()
     assert [(a.attempt.method, a.outcome) for a in answer.attempts] == [
-        ("key_sample", "missed"),
+        ("key_sample", "unknown"),
         ("exact", "met"),
     ]
     assert answer.value == run_of(ASK).exact().value
