@@ -1,6 +1,6 @@
 """Joins of large TPC-H tables, nothing stored: asked with a target, beside Spark's and DuckDB's exact runs.
 
-``python -m benchmarks.tpch --sf 1 --json FILE``. The tables are made once by tpchgen-cli. TPC-H 3, 5, 10 and 12 are
+``python -m benchmarks.tpch --sf 1 --json FILE``, resumable by FILE. The tables are made once by tpchgen-cli. TPC-H 3, 5, 10 and 12 are
 reduced to their aggregates: no GROUP BY, and query 5 without ``c_nationkey = s_nationkey``, which closes a cycle. CPU
 seconds are those of this process and all its children (JVM, Python workers); every round runs all engines in turn.
 """
@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -204,15 +204,14 @@ class Engines:
 
 def run(
     scale: str, folder: Path, seeds: int, rounds: int, warm_up: int, names: Sequence[str]
-) -> list[Figures]:
-    """Records of every query: `rounds` of each engine in turn, then SkimQL alone for the other seeds.
+) -> Iterator[list[Figures]]:
+    """The records of each query: `rounds` of each engine in turn, then SkimQL alone for the other seeds.
 
     Before them `warm_up` rounds that do not count: the JVM compiles a query's code for some seconds.
     """
     engines = Engines(data(scale, folder))
-    records = []
     for name in names:
-        case = CASES[name]
+        case, records = CASES[name], []
         truth = engines.exact_duckdb(case.sql)
         for number in range(-warm_up, max(rounds, seeds)):
             jobs: dict[str, Callable[[], Any]] = {
@@ -235,7 +234,7 @@ def run(
                     }
                 if number >= 0:
                     records.append(record)
-    return records
+        yield records
 
 
 def _of_answer(answer: Answer) -> Figures:
@@ -302,9 +301,16 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=RESULTS / "tpch.json")
     parser.add_argument("--plot", type=Path, help="file for a plot of CPU seconds")
     chosen = parser.parse_args()
-    records = run(
-        chosen.sf, chosen.data, chosen.seeds, chosen.rounds, chosen.warm_up, chosen.query or list(CASES)
-    )
+    # Queries that the file has of this size are not run again.
+    records = json.loads(chosen.json.read_text()) if chosen.json.exists() else []
+    known = {r["query"] for r in records if r["sf"] == chosen.sf}
+    left = [name for name in chosen.query or list(CASES) if name not in known]
+    chosen.json.parent.mkdir(parents=True, exist_ok=True)
+    for more in (
+        run(chosen.sf, chosen.data, chosen.seeds, chosen.rounds, chosen.warm_up, left) if left else ()
+    ):
+        records += more
+        chosen.json.write_text(json.dumps(records, indent=1) + "\n")
     lines = summary(records)
     for line in lines:
         cpu = ", ".join(f"{engine} {seconds:.2f}" for engine, seconds in line["cpu"].items())
@@ -315,8 +321,6 @@ def main() -> None:
         )
     if chosen.plot:
         plot(lines, chosen.sf, RESULTS / chosen.plot if chosen.plot.parent == Path() else chosen.plot)
-    chosen.json.parent.mkdir(parents=True, exist_ok=True)
-    chosen.json.write_text(json.dumps(records, indent=1) + "\n")
 
 
 if __name__ == "__main__":

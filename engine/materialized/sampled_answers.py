@@ -74,7 +74,9 @@ def of_sampled_tables(query: Query, heads: Sequence[Head]) -> list[MaterializedA
         weights = weights_at(query, v)
         fits = [h for h in own if h.method in ("hash", *SAMPLED_TABLES)]
         fits = [h for h in fits if weights <= set(h.weights) and is_of(h, graph.vertices[v], v, grouping)]
-        choices.append([Materialized(h, order=order) for h in fits for order in _orders_of(h, query, tree, v)])
+        choices.append(
+            [Materialized(h, order=order) for h in fits for order in _orders_of(h, query, tree, v)]
+        )
     found = []
     for joined in tree.classes:
         for first in choices[joined.vertices[0]] + choices[joined.vertices[-1]]:

@@ -232,7 +232,12 @@ class Planner:
                 self.settings.confidence,
                 counts,
             )
-            plan = chosen(self.query, self._routed, too_large, counts, taken.buckets)
+            try:
+                plan = chosen(self.query, self._routed, too_large, counts, taken.buckets)
+            except BudgetExceeded as fault:
+                if not self.request.aims_freely:
+                    raise
+                return self._exactly_for(fault, choice)
             if choice.figures is not None:
                 plan = of_plan(choice.figures, plan)
             attempt = as_materialized(
