@@ -222,6 +222,12 @@ class AdaptiveRun:
         wide = _widest(answer)
         state = "shown" if target is None else self._state(answer, estimated, target)
         self._keep(attempt, state, wide, answer.bytes_used, started)
+        if isinstance(attempt, SampledQuery) and state != MET:
+            filling = self.planner.sampled(jobs=True).filling(
+                attempt, answer.bytes_used, self._taken(attempt)
+            )
+            if filling is not None:
+                return filling
         if state == MET or target is None or isinstance(attempt, (ExactRun, Nothing)):
             return None
         if isinstance(attempt, SampledQuery):

@@ -159,6 +159,7 @@ class AttemptRun:
     def _sampled_query(self, attempt: SampledQuery) -> tuple[Estimated, tuple[str, ...]]:
         from ...parser.sampled_select import SampledQuery as Asked
         from ..execution.sampled_query import run_sampled
+        from .sampled_groups import evaluators_of
 
         planner, settings = self.planner, self.planner.settings
         query, sizes = planner.query, planner.sampled(jobs=True)
@@ -178,17 +179,14 @@ class AttemptRun:
             )
         spent = SPENT[self.samples] if attempt.enlarges else 1.0
         confidence = 1.0 - spent * (1.0 - settings.confidence)
-        evaluators: dict[GroupNumbers, Evaluator] = {
-            (n,) if query.groups else (): Evaluator(attempt.plan, joined, confidence, values)
-            for n, (values, joined) in enumerate(found.groups)
-        }
+        evaluators = evaluators_of(query, attempt.plan, found, confidence)
         told: tuple[str, ...] = (
             f"one in {1 / attempt.rate:,.0f} keys of {attempt.class_name} sampled: {found.keys:,} met",
         )
         if query.groups:
             few = math.ceil(math.log(1 - settings.confidence) / math.log1p(-attempt.rate))
             told += (f"groups of fewer than about {few:,} keys may not have been met",)
-            alone = sum(joined.contributions.keys.size == 1 for _, joined in found.groups)
+            alone = sum(joined.contributions.keys.size == 1 for _, joined, _ in found.groups)
             if alone:
                 told += (
                     f"{alone:,} of the groups were met with one key alone: there may be many more like them",

@@ -74,7 +74,7 @@ def test_a_sample_of_keys_answers_what_sketches_cannot(session):
     source = "FROM e LEFT JOIN f ON e.k = f.k AND e.j <> f.j WHERE NOT EXISTS (SELECT 1 FROM f g WHERE g.k = e.k AND g.v = 5)"
     items = "e.j, COUNT(*) AS n, SUM(f.v) AS s, AVG(e.v) AS m, COUNT_IF(f.k IS NULL) AS u"
     text = f"SELECT APPROXIMATE {items} {source} GROUP BY e.j HAVING COUNT(*) > 10 ORDER BY e.j"
-    answer = session.compare(f"{text} SIZE 60 KB USING sampled_query SEED 3")
+    answer = session.compare(f"{text} SIZE 60 KB USING sampled_query SEED 4")
     assert answer.method == "sampled_query"
     assert len(answer.rows) == 7
     assert any("keys of k sampled" in note for note in answer.notes)
@@ -86,6 +86,35 @@ def test_a_sample_of_keys_answers_what_sketches_cannot(session):
             total += 1
             inside += cell.low <= float(true) <= cell.high
     assert inside >= total - 4
+
+
+def test_deviations_and_quantiles_are_estimated_beside_sums(session):
+    register(session, **LARGE)
+    items = (
+        "STDDEV(e.v) AS s, VAR_POP(e.v) FILTER (WHERE f.v > 3) AS v, COVAR_SAMP(e.v, f.v) AS c, CORR(e.v, f.v) AS r, "
+        "MEDIAN(e.v) AS m, APPROX_PERCENTILE(f.v, 0.9) FILTER (WHERE f.v <> 5) AS q, ROUND(STD(f.v), 2) AS w, "
+        "AVG(e.v) FILTER (WHERE f.v > 3) AS a"
+    )
+    text = f"SELECT APPROXIMATE {items} FROM e LEFT JOIN f ON e.k = f.k SIZE 60 KB USING sampled_query SEED 2"
+    answer = session.compare(text)
+    for cell, true in zip(answer.rows[0], answer.compared[0], strict=True):
+        assert not cell.exact
+        assert not cell.certified
+        assert cell.low <= float(true) <= cell.high
+        assert cell.high < float("inf")
+
+
+def test_a_size_is_used_though_keys_have_many_tuples(session):
+    few = [(i % 400, i % 7, i % 11) for i in range(8000)]
+    register(session, e=(COLUMNS, few), f=(COLUMNS, few[:400]))
+    answer = session.sql(
+        "SELECT APPROXIMATE COUNT(*) AS n, SUM(e.v) AS s FROM e LEFT JOIN f ON e.k = f.k SIZE 8 KB USING sampled_query"
+    )
+    assert 2048 <= answer.bytes_used <= 8192
+    assert not answer.exact
+    assert len({a.attempt.plan.seed for a in answer.attempts}) == len(answer.attempts) > 1
+    # Where all keys fit there is nothing to sample.
+    assert session.sql("SELECT APPROXIMATE SUM(k) AS n FROM f SIZE 8 KB USING sampled_query").exact
 
 
 def test_small_inputs_are_run_on_all_keys_and_that_is_said(tables):
