@@ -22,7 +22,7 @@ from ...parser.fragment import quote_name
 from ...parser.join_graph import Term
 from ...parser.keys import Decomposition, Role
 from ...parser.measures import is_list, measure_of
-from ...parser.sampled_select import SampledQuery
+from ...parser.sampled_select import SET, SampledQuery
 from ...sketches.samples.cluster_quantiles import ClusteredValues
 from ...sketches.samples.known_keys import JoinTerms
 from ...sketches.samples.sampled_hash import HASH_BITS, sample_family, seed_text
@@ -183,11 +183,12 @@ def _groups(query: SampledQuery, table: pa.Table) -> list[tuple[tuple[Any, ...],
     from ..sources.python_values import python_values
 
     names = [f"__g{n}" for n in range(len(query.group_texts))]
+    told_apart = [*names, SET] if query.sets_of_groups else names
     if not names:
         return [((), slice(None))]
-    numbered = table.select(names).append_column("__row", pa.array(np.arange(table.num_rows)))
+    numbered = table.select(told_apart).append_column("__row", pa.array(np.arange(table.num_rows)))
     try:
-        grouped = numbered.group_by(names, use_threads=False).aggregate([("__row", "list")])
+        grouped = numbered.group_by(told_apart, use_threads=False).aggregate([("__row", "list")])
     except pa.ArrowNotImplementedError as fault:
         raise UnsupportedQuery(
             "GROUP BY an array, a map or a struct cannot be estimated from a sample of keys",

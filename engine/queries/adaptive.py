@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 # Where what unseen keys may add takes more than this part of the asked error, a larger sample is not enough.
 MOST_UNSEEN = 0.5
 
+AT_ONCE = "the intervals of all groups that are shown hold at once, with a confidence of {:.3g}"
+
 # A method as a note tells it, where its name with blanks does not.
 METHOD_WORDS = {"exact": "exact messages"}
 
@@ -175,6 +177,8 @@ class AdaptiveRun:
         run = AttemptRun(self.planner, self.backend, self._groups, self._most_message, self._taken(attempt))
         notes = self._notes
         found, told, stale = run.estimated(attempt)
+        if self.planner.settings.simultaneous and self.planner.query.groups:
+            found, told = found.at_once(), (*told, AT_ONCE.format(self.planner.settings.confidence))
         built = time.perf_counter()
         with observed(ESTIMATE) as seen:
             answer = found.answer()

@@ -159,7 +159,7 @@ class AttemptRun:
     def _sampled_query(self, attempt: SampledQuery) -> tuple[Estimated, tuple[str, ...]]:
         from ...parser.sampled_select import SampledQuery as Asked
         from ..execution.sampled_query import run_sampled
-        from .sampled_groups import evaluators_of
+        from .sampled_groups import evaluators_of, most_unseen, told_of_groups, uncertain_groups, unseen_keys
 
         planner, settings = self.planner, self.planner.settings
         query, sizes = planner.query, planner.sampled(jobs=True)
@@ -183,15 +183,12 @@ class AttemptRun:
         told: tuple[str, ...] = (
             f"one in {1 / attempt.rate:,.0f} keys of {attempt.class_name} sampled: {found.keys:,} met",
         )
+        weak: frozenset[int] = frozenset()
         if query.groups:
-            few = math.ceil(math.log(1 - settings.confidence) / math.log1p(-attempt.rate))
-            told += (f"groups of fewer than about {few:,} keys may not have been met",)
-            alone = sum(joined.contributions.keys.size == 1 for _, joined, _ in found.groups)
-            if alone:
-                told += (
-                    f"{alone:,} of the groups were met with one key alone: there may be many more like them",
-                )
-        return Estimated(query, evaluators, listed=False), told
+            told += told_of_groups(query, found, attempt.rate, settings.confidence)
+            most = most_unseen(found, unseen_keys(attempt.rate, settings.confidence))
+            weak = uncertain_groups(query, found, evaluators, most)
+        return Estimated(query, evaluators, listed=False, weak=weak), told
 
     def _materialized(self) -> tuple[Estimated, tuple[str, ...], bool]:
         planner = self.planner
