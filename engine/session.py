@@ -496,6 +496,51 @@ class Session:
 
         return beside(answer, exact)
 
+    def refine(self, text: str) -> Iterator[Answer]:
+        """Better and better answers to an approximate SELECT with ERROR WITHIN, from larger and larger samples.
+
+        Parameters
+        ----------
+        text : str
+
+        Yields
+        ------
+        Answer
+            Of every attempt, the last one as `sql` gives it: the asked error is reached, or the answer is exact.
+            Whoever stops before has the last answer with its interval, whose confidence holds wherever one stops: it
+            is spent over the answers. All of them together take about twice as long as the last at most.
+
+        Raises
+        ------
+        UnsupportedQuery
+            ``SKIMQL_NOT_AN_ANSWER`` for any other statement, ``SKIMQL_CLAUSE`` where no error is asked for.
+        SkimqlError
+            As `sql`.
+        """
+        text = self._with_file_tables(text)
+        statement = self._read(text)
+        if not isinstance(statement, ApproximateSelect):
+            message = "only the answer to an approximate SELECT becomes better"
+            raise UnsupportedQuery(message, "SKIMQL_NOT_AN_ANSWER", text, hint="SELECT APPROXIMATE ...")
+        with self._awake(), self.tables.statement(text):
+            answers = self._run_of(statement, self._resolved(statement)).answers()
+        return self._refined(text, answers)
+
+    def _refined(self, text: str, answers: Iterator[Answer]) -> Iterator[Answer]:
+        """The answers, each made when it is asked for as a statement of its own."""
+        while True:
+            try:
+                with self._awake(), self.tables.statement(text):
+                    answer = next(answers, None)
+            except Exception as fault:
+                ours = as_ours(fault, text)
+                if ours is None:
+                    raise
+                raise ours from fault
+            if answer is None:
+                return
+            yield answer
+
     def guard(self, left: DataFrame, right: DataFrame, on: On, most: float | None = None) -> Answer:
         """How many rows an inner join of two DataFrames would have; an error above `most`. See `guard.guard`."""
         from .queries.guard import guard

@@ -186,8 +186,8 @@ class AttemptRun:
         weak: frozenset[int] = frozenset()
         if query.groups:
             told += told_of_groups(query, found, attempt.rate, settings.confidence)
-            most = most_unseen(found, unseen_keys(attempt.rate, settings.confidence))
-            weak = uncertain_groups(query, found, evaluators, most)
+            largest = most_unseen(found, unseen_keys(attempt.rate, settings.confidence))
+            weak = uncertain_groups(query, found, evaluators, largest)
         return Estimated(query, evaluators, listed=False, weak=weak), told
 
     def _materialized(self) -> tuple[Estimated, tuple[str, ...], bool]:

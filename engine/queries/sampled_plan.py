@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -34,6 +34,9 @@ RESERVE = 1.3
 # Where nothing says how wide the interval is, so many times more keys are taken.
 STEP = 8.0
 
+# Of what all keys take, the part that any sample of them takes: the scan.
+SCAN_SHARE = 0.4
+
 # A class of fewer keys says little.
 FEW_KEYS = 1000
 
@@ -46,6 +49,13 @@ SEED_BITS = 48
 
 # Tuples of a table of which nothing is known and no job may ask.
 UNKNOWN_TUPLES = 1e6
+
+
+def least_rate(tried: Sequence[float]) -> float:
+    """A share of the keys that takes as much as all samples that were taken; 1 where none less than all keys does."""
+    spent = sum(SCAN_SHARE + (1.0 - SCAN_SHARE) * rate for rate in tried)
+    rate = (spent - SCAN_SHARE) / (1.0 - SCAN_SHARE)
+    return rate if rate <= MOST_RATE else 1.0
 
 
 @dataclass(frozen=True)
