@@ -24,6 +24,7 @@ from ..results.estimator import Joined
 from ..results.expressions import Evaluator
 from ..results.rows import Estimated, GroupNumbers
 from .planner import SPENT, Planner
+from .sampled_plan import MOST_RATE
 
 if TYPE_CHECKING:
     from ..catalog.form import Groups as CatalogGroups
@@ -181,7 +182,7 @@ class AttemptRun:
         confidence = 1.0 - spent * (1.0 - settings.confidence)
         evaluators = evaluators_of(query, attempt.plan, found, confidence)
         told: tuple[str, ...] = (
-            f"one in {1 / attempt.rate:,.0f} keys of {attempt.class_name} sampled: {found.keys:,} met",
+            f"{_share(attempt.rate)} keys of {attempt.class_name} sampled: {found.keys:,} met",
         )
         weak: frozenset[int] = frozenset()
         if query.groups:
@@ -227,3 +228,7 @@ class AttemptRun:
     def _evaluator(self, plan: Plan, joined: Joined, numbers: GroupNumbers) -> Evaluator:
         values = self.groups().values(numbers) if numbers else ()
         return Evaluator(plan, joined, self.planner.settings.confidence, values)
+
+
+def _share(rate: float) -> str:
+    return f"one in {1 / rate:,.0f}" if rate <= MOST_RATE else f"{rate:.0%} of the"

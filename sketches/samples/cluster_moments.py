@@ -95,7 +95,7 @@ def estimate_moment(function: str, moments: Moments, confidence: float) -> Estim
     found = _ratio(distances[which], float(spread[which]), n, p, total, confidence)
     if found is None:
         return unknown
-    if is_heavy(np.abs(distances[which] / p)):
+    if is_heavy(np.abs(distances[which] / p)[p < 1.0]):
         root = math.sqrt if function.startswith("stddev") else float
         return replace(found, value=root(found.value * more), low=-math.inf, high=math.inf, notes=(HEAVY,))
     found = replace(found, value=found.value * more, low=found.low * more, high=found.high * more)
@@ -159,7 +159,8 @@ def _correlation(
     found = _ratio(distances[2] / scale - explained, value, n, p, total, confidence)
     if found is None:
         return None
-    if is_heavy(distances[0] / p) or is_heavy(distances[1] / p):
+    drawn = (distances / p)[:, p < 1.0]
+    if is_heavy(drawn[0]) or is_heavy(drawn[1]):
         return replace(found, low=-1.0, high=1.0, notes=(HEAVY,))
     low, high = max(found.low, -1.0), min(found.high, 1.0)
     return replace(found, low=min(low, value), high=max(high, value))

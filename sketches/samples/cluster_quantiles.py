@@ -95,9 +95,10 @@ class ClusteredValues:
     def _is_heavy(self, share: float) -> bool:
         """Whether there are few keys, or few have most of the values, and each has its own."""
         if share not in self._heavy:
-            few = int(np.count_nonzero(self._counts)) < FEW_KEYS
+            drawn = (self._counts / self.probabilities)[self.probabilities < 1.0]
+            few = int(np.count_nonzero(drawn)) < FEW_KEYS
             self._heavy[share] = few or (
-                is_heavy(self._counts / self.probabilities, FEW_EFFECTIVE)
+                is_heavy(drawn, FEW_EFFECTIVE)
                 and self._clustering(share) > CLUSTERED
             )
         return self._heavy[share]
@@ -109,10 +110,12 @@ class ClusteredValues:
     def _clustering(self, share: float) -> float:
         """How many times more the numbers below the quantile differ from key to key than if values were dealt out."""
         where = self._sorted[max(math.ceil(share * len(self._sorted)), 1) - 1]
-        below = np.bincount(self.owners[self.values <= where], minlength=len(self.probabilities))
-        known = below.sum() / self._counts.sum()
-        dealt = known * (1.0 - known) * self._counts.sum()
-        return float(np.sum((below - known * self._counts) ** 2)) / dealt if dealt else math.inf
+        drawn = self.probabilities < 1.0
+        below = np.bincount(self.owners[self.values <= where], minlength=len(self.probabilities))[drawn]
+        counts = self._counts[drawn]
+        known = below.sum() / counts.sum()
+        dealt = known * (1.0 - known) * counts.sum()
+        return float(np.sum((below - known * counts) ** 2)) / dealt if dealt else math.inf
 
     def _at(self, share: float, *, discrete: bool) -> float:
         weights = (1.0 / self.probabilities[self.owners])[self._order]

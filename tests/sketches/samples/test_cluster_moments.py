@@ -70,3 +70,13 @@ def test_few_keys_and_values_without_a_spread_tell_nothing(function):
         found = estimate_moment(function, moments_, 0.95)
         assert (found.low, found.high) == (-math.inf, math.inf)
         assert not found.certified
+
+
+def test_a_large_cluster_that_is_certain_says_nothing_of_tails():
+    rng = np.random.default_rng(2)
+    sizes, key = np.array([500.0, *np.ones(300)]), np.array([0] * 500 + list(range(1, 301)))
+    x = rng.uniform(0, 10, 800)
+    means, squares = moments(sizes, key, x, x + rng.uniform(0, 10, 800))
+    sample = Moments(sizes, means, squares, np.array([1.0, *np.full(300, 0.1)]))
+    assert all(math.isfinite(estimate_moment(f, sample, 0.95).high) for f in FUNCTIONS)
+    assert estimate_moment("corr", sample, 0.95).low > 0
