@@ -54,6 +54,23 @@ def test_intervals_cover_as_they_promise(values):
     assert (known > 0.1 * SEEDS) if values in list(VALUES)[:3] else (known < 0.02 * SEEDS)
 
 
+def test_that_values_of_a_key_come_together_is_seen():
+    """The planted bug: each value as if it had been drawn by itself, where those of a key are alike."""
+    rng = np.random.default_rng(3)
+    key = np.repeat(np.arange(KEYS), 5)
+    x = rng.normal(size=KEYS)[key] + 0.3 * rng.normal(size=key.size)
+    misses = 0
+    for seed in range(SEEDS // 5):
+        met = (np.random.default_rng(seed).random(KEYS) < RATE)[key]
+        values, number = x[met], np.count_nonzero(met)
+        apart = Moments(
+            np.ones(number), np.array([values, values]), np.zeros((3, number)), np.full(number, RATE)
+        )
+        found = estimate_moment("var_pop", apart, 0.95)
+        misses += not found.low <= x.var() <= found.high
+    assert misses > stats.binom.isf(0.01, SEEDS // 5, 0.05)
+
+
 def test_all_keys_in_the_sample_leave_the_value_as_it_is():
     sizes, key, x, y = clustered("flat")
     means, squares = moments(sizes, key, x, y)

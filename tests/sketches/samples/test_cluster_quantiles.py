@@ -43,6 +43,20 @@ def test_intervals_cover_as_they_promise(values, sizes):
     assert known > 0.5 * SEEDS or (values, sizes) == ("of each key", "zipf")
 
 
+def test_that_values_of_a_key_come_together_is_seen():
+    """The planted bug: each value as if it had been drawn by itself."""
+    rng = np.random.default_rng(4)
+    key = np.repeat(np.arange(KEYS), rng.integers(1, 6, KEYS))
+    x = VALUES["of each key"](rng, rng.normal(size=KEYS)[key])
+    truth, misses = np.quantile(x, 0.5, method="inverted_cdf"), 0
+    for seed in range(SEEDS):
+        met = (np.random.default_rng(seed).random(KEYS) < RATE)[key]
+        number = np.count_nonzero(met)
+        found = ClusteredValues(x[met], np.arange(number), np.full(number, RATE)).quantile(0.5, 0.95)
+        misses += not found.low <= truth <= found.high
+    assert misses > BOUND
+
+
 def test_a_quantile_beyond_what_was_met_has_no_end():
     sample = ClusteredValues(np.arange(40.0), np.arange(40), np.full(40, 0.1))
     assert sample.quantile(0.99, 0.95).high == math.inf
