@@ -98,8 +98,7 @@ class ClusteredValues:
             drawn = (self._counts / self.probabilities)[self.probabilities < 1.0]
             few = int(np.count_nonzero(drawn)) < FEW_KEYS
             self._heavy[share] = few or (
-                is_heavy(drawn, FEW_EFFECTIVE)
-                and self._clustering(share) > CLUSTERED
+                is_heavy(drawn, FEW_EFFECTIVE) and self._clustering(share) > CLUSTERED
             )
         return self._heavy[share]
 
