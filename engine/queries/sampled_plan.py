@@ -28,6 +28,9 @@ LEAST_TUPLES = 100_000.0
 # With a larger share of the keys all of them are cheaper.
 MOST_RATE = 0.25
 
+# Where an error is asked a first sample of a larger share is not worth its scan: it may have to be followed by all keys.
+MOST_FIRST = 1 / 16
+
 # A sample is enlarged by so much more than its interval asks for, as the next one is asked at a higher confidence.
 RESERVE = 1.3
 
@@ -48,7 +51,7 @@ LEAST_FILLED, FILLED, DEVIATIONS = 0.25, 0.8, 2.0
 SEED_BITS = 48
 
 # Tuples of a table of which nothing is known and no job may ask.
-UNKNOWN_TUPLES = 1e6
+UNKNOWN_TUPLES = 1e7
 
 
 def least_rate(tried: Sequence[float]) -> float:
@@ -101,8 +104,11 @@ class SampledPlan:
             keys = max(min(self.tuples(r.table), self._range(r)) for r in way.roles)
             return min(FILLED * self.settings.size_bytes / self.row_bytes / max(keys, 1.0), 1.0)
         least = LEAST_TUPLES / max(largest, 1.0)
-        rate = max(DEFAULT_RATE if self.settings.error is None else FIRST_RATE, least)
-        return rate if rate <= MOST_RATE else 1.0
+        if self.settings.error is None:
+            rate = max(DEFAULT_RATE, least)
+            return rate if rate <= MOST_RATE else 1.0
+        rate = max(FIRST_RATE, least)
+        return rate if rate <= MOST_FIRST else 1.0
 
     @property
     def row_bytes(self) -> int:

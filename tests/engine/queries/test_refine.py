@@ -93,3 +93,14 @@ def test_an_answer_that_is_not_stopped_before_the_error_is_met_is_exact():
     assert [a.rows[0][0].exact for a in answers] == [False] * (len(answers) - 1) + [True]
     assert [a.target for a in answers[:-1]] == ["unknown"]
     assert all(len(a.attempts) == n + 1 for n, a in enumerate(answers))
+
+
+def test_a_first_sample_that_would_be_a_large_share_is_not_taken_where_an_error_is_asked():
+    rates = {}
+    for error in (None, 0.05):
+        for tuples in (1e5, 6e5, 6e6):
+            plan = SampledPlan(None, QUERY, Settings(error=error), jobs=False)
+            plan.__dict__["_tuples"] = lambda table, tuples=tuples: tuples
+            rates[error, tuples] = plan._first_rate(QUERY.ways[0])
+    assert [rates[0.05, t] for t in (1e5, 6e5, 6e6)] == [1.0, 1.0, FIRST_RATE]
+    assert [rates[None, t] for t in (1e5, 6e5, 6e6)] == [1.0, 1 / 6, 1 / 16]
