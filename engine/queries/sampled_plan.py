@@ -28,7 +28,7 @@ LEAST_TUPLES = 100_000.0
 # With a larger share of the keys all of them are cheaper.
 MOST_RATE = 0.25
 
-# Where an error is asked a first sample of a larger share is not worth its scan: it may have to be followed by all keys.
+# Where an error is asked a first sample of a larger share is not worth its scan: all keys may have to follow it.
 MOST_FIRST = 1 / 16
 
 # A sample is enlarged by so much more than its interval asks for, as the next one is asked at a higher confidence.
