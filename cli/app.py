@@ -111,7 +111,7 @@ def query(
             "--set",
             metavar="NAME=VALUE",
             help="A setting, as SET skimql.NAME = VALUE: seed, rows, buckets, size_bytes, sparse, confidence, error, "
-            "behavior, bounds, max_groups, route, fold_bytes, max_bytes, max_exact_seconds or cache.",
+            "behavior, bounds, max_groups, route, fold_bytes, max_bytes, max_exact_seconds, cache or simultaneous.",
             autocompletion=_complete_settings,
         ),
     ] = None,

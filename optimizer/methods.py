@@ -12,6 +12,9 @@ from dataclasses import dataclass
 LEVEL, PAIRS = "level", "pairs"
 
 _SUMS = frozenset(("count", "sum", "avg"))
+_SPREAD = frozenset(
+    "var_pop var_samp stddev_pop stddev_samp covar_pop covar_samp corr percentile percentile_approx".split()
+)
 _COUNTING = frozenset(("count_distinct",))
 _WORKERS, _JVM = frozenset(("arrow",)), frozenset(("jvm",))
 
@@ -264,6 +267,7 @@ METHODS: Mapping[str, Method] = {
         Method(
             "sampled_query",
             "the user's own query, by Spark, on a sample of the keys of one join class",
+            _SUMS | _SPREAD,
             named=True,
             groups=True,
             sized=True,
