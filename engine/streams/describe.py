@@ -6,6 +6,7 @@ Needs no Spark: any process on the catalog can ask.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +16,14 @@ from ..catalog.catalog import Catalog
 from ..catalog.secrets import redacted
 from ..catalog.streams import StoredStream, StoredView
 from ..results.answer import Answer, half_width
+from .as_of import as_of_columns, lag, rate
 from .cells import WHOLE
 from .panes import Need
 from .place import is_running
 from .planned import PlannedView
 from .predicted import predicted_half_width
 from .state import Clock, StreamState, bad_rows, events
-from .store import Loaded, continuous, load
+from .store import Loaded, continuous, load, load_before
 from .view_answer import answer, joined_of
 from .views import planned, readers
 
@@ -34,7 +36,10 @@ QUERIES = (
     *("batch", "bytes", "updated"),
 )
 _READS = 5
-EXTENDED = (*QUERIES, "value", "half_width", "predicted", "method", "fault", "select")
+EXTENDED = (
+    *QUERIES,
+    *("lag", "events_per_second", "value", "half_width", "predicted", "method", "fault", "select"),
+)
 
 
 def select(catalog: Catalog, view: StoredView, *, bounds: bool = True) -> Answer:
@@ -45,8 +50,10 @@ def select(catalog: Catalog, view: StoredView, *, bounds: bool = True) -> Answer
         for name, one in loaded.items()
         if one.lost
     ]
-    given = answer(shown, {n: one.state for n, one in loaded.items()}, bounds)
-    return replace(given, notes=(*given.notes, *lost))
+    states = {n: one.state for n, one in loaded.items()}
+    given = answer(shown, states, bounds)
+    zone = continuous(catalog).streams[view.streams[0].lower()].time_zone
+    return replace(given, notes=(*given.notes, *lost), beside=as_of_columns(shown, states, zone))
 
 
 def show_streams(catalog: Catalog, *names: str) -> Answer:
@@ -180,6 +187,25 @@ def _query_row(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
 
 
 def _extended(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
+    shown, loaded = _loaded(catalog, view)
+    pace = lag(shown, {n: one.state for n, one in loaded.items()}), _events_per_second(catalog, loaded)
+    return (*pace, *_accuracy(catalog, view))
+
+
+def _events_per_second(catalog: Catalog, loaded: Mapping[str, Loaded]) -> float | None:
+    """Of all streams of a view together, between the last two batches of each."""
+    rates = []
+    for name, one in loaded.items():
+        stream = continuous(catalog).streams[name]
+        before = load_before(catalog, stream)
+        if before is not None:
+            more = _figures(stream, one.state)[0] - _figures(stream, before)[0]
+            rates.append(rate(more, before, one.state))
+    known = [r for r in rates if r is not None]
+    return sum(known) if known else None
+
+
+def _accuracy(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
     given = select(catalog, view)
     # The last row: of windows the newest.
     cell = next((c for c in given.rows[-1] if isinstance(c, Estimate)), None) if given.rows else None
