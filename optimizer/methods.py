@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 LEVEL, PAIRS = "level", "pairs"
+KEY_SAMPLE = "key_sample"
 
 _SUMS = frozenset(("count", "sum", "avg"))
 _COUNTING = frozenset(("count_distinct",))
@@ -154,6 +155,7 @@ METHODS: Mapping[str, Method] = {
             chosen=True,
             statistics=True,
             stored=True,
+            streams=True,
         ),
         Method(
             "two_level",

@@ -122,12 +122,20 @@ def _sketches(catalog: Catalog, stream: StoredStream) -> list[tuple[str, list[st
         if cells is not None:
             parts.append(f"({len(cells.cells):,} of them, {cells.nbytes:,} bytes)")
         elif summary is not None and split == WHOLE:
-            form = "exact" if getattr(summary.built.sketch, "exact", None) is not None else "counters"
+            form = _form(summary.built.sketch)
             told = f", {len(summary.dense):,} keys that may be dense" if len(summary.dense) else ""
             parts.append(f"({form}, {summary.nbytes:,} bytes{told})")
             parts += [f"from batch {summary.since}"] if summary.since else []
         found.append((f"{' '.join(parts)}: {', '.join(names)}", names))
     return found
+
+
+def _form(sketch: Any) -> str:
+    """What a sketch is by now: all keys, counters, or a share of the keys."""
+    share = getattr(sketch, "probability", None)
+    if share is None:
+        return "exact" if getattr(sketch, "exact", None) is not None else "counters"
+    return "exact" if share == 1.0 else f"{share:.3g} of the keys"
 
 
 def show_queries(catalog: Catalog, *views: StoredView, extended: bool = False) -> Answer:
@@ -219,7 +227,13 @@ def _accuracy(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
     if shown.told_apart or shown.query.counts_distinct:
         return *numbers, None, given.method, faults, view.select
     joined = joined_of(shown, {n: one.state for n, one in loaded.items()})
-    return *numbers, predicted_half_width(joined, view.confidence), given.method, faults, view.select
+    return (
+        *numbers,
+        predicted_half_width(shown.plan, joined, view.confidence),
+        given.method,
+        faults,
+        view.select,
+    )
 
 
 def _stream_row(catalog: Catalog, stream: StoredStream) -> tuple[Any, ...]:

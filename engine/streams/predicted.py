@@ -7,20 +7,28 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
+from ...optimizer.methods import KEY_SAMPLE
+from ...optimizer.plan import Plan
 from ...sketches.intervals.interval import averaged, order_rank
 from ...sketches.joins.convolution import ConvolutionSketch
-from ..results.estimator import SketchJoin
+from ..results.estimator import Joined, SketchJoin
 from ..results.skimmed import SkimmedJoin
 
 
-def predicted_half_width(joined: SketchJoin, confidence: float) -> float | None:
-    """Of the first aggregate: 0 where it is exact, None of other joins than two hash sketches of one attribute.
+def predicted_half_width(plan: Plan, joined: Joined, confidence: float) -> float | None:
+    """Of the first aggregate: 0 where it is exact, None of other joins than key samples, or two hash sketches of one
+    attribute.
 
     A row of a join of residuals f and g beside dense weights d and e has the variance
     ``(F2(f) F2(g) + F2(d) F2(g) + F2(e) F2(f)) / buckets`` at most; the interval lies between order statistics of the
     rows, here those of a normal variable.
     """
-    terms = joined.plan.aggregates[0].total
+    terms = plan.aggregates[0].total
+    if plan.method == KEY_SAMPLE:
+        from .sampled import StreamSamples
+
+        return joined.half_width(terms, confidence) if isinstance(joined, StreamSamples) else None
+    assert isinstance(joined, SketchJoin), "what is no sample is linear sketches"
     if joined.known(terms) is not None:
         return 0.0
     if len(terms) != 1 or len(terms[0].synopses) != 2:

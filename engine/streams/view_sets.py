@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from ...errors import SkimqlError, UnsupportedQuery
 from ...optimizer.combinations import check_aggregates
 from ...optimizer.describe.workload import describe_workload
+from ...optimizer.methods import KEY_SAMPLE
 from ...parser.join_graph import Query, Schema
 from ...parser.statement import ApproximateSelect, parse_statement
 from ...parser.syntax import CreateContinuousViews, Part
@@ -143,6 +144,7 @@ def _refuse_alone(statement: CreateContinuousViews, view: PlannedView) -> None:
         ("windows", bool(view.windows)),
         ("GROUP BY", bool(view.query.groups)),
         ("COUNT(DISTINCT)", view.query.counts_distinct),
+        (f"USING {KEY_SAMPLE}", view.query.method == KEY_SAMPLE),
     )
     for what, found in known:
         if found:

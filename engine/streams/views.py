@@ -15,7 +15,7 @@ from ...errors import StreamError, UnsupportedQuery
 from ...optimizer.choose import choose, plan_within
 from ...optimizer.fold import residual_tree
 from ...optimizer.messages import Residual, receiver_of, tree_of, whole
-from ...optimizer.methods import ANSWERED
+from ...optimizer.methods import ANSWERED, KEY_SAMPLE
 from ...optimizer.plan import Plan
 from ...parser.join_graph import FEATURES, Query, Schema, TableSchema
 from ...parser.resolve import resolve
@@ -41,7 +41,7 @@ from .windows import Windows, windows_of, zone_of
 # What a view may use beyond aggregates over one join tree.
 KNOWN = ANSWERED - {"GROUP BY over several tables"}
 # What USING may say of two streams on one key.
-METHODS = ("hash", "skimmed")
+METHODS = ("hash", "skimmed", KEY_SAMPLE)
 _GROUP_TYPE = re.compile(
     r"(tiny|small|big)?int|float|double|decimal\(.*\)|string|(var)?char\(\d+\)|date|timestamp(_ntz)?|boolean|binary"
 )
@@ -76,7 +76,10 @@ def select_of(text: str, sql: str, span: tuple[int, int] | None = None) -> Appro
     for word, refused in asked:
         if refused:
             raise unsupported(
-                f"{word} in a continuous view", "SIZE 64 KB, CONFIDENCE 95%, USING hash or skimmed", sql, span
+                f"{word} in a continuous view",
+                f"SIZE 64 KB, CONFIDENCE 95%, USING {', '.join(METHODS)}",
+                sql,
+                span,
             )
     return found
 
@@ -246,6 +249,12 @@ def define(
             "the view without USING, or a larger SIZE",
             sql,
         )
+    if query.method == KEY_SAMPLE and (told_apart or all(s.method != KEY_SAMPLE for s in plan.synopses)):
+        raise unsupported(
+            "USING key_sample of other than streams that are joined on one key, without windows and groups",
+            "the view without USING",
+            sql,
+        )
     like = plan
     if size is None and not (settings.by_hand or folds or told_apart or query.counts_distinct):
         others = [planned(v, streams) for v in found.views.values() if v.name.lower() != name.lower()]
@@ -344,7 +353,12 @@ def _chosen(
     vertices = range(len(query.graph.vertices))
     ours = [v for v in vertices if query.graph.vertices[v].table.lower() in names]
     tables = [v for v in vertices if v not in ours]
-    return choose(query, *sizes, residual, too_large=ours, only_folded=tables)
+    plan = choose(query, *sizes, residual, too_large=ours, only_folded=tables)
+    if query.method != KEY_SAMPLE or residual is None:
+        return plan
+    from .sampled import with_key_samples  # late: an answer from hash sketches does without
+
+    return with_key_samples(plan, residual, sizes[1], sizes[2])
 
 
 # A stream with the keys by which it is joined, as they are compared.

@@ -63,6 +63,8 @@ class ThresholdSample(Generic[SpecT]):
     """
 
     kind = "sample"
+    # Whether an entry without weight is dropped; else it takes part in setting the threshold.
+    drops_nothing = True
 
     def __init__(self, spec: SpecT) -> None:
         self.spec = spec
@@ -256,7 +258,7 @@ class ThresholdSample(Generic[SpecT]):
             return
         entries = np.concatenate([self._entries, *(k for k, _ in self._pending)], axis=1)
         weights = np.concatenate([self._weights, *(w for _, w in self._pending)], axis=1)
-        self._entries, self._weights = net_entries(entries, weights)
+        self._entries, self._weights = net_entries(entries, weights, drop=self.drops_nothing)
         self._pending, self._pending_tuples = [], 0
         room = self.spec.capacity + self._on_top(self._entries)
         if self._entries.shape[1] > room:
@@ -290,13 +292,15 @@ def checked_entries(
     return rows, weights.astype(np.int64, copy=False)
 
 
-def net_entries(entries: Ints, weights: Ints) -> tuple[Ints, Ints]:
+def net_entries(entries: Ints, weights: Ints, *, drop: bool = True) -> tuple[Ints, Ints]:
     """Sum the weights of equal entries and drop those whose sums are all zero.
 
     Parameters
     ----------
     entries : ndarray of int64, shape (attributes, n)
     weights : ndarray of int64, shape (columns, n)
+    drop : bool
+        False to keep these too.
 
     Returns
     -------
@@ -315,6 +319,8 @@ def net_entries(entries: Ints, weights: Ints) -> tuple[Ints, Ints]:
     starts = np.flatnonzero(np.concatenate([[True], np.any(entries[:, 1:] != entries[:, :-1], axis=0)]))
     sums = np.add.reduceat(weights, starts, axis=1)
     _refuse_wrapped(weights, starts, sums)
+    if not drop:
+        return entries[:, starts], sums
     used = np.any(sums != 0, axis=0)
     return entries[:, starts][:, used], sums[:, used]
 
