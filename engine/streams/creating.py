@@ -22,9 +22,10 @@ from .change_sources import columns_read, refuse_table_folder, rows_of_changes
 from .dedup import INTERVAL, dedup_of
 from .kafka import KAFKA, refuse_options, source_of
 from .planned import PlannedView, with_group_types
+from .refusals import unsupported
 from .sinks import SINK
 from .view_sets import PlannedSet, define_set
-from .views import define, unsupported
+from .views import define
 from .windows import WORDS, bad_setting, check_windows
 
 if TYPE_CHECKING:
@@ -157,6 +158,10 @@ class Creating:
             if span is not None and fault.sql != sql:
                 span = (span[0] + place[0], span[1] + place[0])
             raise type(fault)(fault.message, fault.code, sql, span or place, fault.hint) from fault
+        if shown.error is not None:
+            from .pilot import for_error
+
+            shown = for_error(self.context, shown, found.streams, sql, place)
         self._check(shown, found, sql, place, {statement.name.text.lower()})
         return shown
 

@@ -20,7 +20,7 @@ from .as_of import as_of_columns, lag, rate
 from .cells import WHOLE
 from .panes import Need
 from .place import is_running
-from .planned import PlannedView
+from .planned import WHY, PlannedView
 from .predicted import predicted_half_width
 from .state import Clock, StreamState, bad_rows, events
 from .store import Loaded, continuous, load, load_before
@@ -94,6 +94,7 @@ def explain(catalog: Catalog, name: str) -> Answer:
         read += len(shown)
         lines += [f"kept of stream {found.streams[stream].name}, every event read once:"]
         lines += [f"  {text}" for text in shown]
+    lines += [f"{v.name}: {v.settings[WHY]}" for v in views if WHY in v.settings]
     alone = sum(len(planned(v, found.streams).plan.synopses) for v in views)
     lines.append(f"{len(views):,} views read {read:,} sketches and totals; apart they would keep {alone:,}")
     return Answer(("plan",), ((printable("\n".join(lines)),),), exact=True, is_text=True)

@@ -43,12 +43,17 @@ def predicted_half_width(plan: Plan, joined: Joined, confidence: float) -> float
         return None
     left, right = map(_self_join_size, sketches)
     rows, buckets = sketches[0].counters.shape
-    variance = (left * right + dense[0] * right + dense[1] * left) / buckets
+    scale = abs(terms[0].coefficient) / math.prod(joined.built[i].scale for i in terms[0].synopses)
+    products = left * right + dense[0] * right + dense[1] * left
+    return scale * half_width(products, rows, buckets, confidence)
+
+
+def half_width(products: float, rows: int, buckets: int, confidence: float) -> float:
+    """Of the join of two hash sketches, the variance of a row of which is `products` over its buckets."""
     fewer = len(averaged(np.zeros(rows), buckets, confidence))
     rank = max(order_rank(fewer, confidence), 1)
-    scale = abs(terms[0].coefficient) / math.prod(joined.built[i].scale for i in terms[0].synopses)
     quantile = -float(ndtri((rank - 0.375) / (fewer + 0.25)))  # the mean of that order statistic (Blom 1958)
-    return scale * quantile * math.sqrt(variance * fewer / rows)
+    return quantile * math.sqrt(products / buckets * fewer / rows)
 
 
 def _self_join_size(sketch: ConvolutionSketch) -> float:

@@ -28,6 +28,11 @@ from ..synopses import Built
 ENTRY, BESIDE = 16, 32
 
 
+def keys_in(rows: int, buckets: int) -> int:
+    """How many keys a sample keeps in the bytes of a hash sketch."""
+    return max(1, (BYTES_PER_COUNTER * rows * buckets - BESIDE) // ENTRY)
+
+
 def with_key_samples(plan: Plan, residual: Residual, rows: int, buckets: int) -> Plan:
     """A plan with key samples in the place of its hash sketches, of as many bytes.
 
@@ -36,7 +41,7 @@ def with_key_samples(plan: Plan, residual: Residual, rows: int, buckets: int) ->
     if len(residual.classes) != 1 or plan.query.counts_distinct:
         return plan
     graph, joined = plan.query.graph, residual.tree.classes[residual.classes[0]]
-    keys = max(1, (BYTES_PER_COUNTER * rows * buckets - BESIDE) // ENTRY)
+    keys = keys_in(rows, buckets)
     numbers: dict[Synopsis, int] = {}
 
     def sampled(terms: Sequence[PlannedTerm]) -> tuple[PlannedTerm, ...]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...optimizer.methods import KEY_SAMPLE
 from ...optimizer.plan import Message, Plan, Synopsis
 from ...sketches.intervals.interval import Estimate
-from ..results.answer import Answer
+from ..results.answer import Answer, with_target
 from ..results.columns import arrow_type
 from ..results.estimator import Joined, SketchJoin
 from ..results.expressions import Evaluator
@@ -38,6 +38,8 @@ def answer(planned_view: PlannedView, states: Mapping[str, StreamState], bounds:
         found = Estimated(plan.query, {(): Evaluator(plan, joined, view.confidence)}).answer()
         found = replace(found, types=tuple(arrow_type(item.type) for item in plan.query.items))
         method = method_of(plan, joined)
+    if planned_view.error is not None:
+        found = with_target(found, planned_view.error)
     return replace(
         found,
         rows=tuple(tuple(map(_cell, row)) for row in found.rows),

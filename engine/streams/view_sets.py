@@ -24,13 +24,20 @@ from ..materialized.names import place_of
 from ..settings import Settings
 from .dense_keys import BYTES, is_skimmed
 from .planned import PlannedView
+from .refusals import unsupported
 from .view_plan import own_plan, plan_text
-from .views import define, unsupported
+from .views import define
 
 _SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 _OUR_WORD = " APPROXIMATE"
 # What a member of a set has no words of its own for: the set says it for all.
-_FOR_ALL = {"size": "SIZE", "confidence": "CONFIDENCE", "options": "OPTIONS", "seed": "SEED"}
+_FOR_ALL = {
+    "size": "SIZE",
+    "confidence": "CONFIDENCE",
+    "options": "OPTIONS",
+    "seed": "SEED",
+    "error_within": "ERROR WITHIN",
+}
 
 
 @dataclass(frozen=True, slots=True)
