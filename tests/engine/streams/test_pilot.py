@@ -33,6 +33,9 @@ def test_a_view_is_planned_from_the_files_that_are_there(spark, tmp_path):
     answer = session.answer("SELECT * FROM q")
     (row,) = answer.records()
     assert answer.method == "key_sample"
+    # Spark knows the view by its name without being told.
+    assert spark.table("q").columns == list(row)
+    assert spark.sql("SELECT n FROM q").collect()[0].n == row["n"]
     assert (row["target"], row["as_of_batch"]) == ("unknown", "a 0, b 0")
     session.sql(create.format("h", f"{select} USING hash OPTIONS (buckets = 8192)"))
     exact = session.answer("SELECT * FROM h")
@@ -54,6 +57,7 @@ def test_a_view_is_planned_from_the_files_that_are_there(spark, tmp_path):
     with pytest.raises(SkimqlError, match="no sums of DOUBLE") as fault:
         session.sql(create.format("p", f"{select.replace('COUNT(*)', 'SUM(a.x)')} USING key_sample"))
     assert fault.value.code == "SKIMQL_UNKNOWN_METHOD"
-    for name in "hq":
-        session.sql(f"TERMINATE {name}")
+    session.sql("TERMINATE h")
+    assert (spark.catalog.tableExists("h"), spark.catalog.tableExists("q")) == (False, True)
     session.close()
+    assert not spark.catalog.tableExists("q")
