@@ -94,7 +94,12 @@ def explain(catalog: Catalog, name: str) -> Answer:
         read += len(shown)
         lines += [f"kept of stream {found.streams[stream].name}, every event read once:"]
         lines += [f"  {text}" for text in shown]
-    lines += [f"{v.name}: {v.settings[WHY]}" for v in views if WHY in v.settings]
+    for view in views:
+        lines += [f"{view.name}: {view.settings[WHY]}"] if WHY in view.settings else []
+        value, width, predicted, method, *_ = _accuracy(catalog, view)
+        if value is not None and width is not None:
+            told = "" if predicted is None else f", +-{predicted:,.6g} predicted"
+            lines.append(f"{view.name}: {value:,.6g} +-{width:,.6g} now{told}, by {method}")
     alone = sum(len(planned(v, found.streams).plan.synopses) for v in views)
     lines.append(f"{len(views):,} views read {read:,} sketches and totals; apart they would keep {alone:,}")
     return Answer(("plan",), ((printable("\n".join(lines)),),), exact=True, is_text=True)

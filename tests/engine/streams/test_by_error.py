@@ -90,7 +90,9 @@ def test_the_cheapest_method_is_taken_and_reaches_the_error(tmp_path, text, even
         (told,) = show_queries(catalog, extended=True).records()
         assert told["bytes"] <= 1.05 * way.nbytes + 4096
         assert told["predicted"] < 2 * target * truth
-        assert f"{method} is taken" in explain(catalog, "q").rows[0][0]
+        plan = explain(catalog, "q").rows[0][0]
+        assert f"{method} is taken" in plan
+        assert f"+-{told['half_width']:,.6g} now, +-{told['predicted']:,.6g} predicted, by {method}" in plan
     assert missed <= 1
     assert 0.3 * target < np.median(widths) < 1.5 * target, widths
 
