@@ -1,6 +1,6 @@
 """A year of flights as events: departures join the weather of their hour in windows of four weeks, asked week by week.
 
-    python examples/flights_stream.py [--folder DIR] [--size 4] [--plot windy.png]
+    python examples/flights_stream.py [--folder DIR] [--size 8] [--plot windy.png]
 
 The flights and the weather of New York in 2013 (`skimql.demo_tables`) are written as Parquet files, a week each, and
 read as two streams. A continuous view counts the departures in windy hours over windows that slide by a week, from a
@@ -38,7 +38,7 @@ def main() -> None:
     asked.add_argument(
         "--folder", type=Path, help="for events, catalog and sink; a temporary one if left out"
     )
-    asked.add_argument("--size", type=int, default=4, help="kilobytes for all sketches of a week")
+    asked.add_argument("--size", type=int, default=8, help="kilobytes for the sketches of a week")
     asked.add_argument("--plot", type=Path, help="a picture of it, which takes matplotlib")
     given = asked.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
