@@ -127,6 +127,7 @@ class Session:
         self._given_up.set()
         if self._runs is not None:
             self._runs.stop_all()
+            self._runs.forget_tables()
         with self._starting:
             spark, self._spark = self._spark, None
         if spark is not None and self._started:
@@ -450,7 +451,7 @@ class Session:
     def _streams(self) -> StreamStatements:
         from .streams.statements import StreamStatements
 
-        return StreamStatements(self.context, self._running_streams)
+        return StreamStatements(self.context, self._running_streams, lambda: self.spark)
 
     def _running_streams(self) -> Runs:
         """The streams that this session runs."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 LEVEL, PAIRS = "level", "pairs"
+KEY_SAMPLE = "key_sample"
 
 _SUMS = frozenset(("count", "sum", "avg"))
 _SPREAD = frozenset(
@@ -157,6 +158,7 @@ METHODS: Mapping[str, Method] = {
             chosen=True,
             statistics=True,
             stored=True,
+            streams=True,
         ),
         Method(
             "two_level",

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...errors import UnsupportedQuery
 from ...optimizer.distinct_count import LEVELS
 from ...optimizer.domain_partition import DomainPartition
-from ...optimizer.methods import LEVEL, PAIRS
+from ...optimizer.methods import KEY_SAMPLE, LEVEL, PAIRS
 from ...optimizer.plan import Synopsis
 from ...sketches.distinct.level import LevelSpec
 from ...sketches.distinct.pair_sample import PairSampleSpec
@@ -29,6 +30,7 @@ from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.heavy_keys import METHOD as HEAVY_KEYS
 from ...sketches.joins.heavy_keys import HeavyKeys, HeavyKeysSpec
 from ...sketches.joins.sparse import SparseFirstSketch, update_sparse_first
+from ...sketches.samples.key_sample import BatchSample, KeySampleSpec
 from ..synopses import Sketch, Tally
 
 # One row per partial sketch: the arrays of its state by name, as little-endian bytes, and the CPU seconds that its task
@@ -38,6 +40,9 @@ PARTIAL_SCHEMA = (
     "arrays ARRAY<STRUCT<name: STRING, dtype: STRING, shape: ARRAY<BIGINT>, data: BINARY>>"
 )
 
+
+# The longest DECIMAL that is summed as an integer.
+LONGEST_INTEGER_DECIMAL = 18
 
 # Keys of a stream's hash sketch that may be dense: 8 bytes each.
 MOST_HEAVY = 256
@@ -77,7 +82,7 @@ _ARROW_SCHEMA = pa.schema(
 class SketchPlan:
     """One sketch to build: its spec, and whether it may start as an exact map."""
 
-    spec: ConvolutionSpec | AgmsSpec | LevelSpec | PairSampleSpec | HeavyKeysSpec
+    spec: ConvolutionSpec | AgmsSpec | LevelSpec | PairSampleSpec | HeavyKeysSpec | KeySampleSpec
     sparse: bool = True
 
     def empty(self) -> Sketch:
@@ -89,6 +94,8 @@ class SketchPlan:
                 return SparsePairSample(self.spec, self._limit)
             case HeavyKeysSpec():
                 return _known(self.spec.empty())
+            case KeySampleSpec():
+                return _known(BatchSample(self.spec))
             case _:
                 return SparseFirstSketch(self.spec, self._limit)
 
@@ -101,6 +108,8 @@ class SketchPlan:
                 return SparsePairSample.from_state(self.spec, state, self._limit)
             case HeavyKeysSpec():
                 return _known(HeavyKeys.from_state(self.spec, state))
+            case KeySampleSpec():
+                return _known(BatchSample.from_state(self.spec, state))
             case _:
                 return SparseFirstSketch.from_state(self.spec, state, self._limit)
 
@@ -110,7 +119,7 @@ class SketchPlan:
 
 
 def _known(sketch: Any) -> Sketch:
-    """What is built beside sketches and never kept as one."""
+    """What is no sketch of the others' kind: candidates for dense keys, which are never kept, and key samples."""
     kept: Sketch = sketch
     return kept
 
@@ -346,6 +355,22 @@ def sketch_plan(
         return SketchPlan(sample, synopsis.sparse)
     if synopsis.method == HEAVY_KEYS:
         return SketchPlan(HeavyKeysSpec(MOST_HEAVY))
+    if synopsis.method == KEY_SAMPLE:
+        if dtype != "int64":
+            raise no_doubles(str(synopsis.weight.expression))
+        # The hash of a kept key sample of the class: both keep the same keys.
+        return SketchPlan(KeySampleSpec(families[0].derive("key sample"), synopsis.buckets))
     if synopsis.method == "agms":
         return SketchPlan(AgmsSpec(families, synopsis.buckets, synopsis.rows, dtype), synopsis.sparse)
     return SketchPlan(ConvolutionSpec(families, synopsis.rows, synopsis.buckets, dtype), synopsis.sparse)
+
+
+def no_doubles(expression: str, sql: str = "", span: tuple[int, int] | None = None) -> UnsupportedQuery:
+    """The refusal of a sum of doubles on a key sample, whose weights are integers."""
+    return UnsupportedQuery(
+        f"a key sample has no sums of DOUBLE ({expression})",
+        "SKIMQL_UNKNOWN_METHOD",
+        sql,
+        span,
+        "SUM(CAST(... AS DECIMAL(18, 4))), or no USING",
+    )

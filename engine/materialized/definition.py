@@ -50,9 +50,9 @@ class OneFrame:
         return self.data
 
 
-def now() -> str:
-    """The present time, UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def now(precision: str = "seconds") -> str:
+    """The present time, UTC, to the second, or as precise as `datetime.isoformat` takes it."""
+    return datetime.now(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 def refuse_unstable(

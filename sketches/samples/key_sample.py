@@ -155,6 +155,21 @@ class KeySample(ThresholdSample[KeySampleSpec]):
         return sample
 
 
+class BatchSample(KeySample):
+    """The key sample of one batch of tuples, wherever it is cut: a key that is inserted and deleted in it stays.
+
+    So the threshold is that of all keys of the batch, whichever part of it has which tuples. `net` is the sample.
+    """
+
+    drops_nothing = False
+
+    def net(self) -> KeySample:
+        """The sample without the keys that weigh nothing."""
+        whole = KeySample(self.spec)
+        whole.merge(self)
+        return whole
+
+
 def checked_batch(
     keys: npt.NDArray[np.generic], weights: npt.NDArray[np.generic] | None, columns: int
 ) -> tuple[Ints, Ints]:

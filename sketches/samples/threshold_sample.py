@@ -63,6 +63,8 @@ class ThresholdSample(Generic[SpecT]):
     """
 
     kind = "sample"
+    # Whether an entry without weight is dropped; else it takes part in setting the threshold.
+    drops_nothing = True
 
     def __init__(self, spec: SpecT) -> None:
         self.spec = spec
@@ -270,7 +272,7 @@ class ThresholdSample(Generic[SpecT]):
         held, held_weights = self._held()
         entries = np.concatenate([held, *(k for k, _ in self._pending)], axis=1)
         weights = np.concatenate([held_weights, *(w for _, w in self._pending)], axis=1)
-        entries, weights = net_entries(entries, weights)
+        entries, weights = net_entries(entries, weights, drop=self.drops_nothing)
         self._pending, self._pending_tuples = [], 0
         cut = self._cut(entries, weights)
         if cut is not None:
@@ -305,13 +307,15 @@ def checked_entries(
     return rows, weights.astype(np.int64, copy=False)
 
 
-def net_entries(entries: Ints, weights: Ints) -> tuple[Ints, Ints]:
+def net_entries(entries: Ints, weights: Ints, *, drop: bool = True) -> tuple[Ints, Ints]:
     """Sum the weights of equal entries and drop those whose sums are all zero.
 
     Parameters
     ----------
     entries : ndarray of int64, shape (attributes, n)
     weights : ndarray of int64, shape (columns, n)
+    drop : bool
+        False to keep these too.
 
     Returns
     -------
@@ -330,6 +334,8 @@ def net_entries(entries: Ints, weights: Ints) -> tuple[Ints, Ints]:
     starts = np.flatnonzero(np.concatenate([[True], np.any(entries[:, 1:] != entries[:, :-1], axis=0)]))
     sums = np.add.reduceat(weights, starts, axis=1)
     _refuse_wrapped(weights, starts, sums)
+    if not drop:
+        return entries[:, starts], sums
     used = np.any(sums != 0, axis=0)
     return entries[:, starts][:, used], sums[:, used]
 
