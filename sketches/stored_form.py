@@ -1,9 +1,9 @@
 """A sketch as bytes, and back: for files, queues and columns of people who use the sketches by themselves.
 
-Magic, length of the head, head as JSON (kind, spec, names and shapes of the arrays; perhaps what the numbers mean), the
-arrays as little-endian bytes one after the other, SHA-256 of everything before. The bytes are the same on every machine,
-and those of the SQL functions ``skim_sketch`` and ``skim_merge``. Reading checks everything before it believes anything:
-the checksum, every name, type and size; nothing is evaluated or unpickled.
+Magic, length of the head, head as JSON (kind, spec, names and shapes of the arrays; perhaps what the numbers mean),
+the arrays as little-endian bytes one after the other, SHA-256 of everything before. The bytes are the same on every
+machine, and those of the SQL functions ``skim_sketch`` and ``skim_merge``. Reading checks everything before it
+believes anything: the checksum, every name, type and size; nothing is evaluated or unpickled.
 """
 
 from __future__ import annotations
@@ -153,7 +153,11 @@ def _meaning(head: Mapping[str, Any]) -> Meaning | None:
         return None
     found = Meaning(tuple(told["keys"]), told["scale"], told["weights"])
     right = found.weights in ("counts", "sums") and type(found.scale) is int and 0 < found.scale < 1 << 63
-    if not right or set(told) != {f.name for f in fields(Meaning)} or not all(isinstance(k, str) for k in found.keys):
+    if (
+        not right
+        or set(told) != {f.name for f in fields(Meaning)}
+        or not all(isinstance(k, str) for k in found.keys)
+    ):
         raise ValueError(f"{told!r} says not what the numbers of a sketch mean")
     return found
 

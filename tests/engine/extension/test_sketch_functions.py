@@ -1,0 +1,253 @@
+"""The SQL functions of sketches: the bytes that Python makes of the same tuples, pairs that are refused, plans."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from support.extension import enabled, refused
+from support.imports import ROOT
+from support.tables import forget_views
+
+from skimql.sketches import (
+    ConvolutionSpec,
+    JoinTerm,
+    Meaning,
+    SparseFirstSketch,
+    fingerprint,
+    from_bytes,
+    make_family,
+    meaning_of,
+    sum_estimate,
+    to_bytes,
+)
+from skimql.sketches.joins.folding import fine_bits_for
+
+KINDS = ("countmin", "folded", "tabulation")
+
+
+@pytest.fixture(scope="module")
+def home(spark, tmp_path_factory):
+    with enabled(spark, tmp_path_factory.mktemp("jar")) as session:
+        yield session
+    forget_views(spark)
+
+
+def families(kind, seed, labels, buckets):
+    parameters = {"fine_bits": fine_bits_for(buckets)} if kind == "folded" else {}
+    return tuple(make_family(kind, seed, **parameters).derive(label) for label in labels)
+
+
+def python_bytes(kind, options, keys, types, weights=None, scale=1, dtype="int64", labels=("key",)):
+    """What Python stores of the same tuples."""
+    rows, buckets, seed = options
+    sketch = SparseFirstSketch(ConvolutionSpec(families(kind, seed, labels, buckets), rows, buckets, dtype))
+    sketch.update(keys, weights)
+    return to_bytes(sketch, Meaning(types, scale, "counts" if weights is None else "sums"))
+
+
+def test_the_bytes_are_those_of_python(home):
+    """Every family and type of key and weight, NULLs, exact maps and counters, in one job over two Spark partitions."""
+    rng = np.random.default_rng(5)
+    n, groups = 3_000, 3
+    group, keys = rng.integers(0, groups, n), rng.integers(-300, 300, n)
+    keys[:3] = [2**63 - 1, -(2**63), 0]
+    others, weights, absent = rng.integers(0, 5, n), rng.integers(-(2**40), 2**40, n), rng.random(n) < 0.1
+    rows = [
+        (
+            int(g),
+            None if a else int(k),
+            f"t{o}é",
+            int(o),
+            None if o == 4 else int(w),
+            Decimal(int(w % 10**6)).scaleb(-2),
+        )
+        for g, k, o, w, a in zip(group, keys, others, weights, absent, strict=True)
+    ]
+    home.spark.createDataFrame(
+        rows, "g INT, k BIGINT, t STRING, o INT, w BIGINT, d DECIMAL(10,2)"
+    ).repartition(2).createOrReplaceTempView("sf")
+    options = (11, 64, 7)
+    made = {}
+    for kind in KINDS:
+        told = f"'rows = 11, buckets = 64, seed = 7, family = {kind}'"
+        made |= {
+            (kind, "counts"): f"skim_sketch(k, {told})",
+            (kind, "sums"): f"skim_sketch(k, w, {told})",
+            (kind, "decimals"): f"skim_sketch(t, d, {told})",
+            (kind, "doubles"): f"skim_sketch(DATE '1970-01-01' + o, CAST(o AS DOUBLE), {told})",
+            (kind, "two keys"): f"skim_sketch(named_struct('U', k, 'i', o), {told})",
+        }
+    items = ", ".join(f"{item} AS c{i}" for i, item in enumerate(made.values()))
+    for g, *found in home.spark.sql(f"SELECT g, {items} FROM sf GROUP BY g").collect():
+        here = group == g
+        some = here & ~absent
+        two = ("bigint", "bigint")
+        texts, days = (
+            fingerprint([f"t{o}é" for o in others[here]]),
+            fingerprint(others[here].astype(np.int32)),
+        )
+        asked = {
+            "counts": dict(keys=[keys[some]], types=("bigint",)),
+            "sums": dict(
+                keys=[keys[some]], types=("bigint",), weights=np.where(others == 4, 0, weights)[some]
+            ),
+            "decimals": dict(keys=[texts], types=("string",), weights=weights[here] % 10**6, scale=100),
+            "doubles": dict(
+                keys=[days], types=("date",), weights=others[here].astype(float), dtype="float64"
+            ),
+            "two keys": dict(keys=[keys[some], others[some]], types=two, labels=("u", "i")),
+        }
+        for (kind, what), value in zip(made, found, strict=True):
+            assert bytes(value) == python_bytes(kind, options, **asked[what]), (g, kind, what)
+    assert {type(from_bytes(bytes(v)).exact).__name__ for v in found} == {"ExactMap", "NoneType"}
+
+
+def random_join(rng, number):
+    """Sketches of two to four tables, what Python estimates of their join, and the function that is to."""
+    kind = KINDS[number % 3]
+    buckets, rows, size = int(rng.choice([32, 64, 256])), int(rng.choice([3, 11, 23])), number % 2 == 0
+    attributes, edges = [
+        (["u", "u"], [(0, 1, 0, 0)]),
+        (["u", "ui", "i"], [(0, 1, 0, 0), (1, 2, 1, 0)]),
+        (["u", "uiz", "i", "z"], [(0, 1, 0, 0), (1, 2, 1, 0), (1, 3, 2, 0)]),
+    ][number // 2 % 3]
+    sketches, meanings = [], []
+    span, most = int(rng.choice([5, 40, 2_000])), int(rng.choice([6, 200, 2_000]))
+    for labels in attributes:
+        weighted = not size and rng.random() < 0.6
+        spec = ConvolutionSpec(families(kind, number, labels, buckets), rows, buckets)
+        sketch = SparseFirstSketch(spec, None if rng.random() < 0.7 else 0)
+        tuples = int(rng.integers(0, most))
+        sketch.update(
+            [rng.integers(0, span, tuples) for _ in labels], rng.integers(-5, 9, tuples) if weighted else None
+        )
+        sketches.append(sketch)
+        # A scale beyond 1 would round what a Fourier transform leaves behind the point.
+        scale = 100 if weighted and kind == "folded" else 1
+        meanings.append(Meaning(("bigint",) * len(labels), scale, "sums" if weighted else "counts"))
+    bounds = (0, math.prod(s.tuples for s in sketches)) if size else ()
+    term = JoinTerm(tuple(sketches), 1 / math.prod(m.scale for m in meanings))
+    expected = sum_estimate([term], edges, 0.9, *bounds)
+    data = [bytearray(to_bytes(s, m)) for s, m in zip(sketches, meanings, strict=True)]
+    return (data, "size" if size else "sum"), expected
+
+
+def test_joins_are_those_of_python_interval_and_all(home):
+    rng = np.random.default_rng(11)
+    asked, expected = zip(*(random_join(rng, number) for number in range(48)), strict=True)
+    rows = [(number, function, *(data + [None] * 4)[:4]) for number, (data, function) in enumerate(asked)]
+    home.spark.createDataFrame(
+        rows, "n INT, f STRING, a BINARY, b BINARY, c BINARY, d BINARY"
+    ).createOrReplaceTempView("sj")
+    cases = " ".join(
+        f"WHEN f = '{f}' AND {given} IS NULL THEN skim_join_{f}_bounds({sketches}, 0.9D)"
+        for f in ("size", "sum")
+        for given, sketches in (("c", "a, b"), ("d", "a, b, c"), ("NULL", "a, b, c, d"))
+    )
+    found = home.spark.sql(f"SELECT n, CASE {cases} END AS e FROM sj ORDER BY n").collect()
+    for (number, e), estimate in zip(found, expected, strict=True):
+        ours = tuple(e)
+        assert ours == (*(float(x) for x in (estimate.value, estimate.low, estimate.high)), *ours[3:]), number
+        assert ours[3:] == (estimate.confidence, estimate.certified), number
+    assert {e.basis for e in expected} >= {"exact", "measured", "theorem"}
+
+
+def test_a_table_of_days_is_merged_and_joined_with_a_kept_sketch(home):
+    spark = home.spark
+    spark.sql("SELECT id % 7 AS day, id % 40 AS k, id % 5 AS x FROM range(700)").createOrReplaceTempView("da")
+    spark.sql("SELECT id % 50 AS k, id AS y FROM range(200)").createOrReplaceTempView("db")
+    home.sql("CREATE SKETCH kept ON db (k) FOR SUM(y) USING hash")
+    kept = home.sketches("kept")
+    assert kept.column("weight").to_pylist() == [None, "`y`"]
+    assert meaning_of(kept.column("sketch")[1].as_py()) == Meaning(("bigint",), 1, "sums")
+    spark.createDataFrame(kept.to_pandas(), "weight STRING, sketch BINARY").createOrReplaceTempView("dk")
+    spark.sql(
+        "SELECT day, skim_sketch(k, 'family = tabulation, key = k') AS sketch FROM da GROUP BY day"
+    ).createOrReplaceTempView("days")
+    found = spark.sql(
+        "SELECT skim_join_size(d.s, c.sketch), skim_join_sum(d.s, t.sketch) FROM "
+        "(SELECT skim_merge(sketch) AS s FROM days WHERE day < 3) d, dk c, dk t WHERE c.weight IS NULL AND t.weight = '`y`'"
+    ).collect()
+    assert tuple(found[0]) == tuple(
+        spark.sql(
+            "SELECT COUNT(*), SUM(CAST(y AS DOUBLE)) FROM da JOIN db ON da.k = db.k WHERE day < 3"
+        ).collect()[0]
+    )
+    home.sql("DROP SKETCH kept")
+
+
+TWO = "SELECT {}(a, b) FROM (SELECT skim_sketch(id) AS a FROM range(3)), (SELECT skim_sketch({}) AS b FROM range(3))"
+MERGED = "SELECT skim_merge(s) FROM (SELECT skim_sketch(id) AS s FROM range(3) UNION ALL SELECT skim_sketch({}) FROM range(3))"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        (TWO.format("skim_join_size", "id, 'seed = 2'"), "SKIMQL_SKETCH_PAIR", r"countmin\(seed=1, key='key'\).*seed=2"),
+        (TWO.format("skim_join_size", "id, 'buckets = 64'"), "SKIMQL_SKETCH_PAIR", "11 x 4096 .* 11 x 64"),
+        (TWO.format("skim_join_size_bounds", "id, 'family = folded'"), "SKIMQL_SKETCH_PAIR", "countmin.*folded"),
+        (TWO.format("skim_join_sum", "CAST(id AS STRING)"), "SKIMQL_SKETCH_PAIR", "types .*: bigint and string"),
+        (TWO.format("skim_join_size", "id, id"), "SKIMQL_SKETCH_PAIR", "try: skim_join_sum"),
+        (MERGED.format("id, 'rows = 3'"), "SKIMQL_SKETCH_PAIR", "11 x 4096 .* 3 x 4096|3 x 4096 .* 11 x 4096"),
+        (MERGED.format("id, id"), "SKIMQL_SKETCH_PAIR", "counts by bigint and sums by bigint|sums by bigint and counts"),
+        ("SELECT skim_join_size(x'00', x'00') FROM range(1)", "SKIMQL_NO_SKETCH", "no sketch of SkimQL"),
+        ("SELECT skim_sketch(k, 9223372036854775807) FROM VALUES (1), (1) AS t(k)", "SKIMQL_OVERFLOW", "64 bits"),
+        ("SELECT skim_sketch(id, CAST('NaN' AS DOUBLE)) FROM range(1)", "SKIMQL_NOT_FINITE", "NaN"),
+        ("SELECT skim_sketch(array(id)) FROM range(1)", "SKIMQL_SKETCH_ARGUMENT", "array<bigint>"),
+        ("SELECT skim_sketch(id, true) FROM range(1)", "SKIMQL_SKETCH_ARGUMENT", "boolean"),
+        ("SELECT skim_sketch(id, 'bucket = 5') FROM range(1)", "SKIMQL_SKETCH_ARGUMENT", "bucket = 5"),
+        ("SELECT skim_sketch(id, 'buckets = 48') FROM range(1)", "SKIMQL_SKETCH_ARGUMENT", "try: buckets = 32"),
+        ("SELECT skim_sketch() FROM range(1)", "SKIMQL_SKETCH_ARGUMENT", "takes a key"),
+        ("SELECT skim_merge(1)", "SKIMQL_SKETCH_ARGUMENT", "BINARY"),
+        ("SELECT skim_join_sum(x'00')", "SKIMQL_SKETCH_ARGUMENT", "two sketches"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together_is_refused_by_name(home, text, code, said):
+    kind, condition, message, *_ = refused(home.spark, text)
+    assert (kind, condition) == (kind if "Runtime" in kind else "AnalysisException", code)
+    assert re.search(said, message, re.DOTALL), message
+
+
+def test_null_and_nothing(home):
+    found = home.spark.sql(
+        "SELECT skim_merge(CAST(NULL AS BINARY)), skim_join_size(max(s), NULLIF(max(s), max(s))), skim_join_size(max(s), max(s)) "
+        "FROM (SELECT skim_sketch(CAST(NULL AS INT)) AS s FROM range(3))"
+    ).collect()
+    assert tuple(found[0]) == (None, None, 0.0)
+
+
+def test_the_aggregation_is_partial_and_equal_calls_are_one(home):
+    frame = home.spark.sql(
+        "SELECT id % 3 AS g, skim_sketch(id) AS a, skim_sketch(id) AS b FROM range(9) GROUP BY 1"
+    )
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("partial_skim_sketch(") == 1
+    assert plan.count("ObjectHashAggregate") == 2
+
+
+def test_the_example_of_the_docs_runs(home):
+    """Small tables of these columns: all maps are exact, and so are the answers."""
+    spark = home.spark
+    spark.sql("SELECT id % 9 AS day, id % 20 AS user FROM range(180)").createOrReplaceTempView("visits")
+    spark.sql(
+        "SELECT id % 30 AS user, CAST(id AS DECIMAL(8,2)) AS price FROM range(60)"
+    ).createOrReplaceTempView("orders")
+    section = (ROOT / "docs" / "spark-sql.md").read_text().split("## Functions of sketches")[1]
+    example = re.sub("--.*", "", re.search("```sql\n(.*?)```", section, re.DOTALL)[1])
+    try:
+        *_, days, week = [spark.sql(part).collect() for part in example.split(";") if part.strip()]
+    finally:
+        spark.sql("DROP TABLE IF EXISTS visits_by_day")
+    joined = "visits v JOIN orders o ON v.user = o.user"
+    counted = spark.sql(f"SELECT day, COUNT(*) FROM {joined} GROUP BY day ORDER BY day").collect()
+    assert [(r.day, r.pairs, r.bounds.low, r.bounds.certified) for r in days] == [
+        (d, n, n, True) for d, n in counted
+    ]
+    total = spark.sql(f"SELECT CAST(SUM(price) AS DOUBLE) FROM {joined} WHERE day BETWEEN 1 AND 7").collect()[
+        0
+    ][0]
+    assert week[0].week.value == week[0].week.high == pytest.approx(total, rel=1e-12)
