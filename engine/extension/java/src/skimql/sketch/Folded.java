@@ -13,8 +13,8 @@ final class Folded extends Hasher {
   private final int[] word;
 
   private final int[] place;
-  /** Of each row and byte of the fine bucket: what it adds to twice the bucket. */
-  private final int[][] maps;
+  /** Of each byte of the fine bucket and its values, side by side: what it adds to twice the bucket in every row. */
+  private final int[] maps;
 
   private final int pieces;
 
@@ -36,9 +36,9 @@ final class Folded extends Hasher {
       starts[w] = start(w == 0 ? seed : Digests.deriveSeed(seed, "word " + w));
     }
     pieces = (fineBits + 7) / 8;
-    maps = new int[rows][];
+    maps = new int[256 * pieces * rows];
     for (int row = 0; row < rows; row++) {
-      maps[row] = map(row, bits(buckets) - 1);
+      fill(row, rows, bits(buckets) - 1);
     }
   }
 
@@ -46,9 +46,8 @@ final class Folded extends Hasher {
     return Math.min(24, Math.max(8, 32 - Integer.numberOfLeadingZeros(16 * buckets - 1)));
   }
 
-  private int[] map(int row, int bucketBits) {
+  private void fill(int row, int rows, int bucketBits) {
     int[] columns = columns(row);
-    int[] out = new int[256 * pieces];
     for (int piece = 0; piece < pieces; piece++) {
       for (int value = 0; value < 256; value++) {
         int mapped = 0;
@@ -57,10 +56,9 @@ final class Folded extends Hasher {
         }
         int bucket =
             bucketBits > fineBits ? mapped << (bucketBits - fineBits) : mapped & ((1 << bucketBits) - 1);
-        out[256 * piece + value] = bucket << 1;
+        maps[(256 * piece + value) * rows + row] = bucket << 1;
       }
     }
-    return out;
   }
 
   /** The columns of a random invertible matrix over GF(2). */
@@ -100,19 +98,22 @@ final class Folded extends Hasher {
   void slots(long key, int[] out) {
     long first = hashLong(key, starts[0]);
     int fine = (int) (first >>> (64 - fineBits));
+    int rows = word.length;
+    System.arraycopy(maps, (fine & 255) * rows, out, 0, rows);
+    for (int piece = 1; piece < pieces; piece++) {
+      int at = (256 * piece + (fine >>> 8 * piece & 255)) * rows;
+      for (int row = 0; row < rows; row++) {
+        out[row] ^= maps[at + row];
+      }
+    }
     long hashed = first;
     int at = 0;
-    for (int row = 0; row < maps.length; row++) {
+    for (int row = 0; row < rows; row++) {
       if (word[row] != at) {
         at = word[row];
         hashed = hashLong(key, starts[at]);
       }
-      int[] map = maps[row];
-      int slot = map[fine & 255];
-      for (int piece = 1; piece < pieces; piece++) {
-        slot ^= map[256 * piece + (fine >>> 8 * piece & 255)];
-      }
-      out[row] = slot | (int) (hashed >>> place[row]) & 1;
+      out[row] |= (int) (hashed >>> place[row]) & 1;
     }
   }
 }
