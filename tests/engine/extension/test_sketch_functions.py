@@ -71,16 +71,22 @@ def test_the_bytes_are_those_of_python(home):
         rows, "g INT, k BIGINT, t STRING, o INT, w BIGINT, d DECIMAL(10,2)"
     ).repartition(2).createOrReplaceTempView("sf")
     options = (11, 64, 7)
-    made = {}
-    for kind in KINDS:
-        told = f"'rows = 11, buckets = 64, seed = 7, family = {kind}'"
-        made |= {
-            (kind, "counts"): f"skim_sketch(k, {told})",
-            (kind, "sums"): f"skim_sketch(k, w, {told})",
-            (kind, "decimals"): f"skim_sketch(t, d, {told})",
-            (kind, "doubles"): f"skim_sketch(DATE '1970-01-01' + o, CAST(o AS DOUBLE), {told})",
-            (kind, "two keys"): f"skim_sketch(named_struct('U', k, 'i', o), {told})",
-        }
+    items_of = {
+        "counts": "skim_sketch(k, {})",
+        "sums": "skim_sketch(k, w, {})",
+        "decimals": "skim_sketch(t, d, {})",
+        "doubles": "skim_sketch(DATE '1970-01-01' + o, CAST(o AS DOUBLE), {})",
+        "two keys": "skim_sketch(named_struct('U', k, 'i', o), {})",
+    }
+    told = "'rows = 11, buckets = 64, seed = 7, family = {}'"
+    asked = [("countmin", what) for what in items_of]
+    asked += [
+        ("folded", "sums"),
+        ("folded", "two keys"),
+        ("tabulation", "counts"),
+        ("tabulation", "two keys"),
+    ]
+    made = {(kind, what): items_of[what].format(told.format(kind)) for kind, what in asked}
     items = ", ".join(f"{item} AS c{i}" for i, item in enumerate(made.values()))
     for g, *found in home.spark.sql(f"SELECT g, {items} FROM sf GROUP BY g").collect():
         here = group == g
@@ -90,7 +96,7 @@ def test_the_bytes_are_those_of_python(home):
             fingerprint([f"t{o}é" for o in others[here]]),
             fingerprint(others[here].astype(np.int32)),
         )
-        asked = {
+        same = {
             "counts": {"keys": [keys[some]], "types": ("bigint",)},
             "sums": {
                 "keys": [keys[some]],
@@ -112,7 +118,7 @@ def test_the_bytes_are_those_of_python(home):
             "two keys": {"keys": [keys[some], others[some]], "types": two, "labels": ("u", "i")},
         }
         for (kind, what), value in zip(made, found, strict=True):
-            assert bytes(value) == python_bytes(kind, options, **asked[what]), (g, kind, what)
+            assert bytes(value) == python_bytes(kind, options, **same[what]), (g, kind, what)
     assert {type(from_bytes(bytes(v)).exact).__name__ for v in found} == {"ExactMap", "NoneType"}
 
 

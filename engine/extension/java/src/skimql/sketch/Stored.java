@@ -183,9 +183,12 @@ public final class Stored {
     Long limit = head.get("limit_bytes") == null ? null : ((Number) head.get("limit_bytes")).longValue();
     List<?> arrays = (List<?>) head.get("arrays");
     boolean isMap = arrays.size() == 2;
-    Sketch sketch = new Sketch(spec, meaning((Map<?, ?>) head.get("meaning"), families.size()), isMap ? Long.valueOf(Long.MAX_VALUE) : null);
+    Sketch sketch = new Sketch();
+    sketch.spec = spec;
+    sketch.meaning = meaning((Map<?, ?>) head.get("meaning"), families.size());
     if (isMap) {
       require(limit != null && body.length % (families.size() + 1) == 0, "its map");
+      sketch.map = new KeyMap(families.size(), spec.doubles);
       fill(sketch, body, body.length / (families.size() + 1));
     } else {
       require(body.length == rows * buckets, "its counters");
