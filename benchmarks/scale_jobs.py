@@ -16,6 +16,7 @@ from skimql.engine.execution.sample_join import run_sample
 from skimql.engine.extension.enable import enable
 from skimql.optimizer.candidates.first_sample import ClassSample
 from skimql.optimizer.choose import choose
+from skimql.optimizer.physical import SketchJoin
 from skimql.optimizer.plan import Attribute, Plan, Scan, Weight
 from skimql.optimizer.route import routed
 
@@ -104,7 +105,9 @@ class Bench:
     def _plan(self, rows: int, buckets: int, keys: tuple[str, ...], weight: str | None) -> Plan:
         """A self-join asks for one sketch, and is scanned once; with more keys it is no query any more."""
         sql = f"SELECT APPROXIMATE COUNT(*) FROM d a JOIN d b ON a.k = b.k OPTIONS (rows = {rows}, buckets = {buckets})"
-        plan = self.session.plan(sql)
+        attempt = self.session.plan(sql).attempt
+        assert isinstance(attempt, SketchJoin), "asked for by OPTIONS"
+        plan = attempt.plan
         weights = [Weight()] if weight is None else [Weight(), Weight(weight)]
         synopses = tuple(
             replace(plan.synopses[0], attributes=(Attribute((f"`{key}`",), (TYPES[key],), key),), weight=w)
