@@ -132,9 +132,9 @@ def _classes(spark: SparkSession) -> _Classes:
                 "SKIMQL_NO_JAR",
                 hint=f"spark.jars = {path} when Spark is started",
             ) from fault
-        if not is_local(str(spark.sparkContext.master)):
+        if not is_local(str(spark.conf.get("spark.master", ""))):
             # The functions of sketches run on the executors.
-            spark.sparkContext._jsc.addJar(str(path))
+            spark.sql(f"ADD JAR '{path}'")
     found = _Classes(jvm.skimql.spark.SkimqlExtensions, jvm.skimql.spark.Link)
     theirs = str(found.link.version())
     if theirs != jar.version():
