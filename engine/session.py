@@ -555,6 +555,15 @@ class Session:
         with self._awake():
             return guard(ask, left, right, on, most)
 
+    def sketches(self, name: str) -> pa.Table:
+        """A kept sketch as a table of sketches in bytes, which ``skim_join_size`` and the like read.
+
+        See `materialized.sketch_column.sketch_table`.
+        """
+        from .materialized.sketch_column import sketch_table
+
+        return sketch_table(self.catalog.load(name))
+
     def plan(self, text: str) -> PhysicalPlan:
         """How an approximate query would be answered, by what is known without a job."""
         text = self._with_file_tables(text)

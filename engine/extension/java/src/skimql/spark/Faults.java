@@ -69,6 +69,14 @@ final class Faults {
         "SKIMQL_PARAMETERS", "skimql_answer takes a text\n  try: SELECT * FROM skimql_answer('SELECT APPROXIMATE ...')");
   }
 
+  /** One that a job has met, on a machine whose Spark may not know our codes yet. */
+  static RuntimeException running(skimql.sketch.SketchFault fault) {
+    return Conditions.know(fault.code())
+        ? new org.apache.spark.SparkRuntimeException(
+            fault.code(), Conditions.parameters(fault.told()), null, new QueryContext[0], "")
+        : fault;
+  }
+
   /** For {@code throw}: what Java would have declared. */
   static RuntimeException thrown(Throwable fault) {
     throw Faults.<RuntimeException>unchecked(fault);

@@ -5,6 +5,10 @@ public class SparkSession extends org.apache.spark.sql.SparkSession {
     throw new Error();
   }
 
+  public org.apache.spark.sql.catalyst.expressions.Expression expression(org.apache.spark.sql.Column column) {
+    throw new Error();
+  }
+
   public org.apache.spark.sql.internal.SessionState sessionState() {
     throw new Error();
   }

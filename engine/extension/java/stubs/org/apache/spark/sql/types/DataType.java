@@ -1,3 +1,7 @@
 package org.apache.spark.sql.types;
 
-public class DataType {}
+public class DataType {
+  public String simpleString() {
+    throw new Error();
+  }
+}
