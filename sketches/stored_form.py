@@ -13,6 +13,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -141,8 +142,8 @@ def _read(data: bytes, most_bytes: int) -> tuple[Stored, Meaning | None]:
     if size > min(MOST_HEAD_BYTES, len(view) - start - 32):
         raise ValueError(f"a head of {size:,} bytes is none of a sketch")
     try:
-        head = json.loads(bytes(view[start : start + size]))
-        return _restored(head, view[start + size : -32], most_bytes), _meaning(head)
+        read = _head(bytes(view[start : start + size]))
+        return _restored(read, view[start + size : -32], most_bytes), _meaning(read[0])
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as fault:
         raise ValueError(f"the head describes no sketch ({type(fault).__name__}: {fault})") from fault
 
@@ -162,11 +163,20 @@ def _meaning(head: Mapping[str, Any]) -> Meaning | None:
     return found
 
 
-def _restored(head: dict[str, Any], body: memoryview, most_bytes: int) -> Stored:
-    spec_type, plain, sparse = KINDS[head["kind"]]
+@lru_cache(maxsize=64)
+def _head(text: bytes) -> tuple[dict[str, Any], Any]:
+    """A head, which many small sketches have in common, and the spec in it; nothing of it is changed."""
+    head: dict[str, Any] = json.loads(text)
+    spec_type, _, _ = KINDS[head["kind"]]
     spec = spec_type(**{f.name: _from_json(head["spec"][f.name]) for f in fields(spec_type)})
     if set(head["spec"]) != {f.name for f in fields(spec_type)}:
         raise ValueError(f"the head has sizes that a {head['kind']} does not")
+    return head, spec
+
+
+def _restored(read: tuple[dict[str, Any], Any], body: memoryview, most_bytes: int) -> Stored:
+    head, spec = read
+    _, plain, sparse = KINDS[head["kind"]]
     limit = head["limit_bytes"]
     if limit is not None and (not _is_number(limit) or sparse is None):
         raise ValueError(f"a {head['kind']} keeps no exact map of {limit!r} bytes")
