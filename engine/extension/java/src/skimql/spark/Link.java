@@ -127,10 +127,14 @@ public final class Link {
     }
     request.put("op", "answer");
     Object told = call(request, session);
-    if (told instanceof String) {
-      throw Faults.of((Map<?, ?>) JSON.readValue((String) told, Map.class).get("error"));
+    if (!(told instanceof String)) {
+      return (Dataset<?>) told;
     }
-    return (Dataset<?>) told;
+    Map<?, ?> found = JSON.readValue((String) told, Map.class);
+    if (found.get("error") != null) {
+      throw Faults.of((Map<?, ?>) found.get("error"));
+    }
+    return Rows.of(found, session);
   }
 
   private static Object call(Map<String, Object> asked, SparkSession session) throws Exception {
