@@ -24,6 +24,8 @@ public final class Link {
   private static volatile BiFunction<String, Object, Object> handler;
   private static volatile boolean open;
   private static volatile boolean closed;
+  // Named in Spark's configuration: there may be no Python that could call `open`.
+  private static volatile boolean configured;
   private static ThreadPoolExecutor asking;
 
   private static long last;
@@ -49,20 +51,46 @@ public final class Link {
     handler = python == null ? handler : python;
     open = handler != null;
     closed = !open && closed;
+    if (open) {
+      Bridge.stop();
+    }
     return open;
+  }
+
+  /** Our statements are answered by a Python that is started for them, until one calls `open`. */
+  static synchronized void configured() {
+    configured = true;
+    closed = false;
   }
 
   /** Our statements are nobody's. The thread that asks stays: each new one would be a new connection to Python. */
   public static synchronized void close() {
     open = false;
     closed = true;
+    Bridge.stop();
     synchronized (REQUESTS) {
       REQUESTS.clear();
     }
   }
 
+  /** Whether somebody reads our statements, or can be started to. */
   static boolean isOpen() {
-    return open;
+    return open || configured && !closed;
+  }
+
+  /** Whether somebody reads them now. */
+  static boolean isRunning() {
+    return open || Bridge.isRunning();
+  }
+
+  private static BiFunction<String, Object, Object> python(SparkSession session) throws Exception {
+    if (open) {
+      return handler;
+    }
+    if (!isOpen()) {
+      throw Faults.notOpen();
+    }
+    return Bridge.handler(session);
   }
 
   /** Whether a text may be ours: not after the extension was switched off. */
@@ -122,9 +150,6 @@ public final class Link {
 
   /** The answer, as a DataFrame of the session. */
   static Dataset<?> answer(Map<String, Object> request, SparkSession session) throws Exception {
-    if (!open) {
-      throw Faults.notOpen();
-    }
     request.put("op", "answer");
     Object told = call(request, session);
     if (!(told instanceof String)) {
@@ -139,8 +164,17 @@ public final class Link {
 
   private static Object call(Map<String, Object> asked, SparkSession session) throws Exception {
     asked.put("session", session.sessionUUID());
-    BiFunction<String, Object, Object> python = handler;
-    requireAlive(python);
+    BiFunction<String, Object, Object> python = python(session);
+    try {
+      requireAlive(python);
+    } catch (Exception fault) {
+      if (open) {
+        throw fault;
+      }
+      // Nothing has been asked yet: a new one may answer.
+      Bridge.stop(python);
+      python = python(session);
+    }
     try {
       Object told = python.apply(JSON.writeValueAsString(asked), session);
       if (told == null) {

@@ -17,4 +17,8 @@ public class SparkSession extends org.apache.spark.sql.SparkSession {
       java.util.List<org.apache.spark.sql.Row> rows, org.apache.spark.sql.types.StructType schema) {
     throw new Error();
   }
+
+  public org.apache.spark.SparkContext sparkContext() {
+    throw new Error();
+  }
 }
