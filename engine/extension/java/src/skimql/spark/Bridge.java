@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerApplicationEnd;
+import org.apache.spark.scheduler.SparkListenerJobEnd;
+import org.apache.spark.scheduler.SparkListenerJobStart;
 import org.apache.spark.sql.classic.SparkSession;
 import py4j.ClientServer;
 
@@ -19,6 +21,8 @@ import java.nio.file.Paths;
 import java.security.SecureRandom;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -38,6 +42,7 @@ public final class Bridge {
 
   private final SparkSession session;
   private final SparkContext context;
+  private final Set<Integer> jobs = ConcurrentHashMap.newKeySet();
   private Process process;
   private ClientServer server;
   private volatile BiFunction<String, Object, Object> handler;
@@ -128,6 +133,19 @@ public final class Bridge {
           public void onApplicationEnd(SparkListenerApplicationEnd end) {
             stopped(Bridge.this);
           }
+
+          @Override
+          public void onJobStart(SparkListenerJobStart start) {
+            Object group = start.properties() == null ? null : start.properties().get("spark.jobGroup.id");
+            if (String.valueOf(group).startsWith("skimql-")) {
+              jobs.add(start.jobId());
+            }
+          }
+
+          @Override
+          public void onJobEnd(SparkListenerJobEnd end) {
+            jobs.remove(end.jobId());
+          }
         });
   }
 
@@ -207,6 +225,8 @@ public final class Bridge {
     if (server != null) {
       server.shutdown();
     }
+    // What it ran is for nobody any more.
+    jobs.forEach(context::cancelJob);
   }
 
   private static BufferedReader lines(InputStream stream) {

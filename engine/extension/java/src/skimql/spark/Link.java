@@ -182,6 +182,9 @@ public final class Link {
       }
       return told;
     } catch (RuntimeException fault) {
+      if (!open) {
+        Bridge.stop(python);
+      }
       throw Faults.gone(lastLine(fault));
     }
   }

@@ -6,4 +6,6 @@ public class SparkContext {
   }
 
   public void addSparkListener(org.apache.spark.scheduler.SparkListenerInterface listener) {}
+
+  public void cancelJob(int job) {}
 }
