@@ -170,6 +170,7 @@ METHODS: Mapping[str, Method] = {
         Method(
             "sampled_messages",
             "a sample of the keys of one join class, with exact messages of the tables behind it",
+            named=True,
             sized=True,
             error="planned",
             groups=True,
@@ -180,6 +181,7 @@ METHODS: Mapping[str, Method] = {
         Method(
             "exact",
             "exact messages alone: tables of few keys, joined into their neighbours",
+            named=True,
             groups=True,
             candidate=True,
             chosen=True,

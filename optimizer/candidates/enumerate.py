@@ -24,6 +24,7 @@ from ..prediction.samples import SampledMessages, SamplePlan, key_sample, two_le
 from ..prediction.sketches import (
     agms_variance,
     convolution_variance,
+    exact_maps,
     hash_variance,
     skimmed_variance,
     tree_variance,
@@ -36,8 +37,6 @@ from .folding import edges, message_keys, messages_bytes, messages_cost, planned
 
 COUNTER_BYTES = 8
 LEAST_BUCKETS = 64
-# Keys are known to about so much.
-MAP_RESERVE = 1.1
 
 # The search for a size: from the first by what its width tells, until it is within a tenth of the least, or the width
 # close to the asked one.
@@ -223,10 +222,12 @@ def _way(
     objective: Objective,
 ) -> _Way:
     # Sketches have counters for every weight, samples keys with all their weights.
-    # A key may have tuples of every group.
-    wider = (
-        objective.columns if is_linear(kind) else objective.most_groups * objective.entry_bytes / ENTRY_BYTES
-    )
+    # A key may have tuples of every group. Sample x sketch reckons its weights itself.
+    if is_linear(kind):
+        wider = float(objective.columns)
+    else:
+        entry = ENTRY_BYTES if kind == "sample_sketch" else objective.entry_bytes
+        wider = objective.most_groups * entry / ENTRY_BYTES
 
     def built(size: float) -> Candidate:
         candidate = build(size / wider)
@@ -357,28 +358,13 @@ def _sketch(figures: Figures, residual: Residual, objective: Objective, kind: st
                 f"{rows * buckets:,} counters, which every tuple moves, take {cost.seconds:,.0f} s of CPU, more than"
                 f" skimql.max_exact_seconds = {objective.max_exact_seconds:,.0f}"
             )
-        held_exactly = objective.sparse and _exact_maps(figures, vertices, attributes, rows * buckets)
+        held_exactly = objective.sparse and exact_maps(figures, vertices, attributes, rows * buckets)
         # What is not exact always varies: a variance of nothing is one of which nothing is known.
         own = 0.0 if held_exactly else variance(buckets) or math.inf
         predicted = Predicted(figures.total, own, rows=rows)
         return Candidate(kind, residual, held, predicted, cost, rows=rows, buckets=buckets)
 
     return build, scanned.plus(sketches(relations, attributes, kind, rows * LEAST_BUCKETS))
-
-
-def _exact_maps(figures: Figures, vertices: Sequence[int], attributes: Sequence[int], counters: int) -> bool:
-    """Whether all sketches of so many counters stay the exact maps that they start as.
-
-    A table that stands between others has an attribute for each edge, of one class too.
-    """
-    most = max(len(c.vertices) for c in figures.tree.classes) - 2
-    for vertex, classes in zip(vertices, attributes, strict=True):
-        relation, number = figures.relations[vertex], classes + most
-        known = relation.joint_distinct if classes > 1 else relation.attributes[0].distinct
-        keys = relation.tuples if known is None else min(known, relation.tuples)
-        if MAP_RESERVE * (1 + number) * keys > counters:
-            return False
-    return True
 
 
 def _samples(
@@ -416,7 +402,7 @@ def _messages(figures: Figures, residual: Residual, joined: int, regressed: bool
 
 def _sample_sketch(figures: Figures, residual: Residual, joined: int, objective: Objective) -> _Builder:
     def build(size: float) -> Candidate:
-        found = sample_sketch(figures, residual, joined, size, objective.rows)
+        found = sample_sketch(figures, residual, joined, size, objective.rows, objective.columns)
         sampled = [figures.relations[v] for v in found.vertices]
         beyond = [figures.relations[b.vertex] for b in found.beyond]
         dense = max(keys.size for keys in found.dense_keys)

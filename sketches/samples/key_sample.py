@@ -97,8 +97,7 @@ class KeySample(ThresholdSample[KeySampleSpec]):
     @property
     def keys(self) -> Ints:
         """Kept keys in ascending order, int64, shape (n,)."""
-        self._compact()
-        keys: Ints = self._entries[0]
+        keys: Ints = self._kept()[0][0]
         return keys
 
     def known(self, columns: Sequence[str]) -> KnownKeys:
