@@ -39,11 +39,28 @@ public final class Link {
 
   private Link() {}
 
-  /** What tells this jar from one of other sources. */
-  public static String version() {
+  // Read, and loaded, at once: Hive closes the class loaders of a connection that ends, and those above them.
+  private static final String VERSION = read();
+
+  static {
+    for (String name : new String[] {"Bridge", "Conditions", "Faults", "Faults$Refusal", "Parser", "Rows", "TableFunction"}) {
+      try {
+        Class.forName("skimql.spark." + name);
+      } catch (ClassNotFoundException | LinkageError missing) {
+        // Whoever needs it says so.
+      }
+    }
+  }
+
+  private static String read() {
     try (Scanner text = new Scanner(Link.class.getResourceAsStream("version.txt"), "UTF-8")) {
       return text.next();
     }
+  }
+
+  /** What tells this jar from one of other sources. */
+  public static String version() {
+    return VERSION;
   }
 
   /** Statements go to this handler from now on; null: to the one that is known, where there is one. */
