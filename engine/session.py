@@ -361,9 +361,8 @@ class Session:
         try:
             with self._awake():
                 text = self._with_file_tables(text)
-                statement = self._read(text)
                 with self.tables.statement(text):
-                    return self._run(statement)
+                    return self._run(self._read(text))
         except Exception as fault:
             ours = as_ours(fault, text)
             if ours is None:

@@ -19,6 +19,7 @@ public final class SkimqlExtensions extends AbstractFunction1<SparkSessionExtens
 
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
+    Link.configured();
     inject(extensions);
     return BoxedUnit.UNIT;
   }

@@ -16,4 +16,13 @@ public class SparkSession extends org.apache.spark.sql.SparkSession {
   public String sessionUUID() {
     throw new Error();
   }
+
+  public Dataset<org.apache.spark.sql.Row> createDataFrame(
+      java.util.List<org.apache.spark.sql.Row> rows, org.apache.spark.sql.types.StructType schema) {
+    throw new Error();
+  }
+
+  public org.apache.spark.SparkContext sparkContext() {
+    throw new Error();
+  }
 }

@@ -8,4 +8,12 @@ public class StructType extends DataType {
   public StructField[] fields() {
     throw new Error();
   }
+
+  public int length() {
+    throw new Error();
+  }
+
+  public StructField apply(int number) {
+    throw new Error();
+  }
 }
