@@ -75,3 +75,14 @@ def test_a_sample_of_the_keys_of_one_class_answers_over_several_classes(method):
     assert answer.method == method
     assert not cell.exact
     assert cell.low <= exact <= cell.high
+
+
+@pytest.mark.parametrize("method", ["key_sample", "two_level", "sampled_messages"])
+def test_a_key_has_no_more_groups_than_tuples_so_that_a_size_is_used(method):
+    rng = np.random.default_rng(4)
+    a = pa.table({"k": rng.integers(0, 4000, 12_000), "g": rng.integers(0, 90, 12_000)})
+    backend = MemoryBackend(MemoryTables({"a": a, "b": pa.table({"k": np.arange(4000)})}))
+    text = f"SELECT APPROXIMATE a.g, COUNT(*) {JOIN} GROUP BY a.g USING {method} SIZE 40 KB"
+    answer = MemoryRun.of(text, backend).answer()
+    assert 20_000 < answer.bytes_used <= 40 << 10
+    assert len(answer.rows) > 80
