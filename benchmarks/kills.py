@@ -35,10 +35,11 @@ from skimql.engine.streams.store import continuous
 
 from .kills_child import batch_of
 from .kills_data import NAMES, truth_differs, write_data
-from .kills_processes import JVM, Child, Stuck, kill
+from .kills_processes import JVM, LOOK_SECONDS, Child, Stuck, kill, words_of
 
 # Of a run: events in a file, and files of a stream beyond those that its kills take.
 ROWS, MORE_FILES = 2_000, 4
+ORPHAN_SECONDS = 60.0  # that a JVM and its workers have to end by themselves when their driver is gone
 # A task whose worker is killed is tried again, or fails: then the stream stops, and is resumed.
 MASTERS = ("local[2]", "local[2,4]")
 
@@ -78,8 +79,7 @@ class Run:
             try:
                 self._run(full)
                 wrong = truth_differs(self.folder, self.files)
-                if any(child.members() for child in self.children):
-                    wrong.append("processes that outlived their driver")
+                wrong.extend(self._left())
             except Stuck as fault:
                 wrong = [str(fault)]
             finally:
@@ -118,6 +118,13 @@ class Run:
             if code != -signal.SIGKILL:
                 raise Stuck(f"the process ended with {code}: {child.said[-3000:]}")
             self._disturb()
+
+    def _left(self) -> list[str]:
+        """What has outlived its driver, and does not end by itself."""
+        until = time.monotonic() + ORPHAN_SECONDS
+        while (left := [p for c in self.children for p in c.members()]) and time.monotonic() < until:
+            time.sleep(LOOK_SECONDS)
+        return [f"process {p} has outlived its driver: {words_of(p)[:200]!r}" for p in left]
 
     def _start(self) -> Child:
         child = Child(self.folder, self.files, MASTERS[self.seed % 2], len(self.children), self.jvm)

@@ -86,7 +86,7 @@ class Child:
 
     def workers(self) -> list[int]:
         """Spark's Python workers: what the daemon that forks them has forked."""
-        daemons = {p for p in self.members() if b"pyspark" in _words(p) and b"daemon" in _words(p)}
+        daemons = {p for p in self.members() if b"pyspark" in words_of(p) and b"daemon" in words_of(p)}
         return [p for p in daemons if int(_stat(p)[1:2][0] if _stat(p) else 0) in daemons]
 
     def end(self) -> None:
@@ -107,7 +107,7 @@ def _stat(process: int) -> list[str]:
         return []
 
 
-def _words(process: int) -> bytes:
+def words_of(process: int) -> bytes:
     try:
         return Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
