@@ -17,7 +17,7 @@ def rows_text(table: pa.Table) -> str | None:
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import StructType
 
-    if table.num_rows > MOST_ROWS or not all(_is_plain(field.type) for field in table.schema):
+    if table.num_rows > MOST_ROWS or not all(_fits_json(field.type) for field in table.schema):
         return None
     schema = StructType()
     for field in table.schema:
@@ -27,7 +27,7 @@ def rows_text(table: pa.Table) -> str | None:
     return json.dumps({"schema": schema.json(), "rows": rows}, allow_nan=False)
 
 
-def _is_plain(kind: pa.DataType) -> bool:
+def _fits_json(kind: pa.DataType) -> bool:
     return bool(
         pa.types.is_signed_integer(kind)
         or pa.types.is_float32(kind)
