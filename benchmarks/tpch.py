@@ -1,8 +1,9 @@
 """Joins of large TPC-H tables, nothing stored: asked with a target, beside Spark's and DuckDB's exact runs.
 
-``python -m benchmarks.tpch --sf 1 --json FILE``. The tables are made once by tpchgen-cli. TPC-H 3, 5, 10 and 12 are
-reduced to their aggregates: no GROUP BY, and query 5 without ``c_nationkey = s_nationkey``, which closes a cycle. CPU
-seconds are those of this process and all its children (JVM, Python workers); every round runs all engines in turn.
+``python -m benchmarks.tpch --sf 1 --json FILE``, resumable by FILE. The tables are made once by tpchgen-cli. TPC-H 3,
+5, 10 and 12 are reduced to their aggregates: no GROUP BY, and query 5 without ``c_nationkey = s_nationkey``, which
+closes a cycle. CPU seconds are those of this process and all its children (JVM, Python workers); every round runs all
+engines in turn.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,7 @@ from skimql.engine.spark.session import start_spark
 
 from .report import RESULTS
 from .tpch_plot import plot
+from .tpch_sampled import run_sampled, shown
 
 TARGET = 0.05
 TABLES = ("lineitem", "orders", "customer", "partsupp", "supplier", "nation", "region")
@@ -204,15 +206,14 @@ class Engines:
 
 def run(
     scale: str, folder: Path, seeds: int, rounds: int, warm_up: int, names: Sequence[str]
-) -> list[Figures]:
-    """Records of every query: `rounds` of each engine in turn, then SkimQL alone for the other seeds.
+) -> Iterator[list[Figures]]:
+    """The records of each query: `rounds` of each engine in turn, then SkimQL alone for the other seeds.
 
     Before them `warm_up` rounds that do not count: the JVM compiles a query's code for some seconds.
     """
     engines = Engines(data(scale, folder))
-    records = []
     for name in names:
-        case = CASES[name]
+        case, records = CASES[name], []
         truth = engines.exact_duckdb(case.sql)
         for number in range(-warm_up, max(rounds, seeds)):
             jobs: dict[str, Callable[[], Any]] = {
@@ -235,7 +236,7 @@ def run(
                     }
                 if number >= 0:
                     records.append(record)
-    return records
+        yield records
 
 
 def _of_answer(answer: Answer) -> Figures:
@@ -298,13 +299,31 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--warm-up", type=int, default=4, help="rounds before those that count")
+    parser.add_argument(
+        "--queries", choices=["joins", "all"], default="joins", help="all: the 22, by sampled queries"
+    )
     parser.add_argument("--query", action="append", choices=list(CASES))
     parser.add_argument("--json", type=Path, default=RESULTS / "tpch.json")
     parser.add_argument("--plot", type=Path, help="file for a plot of CPU seconds")
     chosen = parser.parse_args()
-    records = run(
-        chosen.sf, chosen.data, chosen.seeds, chosen.rounds, chosen.warm_up, chosen.query or list(CASES)
-    )
+    if chosen.queries == "all":
+        records = []
+        for record in run_sampled(data(chosen.sf, chosen.data), chosen.sf, chosen.seeds, measured):
+            print(shown(record), flush=True)
+            records.append(record)
+        chosen.json.parent.mkdir(parents=True, exist_ok=True)
+        chosen.json.write_text(json.dumps(records, indent=1) + "\n")
+        return
+    # Queries that the file has of this size are not run again.
+    records = json.loads(chosen.json.read_text()) if chosen.json.exists() else []
+    known = {r["query"] for r in records if r["sf"] == chosen.sf}
+    left = [name for name in chosen.query or list(CASES) if name not in known]
+    chosen.json.parent.mkdir(parents=True, exist_ok=True)
+    for more in (
+        run(chosen.sf, chosen.data, chosen.seeds, chosen.rounds, chosen.warm_up, left) if left else ()
+    ):
+        records += more
+        chosen.json.write_text(json.dumps(records, indent=1) + "\n")
     lines = summary(records)
     for line in lines:
         cpu = ", ".join(f"{engine} {seconds:.2f}" for engine, seconds in line["cpu"].items())
@@ -315,8 +334,6 @@ def main() -> None:
         )
     if chosen.plot:
         plot(lines, chosen.sf, RESULTS / chosen.plot if chosen.plot.parent == Path() else chosen.plot)
-    chosen.json.parent.mkdir(parents=True, exist_ok=True)
-    chosen.json.write_text(json.dumps(records, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,13 +13,14 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import Any
 
 from . import hostile_keys, hostile_mixed, hostile_other, hostile_values, ordinary  # noqa: F401 - they register their classes
-from .data import CLASSES
-from .memory_run import DRAWS, cells, wanted
+from .cells import pooled
+from .data import CLASSES, DataClass
+from .memory_run import DRAWS, LOOKS, cells, wanted
 from .routes import ERRORS, ROUTES
 from .summary import summary
 
@@ -36,6 +37,9 @@ def main() -> int:
     parser.add_argument("--kinds", default="", help="of classes")
     parser.add_argument("--routes", default=",".join(ROUTES), help=f"of {', '.join(ROUTES)}")
     parser.add_argument("--errors", default=",".join(map(str, ERRORS)))
+    parser.add_argument(
+        "--aggregates", default="", help="with Spark: statements with one of these; default: all"
+    )
     parser.add_argument("--seeds", type=int, default=300)
     parser.add_argument(
         "--from", type=int, default=0, dest="first", help="the first seed: more of the same cells"
@@ -56,8 +60,6 @@ def main() -> int:
 
 def run(options: argparse.Namespace, found: list[dict[str, Any]]) -> None:
     """Run the cells that are asked for and not there."""
-    if options.backend == "spark":
-        from .spark_run import spark_cells, spark_session
     names = [n for n in options.classes.split(",") if n] or list(CLASSES)
     kinds = [k for k in options.kinds.split(",") if k]
     errors = [float(e) for e in options.errors.split(",")]
@@ -65,7 +67,7 @@ def run(options: argparse.Namespace, found: list[dict[str, Any]]) -> None:
         (r["class"], r["aggregate"], r["error_asked"], r["route"])
         for r in found
         if r.get("from", 0) == options.first
-    }
+    } | settled(found)
     began, answers = time.perf_counter(), 0
     for name in names:
         chosen = CLASSES[name]
@@ -75,8 +77,7 @@ def run(options: argparse.Namespace, found: list[dict[str, Any]]) -> None:
         made: Iterable[dict[str, Any]] = ()
         asked = [w for w in wanted(chosen, options.routes.split(","), errors) if (name, *w) not in known]
         if options.backend == "spark":
-            left = [e for e in errors if (name, "grouped", e, "sql") not in known]
-            made = spark_cells(spark_session(), chosen, left, options.seeds, options.rows) if left else ()
+            made = _on_spark(chosen, errors, options, {(a, e) for n, a, e, _ in known if n == name})
         elif asked:
             seeds = range(options.first, options.first + options.seeds)
             made = cells(chosen, asked, seeds, options.rows, options.draws, together=options.together)
@@ -91,6 +92,34 @@ def run(options: argparse.Namespace, found: list[dict[str, Any]]) -> None:
     took = time.perf_counter() - began
     if answers:
         print(f"{answers:,} answers in {took:,.0f} s, {answers / took:.0f} a second")
+
+
+def settled(found: list[dict[str, Any]]) -> set[tuple[str, str, float, str]]:
+    """The cells of which no further seed is asked: so many have been exact."""
+    return {
+        (r["class"], r["aggregate"], r["error_asked"], r["route"])
+        for r in pooled(found)
+        if r["backend"] == "memory" and r["states"]["exact"] == r["seeds"] >= LOOKS[0]
+    }
+
+
+def _on_spark(
+    chosen: DataClass, errors: Sequence[float], options: argparse.Namespace, known: Set[tuple[str, float]]
+) -> Iterable[dict[str, Any]]:
+    """The cells of a class end to end, by statements of which one cell is not known."""
+    from .spark_run import STATEMENTS, spark_cells, spark_session
+
+    wished = [a for a in options.aggregates.split(",") if a]
+    asked = [
+        (s, e)
+        for s in STATEMENTS
+        if not wished or set(wished) & set(s)
+        for e in errors
+        if (s[0], e) not in known
+    ]
+    if not asked:
+        return ()
+    return spark_cells(spark_session(), chosen, asked, options.seeds, options.rows)
 
 
 def _plain(record: dict[str, Any]) -> dict[str, Any]:

@@ -172,6 +172,7 @@ def record_of(found: Sequence[Seen], scan: float, exact: float) -> dict[str, Any
         "unforeseen": len(estimated) - len(predicted),
         "predicted_within_2": _rate(sum(0.5 <= f <= 2.0 for f in predicted), len(predicted)),
         "predicted_over_realised": float(np.median(predicted)) if predicted else math.nan,
+        "attempts": float(np.mean([s.attempts for s in found])) if found else math.nan,
         "cpu": cpu,
         "cpu_over_scan": cpu / scan if scan else math.nan,
         "cpu_over_exact": cpu / exact if exact else math.nan,

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from .data import GROUPED, Data, DataClass
 from .routes import ROUTES, Asked, backend_of
 
 ROW_GROUPS = 8
+WARM_UP = 2  # rounds that do not count
 # Statements of a class: the aggregates of each.
 STATEMENTS = (("COUNT", "SUM", "AVG"), ("COUNT(DISTINCT)",), ("grouped",), ("grouped DISTINCT",))
 CONFIGURATION = {
@@ -45,14 +47,15 @@ def spark_session() -> SparkSession:
 def spark_cells(
     spark: SparkSession,
     chosen: DataClass,
-    errors: Sequence[float],
+    asked: Sequence[tuple[tuple[str, ...], float]],
     seeds: int,
     tuples: int,
     *,
     compared: bool = True,
-    aggregates: Sequence[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """One record for each aggregate and error; `compared`: whether the backend in memory gives the same values.
+    """One record for each aggregate of the statements, with their errors, that are asked.
+
+    `compared`: whether it is looked whether the backend in memory gives the same values.
 
     The first draw of the class; the seeds are those of the statements.
     """
@@ -64,11 +67,8 @@ def spark_cells(
             path = Path(folder) / f"{name}.parquet"
             pq.write_table(table, path, row_group_size=max(table.num_rows // ROW_GROUPS, 1))
             session.table(name, path)
-        for statement in STATEMENTS:
-            if aggregates and not set(aggregates) & set(statement):
-                continue
-            for error in errors:
-                yield from _statement(session, chosen, data, tables, statement, error, seeds, compared)
+        for statement, error in asked:
+            yield from _statement(session, chosen, data, tables, statement, error, seeds, compared)
 
 
 def _statement(
@@ -86,8 +86,6 @@ def _statement(
     # Of all groups, whichever are shown.
     every = replace(data, behind="").select(*aggregates).replace("SELECT APPROXIMATE", "SELECT", 1)
     rows = session.sql(every).collect()
-    exact = measured(lambda: session.sql(exact_sql).collect()).cpu_s
-    scan = measured(lambda: [session.sql(f"SELECT max(hash(*)) FROM {t}").collect() for t in tables]).cpu_s
     grouped = aggregates[0] in GROUPED
     truths = [
         {key_of(row[: 1 if grouped else 0]): _number(row[1 if grouped else n]) for row in rows}
@@ -101,10 +99,20 @@ def _statement(
         route = ROUTES["distinct" if "DISTINCT" in aggregates[0] else "first"]
         asked = Asked(backend_of(tables), select, error, route, data.max_groups)
     sql = f"{select} ERROR WITHIN {100 * error:g}%"
+
+    def exactly() -> float:
+        return measured(lambda: session.sql(exact_sql).collect()).cpu_s
+
+    # In turns, warm: the JVM compiles the code of a query for some seconds.
+    exact: list[float] = []
     try:
+        for _ in range(WARM_UP):
+            session.answer(f"{sql} SEED {seeds + 1}")
+            exactly()
         for seed in range(1, seeds + 1):
             given: list[Answer] = []
             cpu = measured(lambda: given.append(session.answer(f"{sql} SEED {seed}"))).cpu_s  # noqa: B023
+            exact.append(exactly())
             for n, truth in enumerate(truths):
                 one = seen(given[0], truth, error, seed, cpu, n)
                 if one is not None:
@@ -114,6 +122,7 @@ def _statement(
                 same.append(_same(given[0], other))
     except SkimqlError as fault:
         refused = f"{fault.code}: {fault.message}"
+    scan = measured(lambda: [session.sql(f"SELECT max(hash(*)) FROM {t}").collect() for t in tables]).cpu_s
     for aggregate, values in zip(aggregates, found, strict=True):
         yield {
             "class": chosen.name,
@@ -126,7 +135,7 @@ def _statement(
             "refused": refused,
             "compared_in_memory": len(same),
             "same_in_memory": sum(same),
-            **record_of(values, scan, exact),
+            **record_of(values, scan, median(exact) if exact else math.nan),
         }
 
 

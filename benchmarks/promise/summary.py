@@ -13,6 +13,7 @@ ANSWERS = 300  # of a cell, for which the bounds are told
 POOLED = 0.055  # of the ordinary classes together
 MET = 0.95  # of their answers, at least
 WIDEST = 2.5  # median half-width over the root mean square error, of ordinary classes
+MOST_EXACT_RUNS = 1.3  # CPU of an answer end to end over that of the exact run
 FORESEEN = 0.95  # of the answers whose half-width was predicted, within a factor of two
 AIMED = ("first", "planned", "distinct", "sql")  # routes that take what reaches the asked error
 
@@ -49,13 +50,30 @@ def summary(records: Sequence[Mapping[str, Any]]) -> int:
     for what, times in refused.items():
         print("refused", times, *what)
     print()
-    bad = sum(map(len, broken.values())) + _pooled(records)
+    bad = sum(map(len, broken.values())) + _pooled(records) + _end_to_end(records)
     wrong, missed = most(ANSWERS, 0.05, number), most(ANSWERS, 0.10, number)
     print(
         f"at most {wrong} of {ANSWERS} met and wrong, or certified and missed; {missed} uncertified and missed"
     )
     print(f"{sum(map(len, broken.values()))} of {len(records)} cells break the promise")
     return 1 if bad else 0
+
+
+def _end_to_end(records: Sequence[Mapping[str, Any]]) -> int:
+    """Print what statements on Spark cost, and those that cost too much or differ from memory; how many these are."""
+    own = [r for r in records if r["backend"] == "spark" and r["cpu_over_exact"] is not None]
+    dear = [r for r in own if r["cpu_over_exact"] > MOST_EXACT_RUNS]
+    other = [r for r in own if r["same_in_memory"] < r["compared_in_memory"]]
+    for record in dear:
+        print(f"{line(record)}  {record['cpu_over_exact']:.2f} x exact, {record['attempts']:.1f} attempts")
+    for record in other:
+        print(f"{line(record)}  as in memory {record['same_in_memory']} of {record['compared_in_memory']}")
+    if own:
+        ratios = [r["cpu_over_exact"] for r in own]
+        print(
+            f"end to end: {len(own)} cells, CPU {median(ratios):.2f} x exact (median), {max(ratios):.2f} (most)"
+        )
+    return len(dear) + len(other)
 
 
 def _pooled(records: Sequence[Mapping[str, Any]]) -> int:

@@ -23,6 +23,7 @@ from ...sketches.joins.agms import AgmsSpec
 from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.heavy_keys import HeavyKeys, HeavyKeysSpec
 from ...sketches.joins.sparse import SparseFirstSketch, update_sparse_first
+from ...sketches.samples.key_sample import BatchSample, KeySampleSpec
 from ..synopses import Sketch, Tally
 
 
@@ -30,7 +31,7 @@ from ..synopses import Sketch, Tally
 class SketchPlan:
     """One sketch to build: its spec, and whether it may start as an exact map."""
 
-    spec: ConvolutionSpec | AgmsSpec | LevelSpec | PairSampleSpec | HeavyKeysSpec
+    spec: ConvolutionSpec | AgmsSpec | LevelSpec | PairSampleSpec | HeavyKeysSpec | KeySampleSpec
     sparse: bool = True
 
     def empty(self) -> Sketch:
@@ -42,6 +43,8 @@ class SketchPlan:
                 return SparsePairSample(self.spec, self._limit)
             case HeavyKeysSpec():
                 return _known(self.spec.empty())
+            case KeySampleSpec():
+                return _known(BatchSample(self.spec))
             case _:
                 return SparseFirstSketch(self.spec, self._limit)
 
@@ -54,6 +57,8 @@ class SketchPlan:
                 return SparsePairSample.from_state(self.spec, state, self._limit)
             case HeavyKeysSpec():
                 return _known(HeavyKeys.from_state(self.spec, state))
+            case KeySampleSpec():
+                return _known(BatchSample.from_state(self.spec, state))
             case _:
                 return SparseFirstSketch.from_state(self.spec, state, self._limit)
 
@@ -63,7 +68,7 @@ class SketchPlan:
 
 
 def _known(sketch: Any) -> Sketch:
-    """What is built beside sketches and never kept as one."""
+    """What is no sketch of the others' kind: candidates for dense keys, which are never kept, and key samples."""
     kept: Sketch = sketch
     return kept
 

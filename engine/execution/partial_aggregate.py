@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...errors import UnsupportedQuery
 from ...optimizer.distinct_count import LEVELS
 from ...optimizer.domain_partition import DomainPartition
-from ...optimizer.methods import LEVEL, PAIRS
+from ...optimizer.methods import KEY_SAMPLE, LEVEL, PAIRS
 from ...optimizer.plan import Synopsis
 from ...sketches.distinct.level import LevelSpec
 from ...sketches.distinct.pair_sample import PairSampleSpec
@@ -24,6 +25,7 @@ from ...sketches.joins.agms import AgmsSpec
 from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.heavy_keys import METHOD as HEAVY_KEYS
 from ...sketches.joins.heavy_keys import HeavyKeysSpec
+from ...sketches.samples.key_sample import KeySampleSpec
 from ..synopses import Tally
 from .feeds import Feed as Feed
 from .feeds import Partial as Partial
@@ -41,6 +43,9 @@ PARTIAL_SCHEMA = (
     "arrays ARRAY<STRUCT<name: STRING, dtype: STRING, shape: ARRAY<BIGINT>, data: BINARY>>"
 )
 
+
+# The longest DECIMAL that is summed as an integer.
+LONGEST_INTEGER_DECIMAL = 18
 
 # Keys of a stream's hash sketch that may be dense: 8 bytes each.
 MOST_HEAVY = 256
@@ -182,6 +187,22 @@ def sketch_plan(
         return SketchPlan(sample, synopsis.sparse)
     if synopsis.method == HEAVY_KEYS:
         return SketchPlan(HeavyKeysSpec(MOST_HEAVY))
+    if synopsis.method == KEY_SAMPLE:
+        if dtype != "int64":
+            raise no_doubles(str(synopsis.weight.expression))
+        # The hash of a kept key sample of the class: both keep the same keys.
+        return SketchPlan(KeySampleSpec(families[0].derive("key sample"), synopsis.buckets))
     if synopsis.method == "agms":
         return SketchPlan(AgmsSpec(families, synopsis.buckets, synopsis.rows, dtype), synopsis.sparse)
     return SketchPlan(ConvolutionSpec(families, synopsis.rows, synopsis.buckets, dtype), synopsis.sparse)
+
+
+def no_doubles(expression: str, sql: str = "", span: tuple[int, int] | None = None) -> UnsupportedQuery:
+    """The refusal of a sum of doubles on a key sample, whose weights are integers."""
+    return UnsupportedQuery(
+        f"a key sample has no sums of DOUBLE ({expression})",
+        "SKIMQL_UNKNOWN_METHOD",
+        sql,
+        span,
+        "SUM(CAST(... AS DECIMAL(18, 4))), or no USING",
+    )

@@ -39,7 +39,7 @@ from ..settings import Settings
 from .apart_plan import as_materialized, of_tables, refuse_sizes
 from .request import Request
 from .sizing import chosen, with_route, within
-from .widths import first_sample, planned_sample, planned_sketches
+from .widths import first_sample, planned_distinct, planned_sample, planned_sketches
 
 if TYPE_CHECKING:
     from ...optimizer.candidates.candidate import Candidate, Choice
@@ -223,7 +223,21 @@ class Planner:
         if taken.method == "exact_run":
             attempt: Attempt = replace(self.exact(), predicted=predicted)
         else:
-            plan = chosen(self.query, self._routed, too_large, counts, taken.buckets)
+            looked = groups is not None
+            predicted = planned_distinct(
+                predicted,
+                self.query,
+                choice,
+                lambda: self.summed if looked else (),
+                self.settings.confidence,
+                counts,
+            )
+            try:
+                plan = chosen(self.query, self._routed, too_large, counts, taken.buckets)
+            except BudgetExceeded as fault:
+                if not self.request.aims_freely:
+                    raise
+                return self._exactly_for(fault, choice)
             if choice.figures is not None:
                 plan = of_plan(choice.figures, plan)
             attempt = as_materialized(
@@ -474,7 +488,8 @@ class Planner:
         plan = plan_of(self.query, choice, self.settings.seed, self.settings.sparse)
         if plan.sample is not None:
             expected = tuple(math.inf if s.tuples is None else s.tuples for s in statistics)
-            sampled = SampleJoin(taken.method, self._with_draws(plan, taken, expected), predicted, expected)
+            method = self.select.method or taken.method
+            sampled = SampleJoin(method, self._with_draws(plan, taken, expected), predicted, expected)
             summed = self.summed if jobs else ()
             return planned_sample(sampled, choice, summed, self.settings.confidence, groups)
         route = "arrow" if self.settings.route == "auto" else self.settings.route

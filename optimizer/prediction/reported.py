@@ -230,17 +230,31 @@ class _Made:
         for aggregate, (top, bottom) in zip(self.query.aggregates, self.aggregates, strict=True):
             factors = [f for n, _ in top for f in self.terms[n].factors if not f.presence]
             known = [self._values(f) for f in factors]
-            tell = all(
-                v is not None and v.tells and self._bounds(f, v) for f, v in zip(factors, known, strict=True)
-            )
-            if not tell or aggregate.function == "count_distinct":
+            if aggregate.function == "count_distinct" or any(v is None for v in known):
                 found.append(math.nan)
                 continue
             if aggregate.function == "avg":
                 columns = combined(contributions, [self._unit(top), self._unit(bottom)])
-                found.append(_relative(estimate_ratio(columns, asked)))
+                estimate, present = estimate_ratio(columns, asked), 1.0
             else:
-                found.append(_relative(estimate_total(combined(contributions, [self._unit(top)]), asked)))
+                estimate = estimate_total(combined(contributions, [self._unit(top)]), asked)
+                present = combined(contributions, [self._unit(bottom)]).total() if bottom else 0.0
+            told = (
+                v is not None and v.tells and self._bounds(f, v) for f, v in zip(factors, known, strict=True)
+            )
+            if all(told):
+                found.append(_relative(estimate))
+            else:
+                found.append(wider_than_itself(_reach(estimate), present * self._largest_mean(top)))
+        return found
+
+    def _largest_mean(self, columns: Sequence[tuple[int, float]]) -> float:
+        """The most that the mean of what a joined tuple adds is taken to be from 0."""
+        found = 0.0
+        for number, coefficient in columns:
+            factors = [f for f in self.terms[number].factors if not f.presence]
+            means = [v.largest_mean for f in factors if (v := self._values(f)) is not None]
+            found += abs(coefficient) * math.prod(means)
         return found
 
     def _bounds(self, factor: Factor, values: Values) -> bool:
@@ -268,11 +282,26 @@ class _Made:
         if draws:
             p = np.where(found.dense, 1.0, self.frame.probabilities(found.tuples[self.rows], unvalued))
             there = rng.random(p.size) < p
-            left = found.tuples[self.rows][:, ~there].max(axis=1, initial=1)
+            left = [self._left(n, found, p, rng, most) for n in range(len(self.rows))]
             unseen = self._unseen(np.minimum(left, [self._cap(r) for r in self.rows]).tolist())
             columns, p, found = columns[:, there], p[there], found.only(there)
         columns, p = np.repeat(columns, found.times, axis=1), np.repeat(p, found.times)
         return JoinTerms(np.arange(p.size), columns, p, unseen)
+
+    def _left(self, member: int, found: Sampled, p: Floats, rng: np.random.Generator, most: int) -> int:
+        """The most tuples of a key, with a partner or without, that is not evaluated, of a table drawn as a whole."""
+        if self.frame.tuple_rates[member] < 1.0:
+            return 1
+        own, times = self.keys.alone(self.rows[member], rng, most)
+        tuples, unvalued = np.zeros((len(self.rows), own.size), np.int64), np.zeros(own.size)
+        tuples[member] = own
+        for draw in self.sample.value_draws:
+            seen = self.known.values.get((self.known.vertices[self.rows[member]], draw.expression))
+            if draw.member == member and seen is not None:
+                unvalued += np.minimum(seen.added(own, rng, _missed(seen.seen, draw))[2], 0.0)
+        left = times * (1.0 - self.frame.probabilities(tuples, unvalued))
+        all_tuples = np.concatenate([found.tuples[self.rows[member]], own])
+        return _most_of(all_tuples, np.concatenate([found.times * (1.0 - p), left]))
 
     def _added(self, found: Sampled, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """What keys add to each term, and the logarithm of the chance that no tuple of each is drawn for its value."""
@@ -303,6 +332,18 @@ class _Made:
         return columns, unvalued
 
 
+def wider_than_itself(reach: float, most: float) -> float:
+    """The relative half-width of a value that is at most `most` from 0, which it is not told from; NaN if narrower."""
+    return reach / most if reach >= most > 0.0 else math.nan
+
+
+def _most_of(tuples: Ints, expected: Floats) -> int:
+    """The most tuples of some keys, of which so many are expected each: one as large is there more likely than not."""
+    order = np.argsort(-tuples, kind="stable")
+    at = int(np.searchsorted(np.cumsum(expected[order]), math.log(2.0)))
+    return int(tuples[order[at]]) if at < tuples.size else 1
+
+
 def _missed(seen: Floats, draw: ValueDraw) -> Floats:
     """The logarithm of the chance that tuples of these values are not drawn."""
     sizes = np.abs(np.nan_to_num(seen))
@@ -321,4 +362,8 @@ def _relative(found: Estimate) -> float:
         return 0.0
     if not found.value or not math.isfinite(found.value):
         return math.inf
-    return max(found.high - found.value, found.value - found.low) / abs(found.value)
+    return _reach(found) / abs(found.value)
+
+
+def _reach(found: Estimate) -> float:
+    return max(found.high - found.value, found.value - found.low)

@@ -148,3 +148,21 @@ def test_values_that_no_synopsis_counts_are_run_exactly_where_an_error_alone_is_
     for clause, settings in (("SIZE 64 KB", {}), ("USING join_distinct", {}), ("", {"error": None})):
         with pytest.raises(UnsupportedQuery, match="with b between or beside them"):
             plan_of(f"{three} {clause}", **settings)
+
+
+def test_distinct_values_of_groups_whose_synopses_take_too_many_bytes_are_counted_exactly(monkeypatch):
+    monkeypatch.setattr(
+        "skimql.optimizer.prediction.cost.PROBE_NS", 1e6
+    )  # so that synopses are chosen at all
+    r = pa.table({"k": np.arange(40_000), "g": np.arange(40_000) % 40})
+    sql = "SELECT APPROXIMATE r.g, COUNT(DISTINCT r.k) FROM r JOIN r t ON r.k = t.k GROUP BY r.g ERROR WITHIN 5%"
+    backend = MemoryBackend(MemoryTables({"r": r}))
+    methods = [
+        MemoryRun.of(sql, backend, Settings(max_bytes=most)).plan().attempt.method
+        for most in (256 << 20, 80 << 20, 2 << 20)
+    ]
+    assert methods == ["distinct", "exact_run", "exact_run"]
+    with pytest.raises(BudgetExceeded, match="may take"):
+        MemoryRun.of(
+            f"{sql} BEHAVIOR 'partial_run_on_base_table'", backend, Settings(max_bytes=80 << 20)
+        ).plan()

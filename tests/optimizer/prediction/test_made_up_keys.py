@@ -72,3 +72,20 @@ def test_one_value_that_nobody_has_looked_at_may_make_the_spread():
     assert Values(seen, 0.0, 100.0).is_spread
     assert not Values(seen, 0.0, 1000.0).is_spread
     assert Values(seen, 0.0, math.inf).is_spread
+
+
+def test_keys_without_a_partner_are_those_that_do_not_join():
+    tuples = np.array([[2.0, 5.0, 1.0], [1.0, 0.0, 0.25]])
+    keys = Keys(
+        np.array([100.0, 300.0, 400.0]), tuples, tuples**2, (PerTuple(), PerTuple()), np.zeros(3, bool)
+    )
+    rng = np.random.default_rng(5)
+    found, times = keys.alone(0, rng)
+    assert (times, set(found.tolist())) == (1.0, {1, 5})
+    # 300 keys of 5, and three quarters of 400 keys of 1.
+    assert abs(np.sum(found == 5) - 300) < 90
+    assert abs(np.sum(found == 1) - 300) < 90
+    few, times = keys.alone(0, rng, 60)
+    assert times == 10.0
+    assert 20 < few.size < 100
+    assert keys.alone(1, rng)[0].size == 0
