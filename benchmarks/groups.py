@@ -38,10 +38,10 @@ from skimql.parser.join_graph import Query
 from .promise.cells import most
 from .promise.routes import KnownBackend
 from .tpch import data, measured
+from .tpch_queries import QUERIES, approximate
 
-TEXTS = Path(__file__).parents[1] / "tests" / "fixtures" / "tpch"
 TABLES = ("part", "supplier", "lineitem", "orders", "customer", "nation", "region", "partsupp")
-COVERED, GROUPED = ("08", "09"), ("03", "08", "09", "10", "12", "16", "18")
+COVERED, GROUPED = (8, 9), (3, 8, 9, 10, 12, 16, 18)
 USING = "USING key_sample"
 DEMO = {
     "of one table": "f.origin, COUNT(*) AS n, SUM(f.distance) AS miles FROM flights f JOIN planes p "
@@ -54,11 +54,6 @@ DEMO = {
     "ON f.tailnum = p.tailnum GROUP BY f.origin",
 }
 YEAR = "extract(year from o_orderdate)"
-
-
-def text_of(query: str, clause: str) -> str:
-    """A query of the specification as a question."""
-    return (TEXTS / f"q{query}.sql").read_text().replace("select", "SELECT APPROXIMATE", 1) + f" {clause}"
 
 
 class Planned(KnownBackend):
@@ -74,9 +69,9 @@ class Planned(KnownBackend):
         return found
 
 
-def tables_of(folder: Path, query: str) -> tuple[str, dict[str, pa.Table]]:
+def tables_of(folder: Path, query: int) -> tuple[str, dict[str, pa.Table]]:
     """The text of a query, its year a column, and the columns that it reads."""
-    text = text_of(query, USING).replace(YEAR, "o_year")
+    text = approximate(query, USING).replace(YEAR, "o_year")
     columns = {"o_orderdate", *re.findall(r"\b(?:ps|[nrscpol])_[a-z]+\b", text)}
     found = {}
     for name in TABLES:
@@ -91,10 +86,10 @@ def tables_of(folder: Path, query: str) -> tuple[str, dict[str, pa.Table]]:
     return text, found
 
 
-def _reached(tables: Mapping[str, pa.Table], query: str) -> dict[str, pa.Table]:
+def _reached(tables: Mapping[str, pa.Table], query: int) -> dict[str, pa.Table]:
     """The tuples that the filters leave of parts and orders, and those of lineitem with a part among them."""
     part, orders, lineitem = tables["part"], tables["orders"], tables["lineitem"]
-    if query == "08":
+    if query == 8:
         part = part.filter(pc.equal(part["p_type"], "ECONOMY ANODIZED STEEL"))
         orders = orders.filter(pc.is_in(orders["o_year"], pa.array([1995, 1996])))
     else:
@@ -103,7 +98,7 @@ def _reached(tables: Mapping[str, pa.Table], query: str) -> dict[str, pa.Table]:
     return {**tables, "part": part, "orders": orders, "lineitem": lineitem}
 
 
-def coverage(folder: Path, query: str, seeds: int) -> dict[str, Any]:
+def coverage(folder: Path, query: int, seeds: int) -> dict[str, Any]:
     """How often the intervals of a query's groups hold."""
     text, tables = tables_of(folder, query)
     backend = Planned(MemoryTables(tables), MemoryTables(_reached(tables, query)))
@@ -142,7 +137,7 @@ def coverage(folder: Path, query: str, seeds: int) -> dict[str, Any]:
     }
 
 
-def outcomes(folder: Path, rounds: int, queries: Sequence[str]) -> list[dict[str, Any]]:
+def outcomes(folder: Path, rounds: int, queries: Sequence[int]) -> list[dict[str, Any]]:
     """What becomes of the grouped queries on Spark."""
     spark = start_spark(
         {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "3g"}
@@ -151,7 +146,7 @@ def outcomes(folder: Path, rounds: int, queries: Sequence[str]) -> list[dict[str
         spark.read.parquet(str(folder / f"{table}.parquet")).createOrReplaceTempView(table)
     found = []
     for query in queries:
-        exact_sql = text_of(query, "").replace("SELECT APPROXIMATE", "SELECT", 1)
+        exact_sql = QUERIES[query]
         cpu: dict[str, list[float]] = {"": [], USING: []}
         ran: list[float] = []
         told: dict[str, dict[str, Any]] = {}
@@ -211,15 +206,15 @@ def demo(rounds: int) -> list[dict[str, Any]]:
     return found
 
 
-def _outcome(session: Session, query: str, clause: str) -> dict[str, Any]:
+def _outcome(session: Session, query: int, clause: str) -> dict[str, Any]:
     try:
-        answer = session.sql(text_of(query, clause))
+        answer = session.sql(approximate(query, clause))
     except SkimqlError as fault:
         return {"outcome": "refused", "code": fault.code, "reason": fault.message, "way_out": fault.hint}
     assert isinstance(answer, Answer)
     record = {"outcome": "answered", "method": answer.method, "rows": len(answer.rows), "exact": answer.exact}
     if not answer.exact:
-        truth = session.sql(text_of(query, "").replace("SELECT APPROXIMATE", "EXACT SELECT", 1))
+        truth = session.sql(approximate(query).replace("SELECT APPROXIMATE", "EXACT SELECT", 1))
         assert isinstance(truth, Answer)
         record |= _held(beside(answer, truth))
     return record
@@ -242,7 +237,7 @@ def main() -> int:
     parser.add_argument("--sf", default="1")
     parser.add_argument("--data", type=Path, default=Path.home() / ".cache" / "skimql" / "tpch")
     parser.add_argument("--study", choices=("coverage", "outcomes", "demo"), action="append")
-    parser.add_argument("--query", choices=GROUPED, action="append")
+    parser.add_argument("--query", type=int, choices=GROUPED, action="append")
     parser.add_argument("--seeds", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, required=True)
