@@ -115,6 +115,11 @@ class MemoryFooters(Footers):
         return tuple(float(self._table(v.table).num_rows) for v in self.query.graph.vertices)
 
     @cached_property
+    def nbytes(self) -> tuple[float | None, ...]:
+        """See `Footers.nbytes`."""
+        return (None,) * len(self.tuples)
+
+    @cached_property
     def sizes(self) -> tuple[Size, ...]:
         """See `Footers.sizes`."""
         vertices = self.query.graph.vertices
