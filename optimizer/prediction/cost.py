@@ -39,7 +39,8 @@ DRAWN_NS = 1000.0
 
 # Spark's own joins (benchmarks.costs). Each joined tuple that is put out and aggregated: 2 ns counted, 5 in a sum of
 # products, 3e8 tuples. Each row of either side that is sorted, shuffled and merged; a result of joins costs as much to
-# join further, 375. What Spark takes for 10 MB at the most is broadcast instead: where files do not tell, a million rows of a key.
+# join further, 375. What Spark takes for 10 MB at the most is broadcast instead; where files do not tell, a million
+# rows of a key.
 OUTPUT_NS = 5.0
 EXACT_JOIN_NS = 400.0
 BROADCAST_TUPLES, BROADCAST_BYTES = 1e6, 10 << 20
