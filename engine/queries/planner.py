@@ -146,6 +146,12 @@ class Planner:
         jobs = groups is not None
         statistics = self.backend().statistics(self.query, jobs=jobs)
         counts = dict.fromkeys(grouped_vertices(self.query), ASSUMED_GROUPS)
+        if counts and jobs and self.request.aims_freely:
+            # Of one group all else is cheapest: where the exact run is cheaper still, no group is listed.
+            choice = self._choice(statistics, fold_bytes, dict.fromkeys(counts, 1))
+            if choice.taken.method == "exact_run":
+                attempt = self._attempt(choice, statistics, fold_bytes, counts, jobs=jobs)
+                return replace(self._of(attempt), choice=choice, statistics=statistics)
         try:
             counts.update(self._counts(groups))
         except BudgetExceeded as fault:
