@@ -160,8 +160,8 @@ class Footers:
         sizes = [SKEWED * s for s in self.outputs]
         if not all(map(math.isfinite, sizes)):
             return math.inf
-        order = tree_of(self.query.graph).joined_order()
-        return exact_join([s.input for s in (self.bare_sizes[v] for v in order)], sizes).seconds
+        order, tables = tree_of(self.query.graph).joined_order(), self.bare_sizes
+        return exact_join([tables[v].input for v in order], sizes).seconds
 
     @property
     def exact_distinct_is_cheap(self) -> bool:

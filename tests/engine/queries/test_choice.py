@@ -86,3 +86,13 @@ def test_a_key_has_no_more_groups_than_tuples_so_that_a_size_is_used(method):
     answer = MemoryRun.of(text, backend).answer()
     assert 20_000 < answer.bytes_used <= 40 << 10
     assert len(answer.rows) > 80
+
+
+@pytest.mark.parametrize("method", ["two_level", "sampled_messages"])
+def test_dense_keys_that_have_tuples_of_every_group_stay_within_a_size(method):
+    rng = np.random.default_rng(4)
+    keys = np.r_[np.repeat(np.arange(20), 3_000), rng.integers(20, 60_000, 60_000)]
+    a = pa.table({"k": keys, "g": rng.integers(0, 90, keys.size)})
+    backend = MemoryBackend(MemoryTables({"a": a, "b": pa.table({"k": np.arange(60_000)})}))
+    text = f"SELECT APPROXIMATE a.g, COUNT(*) {JOIN} GROUP BY a.g USING {method} SIZE 20 KB"
+    assert MemoryRun.of(text, backend).answer().bytes_used <= 20 << 10

@@ -130,3 +130,20 @@ def test_a_key_with_more_entries_than_the_capacity_is_noticed_unless_it_is_dense
 def test_impossible_sizes_are_refused(sizes, what):
     with pytest.raises(ValueError, match=what):
         SampleSketchSpec(FAMILY, **sizes)
+
+
+def test_what_is_kept_of_sums_of_both_signs_does_not_depend_on_how_parts_were_merged():
+    """Every tuple again with the opposite value: sums are small in the whole, and large in either half."""
+    rng = np.random.default_rng(0)
+    keys = [np.tile(rng.integers(0, n, 600), 2) for n in (400, 50)]
+    values = rng.integers(-(10**6), 10**6, 600)
+    weights = np.stack([np.ones(1200, np.int64), np.r_[values, rng.integers(0, 3, 600) - values]])
+    spec = SampleSketchSpec(FAMILY, capacity=60, attributes=2, columns=("count", "sum"))
+    whole, *halves = (SampleSketch(spec) for _ in range(3))
+    whole.update(keys, weights)
+    for half, own in zip(halves, (slice(0, 600), slice(600, 1200)), strict=True):
+        half.update([k[own] for k in keys], weights[:, own])
+        assert half.probability < 1.0
+    halves[0].merge(halves[1])
+    assert whole.probability < 1.0
+    assert all(np.array_equal(whole.state()[n], a) for n, a in halves[0].state().items())

@@ -1,14 +1,11 @@
 package skimql.spark;
 
-import org.apache.spark.sql.Encoder;
-import org.apache.spark.sql.Encoders;
-import org.apache.spark.sql.expressions.Aggregator;
 import skimql.sketch.Sketch;
 import skimql.sketch.SketchFault;
 import skimql.sketch.Stored;
 
 /** {@code skim_merge}: sketches into that of all their tuples; NULL of none. */
-public final class MergeAggregator extends Aggregator<byte[], Sketch, byte[]> {
+public final class MergeAggregator extends SketchBuffer<byte[]> {
   private static final long serialVersionUID = 1;
 
   @Override
@@ -29,28 +26,8 @@ public final class MergeAggregator extends Aggregator<byte[], Sketch, byte[]> {
   }
 
   @Override
-  public Sketch merge(Sketch one, Sketch other) {
-    try {
-      one.merge(other);
-      return one;
-    } catch (SketchFault fault) {
-      throw Faults.running(fault);
-    }
-  }
-
-  @Override
   public byte[] finish(Sketch sketch) {
     return sketch.isUnset() ? null : Stored.toBytes(sketch);
-  }
-
-  @Override
-  public Encoder<Sketch> bufferEncoder() {
-    return Encoders.javaSerialization(Sketch.class);
-  }
-
-  @Override
-  public Encoder<byte[]> outputEncoder() {
-    return Encoders.BINARY();
   }
 
   /** In plans and names of columns; equal ones are one to Spark's plans. */
