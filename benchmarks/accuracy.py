@@ -1,6 +1,7 @@
 """Accuracy of whole queries: the planner's choice, run in memory, at a given size.
 
-``python -m benchmarks.accuracy --json FILE [--queries FILE] [--data FOLDER] [--seeds N]`` answers every query of a
+``python -m benchmarks.accuracy --json FILE [--queries FILE] [--data FOLDER] [--seeds N]`` (and ``--classes 2 --modes
+synopses --first-seed 100`` for a part of it) answers every query of a
 file in the form of STATS-CEB's sub-plan queries at 16 KB, 100 KB and 1 MB and prints the q-error, beside the
 published estimates in the file. ``--predicted`` compares predicted with realised errors instead
 (`benchmarks.predicted`). The size bounds everything a query holds: sketches, samples and messages together.
@@ -35,6 +36,7 @@ from .query_statistics import alone_statistics, exact_statistics, pilot_statisti
 from .report import RESULTS
 
 SIZES = (16_384, 102_400, 1 << 20)
+MODES = ("synopses", "free")
 PERCENTILES = (50, 90, 95, 99)
 # Synopses only, queries on two key classes: bytes, percentile, the most that its q-error may be.
 BARS = ((102_400, "p50", 2.0), (1 << 20, "p50", 1.12), (1 << 20, "p90", 1.7))
@@ -57,7 +59,12 @@ def planned(query: JoinQuery, statistics: Sequence[RelationStatistics], mode: st
 
 
 def measure(
-    queries: Sequence[JoinQuery], seeds: int, sizes: Sequence[int] = SIZES, *, pilot: bool = False
+    queries: Sequence[JoinQuery],
+    seeds: Sequence[int],
+    sizes: Sequence[int] = SIZES,
+    *,
+    pilot: bool = False,
+    modes: Sequence[str] = MODES,
 ) -> Iterable[Record]:
     """One record for each query, mode and size; `pilot`: free choice knows what a cheap pilot tells.
 
@@ -70,7 +77,7 @@ def measure(
     for query in queries:
         free = pilot_statistics if pilot else exact_statistics
         for mode, gathered in (("synopses", alone_statistics), ("free", free)):
-            if pilot and mode == "synopses":
+            if mode not in modes or (pilot and mode == "synopses"):
                 continue
             statistics = gathered(query)
             for size in sizes:
@@ -81,11 +88,9 @@ def measure(
                     continue
                 taken = choice.taken
                 if mode == "free":
-                    runs = [run_choice(query, choice, seed, size) for seed in range(seeds)]
+                    runs = [run_choice(query, choice, seed, size) for seed in seeds]
                 else:
-                    runs = [run_alone(query, taken, seed, size) for seed in range(seeds)]
-                if taken.method == "exact":
-                    runs = runs[:1] * seeds
+                    runs = [run_alone(query, taken, seed, size) for seed in seeds]
                 yield _record(query, mode, size, taken, runs)
 
 
@@ -213,6 +218,9 @@ def main() -> None:
     parser.add_argument("--queries", type=Path)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--seeds", type=int)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--modes", nargs="*", default=MODES, choices=MODES)
+    parser.add_argument("--classes", type=int, help="queries on so many key classes only")
     parser.add_argument("--every", type=int, default=1, help="take every n-th query only, for a quick look")
     parser.add_argument(
         "--pilot", action="store_true", help="free choice from a pilot's statistics, not exact ones"
@@ -220,7 +228,8 @@ def main() -> None:
     parser.add_argument("--predicted", action="store_true", help="predicted against realised errors")
     parser.add_argument("--methods", nargs="*", default=[], help="of --predicted: these methods only")
     chosen = parser.parse_args()
-    queries = load(chosen.queries, chosen.data)[:: chosen.every]
+    queries = load(chosen.queries, chosen.data)
+    queries = [q for q in queries if chosen.classes in (None, len(q.tree.classes))][:: chosen.every]
     start = time.process_time()
     if chosen.predicted:
         from .predicted import compare, plot_predicted, summary_lines
@@ -232,12 +241,13 @@ def main() -> None:
         if not chosen.methods:
             plot_predicted(records, RESULTS / "predicted.png")
     else:
-        found = list(measure(queries, chosen.seeds or 5, pilot=chosen.pilot))
+        seeds = range(chosen.first_seed, chosen.first_seed + (chosen.seeds or 5))
+        found = list(measure(queries, seeds, pilot=chosen.pilot, modes=chosen.modes))
         lines = [*summary(found), *published(queries)]
         for line in lines:
             print(text_of(line))
         print(*bar_lines(lines), sep="\n")
-        if not chosen.pilot:
+        if chosen.classes is None and not chosen.pilot and set(chosen.modes) == set(MODES):
             plot(lines, RESULTS / "accuracy.png")
     print(f"{len(queries)} queries, {time.process_time() - start:.0f} CPU s")
     if chosen.json:

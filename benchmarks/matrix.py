@@ -290,7 +290,8 @@ class Runner:
         compared = beside(answer, self.truths[cell.shape])
         errors, covered = [], True
         for row, truth in zip(compared.rows, compared.compared or (), strict=True):
-            for value, true in zip(row, truth or (), strict=True):
+            # A group that joins nothing is shown where sketches cannot tell: there it counts and adds 0.
+            for value, true in zip(row, (0.0,) * len(row) if truth is None else truth, strict=True):
                 if hasattr(value, "low") and true is not None:
                     errors.append(abs(value.value - float(true)) / max(abs(float(true)), 1.0))
                     # Doubles that hold a sum of many are rounded.

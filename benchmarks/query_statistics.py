@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from skimql.optimizer.prediction.histograms import equi_depth
+from skimql.optimizer.prediction.pilot_figures import BUCKETS
 from skimql.optimizer.prediction.relation import AttributeStatistics, RelationStatistics
 from skimql.sketches.hashing.xi import make_family
 from skimql.sketches.samples.key_sample import KeySample, KeySampleSpec
@@ -62,7 +64,7 @@ def exact_statistics(query: JoinQuery, heavy: int = HEAVY_KEYS) -> list[Relation
 
 
 def alone_statistics(query: JoinQuery, heavy: int = HEAVY_KEYS) -> list[RelationStatistics]:
-    """The same without a word about another table: every table's own heaviest keys, no common sample."""
+    """The same without a word about another table: every table's own heaviest keys and histogram, no common sample."""
     found = []
     for own in query.relations:
         attributes = []
@@ -71,7 +73,10 @@ def alone_statistics(query: JoinQuery, heavy: int = HEAVY_KEYS) -> list[Relation
             squares = weights.astype(np.float64)
             attributes.append(
                 AttributeStatistics(
-                    float(keys.size), float(squares @ squares), heaviest(keys, weights, heavy)
+                    float(keys.size),
+                    float(squares @ squares),
+                    heaviest(keys, weights, heavy),
+                    equi_depth(keys, weights, BUCKETS),
                 )
             )
         found.append(

@@ -16,6 +16,9 @@ COMPARED = (
     "sketch 7 x 1k",
     "sketch 11 x 1k",
     "sketch 11 x 4k",
+    "COUNT and SUM 11 x 4k",
+    "two keys 11 x 4k",
+    "two sketches 11 x 4k",
     "key sample 1/256",
     "3 sketches, one scan",
     "3 sketches, three scans",
@@ -46,6 +49,9 @@ def bars(records: Sequence[Record]) -> Iterator[Bar]:
         "<=",
     )
     yield "JVM 11 x 4k / approx_count_distinct", cpu("sketch 11 x 4k", "jvm") / distinct, 1.8, "<="
+    for job, bar in (("sketch", 2.5), ("COUNT and SUM", 3.0), ("two keys", 3.0), ("two sketches", 3.0)):
+        ratio = cpu(f"{job} 11 x 4k", "sql") / distinct
+        yield f"skim_sketch, {job} 11 x 4k / approx_count_distinct", ratio, bar, "<="
     yield "key sample 1/256 / scan", cpu("key sample 1/256", "jvm") / cpu("scan", "spark"), 1.3, "<="
     for route in ("arrow", "jvm"):
         ratio = cpu("3 sketches, one scan", route) / cpu("3 sketches, three scans", route)

@@ -13,8 +13,10 @@ from pyspark.sql import functions as F
 from skimql import Session
 from skimql.engine.execution.build import build
 from skimql.engine.execution.sample_join import run_sample
+from skimql.engine.extension.enable import enable
 from skimql.optimizer.candidates.first_sample import ClassSample
 from skimql.optimizer.choose import choose
+from skimql.optimizer.physical import SketchJoin
 from skimql.optimizer.plan import Attribute, Plan, Scan, Weight
 from skimql.optimizer.route import routed
 
@@ -103,7 +105,9 @@ class Bench:
     def _plan(self, rows: int, buckets: int, keys: tuple[str, ...], weight: str | None) -> Plan:
         """A self-join asks for one sketch, and is scanned once; with more keys it is no query any more."""
         sql = f"SELECT APPROXIMATE COUNT(*) FROM d a JOIN d b ON a.k = b.k OPTIONS (rows = {rows}, buckets = {buckets})"
-        plan = self.session.plan(sql)
+        attempt = self.session.plan(sql).attempt
+        assert isinstance(attempt, SketchJoin), "asked for by OPTIONS"
+        plan = attempt.plan
         weights = [Weight()] if weight is None else [Weight(), Weight(weight)]
         synopses = tuple(
             replace(plan.synopses[0], attributes=(Attribute((f"`{key}`",), (TYPES[key],), key),), weight=w)
@@ -111,6 +115,13 @@ class Bench:
             for w in weights
         )
         return replace(plan, synopses=synopses, scans=(Scan("d", tuple(range(len(synopses)))),))
+
+    def functions(self, *items: str) -> Callable[[], object]:
+        """The SQL functions of sketches over the larger relation, in one aggregation."""
+        enable(self.spark)
+        self.left.createOrReplaceTempView("skim_d")
+        select = ", ".join(f"length({item})" for item in items)
+        return lambda: self.spark.sql(f"SELECT {select} FROM skim_d").collect()
 
     # --- joins
 
@@ -154,6 +165,7 @@ def jobs_of_key(bench: Bench, key: tuple[str, str], *, all_jobs: bool) -> Iterat
     yield job("approx_count_distinct", "spark", lambda: bench.distinct(column))
     yield job("sketch 11 x 1k", "jvm", bench.sketches("jvm", 11, 1024, column))
     yield job("sketch 11 x 4k", "jvm", bench.sketches("jvm", 11, 4096, column))
+    yield job("sketch 11 x 4k", "sql", bench.functions(f"skim_sketch({column})"))
     if not all_jobs:
         return
     yield job("nothing", "arrow", lambda: bench.nothing(column))
@@ -162,6 +174,10 @@ def jobs_of_key(bench: Bench, key: tuple[str, str], *, all_jobs: bool) -> Iterat
     yield job("sketch 11 x 4k", "arrow", bench.sketches("arrow", 11, 4096, column))
     yield job("COUNT and SUM 11 x 4k", "arrow", bench.sketches("arrow", 11, 4096, column, weight="v"))
     yield job("COUNT and SUM 11 x 4k", "jvm", bench.sketches("jvm", 11, 4096, column, weight="v"))
+    both = bench.functions(f"skim_sketch({column})", f"skim_sketch({column}, v)")
+    yield job("COUNT and SUM 11 x 4k", "sql", both)
+    yield job("two keys 11 x 4k", "sql", bench.functions(f"skim_sketch(struct({column}, u))"))
+    yield job("two sketches 11 x 4k", "sql", bench.functions(f"skim_sketch({column})", "skim_sketch(u)"))
     yield job("sketch 11 x 1k, one grouping", "jvm", bench.sketches("folded", 11, 1024, column))
     yield job("sketch 11 x 4k, one grouping", "jvm", bench.sketches("folded", 11, 4096, column))
     yield job("key sample 1/256", "jvm", lambda: bench.key_sample(column))

@@ -111,7 +111,7 @@ def query(
             "--set",
             metavar="NAME=VALUE",
             help="A setting, as SET skimql.NAME = VALUE: seed, rows, buckets, size_bytes, sparse, confidence, error, "
-            "behavior, bounds, max_groups, route, fold_bytes, max_bytes, max_exact_seconds or cache.",
+            "behavior, bounds, max_groups, route, fold_bytes, max_bytes, max_exact_seconds, cache or simultaneous.",
             autocompletion=_complete_settings,
         ),
     ] = None,
@@ -294,6 +294,22 @@ def serve_command(ctx: typer.Context, catalog: Annotated[str | None, _CATALOG] =
 
     request, _ = ctx.obj
     raise typer.Exit(serve(replace(request, catalog=catalog or request.catalog)))
+
+
+@app.command("thrift")
+def thrift_command(
+    ctx: typer.Context,
+    catalog: Annotated[str | None, _CATALOG] = None,
+    host: Annotated[str, typer.Option("--host", help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="Port to listen at; 0: one that is free.")] = 10000,
+) -> None:
+    """Serve JDBC and ODBC clients (beeline, pyhive, BI tools): Spark's Thrift server with SkimQL's statements."""
+    from dataclasses import replace
+
+    from .thrift import serve_thrift
+
+    request, _ = ctx.obj
+    raise typer.Exit(serve_thrift(replace(request, catalog=catalog or request.catalog), host, port))
 
 
 @app.command("watch")

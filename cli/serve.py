@@ -29,7 +29,7 @@ def serve(request: Request) -> int:
                 catalog=request.catalog,
                 spark_conf=request.conf,
             ) as session,
-            _signals(stopped.set),
+            signals(stopped.set),
         ):
             return _served(session, request, stopped)
     except SkimqlError as fault:
@@ -63,7 +63,7 @@ def _served(session: Session, request: Request, stopped: threading.Event) -> int
 
 
 @contextlib.contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
+def signals(stop: Callable[[], None]) -> Iterator[None]:
     """The first SIGTERM or SIGINT asks to stop; the second ends the process as it would without us."""
     before = {s: signal.getsignal(s) for s in (signal.SIGTERM, signal.SIGINT)}
 

@@ -17,7 +17,7 @@ from ..optimizer.physical import PhysicalPlan
 from ..parser.file_tables import with_file_tables
 from ..parser.join_graph import Query
 from ..parser.resolve import resolve, resolve_rows
-from ..parser.sampled_select import resolve_sampled
+from ..parser.sampled_select import SampledQuery, resolve_sampled
 from ..parser.scope import EXACT
 from ..parser.statement import (
     ApproximateSelect,
@@ -127,6 +127,7 @@ class Session:
         self._given_up.set()
         if self._runs is not None:
             self._runs.stop_all()
+            self._runs.forget_tables()
         with self._starting:
             spark, self._spark = self._spark, None
         if spark is not None and self._started:
@@ -360,9 +361,8 @@ class Session:
         try:
             with self._awake():
                 text = self._with_file_tables(text)
-                statement = self._read(text)
                 with self.tables.statement(text):
-                    return self._run(statement)
+                    return self._run(self._read(text))
         except Exception as fault:
             ours = as_ours(fault, text)
             if ours is None:
@@ -450,7 +450,7 @@ class Session:
     def _streams(self) -> StreamStatements:
         from .streams.statements import StreamStatements
 
-        return StreamStatements(self.context, self._running_streams)
+        return StreamStatements(self.context, self._running_streams, lambda: self.spark)
 
     def _running_streams(self) -> Runs:
         """The streams that this session runs."""
@@ -496,6 +496,51 @@ class Session:
 
         return beside(answer, exact)
 
+    def refine(self, text: str) -> Iterator[Answer]:
+        """Better and better answers to an approximate SELECT with ERROR WITHIN, from larger and larger samples.
+
+        Parameters
+        ----------
+        text : str
+
+        Yields
+        ------
+        Answer
+            Of every attempt, the last one as `sql` gives it: the asked error is reached, or the answer is exact.
+            Whoever stops before has the last answer with its interval, whose confidence holds wherever one stops: it
+            is spent over the answers. All of them together take about twice as long as the last at most.
+
+        Raises
+        ------
+        UnsupportedQuery
+            ``SKIMQL_NOT_AN_ANSWER`` for any other statement, ``SKIMQL_CLAUSE`` where no error is asked for.
+        SkimqlError
+            As `sql`.
+        """
+        text = self._with_file_tables(text)
+        statement = self._read(text)
+        if not isinstance(statement, ApproximateSelect):
+            message = "only the answer to an approximate SELECT becomes better"
+            raise UnsupportedQuery(message, "SKIMQL_NOT_AN_ANSWER", text, hint="SELECT APPROXIMATE ...")
+        with self._awake(), self.tables.statement(text):
+            answers = self._run_of(statement, self._resolved(statement)).answers()
+        return self._refined(text, answers)
+
+    def _refined(self, text: str, answers: Iterator[Answer]) -> Iterator[Answer]:
+        """The answers, each made when it is asked for as a statement of its own."""
+        while True:
+            try:
+                with self._awake(), self.tables.statement(text):
+                    answer = next(answers, None)
+            except Exception as fault:
+                ours = as_ours(fault, text)
+                if ours is None:
+                    raise
+                raise ours from fault
+            if answer is None:
+                return
+            yield answer
+
     def guard(self, left: DataFrame, right: DataFrame, on: On, most: float | None = None) -> Answer:
         """How many rows an inner join of two DataFrames would have; an error above `most`. See `guard.guard`."""
         from .queries.guard import guard
@@ -508,6 +553,15 @@ class Session:
 
         with self._awake():
             return guard(ask, left, right, on, most)
+
+    def sketches(self, name: str) -> pa.Table:
+        """A kept sketch as a table of sketches in bytes, which ``skim_join_size`` and the like read.
+
+        See `materialized.sketch_column.sketch_table`.
+        """
+        from .materialized.sketch_column import sketch_table
+
+        return sketch_table(self.catalog.load(name))
 
     def plan(self, text: str) -> PhysicalPlan:
         """How an approximate query would be answered, by what is known without a job."""
@@ -539,6 +593,8 @@ class Session:
             return self._run_of(statement, self._resolved(statement)).empty().arrow().schema
 
     def _run_of(self, select: ApproximateSelect, query: Query, *, counts_rows: bool = False) -> SelectRun:
+        if isinstance(query, SampledQuery):
+            select = _by_sample(select)
         return SelectRun(self.context, select, query, self.typed, self.exact, counts_rows)
 
     def _create_sketches(self, statement: CreateSketches) -> Answer:
@@ -571,7 +627,9 @@ class Session:
             return resolve(select, self.tables, ansi=self._ansi(), known=known)
         except UnsupportedQuery as fault:
             if select.method is None and known == ANSWERED:
-                self._offer_sample(select, fault)
+                found = self._sampled_instead(select, fault)
+                if found is not None:
+                    return found
             raise
         except UnknownName as fault:
             if not self.catalog.manifest.continuous.streams:
@@ -581,13 +639,20 @@ class Session:
             refuse_asked(self.catalog, fault)
             raise
 
-    def _offer_sample(self, select: ApproximateSelect, fault: UnsupportedQuery) -> None:
-        """Say so in the way out, where there is none but Spark and the query can be run on a sample of keys."""
+    def _sampled_instead(self, select: ApproximateSelect, fault: UnsupportedQuery) -> Query | None:
+        """The query on a sample of keys, where there is no other way but Spark and an error is asked.
+
+        Without one the way out says that it could be run so.
+        """
         if fault.hint != EXACT:
-            return
+            return None
         with suppress(SkimqlError):
-            resolve_sampled(select, self.tables)
+            found = resolve_sampled(_by_sample(select), self.tables)
+            if select.accuracy.relative_error is not None and len(found.ways[0].roles) > 1:
+                # Where no equality joins tables what is left of them may still be too much to be run.
+                return replace(found, warnings=(*found.warnings, f"by a sample of keys: {fault.message}"))
             fault.hint = f"the same with USING {SAMPLED} at its end, or {EXACT}"
+        return None
 
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""
@@ -595,11 +660,7 @@ class Session:
 
         match statement.statement:
             case ApproximateSelect() as select:
-                query = (
-                    resolve_sampled(select, self.tables)
-                    if select.method == SAMPLED
-                    else resolve(select, self.tables, ansi=self._ansi(), strict=False)
-                )
+                query = self._to_be_explained(select)
             case EstimateRows() as rows:
                 select, query = rows.select, resolve_rows(rows, self.tables, ansi=self._ansi())
             case ExactSelect() as plain:
@@ -607,6 +668,15 @@ class Session:
                 return str(rows_of_plan[0][0])
         run = self._run_of(select, query, counts_rows=isinstance(statement.statement, EstimateRows))
         return explained(run, statement.format, analyze=statement.analyze)
+
+    def _to_be_explained(self, select: ApproximateSelect) -> Query:
+        """The query of a SELECT; one that is refused is explained as far as it was read."""
+        if select.method is None and select.accuracy.relative_error is not None:
+            with suppress(UnsupportedQuery):
+                return self._resolved(select)
+        if select.method == SAMPLED:
+            return resolve_sampled(select, self.tables)
+        return resolve(select, self.tables, ansi=self._ansi(), strict=False)
 
     def exact(self, sql: str, select_sql: str, query: Query | None = None) -> Answer:
         """The result of `select_sql` as Spark runs it; `sql` is the statement, for errors; see `run_exact`."""
@@ -652,3 +722,8 @@ def _stopped() -> EnvironmentFault:
         "SKIMQL_SPARK_STOPPED",
         hint="a new skimql.Session(), its tables registered again; sketches in a catalog folder are still there",
     )
+
+
+def _by_sample(select: ApproximateSelect) -> ApproximateSelect:
+    """The SELECT as if it asked for a sample of keys."""
+    return select if select.method == SAMPLED else replace(select, method=SAMPLED)

@@ -65,6 +65,8 @@ class Settings:
         Most bytes of state that a query may take, on the driver and in each task.
     cache : bool
         Whether the sketches that a query builds are kept in the catalog, so that the next one finds them.
+    simultaneous : bool
+        Whether the confidence is that of all groups of an answer at once, and not of each.
     """
 
     seed: int = 1
@@ -82,6 +84,7 @@ class Settings:
     max_bytes: int = 256 << 20
     max_exact_seconds: int = MAX_EXACT_SECONDS
     cache: bool = False
+    simultaneous: bool = False
 
     def __post_init__(self) -> None:
         """Refuse values out of range, wherever they come from."""
@@ -165,7 +168,7 @@ def _read(name: str, text: str) -> Any:
     return stripped.lower()
 
 
-SWITCHES = ("bounds", "sparse", "cache")
+SWITCHES = ("bounds", "sparse", "cache", "simultaneous")
 _WANTED = {
     "seed": "an integer in [0, 2^63)",
     "rows": f"an integer from 1 to {MOST_ROWS:,}",

@@ -142,7 +142,7 @@ def _sampled(query: Query, taken: Candidate, sample: SamplePlan, sparse: bool) -
         copies[beyond.joined] = copy = copies.get(beyond.joined, 0) + 1
         name = joined.name if copy == 1 else f"{joined.name}#{copy}"
         attribute = class_attribute(graph, joined, beyond.vertex, name)
-        # An exact map has as many bytes as the counters, and the dense keys beside them, would take.
+        # An exact map, packed, has as many bytes as the counters, and the dense keys beside them, would take.
         keys = tuple(np.unique(beyond.dense_keys).tolist())
         counters = math.ceil(beyond.nbytes / (BYTES_PER_COUNTER * taken.rows))
         found[beyond.vertex] = TableSynopsis(
@@ -154,7 +154,7 @@ def _sampled(query: Query, taken: Candidate, sample: SamplePlan, sparse: bool) -
             taken.rows,
             beyond.buckets if keys else max(counters, LEAST_BUCKETS),
             sparse,
-            parameters=(("dense", len(keys)),) if keys else (),
+            parameters=(("dense", len(keys)),),
             dense=keys,
         )
     return found

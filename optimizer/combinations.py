@@ -99,17 +99,17 @@ def _check_method(query: Query, method: Method, asked: Asked) -> None:
     def refusal(why: str, hint: str) -> UnsupportedQuery:
         return UnsupportedQuery(why, "SKIMQL_UNKNOWN_METHOD", query.sql, place, hint)
 
+    if not method.stored and asked.cache:
+        raise UnsupportedQuery(
+            f"skimql.cache = true keeps what a query builds, and nothing of {method.name} is kept",
+            "SKIMQL_CLAUSE",
+            query.sql,
+            place,
+            "OPTIONS (cache = false), or SET skimql.cache = false",
+        )
     if method.name == "sampled_query":
         if graph.vertices:
             raise refusal("sampled_query runs the join, and this is estimated without running it", "no USING")
-        if asked.cache:
-            raise UnsupportedQuery(
-                "skimql.cache = true keeps what a query builds, and a sampled query builds nothing to keep",
-                "SKIMQL_CLAUSE",
-                query.sql,
-                place,
-                "OPTIONS (cache = false), or SET skimql.cache = false",
-            )
         return
     if not graph.edges and not counts_distinct(method.name):
         why = f"{method.name} estimates joins; one table is read as a whole, and its aggregates are exact"

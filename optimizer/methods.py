@@ -10,8 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 LEVEL, PAIRS = "level", "pairs"
+KEY_SAMPLE = "key_sample"
 
 _SUMS = frozenset(("count", "sum", "avg"))
+_SPREAD = frozenset(
+    "var_pop var_samp stddev_pop stddev_samp covar_pop covar_samp corr percentile percentile_approx".split()
+)
 _COUNTING = frozenset(("count_distinct",))
 _WORKERS, _JVM = frozenset(("arrow",)), frozenset(("jvm",))
 
@@ -154,6 +158,7 @@ METHODS: Mapping[str, Method] = {
             chosen=True,
             statistics=True,
             stored=True,
+            streams=True,
         ),
         Method(
             "two_level",
@@ -170,6 +175,7 @@ METHODS: Mapping[str, Method] = {
         Method(
             "sampled_messages",
             "a sample of the keys of one join class, with exact messages of the tables behind it",
+            named=True,
             sized=True,
             error="planned",
             groups=True,
@@ -180,6 +186,7 @@ METHODS: Mapping[str, Method] = {
         Method(
             "exact",
             "exact messages alone: tables of few keys, joined into their neighbours",
+            named=True,
             groups=True,
             candidate=True,
             chosen=True,
@@ -262,6 +269,7 @@ METHODS: Mapping[str, Method] = {
         Method(
             "sampled_query",
             "the user's own query, by Spark, on a sample of the keys of one join class",
+            _SUMS | _SPREAD,
             named=True,
             groups=True,
             sized=True,

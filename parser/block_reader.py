@@ -33,6 +33,7 @@ from .blocks import (
 )
 from .bound import NONDETERMINISTIC
 from .fragment import Ref, quote_name
+from .grouping_sets import has_sets, nodes_of
 from .join_graph import Span
 from .scope import Output, Scope, unknown_table, walk_outside_subqueries
 from .scope import Relation as Named
@@ -444,11 +445,9 @@ class BlockReader:
                 block.grouped, block.group_place = [], self._first_aggregate(node)
             return
         block.grouped, block.group_place = [], self.outside.span_of(group)
-        odd = any(group.args.get(k) for k in ("rollup", "cube", "grouping_sets"))
         nodes = list(group.expressions)
-        if odd or any(isinstance(n, exp.GroupingSets | exp.Tuple | exp.Cube | exp.Rollup) for n in nodes):
-            block.refused.append(("its groups are of several sets of columns", block.group_place))
-            return
+        if has_sets(group):
+            block.several_sets, nodes = True, nodes_of(group)
         if group.args.get("all"):
             plain = [i for i in items if not any(map(is_aggregate, walk_outside_subqueries(i)))]
             nodes = [i.this if isinstance(i, exp.Alias) else i for i in plain]

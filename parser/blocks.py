@@ -150,6 +150,8 @@ class Block:
     grouped : list of tuple of Ref, or None
         The columns, or the COALESCE of some, that are grouped by; None where nothing is grouped.
     group_place : Span
+    several_sets : bool
+        Whether it groups by several sets of columns, of which `grouped` has all.
     distinct : Span or None
     windows : list of (Span, list of tuple of Ref)
         Each with what it partitions by, as `grouped`.
@@ -168,6 +170,7 @@ class Block:
     inner: list[Nested] = field(default_factory=list)
     grouped: list[tuple[Ref, ...]] | None = None
     group_place: Span = NOWHERE
+    several_sets: bool = False
     distinct: Span | None = None
     windows: list[tuple[Span, list[tuple[Ref, ...]]]] = field(default_factory=list)
     refused: list[tuple[str, Span]] = field(default_factory=list)

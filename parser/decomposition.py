@@ -233,6 +233,8 @@ class Decomposer:
             raise Undecomposed(why, place)
         if block.limited is not None:
             raise Undecomposed("the LIMIT inside looks at all keys", block.limited)
+        if block.several_sets:
+            raise Undecomposed("its groups are of several sets of columns", block.group_place)
         for key in keys:
             if block.grouped is not None and not any(map(key.is_of, block.grouped)):
                 what = "its groups have" if block.grouped else "the aggregate inside looks at"

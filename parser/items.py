@@ -71,6 +71,16 @@ class Results:
         if group is None:
             return
         self.values.add_feature("GROUP BY", group)
+        nodes = self._grouped_by(group)
+        if group.args.get("all"):
+            nodes = [i for i in self.select.expressions if not holds_aggregate(i)]
+        for node in nodes:
+            self._add_group(self._meant(node), node)
+        if len({g.vertex for g in self.values.groups}) > 1:
+            self.values.add_feature("GROUP BY over several tables", group)
+
+    def _grouped_by(self, group: exp.Expr) -> list[exp.Expr]:
+        """What stands in GROUP BY, where that is a plain list."""
         for key, name in (("rollup", "ROLLUP"), ("cube", "CUBE"), ("grouping_sets", "GROUPING SETS")):
             if group.args.get(key):
                 raise self.scope.fault(
@@ -81,12 +91,7 @@ class Results:
             raise self.scope.fault(
                 "this grouping cannot be estimated", "SKIMQL_UNSUPPORTED_CLAUSE", group, EXACT
             )
-        if group.args.get("all"):
-            nodes = [i for i in self.select.expressions if not holds_aggregate(i)]
-        for node in nodes:
-            self._add_group(self._meant(node), node)
-        if len({g.vertex for g in self.values.groups}) > 1:
-            self.values.add_feature("GROUP BY over several tables", group)
+        return nodes
 
     def _meant(self, node: exp.Expr) -> exp.Expr:
         """The SELECT item behind an ordinal or an alias that is no column; the node itself otherwise."""

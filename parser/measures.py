@@ -5,6 +5,7 @@ A measure is SQL. The terms of an `Aggregate` have one factor each, whose expres
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -16,6 +17,22 @@ from .join_graph import Aggregate, Factor, Span, Term
 from .scope import EXACT, Scope, columns_of
 
 COUNT_ROWS = "COUNT(*)"
+
+_LIST = "COLLECT_LIST("
+
+# What Spark's functions of one column of values, and of two, are called here.
+_VARIANCES: dict[type[exp.Expr], str] = {
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+}
+_COVARIANCES: dict[type[exp.Expr], str] = {
+    exp.CovarPop: "covar_pop",
+    exp.CovarSamp: "covar_samp",
+    exp.Corr: "corr",
+}
 
 
 @dataclass
@@ -51,11 +68,17 @@ class MeasureReader:
             return count_rows(name, span)
         if isinstance(inner, exp.ApproxDistinct) or isinstance(inner.this, exp.Distinct):
             return self._distinct(inner, name, only, span, scope)
+        if isinstance(inner, exp.Median | exp.Quantile):
+            return self._quantile(inner, name, only, span, scope)
         texts = self._arguments(inner, scope)
         if isinstance(inner, exp.Count | exp.CountIf):
             word = "COUNT_IF" if isinstance(inner, exp.CountIf) else "COUNT"
             terms = _measured(f"{word}({', '.join(texts)}){only}")
             return Aggregate("count", name, terms, terms, span)
+        std = isinstance(inner, exp.Anonymous) and inner.name.lower() == "std"
+        spread = "stddev_samp" if std else _VARIANCES.get(type(inner)) or _COVARIANCES.get(type(inner), "")
+        if spread and len(texts) == (2 if type(inner) in _COVARIANCES else 1):
+            return Aggregate(spread, name, *_moments(spread, texts, only), span)
         mean = isinstance(inner, exp.Anonymous) and inner.name.lower() == "mean"
         if not (isinstance(inner, exp.Sum | exp.Avg) or mean) or len(texts) != 1:
             raise self._refusal(inner, scope)
@@ -66,6 +89,7 @@ class MeasureReader:
     def _arguments(self, node: exp.Expr, scope: Scope) -> list[str]:
         """The arguments as they stand; raises as `fragment_of` for what is in them."""
         given = node.expressions if isinstance(node, exp.Anonymous) else [node.this, *node.expressions]
+        given += [node.expression] if type(node) in _COVARIANCES else []
         if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
             return ["*"]
         if not given or any(a is None for a in given):
@@ -73,6 +97,21 @@ class MeasureReader:
         for argument in given:
             fragment_of(argument, scope)
         return [scope.source.text_of(a) for a in given]
+
+    def _quantile(self, node: exp.Expr, name: str, only: str, span: Span, scope: Scope) -> Aggregate:
+        """A quantile: the coefficient of its one term is the share of the values below it."""
+        share = node.args.get("quantile") if isinstance(node, exp.Quantile) else exp.Literal.number("0.5")
+        given = isinstance(share, exp.Literal) and not share.is_string and 0.0 <= float(share.name) <= 1.0
+        if not given or isinstance(node.this, exp.Distinct):
+            # Several shares give an array; a third argument of PERCENTILE counts values several times.
+            raise self._refusal(node, scope)
+        assert share is not None, "it is given"
+        fragment_of(node.this, scope)
+        text = scope.source.text_of(node.this)
+        lists = f"{_LIST}CAST({text} AS DOUBLE)){only}"
+        function = "percentile_approx" if isinstance(node, exp.ApproxQuantile) else "percentile"
+        (present,) = _measured(f"COUNT({text}){only}")
+        return Aggregate(function, name, (Term((Factor(0, lists),), float(share.name)),), (present,), span)
 
     def _distinct(self, node: exp.Expr, name: str, only: str, span: Span, scope: Scope) -> Aggregate:
         values = [node.this] if isinstance(node, exp.ApproxDistinct) else list(node.this.expressions)
@@ -98,14 +137,35 @@ class MeasureReader:
             node.name.upper() if isinstance(node, exp.Anonymous) else scope.source.text_of(node).split("(")[0]
         )
         message = (
-            f"{name.strip().upper()} does not add up over keys; a sampled query estimates COUNT, SUM, AVG and COUNT_IF,"
-            " and COUNT(DISTINCT x) where x has the key in it"
+            f"{name.strip().upper()} does not add up over keys; a sampled query estimates COUNT, SUM, AVG, COUNT_IF,"
+            " deviations, correlations, quantiles of one share, and COUNT(DISTINCT x) where x has the key in it"
         )
         return scope.fault(message, "SKIMQL_UNSUPPORTED_AGGREGATE", node, EXACT)
 
 
 def _measured(sql: str) -> tuple[Term, ...]:
     return (Term((Factor(0, sql),)),)
+
+
+def _moments(function: str, texts: list[str], only: str) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+    """What a key says of its values, around its own mean: of a variance, or of two columns where neither is NULL."""
+    if len(texts) == 1:
+        (x,) = texts
+        return _several((f"VAR_POP({x})", f"AVG({x})"), only), _measured(f"COUNT({x}){only}")
+    x, y = texts
+    needed = [f"COVAR_POP({x}, {y})", f"REGR_AVGX({y}, {x})", f"REGR_AVGY({y}, {x})"]
+    if function == "corr":
+        needed += [f"REGR_SXX({y}, {x})", f"REGR_SYY({y}, {x})"]
+    return _several(needed, only), _measured(f"REGR_COUNT({y}, {x}){only}")
+
+
+def _several(measures: Sequence[str], only: str) -> tuple[Term, ...]:
+    return tuple(t for m in measures for t in _measured(f"{m}{only}"))
+
+
+def is_list(measure: str) -> bool:
+    """Whether a measure is all values of a key, and no number."""
+    return measure.startswith(_LIST)
 
 
 def measure_of(term: Term) -> str:

@@ -10,6 +10,7 @@ from sqlglot import exp
 from .aggregates import default_name
 from .bound import fragment_of
 from .fragment import quote_name
+from .grouping_sets import has_sets, nodes_of, sets_of
 from .items import Results
 from .join_graph import Group, JoinGraph, Query, Schema, Span
 from .joined import Join
@@ -32,6 +33,9 @@ _CLAUSES = {
 
 _NOWHERE = Span(0, 0)
 
+# The column that tells of which set of columns a group is.
+SET = "__set"
+
 
 @dataclass(frozen=True, slots=True)
 class SampledQuery(Query):
@@ -46,6 +50,8 @@ class SampledQuery(Query):
     head, body : Span
         What stands before its SELECT, and its FROM and WHERE.
     group_texts : tuple of str
+    sets_of_groups : tuple of tuple of int
+        The sets of groups of ROLLUP, CUBE and GROUPING SETS; empty where all are grouped by.
     ways : tuple of Decomposition
     ones : tuple of str
         The measures to which no key adds more than 1.
@@ -55,8 +61,14 @@ class SampledQuery(Query):
     head: Span = _NOWHERE
     body: Span = _NOWHERE
     group_texts: tuple[str, ...] = ()
+    sets_of_groups: tuple[tuple[int, ...], ...] = ()
     ways: tuple[Decomposition, ...] = ()
     ones: tuple[str, ...] = ()
+
+    @property
+    def leaves_rows_out(self) -> bool:
+        """Whether rows may be marked as uncertain: groups too, of which too little was met."""
+        return bool(self.groups or self.having is not None or self.limit is not None or self.offset)
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -86,6 +98,10 @@ class SampledQuery(Query):
             edits.append((role.place.start, role.place.end, filtered))
         grouped = ", ".join((*self.group_texts, *keys))
         groups = [f"{text} AS {quote_name(f'__g{n}')}" for n, text in enumerate(self.group_texts)]
+        if self.sets_of_groups:
+            sets = (", ".join((*(self.group_texts[n] for n in s), *keys)) for s in self.sets_of_groups)
+            grouped = f"GROUPING SETS ({', '.join(f'({s})' for s in sets)})"
+            groups.append(f"grouping_id() AS {quote_name(SET)}")
         head, body = (_edited(self.text, span, edits).strip() for span in (self.head, self.body))
         lines = [
             head,
@@ -167,6 +183,7 @@ def _resolved(statement: ApproximateSelect, schema: Schema) -> SampledQuery:
         head=Span(0, _select_start(source)),
         body=_body(source, select),
         group_texts=tuple(results.group_texts),
+        sets_of_groups=tuple(results.sets),
         ways=ways,
         ones=tuple(results.reader.ones),
     )
@@ -179,9 +196,29 @@ class _SampledResults(Results):
         self.reader = MeasureReader()
         self.values = ResultValues(self.scope, self.reader)
         self.group_texts: list[str] = []
+        self.sets: list[tuple[int, ...]] = []
+        self._placed: dict[int, int] = {}
+
+    def _read_groups(self) -> None:
+        super()._read_groups()
+        group = self.select.args.get("group")
+        if group is None or not has_sets(group):
+            return
+        self.sets = [tuple(dict.fromkeys(self._placed[id(n)] for n in s)) for s in sets_of(group)]
+        if len({frozenset(s) for s in self.sets}) < len(self.sets):
+            message = "a set of columns that stands there twice gives its groups twice"
+            raise self.scope.fault(message, "SKIMQL_UNSUPPORTED_CLAUSE", group, EXACT)
+
+    def _grouped_by(self, group: exp.Expr) -> list[exp.Expr]:
+        assert isinstance(group, exp.Group), "GROUP BY"
+        return nodes_of(group) if has_sets(group) else list(group.expressions)
 
     def _add_group(self, node: exp.Expr, written: exp.Expr) -> None:
         fragment = fragment_of(node, self.scope)
+        same = (n for n, f in enumerate(self.values.group_fragments) if f.pieces == fragment.pieces)
+        self._placed[id(written)] = place = next(same, len(self.group_texts))
+        if place < len(self.group_texts):
+            return
         column = node.unnest()
         kind = self.scope.resolve(column)[0].type if isinstance(column, exp.Column) else None
         name = default_name(node, self.scope)

@@ -18,10 +18,12 @@ METHODS = (
     "convolution",
     "key_sample",
     "two_level",
+    "sampled_messages",
     "sample_sketch",
     "distinct",
     "join_distinct",
     "sampled_query",
+    "exact",
 )
 FORMATS = ("text", "json", "mermaid", "svg")
 

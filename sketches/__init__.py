@@ -86,7 +86,9 @@ if TYPE_CHECKING:
     from .start import make_hash_sketch as make_hash_sketch
     from .start import make_key_sample as make_key_sample
     from .start import make_level_sketch as make_level_sketch
+    from .stored_form import Meaning as Meaning
     from .stored_form import from_bytes as from_bytes
+    from .stored_form import meaning_of as meaning_of
     from .stored_form import to_bytes as to_bytes
 
 # Where each name lives; modules are imported when a name of theirs is asked for.
@@ -158,7 +160,9 @@ _MODULES = {
         "make_level_sketch",
     ),
     "stored_form": (
+        "Meaning",
         "from_bytes",
+        "meaning_of",
         "to_bytes",
     ),
     "samples.sample_sketch": (
@@ -196,6 +200,7 @@ __all__ = [
     "KeySampleSpec",
     "LevelSketch",
     "LevelSpec",
+    "Meaning",
     "PairSample",
     "PairSampleSpec",
     "SampleSketch",
@@ -223,6 +228,7 @@ __all__ = [
     "make_hash_sketch",
     "make_key_sample",
     "make_level_sketch",
+    "meaning_of",
     "median_interval",
     "ratio_estimate",
     "ratio_interval",

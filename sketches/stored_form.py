@@ -1,8 +1,9 @@
 """A sketch as bytes, and back: for files, queues and columns of people who use the sketches by themselves.
 
-Magic, length of the head, head as JSON (kind, spec, names and shapes of the arrays), the arrays as little-endian bytes
-one after the other, SHA-256 of everything before. The bytes are the same on every machine. Reading checks everything
-before it believes anything: the checksum, every name, type and size; nothing is evaluated or unpickled.
+Magic, length of the head, head as JSON (kind, spec, names and shapes of the arrays; perhaps what the numbers mean),
+the arrays as little-endian bytes one after the other, SHA-256 of everything before. The bytes are the same on every
+machine, and those of the SQL functions ``skim_sketch`` and ``skim_merge``. Reading checks everything before it
+believes anything: the checksum, every name, type and size; nothing is evaluated or unpickled.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -62,8 +64,27 @@ KINDS: dict[str, tuple[type[Any], type[Any], type[Any] | None]] = {
 }
 
 
-def to_bytes(sketch: Stored) -> bytes:
-    """The bytes of a sketch.
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What the numbers of a sketch stand for, where SQL has made it.
+
+    Attributes
+    ----------
+    keys : tuple of str
+        Spark's type of each key: "bigint" for integers of any width, which are themselves; others are fingerprinted.
+    scale : int
+        The factor that made weights integers: 100 for DECIMAL(p, 2).
+    weights : str
+        "counts" or "sums".
+    """
+
+    keys: tuple[str, ...]
+    scale: int = 1
+    weights: str = "counts"
+
+
+def to_bytes(sketch: Stored, meaning: Meaning | None = None) -> bytes:
+    """The bytes of a sketch, and of what its numbers mean where that is told.
 
     Raises
     ------
@@ -79,6 +100,8 @@ def to_bytes(sketch: Stored) -> bytes:
         "spec": {f.name: _to_json(getattr(sketch.spec, f.name)) for f in fields(sketch.spec)},
         "arrays": [[name, a.dtype.name, list(a.shape)] for name, a in arrays.items()],
     }
+    if meaning is not None:
+        head["meaning"] = asdict(meaning)
     text = json.dumps(head, sort_keys=True, separators=(",", ":")).encode()
     parts = [MAGIC, len(text).to_bytes(4, "little"), text]
     parts += [a.astype(a.dtype.newbyteorder("<"), copy=False).tobytes() for a in arrays.values()]
@@ -100,6 +123,15 @@ def from_bytes(data: bytes, most_bytes: int = MOST_BYTES) -> Stored:
     ValueError
         If they are no sketch, damaged, or larger; the message says what is wrong.
     """
+    return _read(data, most_bytes)[0]
+
+
+def meaning_of(data: bytes) -> Meaning | None:
+    """What the numbers of a sketch stand for; None where its bytes do not tell. ValueError as `from_bytes`."""
+    return _read(data, MOST_BYTES)[1]
+
+
+def _read(data: bytes, most_bytes: int) -> tuple[Stored, Meaning | None]:
     view = memoryview(data)
     if bytes(view[: len(MAGIC)]) != MAGIC:
         raise ValueError("these bytes are no sketch of SkimQL, or of another version")
@@ -110,17 +142,41 @@ def from_bytes(data: bytes, most_bytes: int = MOST_BYTES) -> Stored:
     if size > min(MOST_HEAD_BYTES, len(view) - start - 32):
         raise ValueError(f"a head of {size:,} bytes is none of a sketch")
     try:
-        head = json.loads(bytes(view[start : start + size]))
-        return _restored(head, view[start + size : -32], most_bytes)
+        read = _head(bytes(view[start : start + size]))
+        return _restored(read, view[start + size : -32], most_bytes), _meaning(read[0])
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as fault:
         raise ValueError(f"the head describes no sketch ({type(fault).__name__}: {fault})") from fault
 
 
-def _restored(head: dict[str, Any], body: memoryview, most_bytes: int) -> Stored:
-    spec_type, plain, sparse = KINDS[head["kind"]]
+def _meaning(head: Mapping[str, Any]) -> Meaning | None:
+    told = head.get("meaning")
+    if told is None:
+        return None
+    found = Meaning(tuple(told["keys"]), told["scale"], told["weights"])
+    right = found.weights in ("counts", "sums") and type(found.scale) is int and 0 < found.scale < 1 << 63
+    if (
+        not right
+        or set(told) != {f.name for f in fields(Meaning)}
+        or not all(isinstance(k, str) for k in found.keys)
+    ):
+        raise ValueError(f"{told!r} says not what the numbers of a sketch mean")
+    return found
+
+
+@lru_cache(maxsize=64)
+def _head(text: bytes) -> tuple[dict[str, Any], Any]:
+    """A head, which many small sketches have in common, and the spec in it; nothing of it is changed."""
+    head: dict[str, Any] = json.loads(text)
+    spec_type, _, _ = KINDS[head["kind"]]
     spec = spec_type(**{f.name: _from_json(head["spec"][f.name]) for f in fields(spec_type)})
     if set(head["spec"]) != {f.name for f in fields(spec_type)}:
         raise ValueError(f"the head has sizes that a {head['kind']} does not")
+    return head, spec
+
+
+def _restored(read: tuple[dict[str, Any], Any], body: memoryview, most_bytes: int) -> Stored:
+    head, spec = read
+    _, plain, sparse = KINDS[head["kind"]]
     limit = head["limit_bytes"]
     if limit is not None and (not _is_number(limit) or sparse is None):
         raise ValueError(f"a {head['kind']} keeps no exact map of {limit!r} bytes")

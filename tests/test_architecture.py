@@ -25,6 +25,7 @@ ALLOWED = {
 # What the command line takes beside the names that the package offers to everybody.
 CLI_TAKES = {
     "engine.extension.jar": {"JDK_HINT", "NotBuilt", "build", "find", "own_place"},
+    "engine.extension.thrift": {"serving"},
     "engine.queries.exact": {"collected"},
     "engine.queries.in_parts": {"each_part"},
     "engine.results.display": {"cell_text"},

@@ -15,8 +15,15 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").r
 
 # Defaults of bases that are never raised themselves, or always with a code of their own.
 VARIABLES = {"SKIMQL_DEBUG"}
-# Names in the files of a catalog and of a project, and a setting of the shell, of no module.
-METADATA = {"skimql.arrays", "skimql.sha256", "skimql.toml", "skimql.confirm"}
+# Names in the files of a catalog and of a project, settings of the shell and of Spark's configuration, of no module.
+METADATA = {
+    "skimql.arrays",
+    "skimql.sha256",
+    "skimql.toml",
+    "skimql.confirm",
+    "skimql.python",
+    "skimql.catalog",
+}
 BASES = {
     "SKIMQL_ERROR",
     "SKIMQL_STREAM_ERROR",

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from . import hostile_keys, hostile_mixed, hostile_other, hostile_values, ordinary  # noqa: F401 - they register their classes
+from .cells import pooled
 from .data import CLASSES, DataClass
-from .memory_run import DRAWS, cells, wanted
+from .memory_run import DRAWS, LOOKS, cells, wanted
 from .routes import ERRORS, ROUTES
 from .summary import summary
 
@@ -66,7 +67,7 @@ def run(options: argparse.Namespace, found: list[dict[str, Any]]) -> None:
         (r["class"], r["aggregate"], r["error_asked"], r["route"])
         for r in found
         if r.get("from", 0) == options.first
-    }
+    } | settled(found)
     began, answers = time.perf_counter(), 0
     for name in names:
         chosen = CLASSES[name]
@@ -91,6 +92,15 @@ def run(options: argparse.Namespace, found: list[dict[str, Any]]) -> None:
     took = time.perf_counter() - began
     if answers:
         print(f"{answers:,} answers in {took:,.0f} s, {answers / took:.0f} a second")
+
+
+def settled(found: list[dict[str, Any]]) -> set[tuple[str, str, float, str]]:
+    """The cells of which no further seed is asked: so many have been exact."""
+    return {
+        (r["class"], r["aggregate"], r["error_asked"], r["route"])
+        for r in pooled(found)
+        if r["backend"] == "memory" and r["states"]["exact"] == r["seeds"] >= LOOKS[0]
+    }
 
 
 def _on_spark(

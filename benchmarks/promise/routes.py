@@ -51,6 +51,12 @@ MOST_ASKED = 0.95
 GATES = ("exact", "exact_run")
 
 
+def _seeded(attempt: Any, seed: int) -> Any:
+    """An attempt with another seed, which nothing else of its plan depends on."""
+    plan = getattr(attempt, "plan", None)
+    return attempt if plan is None else replace(attempt, plan=replace(plan, seed=seed))
+
+
 class KnownBackend(MemoryBackend):
     """What depends on the data alone is found out once: statistics, groups, exact answers."""
 
@@ -107,6 +113,11 @@ class MemoryFooters(Footers):
     def tuples(self) -> tuple[float | None, ...]:
         """See `Footers.tuples`."""
         return tuple(float(self._table(v.table).num_rows) for v in self.query.graph.vertices)
+
+    @cached_property
+    def nbytes(self) -> tuple[float | None, ...]:
+        """See `Footers.nbytes`."""
+        return (None,) * len(self.tuples)
 
     @cached_property
     def sizes(self) -> tuple[Size, ...]:
@@ -205,6 +216,11 @@ class FirstSample(Planner):
         return self.footers.glanced if isinstance(self.footers, MemoryFooters) else ()
 
     def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
+        backend: Any = self.backend()
+        found = backend.once(("p", self.query.sql, jobs), lambda: self._planned(jobs=jobs))
+        return _seeded(found, self.settings.seed)
+
+    def _planned(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
         tuples = max(t or 0.0 for t in self.footers.tuples) if self.footers else 0.0
         found, asked = super()._first_sample(jobs=jobs), self.settings.error or 0.0
         # The sample that would be taken if less were asked; it is held against what is asked.
@@ -280,6 +296,15 @@ class Planned(Planner):
         backend: Any = self.backend()
         key = ("c", self.query.sql, fold_bytes, tuple(groups.items()))
         return backend.once(key, lambda: super(Planned, self)._choice(statistics, fold_bytes, groups))
+
+    def _attempt(
+        self, choice: Choice, statistics: Any, fold_bytes: int, groups: dict[int, int], *, jobs: bool = True
+    ) -> Attempt:
+        backend: Any = self.backend()
+        key = ("a", self.query.sql, fold_bytes, tuple(groups.items()), jobs)
+        made = super()._attempt
+        found = backend.once(key, lambda: made(choice, statistics, fold_bytes, groups, jobs=jobs))
+        return _seeded(found, self.settings.seed)
 
 
 class SampleRun(AdaptiveRun):

@@ -34,6 +34,9 @@ class Names:
     ----------
     tables : tuple of Table
     sketches : tuple of str
+    streams : tuple of Table
+    views : tuple of str
+        Continuous ones.
     queries : mapping of str to str
         Saved ones.
     complete : bool
@@ -44,16 +47,24 @@ class Names:
     sketches: tuple[str, ...] = ()
     queries: Mapping[str, str] = field(default_factory=dict)
     complete: bool = False
+    streams: tuple[Table, ...] = ()
+    views: tuple[str, ...] = ()
 
     @cached_property
     def by_name(self) -> Mapping[str, Table]:
-        """The tables by their names in lower case."""
-        return {t.name.lower(): t for t in self.tables}
+        """The tables, views and streams by their names in lower case."""
+        views = {v.lower(): Table(v, ()) for v in self.views}
+        return {
+            **{t.name.lower(): t for t in self.streams},
+            **views,
+            **{t.name.lower(): t for t in self.tables},
+        }
 
     @cached_property
     def all_columns(self) -> Sequence[str]:
         """The columns of all tables, sorted in lower case, each once."""
-        return sorted({c.lower(): c for t in self.tables for c, _ in t.columns}.values(), key=str.lower)
+        every = (*self.tables, *self.streams)
+        return sorted({c.lower(): c for t in every for c, _ in t.columns}.values(), key=str.lower)
 
 
 def gather(session: Session, queries: Mapping[str, str]) -> Names:
@@ -81,7 +92,11 @@ def gather(session: Session, queries: Mapping[str, str]) -> Names:
         )
         for schema in at_hand.values()
     )
-    return Names(tables, tuple(str(r["sketch"]) for r in sketches), dict(queries), complete=ready)
+    there = session.catalog.manifest.continuous
+    streams = tuple(Table(s.name, tuple((c.name, c.type) for c in s.columns)) for s in there.streams.values())
+    views = (*(v.name for v in there.views.values()), *(s.name for s in there.sets.values()))
+    own = tuple(str(r["sketch"]) for r in sketches)
+    return Names(tables, own, dict(queries), complete=ready, streams=streams, views=views)
 
 
 def keys_of(record: Mapping[str, object]) -> set[str]:

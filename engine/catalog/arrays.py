@@ -109,8 +109,9 @@ def _declared(value: Any) -> Declared:
 def _check_slot(head: Head, size: Size, parts: Sequence[Part], arrays: Mapping[str, Declared]) -> None:
     first, *others = parts
     head.kind.check(size, first.exact, arrays)
-    nbytes = (8 * sum(a.size for a in arrays.values()), *(0 for _ in others))
-    if tuple(p.nbytes for p in parts) != nbytes or any(p.exact != first.exact for p in others):
+    whole, held = 8 * sum(a.size for a in arrays.values()), first.nbytes
+    sized = held <= whole if head.kind.packed(size) else held == whole
+    if not sized or any(p.nbytes or p.exact != first.exact for p in others):
         raise ValueError("a measure is said to be of another form or size than it is")
     entries = arrays["weights"].size if first.exact and "weights" in arrays else 0
     if entries and (first.tally.mass == 0 or (first.tally.tuples == 0 and not first.tally.negative)):

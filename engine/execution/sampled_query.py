@@ -21,8 +21,9 @@ from ...optimizer.plan import Attribute, Plan, PlannedAggregate, PlannedTerm
 from ...parser.fragment import quote_name
 from ...parser.join_graph import Term
 from ...parser.keys import Decomposition, Role
-from ...parser.measures import measure_of
-from ...parser.sampled_select import SampledQuery
+from ...parser.measures import is_list, measure_of
+from ...parser.sampled_select import SET, SampledQuery
+from ...sketches.samples.cluster_quantiles import ClusteredValues
 from ...sketches.samples.known_keys import JoinTerms
 from ...sketches.samples.sampled_hash import HASH_BITS, sample_family, seed_text
 from ..observed import observed
@@ -48,14 +49,14 @@ class Sampled:
 
     Attributes
     ----------
-    groups : tuple of (tuple, SampleJoin)
-        The values of each group that was met, and what its keys add.
+    groups : tuple of (tuple, SampleJoin, mapping of int to ClusteredValues)
+        The values of each group that was met, what its keys add, and their values where measures are lists.
     keys : int
         How many keys were met, in all groups together.
     nbytes : int
     """
 
-    groups: tuple[tuple[tuple[Any, ...], SampleJoin], ...]
+    groups: tuple[tuple[tuple[Any, ...], SampleJoin, dict[int, ClusteredValues]], ...]
     keys: int
     nbytes: int
 
@@ -84,7 +85,10 @@ def sampled_text(query: SampledQuery, way: Decomposition, rate: float, seed: int
         return f"{column} IS NULL OR {word} < {below}L"
 
     columns = [f"{_key(way.key, way)} AS `{KEY}`"]
-    columns += [f"CAST({sql} AS DOUBLE) AS `__m{n}`" for n, sql in enumerate(query.measures)]
+    columns += [
+        f"{sql if is_list(sql) else f'CAST({sql} AS DOUBLE)'} AS `__m{n}`"
+        for n, sql in enumerate(query.measures)
+    ]
     return query.by_key(way, condition, columns, (way.key,))
 
 
@@ -139,7 +143,7 @@ def run_sampled(
     except SPARK_FAULTS as fault:
         message = f"the query on a sample of its keys failed: {first_line(fault)}"
         raise DataError(message, "SKIMQL_EXACT_FAILED", query.sql) from fault
-    if table.num_rows > most:
+    if table.num_rows > most or (any(map(is_list, query.measures)) and table.nbytes > most_bytes):
         return None
     return of_table(query, in_zone(spark, table), _threshold(rate) / (1 << HASH_BITS))
 
@@ -147,9 +151,12 @@ def run_sampled(
 def of_table(query: SampledQuery, table: pa.Table, rate: float) -> Sampled:
     """What the rows of a sample, one for each group and key, say of every group."""
     keys, known = _integers(table.column(KEY))
-    terms = np.array([_doubles(table.column(f"__m{n}")) for n in range(len(query.measures))])
-    if not np.isfinite(terms).all():
-        name = query.measures[int(np.argmin(np.isfinite(terms).all(axis=1)))]
+    columns = [table.column(f"__m{n}") for n in range(len(query.measures))]
+    lists = {n: _Lists(columns[n]) for n, sql in enumerate(query.measures) if is_list(sql)}
+    terms = np.array([np.zeros(table.num_rows) if n in lists else _doubles(c) for n, c in enumerate(columns)])
+    finite = [np.isfinite(lists[n].values if n in lists else t).all() for n, t in enumerate(terms)]
+    if not all(finite):
+        name = query.measures[int(np.argmin(finite))]
         message = f"{name} is no number for some keys: NaN or infinite"
         raise DataError(message, "SKIMQL_NOT_FINITE", query.sql, hint="EXACT SELECT ...")
     probabilities = np.where(known, rate, 1.0)
@@ -165,7 +172,9 @@ def of_table(query: SampledQuery, table: pa.Table, rate: float) -> Sampled:
     found = []
     for values, places in _groups(query, table):
         added = JoinTerms(keys[places], terms[:, places], probabilities[places], unseen)
-        found.append((values, SampleJoin(numbers, added, table.nbytes, (1.0,) * len(numbers), nothing)))
+        joined = SampleJoin(numbers, added, table.nbytes, (1.0,) * len(numbers), nothing)
+        own = {n: held.of(places, added.probabilities) for n, held in lists.items()}
+        found.append((values, joined, own))
     return Sampled(tuple(found), len(np.unique(keys[known])), table.nbytes)
 
 
@@ -174,11 +183,12 @@ def _groups(query: SampledQuery, table: pa.Table) -> list[tuple[tuple[Any, ...],
     from ..sources.python_values import python_values
 
     names = [f"__g{n}" for n in range(len(query.group_texts))]
+    told_apart = [*names, SET] if query.sets_of_groups else names
     if not names:
         return [((), slice(None))]
-    numbered = table.select(names).append_column("__row", pa.array(np.arange(table.num_rows)))
+    numbered = table.select(told_apart).append_column("__row", pa.array(np.arange(table.num_rows)))
     try:
-        grouped = numbered.group_by(names, use_threads=False).aggregate([("__row", "list")])
+        grouped = numbered.group_by(told_apart, use_threads=False).aggregate([("__row", "list")])
     except pa.ArrowNotImplementedError as fault:
         raise UnsupportedQuery(
             "GROUP BY an array, a map or a struct cannot be estimated from a sample of keys",
@@ -201,6 +211,23 @@ def _groups(query: SampledQuery, table: pa.Table) -> list[tuple[tuple[Any, ...],
     found = [(values, all_rows[ends[n] : ends[n + 1]]) for n, values in enumerate(zip(*columns, strict=True))]
     # Rows of Spark come in any order; those of an answer do not.
     return sorted(found, key=lambda g: [(v is None, str(v)) for v in g[0]])
+
+
+class _Lists:
+    """A column of lists of numbers."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        lists = column.combine_chunks()
+        self.values = lists.values.to_numpy(zero_copy_only=False)
+        self._offsets = lists.offsets.to_numpy()
+
+    def of(self, places: Any, probabilities: Any) -> ClusteredValues:
+        """The values of some rows, whose keys have these probabilities."""
+        starts, ends = self._offsets[:-1][places], self._offsets[1:][places]
+        counts = ends - starts
+        owners = np.repeat(np.arange(len(counts)), counts)
+        within = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return ClusteredValues(self.values[np.repeat(starts, counts) + within], owners, probabilities)
 
 
 def _integers(column: pa.ChunkedArray) -> tuple[Any, Any]:

@@ -16,6 +16,7 @@ from ..session import Session
 from ..settings import Settings
 from ..sources.tables import Tables
 from ..spark.isolation import is_classic, quoted
+from ..spark.shipping import is_local
 from . import jar
 from .handler import Handler
 from .sessions import Sessions
@@ -131,6 +132,9 @@ def _classes(spark: SparkSession) -> _Classes:
                 "SKIMQL_NO_JAR",
                 hint=f"spark.jars = {path} when Spark is started",
             ) from fault
+        if not is_local(str(spark.conf.get("spark.master", ""))):
+            # The functions of sketches run on the executors.
+            spark.sql(f"ADD JAR '{path}'")
     found = _Classes(jvm.skimql.spark.SkimqlExtensions, jvm.skimql.spark.Link)
     theirs = str(found.link.version())
     if theirs != jar.version():

@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from ...errors import ParseError, SkimqlError, UnsupportedQuery
 from ...parser.join_graph import Span
 from ...parser.lexing import blank, identifiers
@@ -21,11 +19,12 @@ from ..faults import as_ours
 from ..results.answer import MET, Answer
 from ..spark.isolation import is_classic, moved, temp_views
 from .reading import read
+from .rows import rows_text
 from .sessions import AttachedSession, Sessions
 from .shape import shape_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 _LOG = logging.getLogger("skimql")
 
@@ -84,7 +83,7 @@ class Handler:
 
 
 def answered(sessions: Sessions, asked: Mapping[str, Any], java: Any) -> Any:
-    """The DataFrame, as the JVM has it, that stands in the place of a part of a text."""
+    """What stands in the place of a part of a text: a DataFrame of the JVM's, or a small answer as a text."""
     part = _Part.of(asked)
     purpose = asked.get("purpose", "")
     place: Sequence[str] = asked.get("place", ())
@@ -95,18 +94,22 @@ def answered(sessions: Sessions, asked: Mapping[str, Any], java: Any) -> Any:
         if purpose == "explain" or (purpose and purpose != "statement" and not place):
             frame = shape_of(session, part.text)
         else:
-            frame = _rows(session, session.sql(part.text))
+            result = session.sql(part.text)
+            if isinstance(result, Answer):
+                return _handed_over(session, result)
+            frame = result
     except SkimqlError as fault:
         raise part.located(fault) from fault
     home = session.spark if is_classic(session.spark) else sessions.home
     return moved(frame, home)._jdf
 
 
-def _rows(session: AttachedSession, result: Answer | DataFrame) -> DataFrame:
-    if not isinstance(result, Answer):
-        return result
-    _say(result)
-    return as_frame(session, result.arrow())
+def _handed_over(session: AttachedSession, answer: Answer) -> Any:
+    """An answer as the jar takes it: its rows as a text, or a DataFrame of the JVM's."""
+    _say(answer)
+    table = answer.arrow()
+    text = rows_text(table)
+    return session.spark.createDataFrame(table)._jdf if text is None else text
 
 
 def _say(answer: Answer) -> None:
@@ -115,14 +118,6 @@ def _say(answer: Answer) -> None:
     doubtful = answer.target not in ("", MET) or not all(cell.certified for cell in cells)
     for note in answer.notes:
         _LOG.log(logging.WARNING if doubtful and not answer.bounds else logging.INFO, "%s", note)
-
-
-def as_frame(session: AttachedSession, table: pa.Table) -> DataFrame:
-    """A small table as a DataFrame that no job is needed for."""
-    spark = session.tables.place().spark
-    if not table.column_names:
-        return spark.range(0).select()
-    return spark.createDataFrame(table)
 
 
 def _refuse_temporary(session: AttachedSession, part: _Part) -> None:

@@ -20,7 +20,7 @@ LEVEL = "8"
 JDK_HINT = "a JDK 17 (Debian: apt-get install openjdk-17-jdk-headless), then: skimql jar --build"
 # Of every file in the archive.
 MADE = (1980, 1, 1, 0, 0, 0)
-VERSION = "skimql/spark/version.txt"
+VERSION, CLASSES = "skimql/spark/version.txt", "skimql/spark/classes.txt"
 
 HERE = Path(__file__).parent
 
@@ -82,6 +82,7 @@ def build(target: Path, folder: Path = HERE) -> Path:
 def _pack(classes: Path, target: Path, text: str) -> None:
     """Write the jar beside its place first: whoever looks sees a whole one or none."""
     entries = {p.relative_to(classes).as_posix(): p.read_bytes() for p in classes.rglob("*.class")}
+    entries[CLASSES] = "".join(f"{e[:-6].replace('/', '.')}\n" for e in sorted(entries)).encode()
     entries["META-INF/MANIFEST.MF"] = b"Manifest-Version: 1.0\r\nCreated-By: skimql\r\n\r\n"
     entries[VERSION] = text.encode()
     handle, name = tempfile.mkstemp(prefix=f".{NAME}-", dir=target.parent)

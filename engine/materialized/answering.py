@@ -103,11 +103,20 @@ def _of_sketches(
 
 
 def _of_values(query: Query, heads: Sequence[Head]) -> MaterializedAnswer | None:
-    """Distinct values by level sketches and pair samples: of one table, sets, keys of a join, both sides of one."""
+    """Distinct values by level sketches and pair samples: of one table, sets, keys of a join, both sides of one.
+
+    The values of one table are those of level sketches, or of pair samples where these were asked for.
+    """
     if any(a.function != "count_distinct" for a in query.aggregates):
         return None
+    found = (_of_counts(query, heads, method) for method in (None, "join_distinct"))
+    return next((f for f in found if f is not None), None)
+
+
+def _of_counts(query: Query, heads: Sequence[Head], method: str | None) -> MaterializedAnswer | None:
+    """Distinct values as they are counted by a method, or by what the planner takes of itself."""
     try:
-        plan = choose(replace(query, method=None), 1, 11, 4096)
+        plan = choose(replace(query, method=method), 1, 11, 4096)
     except UnsupportedQuery:
         return None
     grouping = grouping_of(query)

@@ -16,7 +16,6 @@ from ...parser.types import common_type
 from ...sketches.hashing.family import Family
 from ..catalog.file import StoredSketch
 from ..catalog.form import Head, Measure, Part, together
-from ..catalog.kinds.kind import stored_in
 from ..sources.environment import Circumstances
 from ..sources.keys import expression_type
 from ..sources.tables import Tables
@@ -51,9 +50,9 @@ class OneFrame:
         return self.data
 
 
-def now() -> str:
-    """The present time, UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def now(precision: str = "seconds") -> str:
+    """The present time, UTC, to the second, or as precise as `datetime.isoformat` takes it."""
+    return datetime.now(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 def refuse_unstable(
@@ -159,7 +158,10 @@ def stored(head: Head, built: Sequence[Built]) -> StoredSketch:
     parts = []
     for start in range(0, len(built), each):
         own = built[start : start + each]
-        sizes = [stored_in(kind.arrays(b.sketch)) for b in own[: head.synopses]]
+        sizes = [
+            kind.nbytes(head.size(m), b.sketch)
+            for m, b in zip(head.measures[: head.synopses], own, strict=False)
+        ]
         sizes += [0] * (each - head.synopses)
         parts.append(tuple(Part(b.tally, kind.exact(b.sketch), n) for b, n in zip(own, sizes, strict=True)))
     kinds = [kind.dtype(b.sketch) for b in built[:each]] or [m.dtype for m in head.measures]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -74,8 +74,9 @@ def of_sampled_tables(query: Query, heads: Sequence[Head]) -> list[MaterializedA
         weights = weights_at(query, v)
         fits = [h for h in own if h.method in ("hash", *SAMPLED_TABLES)]
         fits = [h for h in fits if weights <= set(h.weights) and is_of(h, graph.vertices[v], v, grouping)]
-        orders = ((h, _keys_of(h, query, tree, v)) for h in fits)
-        choices.append([Materialized(h, order=order) for h, order in orders if order is not None])
+        choices.append(
+            [Materialized(h, order=order) for h in fits for order in _orders_of(h, query, tree, v)]
+        )
     found = []
     for joined in tree.classes:
         for first in choices[joined.vertices[0]] + choices[joined.vertices[-1]]:
@@ -123,15 +124,19 @@ def sampled_attribute(head: Head) -> int:
     return dict(head.parameters).get("sampled", 0)
 
 
-def _keys_of(head: Head, query: Query, tree: JoinTree, vertex: int) -> tuple[int, ...] | None:
-    """The attribute of a sketch for each edge of a vertex; None where it lacks one, or has one too many."""
-    order = []
-    for edge in query.graph.edges_at(vertex):
-        joined = next(c for c in tree.classes if edge in c.edges)
-        key = class_attribute(query.graph, joined, vertex)
-        found = [i for i, a in enumerate(head.attributes) if same_key(a, key)]
-        if not found:
-            return None
-        order.append(found[0])
-    # A tuple without a key is left out, which a question that does not ask for the key would have.
-    return tuple(order) if len({*order}) == len(head.attributes) else None
+def _orders_of(head: Head, query: Query, tree: JoinTree, vertex: int) -> Iterator[tuple[int, ...]]:
+    """The attribute of a sketch for each edge of a vertex, in every way: one key may be of several classes.
+
+    None where the sketch lacks one, or has one too many: a tuple without a key is left out, which a question that does
+    not ask for the key would have.
+    """
+    edges = query.graph.edges_at(vertex)
+    at = [next(n for n, c in enumerate(tree.classes) if e in c.edges) for e in edges]
+    classes = list(dict.fromkeys(at))
+    keys = [class_attribute(query.graph, tree.classes[n], vertex) for n in classes]
+    if len(keys) != len(head.attributes):
+        return
+    fits = [[i for i, a in enumerate(head.attributes) if same_key(a, key)] for key in keys]
+    for order in product(*fits):
+        if len({*order}) == len(order):
+            yield tuple(order[classes.index(n)] for n in at)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 # Where what unseen keys may add takes more than this part of the asked error, a larger sample is not enough.
 MOST_UNSEEN = 0.5
 
+AT_ONCE = "the intervals of all groups that are shown hold at once, with a confidence of {:.3g}"
+
 # A method as a note tells it, where its name with blanks does not.
 METHOD_WORDS = {"exact": "exact messages"}
 
@@ -77,6 +79,8 @@ class AdaptiveRun:
         Whether sketches of the session's size are built, whatever else there is.
     meter : Meter or None
         Measures what each operator takes, for EXPLAIN ANALYZE.
+    refines : bool
+        Whether the answer of each attempt is shown, so that all of them together may cost twice the last at most.
     record : list of Attempted
     first : PhysicalPlan or None
         What was planned before anything ran.
@@ -87,6 +91,7 @@ class AdaptiveRun:
     exact: Callable[[], Answer]
     by_hand: bool = False
     meter: Meter | None = None
+    refines: bool = False
     record: list[Attempted] = field(default_factory=list)
     first: PhysicalPlan | None = None
     _recorder: Recorder = field(default_factory=Recorder)
@@ -110,11 +115,31 @@ class AdaptiveRun:
         SkimqlError
             As planning and building.
         """
-        self._recorder.meter = self.meter
-        with self._recorder.recording():
-            return self._answer()
+        *_, (last, _) = self._steps()
+        return last
 
-    def _answer(self) -> Answer:
+    def answers(self) -> Iterator[Answer]:
+        """The answer of each attempt as it is there, the last one as `answer` gives it; raises as that does."""
+        for found, final in self._steps():
+            if final:
+                yield found
+                return
+            so_far = replace(found, attempts=tuple(self.record), method=self.record[-1].attempt.method)
+            error = self.planner.settings.error
+            yield so_far if error is None else with_target(so_far, error)
+
+    def _steps(self) -> Iterator[tuple[Answer, bool]]:
+        """The answers of all attempts, the last of them marked; what runs between two is recorded."""
+        self._recorder.meter = self.meter
+        steps = self._attempts()
+        while True:
+            with self._recorder.recording():
+                step = next(steps, None)
+            if step is None:
+                return
+            yield step
+
+    def _attempts(self) -> Iterator[tuple[Answer, bool]]:
         with observed(PLANNING):
             plan = self._plan = self.first = (
                 self.planner.anew(self._groups) if self.by_hand else self.planner.plan(self._groups)
@@ -135,9 +160,13 @@ class AdaptiveRun:
                 if following is None:
                     if answer is None:
                         raise
-                    return self._as_asked(
-                        replace(answer, notes=(*answer.notes, f"nothing better: {fault.message}"))
+                    yield (
+                        self._as_asked(
+                            replace(answer, notes=(*answer.notes, f"nothing better: {fault.message}"))
+                        ),
+                        True,
                     )
+                    return
                 self._keep(attempt, "failed", math.nan, 0, started, fault.message, ran, tried)
                 attempt = following
                 continue
@@ -146,12 +175,15 @@ class AdaptiveRun:
             except EnvironmentFault as fault:
                 # What would be tried next needs Spark to be planned.
                 note = f"nothing better without Spark: {fault.message}"
-                return self._as_asked(replace(answer, notes=(*answer.notes, note)))
+                yield self._as_asked(replace(answer, notes=(*answer.notes, note))), True
+                return
             if following is None and estimated is not None:
                 answer = self._with_exact_groups(answer, estimated)
+            if following is not None:
+                yield answer, False
             attempt = following
         assert answer is not None, "every attempt gives an answer or raises"
-        return self._as_asked(answer)
+        yield self._as_asked(answer), True
 
     def _known_before(self) -> tuple[RelationStatistics, ...]:
         """What is known of the tables without a job, where the plan has not asked: for predicted figures alone."""
@@ -175,6 +207,8 @@ class AdaptiveRun:
         run = AttemptRun(self.planner, self.backend, self._groups, self._most_message, self._taken(attempt))
         notes = self._notes
         found, told, stale = run.estimated(attempt)
+        if self.planner.settings.simultaneous and self.planner.query.groups:
+            found, told = found.at_once(), (*told, AT_ONCE.format(self.planner.settings.confidence))
         built = time.perf_counter()
         with observed(ESTIMATE) as seen:
             answer = found.answer()
@@ -222,6 +256,12 @@ class AdaptiveRun:
         wide = _widest(answer)
         state = "shown" if target is None else self._state(answer, estimated, target)
         self._keep(attempt, state, wide, answer.bytes_used, started)
+        if isinstance(attempt, SampledQuery) and state != MET:
+            filling = self.planner.sampled(jobs=True).filling(
+                attempt, answer.bytes_used, self._taken(attempt)
+            )
+            if filling is not None:
+                return filling
         if state == MET or target is None or isinstance(attempt, (ExactRun, Nothing)):
             return None
         if isinstance(attempt, SampledQuery):
@@ -258,10 +298,16 @@ class AdaptiveRun:
         if attempt.rate == 1.0 or not attempt.enlarges or wide <= target:
             return None
         self._notes += (f"one in {1 / attempt.rate:,.0f} keys of {attempt.class_name}: not enough",)
+        from .sampled_plan import least_rate
+
         sizes = self.planner.sampled(jobs=True)
         if taken >= len(SPENT):
             return sizes.resized(attempt, 1.0)
-        return sizes.enlarged(attempt, wide / target)
+        larger = sizes.enlarged(attempt, wide / target)
+        if not self.refines:
+            return larger
+        tried = [a.attempt.rate for a in self.record if isinstance(a.attempt, SampledQuery)]
+        return sizes.resized(attempt, max(larger.rate, least_rate(tried)))
 
     @staticmethod
     def _state(answer: Answer, estimated: Estimated | None, target: float) -> str:

@@ -24,6 +24,7 @@ from ..results.estimator import Joined
 from ..results.expressions import Evaluator
 from ..results.rows import Estimated, GroupNumbers
 from .planner import SPENT, Planner
+from .sampled_plan import MOST_RATE
 
 if TYPE_CHECKING:
     from ..catalog.form import Groups as CatalogGroups
@@ -159,6 +160,7 @@ class AttemptRun:
     def _sampled_query(self, attempt: SampledQuery) -> tuple[Estimated, tuple[str, ...]]:
         from ...parser.sampled_select import SampledQuery as Asked
         from ..execution.sampled_query import run_sampled
+        from .sampled_groups import evaluators_of, most_unseen, told_of_groups, uncertain_groups, unseen_keys
 
         planner, settings = self.planner, self.planner.settings
         query, sizes = planner.query, planner.sampled(jobs=True)
@@ -178,22 +180,16 @@ class AttemptRun:
             )
         spent = SPENT[self.samples] if attempt.enlarges else 1.0
         confidence = 1.0 - spent * (1.0 - settings.confidence)
-        evaluators: dict[GroupNumbers, Evaluator] = {
-            (n,) if query.groups else (): Evaluator(attempt.plan, joined, confidence, values)
-            for n, (values, joined) in enumerate(found.groups)
-        }
+        evaluators = evaluators_of(query, attempt.plan, found, confidence)
         told: tuple[str, ...] = (
-            f"one in {1 / attempt.rate:,.0f} keys of {attempt.class_name} sampled: {found.keys:,} met",
+            f"{_share(attempt.rate)} keys of {attempt.class_name} sampled: {found.keys:,} met",
         )
+        weak: frozenset[int] = frozenset()
         if query.groups:
-            few = math.ceil(math.log(1 - settings.confidence) / math.log1p(-attempt.rate))
-            told += (f"groups of fewer than about {few:,} keys may not have been met",)
-            alone = sum(joined.contributions.keys.size == 1 for _, joined in found.groups)
-            if alone:
-                told += (
-                    f"{alone:,} of the groups were met with one key alone: there may be many more like them",
-                )
-        return Estimated(query, evaluators, listed=False), told
+            told += told_of_groups(query, found, attempt.rate, settings.confidence)
+            largest = most_unseen(found, unseen_keys(attempt.rate, settings.confidence))
+            weak = uncertain_groups(query, found, evaluators, largest)
+        return Estimated(query, evaluators, listed=False, weak=weak), told
 
     def _materialized(self) -> tuple[Estimated, tuple[str, ...], bool]:
         planner = self.planner
@@ -232,3 +228,7 @@ class AttemptRun:
     def _evaluator(self, plan: Plan, joined: Joined, numbers: GroupNumbers) -> Evaluator:
         values = self.groups().values(numbers) if numbers else ()
         return Evaluator(plan, joined, self.planner.settings.confidence, values)
+
+
+def _share(rate: float) -> str:
+    return f"one in {1 / rate:,.0f}" if rate <= MOST_RATE else f"{rate:.0%} of the"

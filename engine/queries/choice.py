@@ -74,6 +74,10 @@ def choose_candidate(
             raise UnsupportedQuery(why, code, request.query.sql, hint=hint) from fault
         told = own or fault.candidates[:4]
         reasons = "; ".join(dict.fromkeys(f"{c.name}: {c.refused}" for c in told))
+        if forced == "exact" and request.settings.size_bytes is None:
+            why = f"exact messages alone do not do: {'; '.join(dict.fromkeys(c.refused for c in told))}"
+            hint = "a larger skimql.fold_bytes, or EXACT SELECT ..."
+            raise UnsupportedQuery(why, "SKIMQL_UNKNOWN_METHOD", request.query.sql, hint=hint) from fault
         if request.settings.size_bytes is not None:
             raise BudgetExceeded(
                 f"{request.settings.size_bytes:,} bytes are too few: {reasons}",

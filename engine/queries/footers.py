@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from ...optimizer.candidates.first_sample import Size, is_large, sampled_class
 from ...optimizer.fold import class_attribute
 from ...optimizer.groups import ASSUMED_GROUPS, grouped_vertices
 from ...optimizer.messages import JoinClass, tree_of
-from ...optimizer.prediction.cost import Input, distinct_synopses, exact_distinct, exact_join, pilots, scans
+from ...optimizer.prediction.cost import distinct_synopses, exact_distinct, exact_join, pilots, scans
 from ...parser.join_graph import Query
 from ..sources.files import files_of, values_between
 from ..sources.selectivity import filter_selectivity, groups_seen
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 # How many times more than with keys of equal weights a join may put out, where nothing is known of them.
 SKEWED = 10.0
+
+# What Spark takes a value to take, and a row beside its values.
+NUMBER_BYTES, STRING_BYTES = 8, 20
 
 
 @dataclass(frozen=True)
@@ -64,12 +67,36 @@ class Footers:
             frame = self.tables.frame(vertex.table)
             share = 1.0 if vertex.filter is None else filter_selectivity(self.spark, frame, vertex.filter)
             sizes.append(Size(tuples or 0.0, share))
-        return tuple(sizes)
+        return tuple(replace(s, nbytes=n) for s, n in zip(sizes, self.nbytes, strict=True))
+
+    @cached_property
+    def nbytes(self) -> tuple[float | None, ...]:
+        """For how large Spark takes what it reads of the table of each vertex, where files tell.
+
+        Without statistics of its own it shares the bytes of the files out by the widths of the columns.
+        """
+        return tuple(self._bytes_read(v) for v in range(len(self.query.graph.vertices)))
+
+    def _bytes_read(self, vertex: int) -> float | None:
+        frame, graph = self._frame(vertex), self.query.graph
+        table = graph.vertices[vertex]
+        whole = files_of(self.tables, table.table, frame, count=True).bytes
+        if whole is None or not math.isfinite(whole):
+            return None
+        keys = {k for e in graph.edges_at(vertex) for k in graph.edges[e].keys_of(vertex)}
+        terms = [t for a in self.query.aggregates for t in (*a.total, *a.presence)]
+        factors = {f.expression for t in terms if (f := t.factor_of(vertex)) is not None}
+        read = len(keys) + len(factors) + (table.filter is not None)
+        read += sum(g.vertex == vertex for g in self.query.groups)
+        widths = [
+            STRING_BYTES if f.dataType.typeName() == "string" else NUMBER_BYTES for f in frame.schema.fields
+        ]
+        return whole * min(1.0, NUMBER_BYTES * (1 + read) / (NUMBER_BYTES + sum(widths)))
 
     @property
     def bare_sizes(self) -> tuple[Size, ...]:
         """Tuples of each vertex, its filter not looked at."""
-        return tuple(Size(t or 0.0) for t in self.tuples)
+        return tuple(Size(t or 0.0, nbytes=n) for t, n in zip(self.tuples, self.nbytes, strict=True))
 
     @cached_property
     def values(self) -> float:
@@ -133,13 +160,13 @@ class Footers:
         sizes = [SKEWED * s for s in self.outputs]
         if not all(map(math.isfinite, sizes)):
             return math.inf
-        order = tree_of(self.query.graph).joined_order()
-        return exact_join([Input(self.tuples[v] or 0.0, self.tuples[v] or 0.0) for v in order], sizes).seconds
+        order, tables = tree_of(self.query.graph).joined_order(), self.bare_sizes
+        return exact_join([tables[v].input for v in order], sizes).seconds
 
     @property
     def exact_distinct_is_cheap(self) -> bool:
         """Whether an exact COUNT(DISTINCT) costs no more than a pilot and the least synopses, of evenly spread keys."""
-        tables = [Input(t or 0.0, t or 0.0) for t in self.tuples]
+        tables = [s.input for s in self.bare_sizes]
         order = tree_of(self.query.graph).joined_order() if self.outputs else range(len(tables))
         put_out = self.outputs[-1] if self.outputs else tables[0].tuples
         if not max(self.outputs, default=0.0) <= sum(t.tuples for t in tables):

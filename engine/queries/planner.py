@@ -39,7 +39,7 @@ from ..settings import Settings
 from .apart_plan import as_materialized, of_tables, refuse_sizes
 from .request import Request
 from .sizing import chosen, with_route, within
-from .widths import first_sample, planned_sample, planned_sketches
+from .widths import first_sample, planned_distinct, planned_sample, planned_sketches
 
 if TYPE_CHECKING:
     from ...optimizer.candidates.candidate import Candidate, Choice
@@ -150,6 +150,12 @@ class Planner:
         jobs = groups is not None
         statistics = self.backend().statistics(self.query, jobs=jobs)
         counts = dict.fromkeys(grouped_vertices(self.query), ASSUMED_GROUPS)
+        if counts and jobs and self.request.aims_freely:
+            # Of one group all else is cheapest: where the exact run is cheaper still, no group is listed.
+            choice = self._choice(statistics, fold_bytes, dict.fromkeys(counts, 1))
+            if choice.taken.method == "exact_run":
+                attempt = self._attempt(choice, statistics, fold_bytes, counts, jobs=jobs)
+                return replace(self._of(attempt), choice=choice, statistics=statistics)
         try:
             counts.update(self._counts(groups))
         except BudgetExceeded as fault:
@@ -227,6 +233,15 @@ class Planner:
         if taken.method == "exact_run":
             attempt: Attempt = replace(self.exact(), predicted=predicted)
         else:
+            looked = groups is not None
+            predicted = planned_distinct(
+                predicted,
+                self.query,
+                choice,
+                lambda: self.summed if looked else (),
+                self.settings.confidence,
+                counts,
+            )
             try:
                 plan = chosen(self.query, self._routed, too_large, counts, taken.buckets)
             except BudgetExceeded as fault:
@@ -491,7 +506,8 @@ class Planner:
         plan = plan_of(self.query, choice, self.settings.seed, self.settings.sparse)
         if plan.sample is not None:
             expected = tuple(math.inf if s.tuples is None else s.tuples for s in statistics)
-            sampled = SampleJoin(taken.method, self._with_draws(plan, taken, expected), predicted, expected)
+            method = self.select.method or taken.method
+            sampled = SampleJoin(method, self._with_draws(plan, taken, expected), predicted, expected)
             summed = self.summed if jobs else ()
             return planned_sample(sampled, choice, summed, self.settings.confidence, groups)
         route = "arrow" if self.settings.route == "auto" else self.settings.route

@@ -97,10 +97,18 @@ class Request:
 
     @property
     def forced(self) -> str | None:
-        """The method that USING asks for, as candidates name it: of two tables a convolution is a hash sketch."""
-        if self.select.method == "convolution" and len(self.query.graph.vertices) == 2:
+        """The method that USING asks for, as candidates name it.
+
+        Of two tables a convolution is a hash sketch; of several classes a sample of keys has exact messages behind it.
+        """
+        method = self.select.method
+        if method == "convolution" and len(self.query.graph.vertices) == 2:
             return "hash"
-        return self.select.method
+        if method == "key_sample" and not self.settings.cache:
+            from ...optimizer.messages import tree_of
+
+            return method if len(tree_of(self.query.graph).classes) == 1 else "sampled_messages"
+        return method
 
     def objective(self, fold_bytes: int, groups: Mapping[int, int]) -> Objective:
         """What candidates are to reach and may take, of a query with so many groups of each grouped vertex."""
@@ -111,6 +119,8 @@ class Request:
             confidence_of_chosen(self.query, self.settings.confidence, number)
         )
         size, error = self.settings.size_bytes, self.target
+        if size is None and error is None and self.select.method == "exact":
+            error = self.settings.error or Settings().error  # what is exact meets any, whatever it takes
         if size is None and error is None:
             # Nothing is asked: as many bytes as sketches of the session's size take.
             size = 8 * rows * self.settings.buckets * len(self.query.graph.vertices)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ...errors import DataError, SkimqlError
+from ...errors import DataError, SkimqlError, UnsupportedQuery
 from ...optimizer.combinations import Asked, check
 from ...optimizer.methods import METHODS
 from ...optimizer.physical import MaterializedJoin, PhysicalPlan
@@ -86,6 +86,25 @@ class SelectRun:
             If an estimate does not fit the type of its column.
         """
         return self._presented(self._of_what_joins()[0])
+
+    def answers(self) -> Iterator[Answer]:
+        """Better and better answers, until the asked error is met; the confidence holds wherever one stops.
+
+        Raises
+        ------
+        SkimqlError
+            As `answer`; ``SKIMQL_CLAUSE`` where no error is asked for.
+        """
+        if self.settings.error is None:
+            raise UnsupportedQuery(
+                "answers are refined until an error is met, and none is asked for",
+                "SKIMQL_CLAUSE",
+                self.select.sql,
+                hint="ERROR WITHIN 1%",
+            )
+        self.check()
+        run = AdaptiveRun(self._planner(self.typed), self._backend, self.exact, refines=True)
+        return map(self._presented, run.answers())
 
     def analyzed(self) -> tuple[PhysicalPlan, Answer]:
         """As `answer`, what each operator takes measured; and the plan as it was before anything ran."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery
 from ...optimizer.physical import SampledQuery as Attempt
-from ...parser.keys import Decomposition
+from ...parser.keys import Decomposition, Role
 from ...parser.sampled_select import SampledQuery
 from ..settings import Settings
 from .behavior import PARTLY
@@ -27,19 +28,37 @@ LEAST_TUPLES = 100_000.0
 # With a larger share of the keys all of them are cheaper.
 MOST_RATE = 0.25
 
+# Where an error is asked a first sample of a larger share is not worth its scan: all keys may have to follow it.
+MOST_FIRST = 1 / 16
+
 # A sample is enlarged by so much more than its interval asks for, as the next one is asked at a higher confidence.
 RESERVE = 1.3
 
 # Where nothing says how wide the interval is, so many times more keys are taken.
 STEP = 8.0
 
+# Of what all keys take, the part that any sample of them takes: the scan.
+SCAN_SHARE = 0.4
+
 # A class of fewer keys says little.
 FEW_KEYS = 1000
 
 BYTES_PER_VALUE = 8
 
+# A sample that takes less than a part of the asked size is drawn anew, so large that it takes nearly all of it, even if
+# chance has met fewer rows than there are by so many deviations.
+LEAST_FILLED, FILLED, DEVIATIONS = 0.25, 0.8, 2.0
+SEED_BITS = 48
+
 # Tuples of a table of which nothing is known and no job may ask.
-UNKNOWN_TUPLES = 1e6
+UNKNOWN_TUPLES = 1e7
+
+
+def least_rate(tried: Sequence[float]) -> float:
+    """A share of the keys that takes as much as all samples that were taken; 1 where none less than all keys does."""
+    spent = sum(SCAN_SHARE + (1.0 - SCAN_SHARE) * rate for rate in tried)
+    rate = (spent - SCAN_SHARE) / (1.0 - SCAN_SHARE)
+    return rate if rate <= MOST_RATE else 1.0
 
 
 @dataclass(frozen=True)
@@ -77,25 +96,29 @@ class SampledPlan:
             )
         ways = self.query.ways
         way = min(range(len(ways)), key=lambda n: self._order(ways[n]))
-        return self._of(way, self._first_rate(ways[way]))
+        return self._of(way, self._first_rate(ways[way]), self.settings.seed)
 
     def _first_rate(self, way: Decomposition) -> float:
         largest = max(self.tuples(r.table) for r in way.roles)
         if self.settings.size_bytes is not None:
-            return min(self.settings.size_bytes / self.row_bytes / max(largest, 1.0), 1.0)
+            keys = max(min(self.tuples(r.table), self._range(r)) for r in way.roles)
+            return min(FILLED * self.settings.size_bytes / self.row_bytes / max(keys, 1.0), 1.0)
         least = LEAST_TUPLES / max(largest, 1.0)
-        rate = max(DEFAULT_RATE if self.settings.error is None else FIRST_RATE, least)
-        return rate if rate <= MOST_RATE else 1.0
+        if self.settings.error is None:
+            rate = max(DEFAULT_RATE, least)
+            return rate if rate <= MOST_RATE else 1.0
+        rate = max(FIRST_RATE, least)
+        return rate if rate <= MOST_FIRST else 1.0
 
     @property
     def row_bytes(self) -> int:
         """What a key takes, once for each of its groups."""
         return BYTES_PER_VALUE * (1 + len(self.query.measures) + len(self.query.group_texts))
 
-    def _of(self, way: int, rate: float) -> Attempt:
+    def _of(self, way: int, rate: float, seed: int) -> Attempt:
         from ..execution.sampled_query import plan_of, sampled_text
 
-        taken, seed = self.query.ways[way], self.settings.seed
+        taken = self.query.ways[way]
         plan = plan_of(self.query, seed)
         tables = tuple(r.table for r in taken.roles)
         text = sampled_text(self.query, taken, rate, seed)
@@ -104,7 +127,27 @@ class SampledPlan:
 
     def resized(self, attempt: Attempt, rate: float) -> Attempt:
         """The same with another share of the keys."""
-        return replace(self._of(attempt.way, min(rate, 1.0)), enlarges=attempt.enlarges)
+        return replace(self._of(attempt.way, min(rate, 1.0), attempt.plan.seed), enlarges=attempt.enlarges)
+
+    def filling(self, attempt: Attempt, nbytes: int, taken: int) -> Attempt | None:
+        """A sample that takes the asked size, of other keys, after one of `nbytes`; None where that is enough.
+
+        Parameters
+        ----------
+        attempt : SampledQuery
+        nbytes : int
+        taken : int
+            How many samples were drawn so far: the next one is independent of them, so that an interval is no
+            narrower for what was looked at before.
+        """
+        size = self.settings.size_bytes
+        if size is None or attempt.rate == 1.0 or nbytes >= LEAST_FILLED * size:
+            return None
+        met = nbytes / self.row_bytes
+        most = met + DEVIATIONS * math.sqrt(met) + DEVIATIONS
+        rate = attempt.rate * FILLED * size / (most * self.row_bytes)
+        seed = self.settings.seed ^ taken << SEED_BITS
+        return self._of(attempt.way, min(rate, 1.0), seed) if rate > attempt.rate else None
 
     def enlarged(self, attempt: Attempt, excess: float) -> Attempt:
         """A larger sample after one whose interval was `excess` times too wide; all keys where that is cheaper."""
@@ -124,17 +167,16 @@ class SampledPlan:
         return self._few(way), whole + DEFAULT_RATE * sampled
 
     def _few(self, way: Decomposition) -> bool:
+        return any(self._range(r) < FEW_KEYS for r in way.roles)
+
+    def _range(self, role: Role) -> float:
+        """No more keys than that, by the footers of a table's files."""
         from ..sources.files import values_between
 
         tables = self.context.tables
-        return any(
-            values_between(tables.frame(r.table), r.column) < FEW_KEYS
-            for r in way.roles
-            if self._is_file(r.table)
-        )
-
-    def _is_file(self, table: str) -> bool:
-        return self.context.tables.origin(table)[0] == "file"
+        if tables.origin(role.table)[0] != "file":
+            return math.inf
+        return values_between(tables.frame(role.table), role.column)
 
     def tuples(self, table: str) -> float:
         """Tuples of a table: by its files, else counted where jobs may run."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -68,6 +68,42 @@ def planned_sketches(
         )
         widths = sketches.widths(plan.query, confidence)
     return replace(attempt, predicted=with_widths(attempt.predicted, plan.query, widths))
+
+
+def planned_distinct(
+    predicted: Predicted,
+    query: Query,
+    choice: Choice,
+    values: Callable[[], Sequence[Summed]],
+    confidence: float,
+    groups: Mapping[int, int],
+) -> Predicted:
+    """What is predicted of synopses of distinct values, with the half-widths of what stands beside the counts."""
+    from ...optimizer.candidates.distinct import DistinctPredicted
+
+    taken, figures = choice.taken, choice.figures
+    if not isinstance(taken.predicted, DistinctPredicted):
+        return predicted
+    widths = list(taken.predicted.widths)
+    beside = [n for n, a in enumerate(query.aggregates) if a.function != "count_distinct" and widths[n]]
+    shown = {p.index for i in query.items for p in parts_of(i.expression) if isinstance(p, Aggregated)}
+    if figures is not None and shown & {*beside}:
+        from ...optimizer.prediction.reported_rows import Rows
+
+        two = len(taken.residual.vertices) == 2
+        rows = Rows(
+            figures,
+            taken.residual,
+            "hash" if two else "convolution",
+            taken.rows,
+            taken.buckets,
+            groups,
+            _values(values()),
+        )
+        for number, width in enumerate(rows.widths(query, confidence)):
+            if number in beside:
+                widths[number] = width
+    return with_widths(predicted, query, widths)
 
 
 def first_sample(

@@ -77,6 +77,8 @@ class Answer:
         empty where none was asked for.
     targets : tuple of str
         The same of each row by itself.
+    beside : tuple of (str, pyarrow.DataType, value)
+        Columns behind all others that have one value for all rows.
     """
 
     columns: tuple[str, ...]
@@ -98,6 +100,7 @@ class Answer:
     attempts: tuple[Attempted, ...] = ()
     target: str = ""
     targets: tuple[str, ...] = ()
+    beside: tuple[tuple[str, pa.DataType, Any], ...] = ()
 
     @property
     def estimate(self) -> Estimate:
@@ -183,6 +186,8 @@ class Answer:
             columns.append(_column(names, "uncertain", pa.bool_(), list(self.uncertain)))
         if self.target and any(self.estimated) and self.bounds:
             columns.append(_column(names, "target", pa.string(), list(self.targets)))
+        for name, kind, value in self.beside if self.bounds else ():
+            columns.append(_column(names, name, kind, [value] * len(self.rows)))
         return tuple(columns)
 
     def type_of(self, position: int) -> pa.DataType | None:

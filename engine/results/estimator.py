@@ -95,12 +95,14 @@ class SketchJoin:
         total: int | float | Fraction = 0
         terms = [t for t in terms if not self._adds_nothing(t)]
         for term, joined in zip(terms, self._terms(terms), strict=True):
-            sum_of_one = known_sum([replace(joined, coefficient=1.0)], self._edges)
+            one = joined if joined.coefficient == 1.0 else replace(joined, coefficient=1.0)
+            sum_of_one = known_sum([one], self._edges)
             if sum_of_one is None:
                 return None
             scale = math.prod(self.built[i].scale for i in term.synopses)
             # A literal is the decimal that it is written as.
-            factor = Fraction(repr(term.coefficient)) / Fraction(repr(scale))
+            plain = term.coefficient == scale == 1.0
+            factor = Fraction(1) if plain else Fraction(repr(term.coefficient)) / Fraction(repr(scale))
             total += sum_of_one * (factor if factor.denominator > 1 else factor.numerator)
         return int(total) if isinstance(total, Fraction) and total.denominator == 1 else total
 

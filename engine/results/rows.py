@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ...parser.expressions import has_aggregate
 from ...parser.join_graph import Aggregate, Query, Term
 from ...sketches.intervals.interval import Estimate
 from .answer import MET, Answer, state_of
@@ -31,12 +32,15 @@ class Estimated:
         Whether every group is in a table: one whose estimate is 0 is shown all the same, as it may join something.
     unmet : int
         Groups that may be there and that a sample has not met.
+    weak : frozenset of int
+        The places of groups that are uncertain whatever their estimates: a sample has met little of them.
     """
 
     query: Query
     evaluators: Mapping[GroupNumbers, Evaluator]
     listed: bool = True
     unmet: int = 0
+    weak: frozenset[int] = frozenset()
 
     @cached_property
     def rows(self) -> dict[GroupNumbers, Row]:
@@ -147,8 +151,18 @@ class Estimated:
             plan=None if one is None else one.plan,
             bytes_used=one.joined.nbytes if one is not None and one.joined is not None else 0,
             notes=(*notes, *dict.fromkeys(n for e in estimates for n in e.notes)),
-            uncertain=shown.uncertain if query.leaves_rows_out else None,
+            uncertain=tuple(
+                u or r.number in self.weak for u, r in zip(shown.uncertain, shown.rows, strict=True)
+            )
+            if query.leaves_rows_out
+            else None,
         )
+
+    def at_once(self) -> Estimated:
+        """The same with intervals that hold for all groups and aggregates together (Bonferroni)."""
+        items = sum(has_aggregate(i.expression) for i in self.query.items)
+        share = 1 / max((len(self.evaluators) + self.unmet) * items, 1)
+        return replace(self, evaluators={n: _at(e, share) for n, e in self.evaluators.items()})
 
     def with_known(self, known: Mapping[GroupNumbers, Sequence[Estimate]]) -> Estimated:
         """The same with the aggregates of some groups known exactly."""

@@ -61,6 +61,9 @@ class Environment:
         state = self.catalog.manifest
         if self.running() is None and state.ansi is not None and state.time_zone is not None:
             return Circumstances(state.ansi, state.time_zone, state.settings)
+        return self.tables.once("circumstances", self._now)
+
+    def _now(self) -> Circumstances:
         conf = self.spark().conf
         ansi = str(conf.get(ANSI, "true")).lower() == "true"
         return Circumstances(ansi, str(conf.get(TIME_ZONE)), meaning_of(self.spark()))

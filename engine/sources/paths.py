@@ -53,12 +53,8 @@ def load(spark: SparkSession, name: str, path: str, file_format: str, given: Map
 
     options = dict(given)
     schema = options.pop("schema", None)
-    defaults: dict[str, Any] = {}
+    defaults = defaults_of(path, file_format)
     if file_format == "csv":
-        # columnPruning off: which rows are malformed must not depend on the columns that a query asks for.
-        defaults = {"header": True, "inferSchema": True, "columnPruning": False}
-        if ".tsv" in Path(path).suffixes:
-            defaults["sep"] = "\t"
         _refuse_split_rows(name, path, {**defaults, **options})
     if any(c in path for c in GLOB) and _exists(path):
         # It is the file's own name, no pattern.
@@ -73,6 +69,17 @@ def load(spark: SparkSession, name: str, path: str, file_format: str, given: Map
         raise DataError(
             f"table {name}: cannot read {path}: {said}", "SKIMQL_UNREADABLE_FILE", hint=hint
         ) from fault
+
+
+def defaults_of(path: str, file_format: str) -> dict[str, Any]:
+    """With which options a file or folder is read where the user says nothing."""
+    if file_format != "csv":
+        return {}
+    # columnPruning off: which rows are malformed must not depend on the columns that a query asks for.
+    defaults: dict[str, Any] = {"header": True, "inferSchema": True, "columnPruning": False}
+    if ".tsv" in Path(path).suffixes:
+        defaults["sep"] = "\t"
+    return defaults
 
 
 def _refuse_split_rows(name: str, path: str, options: Mapping[str, Any]) -> None:

@@ -84,7 +84,8 @@ def _analysed(frame: DataFrame) -> Sources:
         version = _version(leaf)
         complete = complete and version is not None
         versions.append(f"{leaf.nodeName()} {version}")
-    is_table = names == ["LogicalRelation"] and set(_chain(plan)) <= _TABLE and _is_in_catalog(plan)
+    chain = set(_chain(plan)) if names == ["LogicalRelation"] else None
+    is_table = chain is not None and chain <= _TABLE and _is_in_catalog(plan)
     listed = {path for root in roots for path in files_under(root)} if all(map(local_path, roots)) else None
     state = SourceState(
         "table" if is_table else "other",
@@ -92,7 +93,7 @@ def _analysed(frame: DataFrame) -> Sources:
         tuple(sorted(roots)) if listed == files else None,
         complete,
     )
-    whole = names == ["LogicalRelation"] and complete and set(_chain(plan)) <= _WHOLE
+    whole = chain is not None and complete and chain <= _WHOLE
     return Sources(tuple(sorted(files)), frozenset(formats), state, whole)
 
 

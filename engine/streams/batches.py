@@ -174,7 +174,7 @@ class Batches(Generic[Frame]):
             raise
         self._look_at_updates(batch, plan, built)
         whole = dict(zip(plan.synopses[:first], built[:first], strict=True))
-        after = state.after(batch, self.checkpoint, whole, messages, now(), plan.seed)
+        after = state.after(batch, self.checkpoint, whole, messages, now("milliseconds"), plan.seed)
         pieces = dict(zip(split.needs, built[first:], strict=True))
         after = with_cells(state, after, stream, batch, pieces, self._least(views))
         self._look_at_bad_rows(frame, after, batch, views)

@@ -23,9 +23,11 @@ from ..execution.partial_aggregate import (
     SketchPlan,
     cut,
     feed_batch,
+    feed_together,
     joining,
     received,
     sent_row,
+    together,
 )
 from ..synopses import Built, Tally
 from .windows import FIRST, LAST, MOST_PANES, Windows
@@ -240,9 +242,13 @@ def cell_task(
         started = time.process_time()
         wholes = {i: Partial.empty(plan) for i, plan in plans.items()}
         cells = Cells(cuts)
+        sharing = together(feeds, plans)
         for batch in batches:
-            for feed in feeds:
-                cells(batch, feed, wholes)
+            for own in sharing:
+                if own[0].group is None:
+                    feed_together(batch, own, wholes)
+                else:
+                    cells(batch, own[0], wholes)
         spent = time.process_time() - started
         for i, whole in wholes.items():
             if whole.tally.tuples:

@@ -3,7 +3,7 @@
 Spark writes the offsets of a batch before it runs, and its commit after. The state is replaced in between. So the state
 is at the last planned batch, or one before it; a replayed batch that the state has already is skipped. Where the state
 has lost its last batch and Spark has committed it (a file that was cut off), the commit is taken back, and Spark
-delivers the batch again, from the same offsets.
+delivers the batch again, from the same offsets; a batch that it has planned behind it is planned anew.
 """
 
 from __future__ import annotations
@@ -38,7 +38,12 @@ def read_checkpoint(folder: Path) -> Checkpoint:
 
 
 def uncommit(folder: Path, batch: int) -> None:
-    """Make Spark deliver a batch again when it next starts."""
+    """Make Spark deliver a batch again when it next starts; what it has planned behind it, it plans anew.
+
+    Spark runs the last planned batch: that of the next one would make it pass over this one.
+    """
+    behind = batch + 1
+    remove_made(folder / _OFFSETS, {str(behind), f".{behind}.crc"}.__contains__)
     remove_made(folder / _COMMITS, {str(batch), f".{batch}.crc"}.__contains__)
 
 
@@ -75,8 +80,8 @@ def batch_to_repeat(name: str, state: StreamState, checkpoint: Checkpoint, *, lo
         return None
     if planned == have + 1 and committed == have:
         return None
-    if planned == committed == have + 1:
-        return planned
+    if committed == have + 1 and (planned == committed or (lost and planned == committed + 1)):
+        return committed
     raise mismatch(
         name,
         f"the state has batches up to {have}, the checkpoint has planned them up to {planned} and committed up to"

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ParseError, SkimqlError, StreamError, UnsupportedQuery
-from ...optimizer.plan import Weight
+from ...optimizer.methods import KEY_SAMPLE
+from ...optimizer.plan import Message, Weight
 from ...parser.join_graph import Query, Span, TableSchema
+from ...parser.result_types import digits, summed
 from ...parser.sketch import resolve_append
 from ...parser.syntax import AppendSketch, CreateContinuousView, CreateContinuousViews, CreateStream, Part
 from ..catalog.streams import DEBEZIUM, DELTA, FRAME, Continuous, StoredStream
+from ..execution.partial_aggregate import LONGEST_INTEGER_DECIMAL, no_doubles
 from ..materialized.definition import now, refuse_unstable
 from ..materialized.names import place_of
 from .change_sources import columns_read, refuse_table_folder, rows_of_changes
 from .dedup import INTERVAL, dedup_of
 from .kafka import KAFKA, refuse_options, source_of
 from .planned import PlannedView, with_group_types
+from .refusals import unsupported
 from .sinks import SINK
 from .view_sets import PlannedSet, define_set
-from .views import define, unsupported
+from .views import define
 from .windows import WORDS, bad_setting, check_windows
 
 if TYPE_CHECKING:
@@ -154,6 +158,10 @@ class Creating:
             if span is not None and fault.sql != sql:
                 span = (span[0] + place[0], span[1] + place[0])
             raise type(fault)(fault.message, fault.code, sql, span or place, fault.hint) from fault
+        if shown.error is not None:
+            from .pilot import for_error
+
+            shown = for_error(self.context, shown, found.streams, sql, place)
         self._check(shown, found, sql, place, {statement.name.text.lower()})
         return shown
 
@@ -196,6 +204,7 @@ class Creating:
         for s in shown.plan.synopses:
             expressions = (s.filter, s.weight.expression, *(k for a in s.attributes for k in a.keys))
             refuse_unstable(sql, expressions, self.context.environment.own_functions)
+        self._refuse_doubles(shown, found, sql, place)
         groups = [g.expression for g in shown.query.groups]
         refuse_unstable(sql, groups, self.context.environment.own_functions)
         view = shown.view
@@ -209,6 +218,22 @@ class Creating:
                 place,
                 f"SET skimql.seed = {odd.seed}",
             )
+
+    def _refuse_doubles(
+        self, shown: PlannedView, found: Continuous, sql: str, place: tuple[int, int]
+    ) -> None:
+        """Refuse sums on key samples that no integer holds; `sketch_plan` would, when the first batch comes."""
+        sampled = [s for s in shown.plan.synopses if s.method == KEY_SAMPLE]
+        weights = [(s.table, s.weight) for s in sampled]
+        weights += [(m.table, m.weight) for s in sampled for m in _every(s.messages)]
+        types = _Types(self, found)
+        for table, weight in dict.fromkeys(weights):
+            if weight.expression is None or weight.presence:
+                continue
+            kind = types[table, weight.expression]
+            short = kind.startswith("decimal") and digits(kind)[0] <= LONGEST_INTEGER_DECIMAL
+            if summed(kind) != "bigint" and not short:
+                raise no_doubles(weight.expression, sql, place)
 
     def type_of(self, schema: TableSchema, expression: str) -> str:
         """The Spark type of an expression over a stream."""
@@ -280,6 +305,12 @@ def statement_of(
             parts.append(None)
     kind = None if changes is None else Part(changes.lower())
     return CreateStream(sql, named, (), FRAME, Part(""), deletes=parts[0], weight=parts[1], changes=kind)
+
+
+def _every(messages: Iterable[Message]) -> Iterator[Message]:
+    for message in messages:
+        yield message
+        yield from _every(message.messages)
 
 
 class _Types(Mapping[tuple[str, str], str]):

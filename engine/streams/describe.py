@@ -6,6 +6,7 @@ Needs no Spark: any process on the catalog can ask.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +16,14 @@ from ..catalog.catalog import Catalog
 from ..catalog.secrets import redacted
 from ..catalog.streams import StoredStream, StoredView
 from ..results.answer import Answer, half_width
+from .as_of import as_of_columns, lag, rate
 from .cells import WHOLE
 from .panes import Need
 from .place import is_running
-from .planned import PlannedView
+from .planned import WHY, PlannedView
 from .predicted import predicted_half_width
 from .state import Clock, StreamState, bad_rows, events
-from .store import Loaded, continuous, load
+from .store import Loaded, continuous, load, load_before
 from .view_answer import answer, joined_of
 from .views import planned, readers
 
@@ -34,7 +36,10 @@ QUERIES = (
     *("batch", "bytes", "updated"),
 )
 _READS = 5
-EXTENDED = (*QUERIES, "value", "half_width", "predicted", "method", "fault", "select")
+EXTENDED = (
+    *QUERIES,
+    *("lag", "events_per_second", "value", "half_width", "predicted", "method", "fault", "select"),
+)
 
 
 def select(catalog: Catalog, view: StoredView, *, bounds: bool = True) -> Answer:
@@ -45,8 +50,10 @@ def select(catalog: Catalog, view: StoredView, *, bounds: bool = True) -> Answer
         for name, one in loaded.items()
         if one.lost
     ]
-    given = answer(shown, {n: one.state for n, one in loaded.items()}, bounds)
-    return replace(given, notes=(*given.notes, *lost))
+    states = {n: one.state for n, one in loaded.items()}
+    given = answer(shown, states, bounds)
+    zone = continuous(catalog).streams[view.streams[0].lower()].time_zone
+    return replace(given, notes=(*given.notes, *lost), beside=as_of_columns(shown, states, zone))
 
 
 def show_streams(catalog: Catalog, *names: str) -> Answer:
@@ -87,6 +94,12 @@ def explain(catalog: Catalog, name: str) -> Answer:
         read += len(shown)
         lines += [f"kept of stream {found.streams[stream].name}, every event read once:"]
         lines += [f"  {text}" for text in shown]
+    for view in views:
+        lines += [f"{view.name}: {view.settings[WHY]}"] if WHY in view.settings else []
+        value, width, predicted, method, *_ = _accuracy(catalog, view)
+        if value is not None and width is not None:
+            told = "" if predicted is None else f", +-{predicted:,.6g} predicted"
+            lines.append(f"{view.name}: {value:,.6g} +-{width:,.6g} now{told}, by {method}")
     alone = sum(len(planned(v, found.streams).plan.synopses) for v in views)
     lines.append(f"{len(views):,} views read {read:,} sketches and totals; apart they would keep {alone:,}")
     return Answer(("plan",), ((printable("\n".join(lines)),),), exact=True, is_text=True)
@@ -115,12 +128,20 @@ def _sketches(catalog: Catalog, stream: StoredStream) -> list[tuple[str, list[st
         if cells is not None:
             parts.append(f"({len(cells.cells):,} of them, {cells.nbytes:,} bytes)")
         elif summary is not None and split == WHOLE:
-            form = "exact" if getattr(summary.built.sketch, "exact", None) is not None else "counters"
+            form = _form(summary.built.sketch)
             told = f", {len(summary.dense):,} keys that may be dense" if len(summary.dense) else ""
             parts.append(f"({form}, {summary.nbytes:,} bytes{told})")
             parts += [f"from batch {summary.since}"] if summary.since else []
         found.append((f"{' '.join(parts)}: {', '.join(names)}", names))
     return found
+
+
+def _form(sketch: Any) -> str:
+    """What a sketch is by now: all keys, counters, or a share of the keys."""
+    share = getattr(sketch, "probability", None)
+    if share is None:
+        return "exact" if getattr(sketch, "exact", None) is not None else "counters"
+    return "exact" if share == 1.0 else f"{share:.3g} of the keys"
 
 
 def show_queries(catalog: Catalog, *views: StoredView, extended: bool = False) -> Answer:
@@ -180,6 +201,25 @@ def _query_row(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
 
 
 def _extended(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
+    shown, loaded = _loaded(catalog, view)
+    pace = lag(shown, {n: one.state for n, one in loaded.items()}), _events_per_second(catalog, loaded)
+    return (*pace, *_accuracy(catalog, view))
+
+
+def _events_per_second(catalog: Catalog, loaded: Mapping[str, Loaded]) -> float | None:
+    """Of all streams of a view together, between the last two batches of each."""
+    rates = []
+    for name, one in loaded.items():
+        stream = continuous(catalog).streams[name]
+        before = load_before(catalog, stream)
+        if before is not None:
+            more = _figures(stream, one.state)[0] - _figures(stream, before)[0]
+            rates.append(rate(more, before, one.state))
+    known = [r for r in rates if r is not None]
+    return sum(known) if known else None
+
+
+def _accuracy(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
     given = select(catalog, view)
     # The last row: of windows the newest.
     cell = next((c for c in given.rows[-1] if isinstance(c, Estimate)), None) if given.rows else None
@@ -193,7 +233,13 @@ def _extended(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
     if shown.told_apart or shown.query.counts_distinct:
         return *numbers, None, given.method, faults, view.select
     joined = joined_of(shown, {n: one.state for n, one in loaded.items()})
-    return *numbers, predicted_half_width(joined, view.confidence), given.method, faults, view.select
+    return (
+        *numbers,
+        predicted_half_width(shown.plan, joined, view.confidence),
+        given.method,
+        faults,
+        view.select,
+    )
 
 
 def _stream_row(catalog: Catalog, stream: StoredStream) -> tuple[Any, ...]:

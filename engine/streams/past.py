@@ -7,7 +7,7 @@ batch goes (``offsets``).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -77,6 +77,30 @@ def past_of(spark: SparkSession, stream: StoredStream, checkpoint: Path, batch: 
     paths = files_read(checkpoint, batch)
     if not paths:
         return None
+    return _rows_of(spark, stream, paths)
+
+
+def first_events(spark: SparkSession, stream: StoredStream, most_bytes: int) -> DataFrame | None:
+    """The events of the oldest files that a stream has, of so many bytes together; None where there are none.
+
+    Events that come twice are not left out.
+    """
+    if stream.format not in FOLDERS or is_remote(stream.source):
+        return None
+    folder = Path(stream.source)
+    every = folder.rglob("*") if folder.is_dir() else iter(())
+    hidden = (".", "_")
+    files = [f for f in every if not any(p.startswith(hidden) for p in f.relative_to(folder).parts)]
+    taken: list[str] = []
+    for file in sorted((f for f in files if f.is_file()), key=lambda f: (f.stat().st_mtime_ns, str(f))):
+        most_bytes -= file.stat().st_size
+        if taken and most_bytes < 0:
+            break
+        taken.append(str(file))
+    return _rows_of(spark, stream, taken) if taken else None
+
+
+def _rows_of(spark: SparkSession, stream: StoredStream, paths: Sequence[str]) -> DataFrame:
     from .frames import whole_rows
 
     reader: Any = spark.read.format(stream.format).options(**stream.options)

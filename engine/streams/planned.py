@@ -22,6 +22,8 @@ from .windows import Windows
 MOST_GROUPS = "max_groups"
 # There too, as JSON: the Spark types of the groups; tables, expressions and types of values that are counted.
 GROUP_TYPES, COUNTED_TYPES = "group_types", "counted_types"
+# And what ERROR WITHIN asked for, the method that was chosen for it, and why.
+ERROR, CHOSEN, WHY = "error", "method", "why"
 
 _COLUMN = re.compile(r"`(?:[^`]|``)+`")
 
@@ -43,6 +45,12 @@ class PlannedView:
     def query(self) -> Query:
         """The resolved SELECT, types known."""
         return self.plan.query
+
+    @property
+    def error(self) -> float | None:
+        """The relative error that is asked for."""
+        asked = self.view.settings.get(ERROR)
+        return None if asked is None else float(asked)
 
     @property
     def told_apart(self) -> bool:

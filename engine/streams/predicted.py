@@ -7,20 +7,28 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
+from ...optimizer.methods import KEY_SAMPLE
+from ...optimizer.plan import Plan
 from ...sketches.intervals.interval import averaged, order_rank
 from ...sketches.joins.convolution import ConvolutionSketch
-from ..results.estimator import SketchJoin
+from ..results.estimator import Joined, SketchJoin
 from ..results.skimmed import SkimmedJoin
 
 
-def predicted_half_width(joined: SketchJoin, confidence: float) -> float | None:
-    """Of the first aggregate: 0 where it is exact, None of other joins than two hash sketches of one attribute.
+def predicted_half_width(plan: Plan, joined: Joined, confidence: float) -> float | None:
+    """Of the first aggregate: 0 where it is exact, None of other joins than key samples, or two hash sketches of one
+    attribute.
 
     A row of a join of residuals f and g beside dense weights d and e has the variance
     ``(F2(f) F2(g) + F2(d) F2(g) + F2(e) F2(f)) / buckets`` at most; the interval lies between order statistics of the
     rows, here those of a normal variable.
     """
-    terms = joined.plan.aggregates[0].total
+    terms = plan.aggregates[0].total
+    if plan.method == KEY_SAMPLE:
+        from .sampled import StreamSamples
+
+        return joined.half_width(terms, confidence) if isinstance(joined, StreamSamples) else None
+    assert isinstance(joined, SketchJoin), "what is no sample is linear sketches"
     if joined.known(terms) is not None:
         return 0.0
     if len(terms) != 1 or len(terms[0].synopses) != 2:
@@ -35,12 +43,17 @@ def predicted_half_width(joined: SketchJoin, confidence: float) -> float | None:
         return None
     left, right = map(_self_join_size, sketches)
     rows, buckets = sketches[0].counters.shape
-    variance = (left * right + dense[0] * right + dense[1] * left) / buckets
+    scale = abs(terms[0].coefficient) / math.prod(joined.built[i].scale for i in terms[0].synopses)
+    products = left * right + dense[0] * right + dense[1] * left
+    return scale * half_width(products, rows, buckets, confidence)
+
+
+def half_width(products: float, rows: int, buckets: int, confidence: float) -> float:
+    """Of the join of two hash sketches, the variance of a row of which is `products` over its buckets."""
     fewer = len(averaged(np.zeros(rows), buckets, confidence))
     rank = max(order_rank(fewer, confidence), 1)
-    scale = abs(terms[0].coefficient) / math.prod(joined.built[i].scale for i in terms[0].synopses)
     quantile = -float(ndtri((rank - 0.375) / (fewer + 0.25)))  # the mean of that order statistic (Blom 1958)
-    return scale * quantile * math.sqrt(variance * fewer / rows)
+    return quantile * math.sqrt(products / buckets * fewer / rows)
 
 
 def _self_join_size(sketch: ConvolutionSketch) -> float:

@@ -166,7 +166,19 @@ class Runs:
         """Let Spark forget a view that it knows as a table."""
         spark = self.shown.pop(view.known_as, None)
         if spark is not None:
-            spark.catalog.dropTempView(view.name)
+            from .spark_view import forget
+
+            forget(spark, view.name)
+
+    def forget_tables(self) -> None:
+        """Let Spark forget all of them."""
+        if self.shown:
+            from .spark_view import forget
+
+            for known_as, spark in self.shown.items():
+                with contextlib.suppress(*_UNREACHED):
+                    forget(spark, known_as.rpartition(" ")[0])
+            self.shown.clear()
 
     def stop(self, name: str) -> bool:
         """Stop a stream; whether it ran here."""

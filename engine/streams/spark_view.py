@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from ...errors import UnknownName
 from ...parser.fragment import quote_name
@@ -20,9 +20,10 @@ from .store import continuous
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
-NAME = "skimql_view"
+Shown = dict[str, "SparkSession"]
+# The views that Spark sessions know as tables.
+_shown: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
 
 
 def rows_of(folder: str, name: str) -> pa.Table:
@@ -40,50 +41,59 @@ def rows_of(folder: str, name: str) -> pa.Table:
     return select(catalog, view).arrow()
 
 
-class ViewSource(DataSource):
-    """The source; options: `catalog`, a folder, and `view`."""
-
-    @classmethod
-    def name(cls) -> str:
-        """Under which Spark knows it."""
-        return NAME
-
-    def schema(self) -> StructType:
-        """The columns that the view has."""
-        from pyspark.sql.pandas.types import from_arrow_schema
-
-        return from_arrow_schema(rows_of(self.options["catalog"], self.options["view"]).schema)
-
-    def reader(self, schema: StructType) -> ViewReader:
-        """What Spark asks for rows."""
-        return ViewReader(self.options["catalog"], self.options["view"], schema)
-
-
-class ViewReader(DataSourceReader):
-    """Reads the rows of a view in one task: those of one moment."""
-
-    def __init__(self, folder: str, view: str, schema: StructType) -> None:
-        self.folder, self.view, self.wanted = folder, view, schema
-
-    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        """The rows now, in the types that they had when the table was made."""
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        yield from rows_of(self.folder, self.view).cast(to_arrow_schema(self.wanted)).to_batches()
-
-
 def table_of(spark: SparkSession, catalog: Catalog, view: StoredView) -> DataFrame:
-    """The view as a DataFrame, of which every action reads the state anew; Spark knows it by its name from then on."""
+    """The view as a DataFrame, of which every action reads the state anew; Spark knows it by its name from then on.
+
+    Its rows are read in one task, those of one moment, in the types that they have now.
+    """
+    from pyspark.sql.pandas.types import from_arrow_schema
+
     assert isinstance(catalog.folder, LocalFolder), "streams need one"
     ship(spark)
-    spark.dataSource.register(ViewSource)
-    options = {"catalog": str(catalog.folder.path), "view": view.name}
-    frame = spark.read.format(NAME).options(**options).load()
+    now = rows_of(str(catalog.folder.path), view.name).schema
+    frame = spark.range(0, 1, 1, 1).mapInArrow(
+        reading(str(catalog.folder.path), view.name, now), from_arrow_schema(now)
+    )
     frame.createOrReplaceTempView(quote_name(view.name))
+    _shown.setdefault(spark, set()).add(view.name.lower())
     return frame
 
 
-def show_named(spark: SparkSession, catalog: Catalog, text: str, shown: dict[str, SparkSession]) -> None:
+def reading(
+    folder: str, name: str, wanted: pa.Schema
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function for `mapInArrow` that gives the rows of a view, whatever it is fed with."""
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            pass
+        yield from rows_of(folder, name).cast(wanted).to_batches()
+
+    return read
+
+
+def show(spark: SparkSession, catalog: Catalog, views: Iterable[StoredView], shown: Shown) -> None:
+    """Let Spark know views as tables, but for those whose names it has for something else."""
+    for view in views:
+        if view.known_as in shown:
+            continue
+        if is_ours(spark, view.name) or not spark.catalog.tableExists(quote_name(view.name)):
+            table_of(spark, catalog, view)
+            shown[view.known_as] = spark
+
+
+def is_ours(spark: SparkSession, name: str) -> bool:
+    """Whether a name is in this Spark session that of a view of some catalog, and of nothing else."""
+    return name.lower() in _shown.get(spark, ())
+
+
+def forget(spark: SparkSession, name: str) -> None:
+    """Let Spark forget a view that it knows as a table."""
+    spark.catalog.dropTempView(name)
+    _shown.get(spark, set()).discard(name.lower())
+
+
+def show_named(spark: SparkSession, catalog: Catalog, text: str, shown: Shown) -> None:
     """Let Spark know the views that a statement may name; `shown` are those that it knows, with their files."""
     for view in named_in(text, continuous(catalog).views.values()):
         if view.known_as not in shown:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ...errors import StreamError
 from ...optimizer.plan import Message, Plan, Scan, Synopsis, Weight
 from ...parser.join_graph import Query
+from ...sketches.samples.key_sample import BatchSample
 from ..catalog.streams import StoredStream
 from ..synopses import Built, Tally
 from . import changes
@@ -194,7 +195,7 @@ class StreamState:
             own = keys.get(synopsis)
             old = self.summary(synopsis, self.seed if seed is None else seed)
             if old is None:
-                found[synopsis] = Summary(new, batch, heaviest(new.sketch, None, own))
+                found[synopsis] = Summary(net(new), batch, heaviest(new.sketch, None, own))
                 continue
             whole = added(old.built, new, batch)
             before = getattr(old.built.sketch, "exact", None)
@@ -236,7 +237,7 @@ class StreamState:
         self._refuse_other_tables(messages)
         kept = {s: f for s, f in self.summaries.items() if seed == self.seed or not s.attributes}
         own, keys = split(built)
-        new = {s: Summary(b, 0, heaviest(b.sketch, None, keys.get(s))) for s, b in own.items()}
+        new = {s: Summary(net(b), 0, heaviest(b.sketch, None, keys.get(s))) for s, b in own.items()}
         return replace(
             self,
             seed=seed,
@@ -258,6 +259,13 @@ class StreamState:
 
 def _tables(message: Message) -> set[str]:
     return {message.table.lower()}.union(*map(_tables, message.messages))
+
+
+def net(new: Built) -> Built:
+    """What a batch has made of a synopsis as it is kept: of a key sample without what was deleted again."""
+    sketch: Any = new.sketch
+    kept: Any = sketch.net() if isinstance(sketch, BatchSample) else sketch
+    return replace(new, sketch=kept)
 
 
 def added(mine: Built, new: Built, batch: int) -> Built:

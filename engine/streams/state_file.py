@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CorruptSketch, IncompatibleSketches
-from ...optimizer.methods import LEVEL, PAIRS
+from ...optimizer.methods import KEY_SAMPLE, LEVEL, PAIRS
 from ...optimizer.plan import Attribute, Message, Synopsis, Weight
 from ...sketches.stored_form import from_bytes, to_bytes
 from ..catalog import checks
@@ -28,7 +28,7 @@ MAGIC = b"SkimQL stream 1\n"
 VERSION = 2
 MOST_BYTES = 1 << 40
 _LENGTHS = ("length", "slide", "delay", "ahead")
-_METHODS = ("hash", "convolution", "total", "agms", LEVEL, PAIRS)
+_METHODS = ("hash", "convolution", "total", "agms", LEVEL, PAIRS, KEY_SAMPLE)
 
 
 def encode(state: StreamState) -> bytes:
@@ -38,8 +38,8 @@ def encode(state: StreamState) -> bytes:
     sizes = iter(map(len, cells))
     head = canonical(
         {
-            # What has neither cells nor distinct values is as those read it who know of none.
-            "format_version": VERSION if state.parts or any(s.distinct for s in state.summaries) else 1,
+            # What has neither cells nor distinct values nor samples is as those read it who know of none.
+            "format_version": VERSION if state.parts or any(map(_is_newer, state.summaries)) else 1,
             **({"parts": [_parts_json(n, p, sizes) for n, p in state.parts.items()]} if state.parts else {}),
             **({"clocks": [_clock_json(w, c) for w, c in state.clocks.items()]} if state.clocks else {}),
             "id": state.id,
@@ -147,6 +147,10 @@ def _state(head: Mapping[str, Any], body: bytes) -> StreamState:
         parts,
         dict(_clock(c) for c in checks.items(head.get("clocks", []), "clocks")),
     )
+
+
+def _is_newer(synopsis: Synopsis) -> bool:
+    return synopsis.distinct or synopsis.method == KEY_SAMPLE
 
 
 def _tally_json(tally: Tally) -> list[Any]:

@@ -30,7 +30,7 @@ from .store import continuous, find_stream, find_views, forget_senders
 from .views import planned
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from ..context import Context
     from .running import Run, Runs
@@ -64,6 +64,7 @@ class StreamStatements:
 
     context: Context
     runs: Callable[[], Runs]
+    spark: Callable[[], SparkSession]
 
     def run(self, statement: Command) -> Answer:
         """Run one of the statements of this module.
@@ -243,6 +244,7 @@ class StreamStatements:
     def _run(self, views: Sequence[StoredView], streams: Sequence[str]) -> Answer:
         """Start streams of views; with the trigger `available now`, wait until all that is there is taken."""
         from .creating import AVAILABLE_NOW
+        from .spark_view import show
 
         trigger = views[0].settings.get("trigger", DEFAULT_TRIGGER)
         started: list[Run] = []
@@ -254,6 +256,7 @@ class StreamStatements:
             for run in started:
                 run.stop()
             raise
+        show(self.spark(), self.context.catalog, views, self.runs().shown)
         return self._told(views)
 
     def _pause(self, statement: ControlQuery) -> Answer:
@@ -348,7 +351,11 @@ class StreamStatements:
                 )
 
     def _names_something(self, name: str) -> bool:
-        return is_taken(self.context.catalog, name) or name in self.context.tables
+        from .spark_view import is_ours
+
+        if is_taken(self.context.catalog, name):
+            return True
+        return name in self.context.tables and not is_ours(self.spark(), name)
 
 
 def _streams_of(views: Sequence[StoredView]) -> tuple[str, ...]:

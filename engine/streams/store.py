@@ -102,6 +102,16 @@ def load(catalog: Catalog, stream: StoredStream, seed: int) -> Loaded:
         return Loaded(_read(catalog, stream, stream.before), stream.before, fault.message)
 
 
+def load_before(catalog: Catalog, stream: StoredStream) -> StreamState | None:
+    """The state before the newest one; None where there is none, or it is not whole."""
+    if stream.before is None:
+        return None
+    try:
+        return _read(catalog, stream, stream.before)
+    except CorruptSketch:
+        return None
+
+
 def load_other(catalog: Catalog, name: str, seed: int) -> StreamState:
     """The state of a stream that others run: read again where they have replaced it meanwhile; raises as `load`."""
     for left in reversed(range(_READS)):

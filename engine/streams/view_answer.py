@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...optimizer.methods import KEY_SAMPLE
 from ...optimizer.plan import Message, Plan, Synopsis
 from ...sketches.intervals.interval import Estimate
-from ..results.answer import Answer
+from ..results.answer import Answer, with_target
 from ..results.columns import arrow_type
-from ..results.estimator import SketchJoin
+from ..results.estimator import Joined, SketchJoin
 from ..results.expressions import Evaluator
 from ..results.rows import Estimated
 from ..results.skimmed import SkimmedJoin
@@ -36,7 +37,9 @@ def answer(planned_view: PlannedView, states: Mapping[str, StreamState], bounds:
         joined = joined_of(planned_view, states)
         found = Estimated(plan.query, {(): Evaluator(plan, joined, view.confidence)}).answer()
         found = replace(found, types=tuple(arrow_type(item.type) for item in plan.query.items))
-        method = method_of(joined)
+        method = method_of(plan, joined)
+    if planned_view.error is not None:
+        found = with_target(found, planned_view.error)
     return replace(
         found,
         rows=tuple(tuple(map(_cell, row)) for row in found.rows),
@@ -46,15 +49,19 @@ def answer(planned_view: PlannedView, states: Mapping[str, StreamState], bounds:
     )
 
 
-def method_of(joined: SketchJoin) -> str:
+def method_of(plan: Plan, joined: Joined) -> str:
     """By what a view is answered."""
-    return "skimmed" if isinstance(joined, SkimmedJoin) else joined.plan.method
+    return "skimmed" if isinstance(joined, SkimmedJoin) else plan.method
 
 
-def joined_of(planned_view: PlannedView, states: Mapping[str, StreamState]) -> SketchJoin:
+def joined_of(planned_view: PlannedView, states: Mapping[str, StreamState]) -> Joined:
     """The sketches of a view, ready to be asked: skimmed where keys are known that may be dense."""
     plan = planned_view.plan
     built = tuple(_built(s, plan, states[s.table.lower()]) for s in plan.synopses)
+    if plan.method == KEY_SAMPLE:
+        from .sampled import sampled_join  # late: an answer from hash sketches does without
+
+        return sampled_join(plan, built)
     deletions = any(states[s.lower()].tally(events(s)).negative for s in _names(plan))
     dense = _dense(plan, states) if planned_view.skimmed else NONE
     if len(dense):

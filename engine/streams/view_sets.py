@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from ...errors import SkimqlError, UnsupportedQuery
 from ...optimizer.combinations import check_aggregates
 from ...optimizer.describe.workload import describe_workload
+from ...optimizer.methods import KEY_SAMPLE
 from ...parser.join_graph import Query, Schema
 from ...parser.statement import ApproximateSelect, parse_statement
 from ...parser.syntax import CreateContinuousViews, Part
@@ -23,13 +24,20 @@ from ..materialized.names import place_of
 from ..settings import Settings
 from .dense_keys import BYTES, is_skimmed
 from .planned import PlannedView
+from .refusals import unsupported
 from .view_plan import own_plan, plan_text
-from .views import define, unsupported
+from .views import define
 
 _SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 _OUR_WORD = " APPROXIMATE"
 # What a member of a set has no words of its own for: the set says it for all.
-_FOR_ALL = {"size": "SIZE", "confidence": "CONFIDENCE", "options": "OPTIONS", "seed": "SEED"}
+_FOR_ALL = {
+    "size": "SIZE",
+    "confidence": "CONFIDENCE",
+    "options": "OPTIONS",
+    "seed": "SEED",
+    "error_within": "ERROR WITHIN",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +86,21 @@ def define_set(
             )
     stages = f"continuous views {statement.name.text}: no query needs a sketch, all are exact"
     if together:
-        queries = [members[n].query for n in together]
+        # The sketches of a group are those of all, with fewer events.
+        queries = [replace(members[n].query, groups=()) for n in together]
         declared = plan_workload_of(statement, queries, ours.seed, ours.sparse, {})
         # The keys that may be dense stand beside the sketches that are skimmed.
-        read = {s for p in declared.plans for s in own_plan(p).synopses if is_skimmed(own_plan(p))}
+        apart = any(m.told_apart for m in members)
+        skimmed = [] if apart else [p for p in map(own_plan, declared.plans) if is_skimmed(p)]
+        read = {s for p in skimmed for s in p.synopses}
         beside = BYTES * len(read)
         if beside:
             smaller = replace(statement, size_bytes=statement.size_bytes - beside)
             declared = plan_workload_of(smaller, queries, ours.seed, ours.sparse, {})
         for n, plan in zip(together, declared.plans, strict=True):
-            own = own_plan(plan)
+            own = replace(own_plan(plan), query=members[n].query)
             view = replace(members[n].view, plan=plan_text(own))
-            members[n] = PlannedView(view, own)
+            members[n] = replace(members[n], view=view, plan=own)
         stages = describe_workload(statement.name.text, declared, [])
     return PlannedSet(StoredSet(statement.name.text, stages, now()), tuple(members))
 
@@ -134,15 +145,14 @@ def _member(
         raise type(fault)(
             fault.message, fault.code, statement.sql, span or (start, end), fault.hint
         ) from fault
-    return PlannedView(replace(alone.view, set=statement.name.text), alone.plan)
+    return replace(alone, view=replace(alone.view, set=statement.name.text))
 
 
 def _refuse_alone(statement: CreateContinuousViews, view: PlannedView) -> None:
     """Refuse a view whose synopses cannot be planned with those of others."""
     known = (
-        ("windows", bool(view.windows)),
-        ("GROUP BY", bool(view.query.groups)),
         ("COUNT(DISTINCT)", view.query.counts_distinct),
+        (f"USING {KEY_SAMPLE}", view.query.method == KEY_SAMPLE),
     )
     for what, found in known:
         if found:

@@ -6,7 +6,6 @@ Needs neither Spark nor the tables: schemas, types and sizes stand in the catalo
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -15,7 +14,7 @@ from ...errors import StreamError, UnsupportedQuery
 from ...optimizer.choose import choose, plan_within
 from ...optimizer.fold import residual_tree
 from ...optimizer.messages import Residual, receiver_of, tree_of, whole
-from ...optimizer.methods import ANSWERED
+from ...optimizer.methods import ANSWERED, KEY_SAMPLE
 from ...optimizer.plan import Plan
 from ...parser.join_graph import FEATURES, Query, Schema, TableSchema
 from ...parser.resolve import resolve
@@ -28,23 +27,23 @@ from ..results.rows import with_count
 from ..settings import Settings
 from .dense_keys import BYTES, is_skimmed, may_be_skimmed
 from .planned import (
+    CHOSEN,
     COUNTED_TYPES,
+    ERROR,
     GROUP_TYPES,
     MOST_GROUPS,
     PlannedView,
     counted_types,
     with_group_types,
 )
+from .refusals import refuse_error, refuse_group_types, refuse_groups, unsupported
 from .view_plan import plan_from, plan_text, sized_as
 from .windows import Windows, windows_of, zone_of
 
 # What a view may use beyond aggregates over one join tree.
 KNOWN = ANSWERED - {"GROUP BY over several tables"}
 # What USING may say of two streams on one key.
-METHODS = ("hash", "skimmed")
-_GROUP_TYPE = re.compile(
-    r"(tiny|small|big)?int|float|double|decimal\(.*\)|string|(var)?char\(\d+\)|date|timestamp(_ntz)?|boolean|binary"
-)
+METHODS = ("hash", "skimmed", KEY_SAMPLE)
 # What is read so far that it can be refused by its name.
 _READ = frozenset(FEATURES) - {"cyclic join", "cross product"}
 
@@ -69,23 +68,18 @@ def select_of(text: str, sql: str, span: tuple[int, int] | None = None) -> Appro
             "AS SELECT APPROXIMATE COUNT(*) FROM ...",
         )
     asked = (
-        ("ERROR WITHIN", found.accuracy.relative_error is not None),
         (f"USING {found.method}", found.method not in (None, *METHODS)),
         ("BEHAVIOR", found.accuracy.behavior is not None),
     )
     for word, refused in asked:
         if refused:
             raise unsupported(
-                f"{word} in a continuous view", "SIZE 64 KB, CONFIDENCE 95%, USING hash or skimmed", sql, span
+                f"{word} in a continuous view",
+                f"SIZE 64 KB, CONFIDENCE 95%, USING {', '.join(METHODS)}",
+                sql,
+                span,
             )
     return found
-
-
-def unsupported(what: str, hint: str, sql: str = "", span: tuple[int, int] | None = None) -> StreamError:
-    """The refusal of what streams do not do in this version."""
-    return StreamError(
-        f"{what}: streams do not support this in this version", "SKIMQL_STREAM_UNSUPPORTED", sql, span, hint
-    )
 
 
 def folds_of(query: Query, streams: Collection[str], sql: str) -> tuple[tuple[int, int, int], ...]:
@@ -118,25 +112,6 @@ def folds_of(query: Query, streams: Collection[str], sql: str) -> tuple[tuple[in
             f"table {table} joins two streams on different keys", "a view of each stream with the table", sql
         )
     return tuple((f.sender, f.receiver, f.joined) for f in residual.folds)
-
-
-def refuse_groups(query: Query, streams: Collection[str], sql: str) -> None:
-    """Refuse groups of what is no stream; raises StreamError, ``SKIMQL_STREAM_UNSUPPORTED``."""
-    for group in query.groups:
-        table = query.graph.vertices[group.vertex].table
-        if table.lower() not in streams:
-            place = (group.span.start, group.span.end)
-            raise unsupported(
-                f"GROUP BY a column of table {table}", "GROUP BY a column of a stream", sql, place
-            )
-
-
-def refuse_group_types(query: Query, sql: str) -> None:
-    """Refuse groups of a type whose values are not kept; raises StreamError, ``SKIMQL_STREAM_UNSUPPORTED``."""
-    for group in query.groups:
-        if not _GROUP_TYPE.fullmatch(group.type or ""):
-            place, way_out = (group.span.start, group.span.end), f"GROUP BY CAST({group.name} AS STRING)"
-            raise unsupported(f"GROUP BY {(group.type or 'this').upper()}", way_out, sql, place)
 
 
 def residual_of(query: Query, folds: Iterable[tuple[int, int, int]]) -> Residual:
@@ -206,6 +181,9 @@ def define(
             "streams of other ANSI modes or time zones in one view", "CREATE OR REPLACE STREAM", sql
         )
     rows = settings.rows or rows_for(settings.confidence)
+    target = select.accuracy.relative_error
+    if target is not None:
+        refuse_error(query, select, options, settings, text)
 
     tried: list[int] = []
 
@@ -246,6 +224,14 @@ def define(
             "the view without USING, or a larger SIZE",
             sql,
         )
+    if target is not None and query.sets is None and len(residual_of(query, folds).classes) > 1:
+        raise unsupported("ERROR WITHIN over streams that are joined on several keys", "SIZE 64 KB", text)
+    if query.method == KEY_SAMPLE and (told_apart or all(s.method != KEY_SAMPLE for s in plan.synopses)):
+        raise unsupported(
+            "USING key_sample of other than streams that are joined on one key, without windows and groups",
+            "the view without USING",
+            sql,
+        )
     like = plan
     if size is None and not (settings.by_hand or folds or told_apart or query.counts_distinct):
         others = [planned(v, streams) for v in found.views.values() if v.name.lower() != name.lower()]
@@ -253,7 +239,11 @@ def define(
     view = StoredView(
         name,
         text,
-        {**options, **_stored_types(query, settings.max_groups)},
+        {
+            **options,
+            **_stored_types(query, settings.max_groups),
+            **({} if target is None else {ERROR: repr(target)}),
+        },
         settings.seed,
         rows,
         buckets,
@@ -278,8 +268,9 @@ def planned(view: StoredView, streams: Mapping[str, StoredStream]) -> PlannedVie
     types = tuple(json.loads(view.settings.get(GROUP_TYPES, "[]")))
     counted = tuple((t, e, k) for t, e, k in json.loads(view.settings.get(COUNTED_TYPES, "[]")))
     known = (view.key_types, types, counted)
+    chosen = (*sizes, view.settings.get(CHOSEN))
     plan = _plan(
-        view.select, tables, own[0].ansi, *known, view.classes, view.folds, view.streams, sizes, view.plan
+        view.select, tables, own[0].ansi, *known, view.classes, view.folds, view.streams, chosen, view.plan
     )
     windows = _windows(view.settings, own)
     return PlannedView(view, plan, windows, zone_of(windows, own))
@@ -312,7 +303,7 @@ def _plan(
     classes: tuple[str, ...],
     folds: tuple[tuple[int, int, int], ...],
     streams: tuple[str, ...],
-    sizes: tuple[int, int, int, bool],
+    sizes: tuple[int, int, int, bool, str | None],
     planned_with_others: str,
 ) -> Plan:
     known = _ByName({t.name.lower(): t for t in tables})
@@ -329,7 +320,7 @@ def _plan(
     query = replace(query, graph=replace(query.graph, edges=edges))
     if planned_with_others:
         return plan_from(planned_with_others, query, sizes[0])
-    return _chosen(query, streams, folds, sizes)
+    return _chosen(query, streams, folds, sizes[:4], sizes[4])
 
 
 def _chosen(
@@ -337,14 +328,20 @@ def _chosen(
     streams: Collection[str],
     folds: Iterable[tuple[int, int, int]],
     sizes: tuple[int, int, int, bool],
+    method: str | None = None,
 ) -> Plan:
-    """The plan of a view: streams have synopses, tables are messages."""
+    """The plan of a view, by a method where one was chosen: streams have synopses, tables are messages."""
     residual = residual_of(query, folds) if query.sets is None else None
     names = {s.lower() for s in streams}
     vertices = range(len(query.graph.vertices))
     ours = [v for v in vertices if query.graph.vertices[v].table.lower() in names]
     tables = [v for v in vertices if v not in ours]
-    return choose(query, *sizes, residual, too_large=ours, only_folded=tables)
+    plan = choose(query, *sizes, residual, too_large=ours, only_folded=tables)
+    if (method or query.method) != KEY_SAMPLE or residual is None:
+        return plan
+    from .sampled import with_key_samples  # late: an answer from hash sketches does without
+
+    return with_key_samples(plan, residual, sizes[1], sizes[2])
 
 
 # A stream with the keys by which it is joined, as they are compared.

@@ -24,7 +24,7 @@ from ..prediction.distinct_counts import DistinctPredictor
 from ..prediction.figures import Figures
 from ..prediction.most_of_key import of_count
 from ..prediction.relation import Relation, RelationStatistics, complete
-from ..prediction.sketches import convolution_variance, tree_variance
+from ..prediction.sketches import convolution_variance, exact_maps, tree_variance
 from ..prediction.variance import Predicted
 from .candidate import EXACT, Candidate, Choice, NoMethod, best_of, bytes_text, checked, too_long
 from .folding import messages_bytes, messages_cost
@@ -41,9 +41,13 @@ SAME_SIZE = 1.05
 
 @dataclass(frozen=True, slots=True)
 class DistinctPredicted(Predicted):
-    """Predicted answer and error of the least certain aggregate, and the half-width of its interval."""
+    """Predicted answer and error of the least certain aggregate, and the half-width of its interval.
+
+    `widths` are those of all aggregates of the query.
+    """
 
     width: float = 0.0
+    widths: tuple[float, ...] = ()
 
     def half_width(self, confidence: float) -> float:
         """See `Predicted.half_width`; at the confidence that it was predicted for."""
@@ -199,6 +203,7 @@ class _Sizing:
             folded = folds if folds.folds else self._folded()
             cost = cost.plus(messages_cost(self.figures, folded))
             nbytes += messages_bytes(self.figures, folded, objective)
+        of_rows = 0.0
         if self._linear and len(folds.vertices) > 1 and self.query.sets is None:
             own = [self.figures.relations[v] for v in folds.vertices]
             attributes = [len(folds.classes_of(v)) for v in folds.vertices]
@@ -206,12 +211,21 @@ class _Sizing:
             variance = convolution_variance(of_a_row, len(folds.vertices), objective.rows, buckets)
             linear = Predicted(self.figures.total, variance)
             # Of the tuples of a group, a part of all, so much less is known.
-            width = linear.half_width(objective.confidence) * math.sqrt(objective.most_groups)
-            if width > predicted.width:
-                predicted = DistinctPredicted(linear.answer, variance, width=width)
+            if not (
+                self.sparse
+                and exact_maps(self.figures, folds.vertices, attributes, objective.rows * buckets, groups)
+            ):
+                of_rows = linear.half_width(objective.confidence) * math.sqrt(objective.most_groups)
+            if of_rows > predicted.width:
+                predicted = DistinctPredicted(linear.answer, variance, width=of_rows)
             kind = "hash" if len(own) == 2 else "convolution"
             cost = cost.plus(sketches(own, attributes, kind, objective.rows * buckets))
             nbytes += 8.0 * objective.rows * buckets * objective.sketches(folds.vertices) * objective.columns
+        counted = iter(errors)
+        widths = tuple(
+            next(counted).width if a.function == "count_distinct" else of_rows for a in self.query.aggregates
+        )
+        predicted = replace(predicted, widths=widths)
         method = "join_distinct" if PAIRS in kinds else "distinct"
         return Candidate(method, folds, nbytes, predicted, cost, rows=objective.rows, buckets=buckets)
 

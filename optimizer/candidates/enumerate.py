@@ -24,6 +24,7 @@ from ..prediction.samples import SampledMessages, SamplePlan, key_sample, two_le
 from ..prediction.sketches import (
     agms_variance,
     convolution_variance,
+    exact_maps,
     hash_variance,
     skimmed_variance,
     tree_variance,
@@ -36,8 +37,6 @@ from .folding import edges, message_keys, messages_bytes, messages_cost, planned
 
 COUNTER_BYTES = 8
 LEAST_BUCKETS = 64
-# Keys are known to about so much.
-MAP_RESERVE = 1.1
 
 # The search for a size: from the first by what its width tells, until it is within a tenth of the least, or the width
 # close to the asked one.
@@ -163,46 +162,52 @@ def _for_residual(figures: Figures, residual: Residual, objective: Objective) ->
     classes = residual.classes
     if not classes:
         return [_exact(figures, residual, objective)]
-    builders: list[tuple[str, _Builder]] = []
+    # Of each the class that it samples, whose keys may have tuples of several groups.
+    builders: list[tuple[str, int | None, _Builder]] = []
+
+    def sketch(kind: str) -> tuple[str, None, _Builder]:
+        return kind, None, _sketch(figures, residual, objective, kind)
+
     if not residual.folds:
-        if len(residual.vertices) == 2:
-            builders += [(kind, _sketch(figures, residual, objective, kind)) for kind in ("hash", "skimmed")]
-        else:
-            builders.append(("convolution", _sketch(figures, residual, objective, "convolution")))
-        builders.append(("agms", _sketch(figures, residual, objective, "agms")))
+        two = len(residual.vertices) == 2
+        builders += [sketch(kind) for kind in (*(("hash", "skimmed") if two else ("convolution",)), "agms")]
         if len(classes) == 1:
-            plan = two_level_joint if objective.ordered else two_level_alone
-            regressed = objective.regressed
-            builders.append(
-                (
-                    "key_sample",
-                    _samples(figures, residual, "key_sample", partial(key_sample, regressed=regressed)),
-                )
-            )
-            builders.append(
-                ("two_level", _samples(figures, residual, "two_level", partial(plan, regressed=regressed)))
-            )
+            joint = two_level_joint if objective.ordered else two_level_alone
+            for kind, plan in (("key_sample", key_sample), ("two_level", joint)):
+                planned = partial(plan, regressed=objective.regressed)
+                builders.append((kind, classes[0], _samples(figures, residual, kind, planned)))
     else:
-        kind = "hash" if len(residual.vertices) == 2 else "convolution"
-        builders.append((kind, _sketch(figures, residual, objective, kind)))
+        builders.append(sketch("hash" if len(residual.vertices) == 2 else "convolution"))
     if objective.ordered:
         builders += [
-            ("sampled_messages", _messages(figures, residual, joined, objective.regressed))
+            ("sampled_messages", joined, _messages(figures, residual, joined, objective.regressed))
             for joined in classes
         ]
     if _fits_sample_sketch(residual, objective):
         builders += [
-            ("sample_sketch", _sample_sketch(figures, residual, joined, objective)) for joined in classes
+            ("sample_sketch", None, _sample_sketch(figures, residual, joined, objective))
+            for joined in classes
         ]
     messages, spent = messages_cost(figures, residual), messages_bytes(figures, residual, objective)
     found: list[Candidate | _Way] = []
-    for kind, (build, least) in builders:
+    for kind, joined, (build, least) in builders:
         refused = unwanted(kind, objective)
         if refused:
             found.append(Candidate(kind, residual, 0.0, EXACT, Cost(math.inf), refused=refused))
         else:
-            found.append(_way(kind, residual, build, least, messages, spent, objective))
+            groups = math.inf if joined is None else groups_of_a_key(figures, residual, joined)
+            found.append(_way(kind, residual, build, least, messages, spent, objective, groups))
     return found
+
+
+def groups_of_a_key(figures: Figures, residual: Residual, joined: int) -> float:
+    """How many groups a key of a class has tuples of, no more than it has joined tuples: the mean number of these."""
+    tuples = 1.0
+    for vertex in residual.vertices:
+        own = residual.classes_of(vertex)
+        facing = [figures.attribute(vertex, c).distinct for c in ((joined,) if joined in own else own)]
+        tuples *= max(figures.relations[vertex].tuples / max(*facing, 1.0), 1.0)
+    return tuples
 
 
 def _fits_sample_sketch(residual: Residual, objective: Objective) -> bool:
@@ -221,17 +226,26 @@ def _way(
     messages: Cost,
     spent: float,
     objective: Objective,
+    groups: float,
 ) -> _Way:
-    # Sketches have counters for every weight, samples keys with all their weights.
-    # A key may have tuples of every group.
-    wider = (
-        objective.columns if is_linear(kind) else objective.most_groups * objective.entry_bytes / ENTRY_BYTES
-    )
+    # Sketches have counters for every weight, samples keys with all their weights; sample x sketch reckons its own.
+    if is_linear(kind):
+        wider, most = float(objective.columns), 1.0
+    else:
+        entry = ENTRY_BYTES if kind == "sample_sketch" else objective.entry_bytes
+        wider, most = entry / ENTRY_BYTES, float(objective.most_groups)
 
     def built(size: float) -> Candidate:
-        candidate = build(size / wider)
-        nbytes = candidate.nbytes * wider + spent
-        return replace(candidate, nbytes=nbytes, cost=candidate.cost.plus(messages))
+        each = min(groups, most)
+        while True:
+            candidate = build(size / (wider * each))
+            plan = candidate.sample
+            # A dense key may have tuples of every group.
+            dense = 0 if plan is None else max((k.size for k in plan.dense_keys), default=0)
+            nbytes = candidate.nbytes * wider * each + dense * objective.entry_bytes * (most - each)
+            if nbytes <= size or each == most:
+                return replace(candidate, nbytes=nbytes + spent, cost=candidate.cost.plus(messages))
+            each = min(2.0 * each, most)
 
     return _Way(kind, residual, built, least.plus(messages), spent)
 
@@ -357,28 +371,13 @@ def _sketch(figures: Figures, residual: Residual, objective: Objective, kind: st
                 f"{rows * buckets:,} counters, which every tuple moves, take {cost.seconds:,.0f} s of CPU, more than"
                 f" skimql.max_exact_seconds = {objective.max_exact_seconds:,.0f}"
             )
-        held_exactly = objective.sparse and _exact_maps(figures, vertices, attributes, rows * buckets)
+        held_exactly = objective.sparse and exact_maps(figures, vertices, attributes, rows * buckets)
         # What is not exact always varies: a variance of nothing is one of which nothing is known.
         own = 0.0 if held_exactly else variance(buckets) or math.inf
         predicted = Predicted(figures.total, own, rows=rows)
         return Candidate(kind, residual, held, predicted, cost, rows=rows, buckets=buckets)
 
     return build, scanned.plus(sketches(relations, attributes, kind, rows * LEAST_BUCKETS))
-
-
-def _exact_maps(figures: Figures, vertices: Sequence[int], attributes: Sequence[int], counters: int) -> bool:
-    """Whether all sketches of so many counters stay the exact maps that they start as.
-
-    A table that stands between others has an attribute for each edge, of one class too.
-    """
-    most = max(len(c.vertices) for c in figures.tree.classes) - 2
-    for vertex, classes in zip(vertices, attributes, strict=True):
-        relation, number = figures.relations[vertex], classes + most
-        known = relation.joint_distinct if classes > 1 else relation.attributes[0].distinct
-        keys = relation.tuples if known is None else min(known, relation.tuples)
-        if MAP_RESERVE * (1 + number) * keys > counters:
-            return False
-    return True
 
 
 def _samples(
@@ -416,7 +415,7 @@ def _messages(figures: Figures, residual: Residual, joined: int, regressed: bool
 
 def _sample_sketch(figures: Figures, residual: Residual, joined: int, objective: Objective) -> _Builder:
     def build(size: float) -> Candidate:
-        found = sample_sketch(figures, residual, joined, size, objective.rows)
+        found = sample_sketch(figures, residual, joined, size, objective.rows, objective.columns)
         sampled = [figures.relations[v] for v in found.vertices]
         beyond = [figures.relations[b.vertex] for b in found.beyond]
         dense = max(keys.size for keys in found.dense_keys)

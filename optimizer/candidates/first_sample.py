@@ -82,10 +82,14 @@ class ClassSample:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Tuples of a vertex's table, and the share of them that its filter keeps, as far as a glance can tell."""
+    """Tuples of a vertex's table, and the share of them that its filter keeps, as far as a glance can tell.
+
+    `nbytes` is for how large Spark takes the columns that are read, where files tell.
+    """
 
     tuples: float
     share: float = 1.0
+    nbytes: float | None = None
 
     @property
     def filtered(self) -> float:
@@ -95,7 +99,7 @@ class Size:
     @property
     def input(self) -> Input:
         """What it costs by."""
-        return Input(self.filtered, self.tuples)
+        return Input(self.filtered, self.tuples, self.nbytes)
 
 
 def is_large(tuples: Sequence[float | None]) -> bool:

@@ -39,10 +39,11 @@ DRAWN_NS = 1000.0
 
 # Spark's own joins (benchmarks.costs). Each joined tuple that is put out and aggregated: 2 ns counted, 5 in a sum of
 # products, 3e8 tuples. Each row of either side that is sorted, shuffled and merged; a result of joins costs as much to
-# join further, 375. What Spark reads as 10 MB at the most is broadcast instead: a million rows of a key.
+# join further, 375. What Spark takes for 10 MB at the most is broadcast instead; where files do not tell, a million
+# rows of a key.
 OUTPUT_NS = 5.0
 EXACT_JOIN_NS = 400.0
-BROADCAST_TUPLES = 1e6
+BROADCAST_TUPLES, BROADCAST_BYTES = 1e6, 10 << 20
 
 # Whatever the number of rows: a warm job, 0.1 to 0.3 s; every exchange in it, be it a shuffle or a broadcast; rows sent
 # to Python workers that run already, as the tables of fewer tuples are. The last two in proportion, on a busy machine:
@@ -72,10 +73,14 @@ class Read(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A table of which no more is known than how many tuples are read and kept."""
+    """A table of which no more is known than how many tuples are read and kept, and maybe for how large Spark takes it.
+
+    `nbytes` is that of the columns that are read; None where files do not tell.
+    """
 
     tuples: float
     scanned: float
+    nbytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +197,9 @@ def exact_join(relations: Sequence[Read], sizes: Sequence[float]) -> Cost:
     -----
     Without statistics on which to reorder, Spark joins in the order of the text, as far as that has conditions.
     """
-    seconds, left, left_small = 0.0, relations[0].tuples, relations[0].scanned <= BROADCAST_TUPLES
+    seconds, left, left_small = 0.0, relations[0].tuples, _is_broadcast(relations[0])
     for relation, size in zip(relations[1:], sizes, strict=True):
-        if left_small or relation.scanned <= BROADCAST_TUPLES:
+        if left_small or _is_broadcast(relation):
             each = PROBE_NS
         else:
             each = EXACT_JOIN_NS
@@ -202,6 +207,13 @@ def exact_join(relations: Sequence[Read], sizes: Sequence[float]) -> Cost:
         left, left_small = size, False
     cost = scans(relations).plus(Cost(seconds, (("exact join", seconds),)))
     return cost.plus(_jobs(1, exchanges=len(relations) - 1))
+
+
+def _is_broadcast(relation: Read) -> bool:
+    """Whether Spark sends a table to all tasks as a whole, by its bytes where these are known."""
+    if isinstance(relation, Input) and relation.nbytes is not None:
+        return relation.nbytes <= BROADCAST_BYTES
+    return relation.scanned <= BROADCAST_TUPLES
 
 
 def listed_groups(relation: Read, groups: float) -> Cost:

@@ -24,8 +24,8 @@ from .variance import Predicted
 Floats = npt.NDArray[np.float64]
 
 LEVEL_ENTRY_BYTES = 16  # of an exact map: key and weight
-# Values are known to about so much: what fits by less may not fit.
-MAP_RESERVE = 1.15
+# Values, and the tuples that a filter or a join leaves, are known to about so much: what fits by less may not fit.
+MAP_RESERVE, TUPLES_RESERVE = 1.15, 1.05
 SINGLES_PER_BUCKET = 1 / math.log(2)
 
 
@@ -64,10 +64,17 @@ def quantile(confidence: float) -> float:
     return float(ndtri((1 + confidence) / 2))
 
 
-def level_error(values: float, spec: LevelSpec, sparse: bool, confidence: float) -> DistinctError:
-    """A level sketch of so many distinct values."""
+def surely(values: float, tuples: float) -> float:
+    """The most distinct values that at most so many tuples may have, of which so many are expected."""
+    return min(MAP_RESERVE * values, max(tuples, values))
+
+
+def level_error(
+    values: float, spec: LevelSpec, sparse: bool, confidence: float, tuples: float = math.inf
+) -> DistinctError:
+    """A level sketch of so many distinct values, of so many tuples."""
     dense = 8.0 * spec.words
-    if sparse and LEVEL_ENTRY_BYTES * MAP_RESERVE * values <= dense:
+    if sparse and LEVEL_ENTRY_BYTES * surely(values, tuples) <= dense:
         return DistinctError(values, 0.0, 0.0, LEVEL_ENTRY_BYTES * values)
     error = _level_deviation(values, spec)
     return DistinctError(values, error, math.expm1(quantile(confidence) * error), dense)

@@ -11,7 +11,7 @@ from ...sketches.distinct.level import LevelSpec
 from ...sketches.distinct.pair_sample import PairSampleSpec
 from ..distinct_count import LEVELS, DistinctCount, JoinedPairs, KeySet, KeySets, PairsByKey, Part
 from ..plan import Synopsis, any_family
-from .distinct import DistinctError, level_error, sets_error
+from .distinct import TUPLES_RESERVE, DistinctError, level_error, sets_error
 from .figures import Figures
 from .joined_values import JoinedFigures, Side, joined_figures
 from .pair_samples import by_key_error, joined_error
@@ -65,25 +65,32 @@ class DistinctPredictor:
 
     def _part(self, part: Part, synopses: Sequence[Synopsis], but: int | None = None) -> DistinctError:
         synopsis = synopses[part.synopsis]
-        values = self._values(part, synopsis, 0).thinned(self.presence.of_group(part.vertex, but))
-        return level_error(values.distinct, _level(synopsis), synopsis.sparse, self.confidence)
+        share = self.presence.of_group(part.vertex, but)
+        values = self._values(part, synopsis, 0).thinned(share)
+        tuples = _most_tuples(synopsis, values.tuples, share)
+        return level_error(values.distinct, _level(synopsis), synopsis.sparse, self.confidence, tuples)
 
     def _sets(self, count: KeySets, synopses: Sequence[Synopsis]) -> DistinctError:
         leaves = _leaves(count)
         joined = self._class_of({p.vertex for p in leaves})
         known = [self.known(p.synopsis, synopses[p.synopsis]) for p in leaves]
         cells = shared_cells([(r, r.attributes[0]) for r in known])
+        shares = [1.0 if joined is None else self.presence.of_group(p.vertex, joined) for p in leaves]
         there = [
-            np.minimum(
-                chance_of_any(w, 1.0 if joined is None else self.presence.of_group(p.vertex, joined)), 1.0
-            )
-            * np.minimum(w, 1.0)
-            for p, w in zip(leaves, cells.weights, strict=True)
+            np.minimum(chance_of_any(w, share), 1.0) * np.minimum(w, 1.0)
+            for share, w in zip(shares, cells.weights, strict=True)
         ]
         value = float(cells.counts @ _chance(count, dict(zip(leaves, there, strict=True))))
         union = float(cells.counts @ (1.0 - np.prod([1.0 - t for t in there], axis=0)))
         spec, sparse = _level(synopses[leaves[0].synopsis]), synopses[leaves[0].synopsis].sparse
-        sides = [level_error(float(cells.counts @ t), spec, sparse, self.confidence) for t in there]
+        tuples = [
+            _most_tuples(synopses[p.synopsis], share * r.tuples, share)
+            for p, share, r in zip(leaves, shares, known, strict=True)
+        ]
+        sides = [
+            level_error(float(cells.counts @ t), spec, sparse, self.confidence, n)
+            for t, n in zip(there, tuples, strict=True)
+        ]
         return sets_error(value, union, sides, spec, self.confidence)
 
     def _pairs(self, count: JoinedPairs, synopses: Sequence[Synopsis]) -> DistinctError:
@@ -147,6 +154,11 @@ class DistinctPredictor:
         """The class that joins the vertices; None for the sets of a set expression."""
         classes = self.figures.tree.classes
         return next((j for j, c in enumerate(classes) if vertices <= {*c.vertices}), None)
+
+
+def _most_tuples(synopsis: Synopsis, tuples: float, share: float) -> float:
+    """Of so many expected tuples, a share of those behind the filter, the most; all of a table are counted."""
+    return tuples if synopsis.filter is None and share >= 1.0 else TUPLES_RESERVE * tuples
 
 
 def _level(synopsis: Synopsis) -> LevelSpec:

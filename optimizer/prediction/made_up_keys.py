@@ -28,6 +28,9 @@ MANY = 24
 # So many times the sum of squares that is known, the one of values that are not makes an interval four times as wide.
 FAR = 16.0
 
+# What so many of are expected is met at least once but with a chance of 5 %.
+UNMET = 3.0
+
 # A single key that is sampled with this probability is there.
 CERTAIN = 0.999
 
@@ -53,6 +56,15 @@ class Values:
         """Whether a sum is known by the values that have been looked at, to a half of it."""
         known = np.nan_to_num(self.seen)
         return bool(2.0 * known.std() <= abs(known.mean()) * math.sqrt(known.size) or known.size == 1)
+
+    @property
+    def largest_mean(self) -> float:
+        """The most that the mean of those that are not NULL is taken to be from 0; infinite where all are NULL."""
+        known = self.seen[~np.isnan(self.seen)]
+        if not known.size:
+            return math.inf
+        rare = 0.0 if self.is_spread else UNMET * max(-self.low, self.high)
+        return abs(float(known.mean())) + 2.0 * float(known.std()) / math.sqrt(known.size) + rare / known.size
 
     @property
     def is_spread(self) -> bool:

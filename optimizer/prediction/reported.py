@@ -228,17 +228,31 @@ class _Made:
         for aggregate, (top, bottom) in zip(self.query.aggregates, self.aggregates, strict=True):
             factors = [f for n, _ in top for f in self.terms[n].factors if not f.presence]
             known = [self._values(f) for f in factors]
-            tell = all(
-                v is not None and v.tells and self._bounds(f, v) for f, v in zip(factors, known, strict=True)
-            )
-            if not tell or aggregate.function == "count_distinct":
+            if aggregate.function == "count_distinct" or any(v is None for v in known):
                 found.append(math.nan)
                 continue
             if aggregate.function == "avg":
                 columns = combined(contributions, [self._unit(top), self._unit(bottom)])
-                found.append(_relative(estimate_ratio(columns, asked)))
+                estimate, present = estimate_ratio(columns, asked), 1.0
             else:
-                found.append(_relative(estimate_total(combined(contributions, [self._unit(top)]), asked)))
+                estimate = estimate_total(combined(contributions, [self._unit(top)]), asked)
+                present = combined(contributions, [self._unit(bottom)]).total() if bottom else 0.0
+            told = (
+                v is not None and v.tells and self._bounds(f, v) for f, v in zip(factors, known, strict=True)
+            )
+            if all(told):
+                found.append(_relative(estimate))
+            else:
+                found.append(wider_than_itself(_reach(estimate), present * self._largest_mean(top)))
+        return found
+
+    def _largest_mean(self, columns: Sequence[tuple[int, float]]) -> float:
+        """The most that the mean of what a joined tuple adds is taken to be from 0."""
+        found = 0.0
+        for number, coefficient in columns:
+            factors = [f for f in self.terms[number].factors if not f.presence]
+            means = [v.largest_mean for f in factors if (v := self._values(f)) is not None]
+            found += abs(coefficient) * math.prod(means)
         return found
 
     def _bounds(self, factor: Factor, values: Values) -> bool:
@@ -321,6 +335,11 @@ class _Made:
         return columns, left
 
 
+def wider_than_itself(reach: float, most: float) -> float:
+    """The relative half-width of a value that is at most `most` from 0, which it is not told from; NaN if narrower."""
+    return reach / most if reach >= most > 0.0 else math.nan
+
+
 def _times(a: float, b: float) -> float:
     return float(products(np.array([a]), b)[0])
 
@@ -331,4 +350,8 @@ def _relative(found: Estimate) -> float:
         return 0.0
     if not found.value or not math.isfinite(found.value):
         return math.inf
-    return max(found.high - found.value, found.value - found.low) / abs(found.value)
+    return _reach(found) / abs(found.value)
+
+
+def _reach(found: Estimate) -> float:
+    return max(found.high - found.value, found.value - found.low)

@@ -8,17 +8,19 @@ the values' own, of an AVG those of their distance from the mean, since what SUM
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ...parser.join_graph import Aggregate, Query, Term
+from ...parser.join_graph import Aggregate, Factor, Query, Term
 from ...sketches.intervals.interval import averaged, median_interval
 from ..messages import Residual
 from .figures import Figures
 from .made_up_keys import Values
+from .reported import wider_than_itself
 from .sampled_class import behind
 from .sketches import CONVOLUTION_TAIL, row_errors, skimmed_errors, tree_variance
 from .variance import rows_width
@@ -70,21 +72,37 @@ class Rows:
     def _width(self, aggregate: Aggregate, confidence: float) -> float:
         factors = [f for t in aggregate.total for f in t.factors]
         known = [self.values.get((f.vertex, f.expression)) for f in factors if not f.presence]
-        if aggregate.function == "count_distinct" or not all(v is not None and v.tells for v in known):
+        if aggregate.function == "count_distinct" or any(v is None for v in known):
             return math.nan
         total = self.figures.total / math.prod(self.groups.values())
-        value = reach = 0.0
+        value = reach = most = 0.0
         for term in aggregate.total:
             moments = self._moments(term)
             mean = math.prod(m.mean for m in moments.values())
             value += term.coefficient * total * mean
+            own = [self.values[f.vertex, f.expression] for f in term.factors if not f.presence]
+            most += abs(term.coefficient) * total * math.prod(v.largest_mean for v in own)
             if aggregate.function == "avg":
                 # The ratio's rows are off by what the distances from the mean make.
                 square = math.prod(m.square for m in moments.values())
                 owner = next(iter(moments), 0)
                 moments = {owner: Moments(0.0, max(square - mean**2 / self._present(term), 0.0))}
             reach += abs(term.coefficient) * self._reach(moments, confidence)
+        spread = all(self._is_spread(f) for f in factors if not f.presence)
+        if not spread or not all(v is not None and v.tells for v in known):
+            return wider_than_itself(reach, most)
         return reach / abs(value) if value and reach else math.nan
+
+    def _is_spread(self, factor: Factor) -> bool:
+        """Whether the second moment is known: by the values that were looked at, or by the largest, which is there."""
+        return self.values[factor.vertex, factor.expression].is_spread or self._has_ends(factor)
+
+    def _has_ends(self, factor: Factor) -> bool:
+        """Whether some tuple has the least value and some the largest: of a column of a table without a filter."""
+        relation = self.figures.relations[factor.vertex]
+        known = self.values[factor.vertex, factor.expression]
+        whole = relation.tuples >= relation.scanned and re.fullmatch("`[^`]+`", factor.expression or "")
+        return bool(whole) and math.isfinite(known.low) and math.isfinite(known.high)
 
     def _present(self, term: Term) -> float:
         """The share of the joined tuples of which no factor is NULL."""
@@ -102,6 +120,11 @@ class Rows:
             seen = np.ones(1) if known is None else known.seen
             x = (~np.isnan(seen)).astype(np.float64) if factor.presence else np.nan_to_num(seen)
             own = Moments(float(x.mean()), float((x**2).mean()))
+            if known is not None and not factor.presence and not known.is_spread and self._has_ends(factor):
+                # A value that was not met among so many, and is there.
+                ends, number = (known.low, known.high), max(self.figures.relations[factor.vertex].tuples, 1.0)
+                rare = [e for e in ends if not x.min() <= e <= x.max()]
+                own = Moments(own.mean + sum(rare) / number, own.square + sum(e * e for e in rare) / number)
             found[factor.vertex] = found.get(factor.vertex, Moments()).times(own)
         return found
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...sketches.ranking import by_weight, least_of, rounded
+from ...sketches.samples.packed import entry_bytes
 from ...sketches.samples.sample_regression import LEAST_JOINED
 from ...sketches.samples.two_level_plan import ENTRY_BYTES, LEAST_BUCKETS, TOTAL_BYTES
 from ..messages import Residual
@@ -37,6 +38,11 @@ LUMPS = 64  # keys of a hub that take the most entries each, looked at one by on
 LEAST_KEPT = 0.1  # of the probability that smaller keys are kept with
 MOST_SKETCHED = 2  # tables of the sampled class for which a sketch is tried in the place of a sample
 ROUNDS = 3
+PROBABILITIES = np.geomspace(1e-9, 1.0, 145)  # of a sampled key, whose bytes are looked up
+ANY_SPAN = (1 << 64) - 1
+SUM_BYTES = 8  # of a weight that is no number of tuples, in a sample
+SUM_SPAN = (1 << 32) - 1  # of such weights in a map
+SOME_WEIGHT = 255  # of a key where none is known to be heavy
 
 
 def sample_sketch(
@@ -45,6 +51,7 @@ def sample_sketch(
     joined: int,
     budget_bytes: float,
     rows: int = 11,
+    columns: int = 1,
 ) -> SamplePlan:
     """The best split of the bytes between a sample of one class and sketches of the tables beyond.
 
@@ -58,6 +65,8 @@ def sample_sketch(
     budget_bytes : float
     rows : int
         Of every sketch.
+    columns : int
+        Weights of an entry; those beside the number of tuples take 8 bytes.
 
     Raises
     ------
@@ -79,7 +88,9 @@ def sample_sketch(
     for number in range(min(len(single), MOST_SKETCHED) + 1):
         for sketched in combinations(single, number):
             for share in DENSE_SHARES:
-                model = _Model(figures, joined, classes, moments, sketched, share, budget_bytes, rows)
+                model = _Model(
+                    figures, joined, classes, moments, sketched, share, budget_bytes, rows, columns
+                )
                 if share and not model.has_dense:
                     continue
                 plan = model.best()
@@ -114,8 +125,10 @@ class _Model:
         dense_share: float,
         budget_bytes: float,
         rows: int,
+        columns: int,
     ) -> None:
         self.figures, self.joined, self.classes, self.rows = figures, joined, classes, rows
+        self.columns = columns
         self.budget = budget_bytes
         self.sampled = [v for v, own in classes.items() if joined in own and v not in sketched]
         self.hubs = [v for v in self.sampled if len(classes[v]) > 1]
@@ -123,7 +136,7 @@ class _Model:
         self.sources = [(v, joined) for v in sketched] + [
             place for m in moments.values() for place in m.sources
         ]
-        self.entry_bytes = [8 * (len(classes[v]) + 1) for v in self.sampled]
+        self.spans = {v: _spans(figures, v, joined, classes[v]) for v in self.sampled}
         self.dense = [
             self._dense_keys(v, dense_share * budget_bytes / len(self.sampled)) for v in self.sampled
         ]
@@ -132,9 +145,9 @@ class _Model:
             max(self._entries(v) - n, 0.0) for v, (_, n) in zip(self.sampled, self.dense, strict=True)
         ]
         self.fixed = float(TOTAL_BYTES * len(self.sampled))
-        for (keys, entries), size in zip(self.dense, self.entry_bytes, strict=True):
-            self.fixed += 8 * keys.size + size * entries
-        self.whole = sum(n * b for n, b in zip(self.entries, self.entry_bytes, strict=True))
+        for v, (keys, entries) in zip(self.sampled, self.dense, strict=True):
+            self.fixed += 8 * keys.size + self._packed(v, entries)
+        self.sizes = np.array([sum(self._sampled_bytes(p)) for p in PROBABILITIES])
         self._sums()
 
     def best(self) -> SamplePlan | None:
@@ -160,7 +173,14 @@ class _Model:
 
     def _plan(self, sketches: Sequence[SizedSketch], variance: float, p: float) -> SamplePlan:
         figures = self.figures
-        capacities = tuple(max(1, math.ceil(n) if p == 1.0 else int(p * n)) for n in self.entries)
+        left = self.budget - self.fixed - sum(s.nbytes for s in sketches)
+        sizes = self._sampled_bytes(p)
+        # All that is left is room: of a table that is predicted to fit, what is known of its keys may say too little.
+        share = left / max(sum(sizes), 1.0)
+        capacities = tuple(
+            max(1, min(math.ceil(n), int(share * size / self._entry_bytes(v))))
+            for v, n, size in zip(self.sampled, self.entries, sizes, strict=True)
+        )
         beyond = tuple(
             Beyond(v, o, s.buckets, self._heaviest(v, o, s.dense), int(s.nbytes))
             for (v, o), s in zip(self.sources, sketches, strict=True)
@@ -171,8 +191,7 @@ class _Model:
         for keys, _ in self.dense[1:]:
             common = np.intersect1d(common, keys)
         unseen = figures.largest_unseen(self.joined, common) if p < 1.0 else 0.0
-        held = sum(s.nbytes for s in sketches) + self.fixed
-        held += sum(c * b for c, b in zip(capacities, self.entry_bytes, strict=True))
+        held = sum(s.nbytes for s in sketches) + self.fixed + min(sum(sizes), left)
         return SamplePlan(
             self.joined,
             tuple(keys for keys, _ in self.dense),
@@ -185,6 +204,19 @@ class _Model:
             vertices=tuple(self.sampled),
             beyond=beyond,
         )
+
+    def _packed(self, vertex: int, entries: float) -> float:
+        """Bytes of so many entries of a table as a sample holds them."""
+        count = math.ceil(entries)
+        return float(entry_bytes(count, self.spans[vertex]) + SUM_BYTES * (self.columns - 1) * count)
+
+    def _entry_bytes(self, vertex: int) -> int:
+        """Bytes of an entry in words."""
+        return 8 * (len(self.classes[vertex]) + self.columns)
+
+    def _sampled_bytes(self, p: float) -> list[float]:
+        """Bytes of each table's entries with a hash below a probability."""
+        return [self._packed(v, p * n) for v, n in zip(self.sampled, self.entries, strict=True)]
 
     def _entries(self, vertex: int) -> float:
         """Distinct combinations of a table's keys."""
@@ -203,7 +235,8 @@ class _Model:
         order = order[weights[order] > 2.0 * self.figures.relations[vertex].tuples / max(own.distinct, 1.0)]
         hub = len(self.classes[vertex]) > 1
         each = weights[order] if hub else np.ones(order.size)
-        size = 8 * (len(self.classes[vertex]) + 1) * each + 8
+        total = float(each.sum())
+        size = self._packed(vertex, total) / max(total, 1.0) * each + 8
         count = int(np.searchsorted(np.cumsum(size), budget_bytes, side="right"))
         return np.sort(own.heavy.keys[order[:count]]), float(each[:count].sum())
 
@@ -217,7 +250,9 @@ class _Model:
         """Sketches of growing size of one table, up to an exact map."""
         own = self.figures.attribute(vertex, joined)
         room = 1.0 if self.figures.relations[vertex].source == "exact" else ROOM
-        whole = math.ceil(room * ENTRY_BYTES * max(own.distinct, 1.0))
+        keys = math.ceil(room * max(own.distinct, 1.0))
+        weights = _weights_span(own, room) if self.columns == 1 else SUM_SPAN
+        whole = entry_bytes(keys, (_span(own), weights))
         least = COUNTER_BYTES * self.rows * LEAST_BUCKETS
         sizes = sorted({max(share * self.budget, least) for share in SHARES})
         found = [sized_sketch(own, size, self.rows) for size in sizes if size < min(whole, self.budget)]
@@ -229,9 +264,9 @@ class _Model:
     def _variance(self, sketches: Sequence[SizedSketch]) -> tuple[float, float]:
         """Variance, and the probability with which a key is sampled."""
         left = self.budget - self.fixed - sum(s.nbytes for s in sketches)
-        if left < sum(self.entry_bytes):
+        if left < self.sizes[0] or left < sum(map(self._entry_bytes, self.sampled)):
             return math.inf, 0.0
-        p = min(1.0, left / max(self.whole, 1.0))
+        p = float(np.interp(left, self.sizes, PROBABILITIES))
         noise = {source: s.noise for source, s in zip(self.sources, sketches, strict=True)}
         extra = [noise[v, self.joined] for v, o in self.sources if o == self.joined]
         within = 0.0
@@ -341,6 +376,31 @@ class _Model:
             (cells.counts * parts.means)[top],
         )
         self._small = self._rest[()] - float(self._squares.sum())
+
+
+def _spans(figures: Figures, vertex: int, joined: int, classes: Sequence[int]) -> list[int]:
+    """How far the keys of a table's entries lie apart, those of the sampled class first, and their weights."""
+    own = [figures.attribute(vertex, o) for o in (joined, *(o for o in classes if o != joined))]
+    # An entry weighs no more than the heaviest key of any of its attributes.
+    return [*(_span(a) for a in own), min(_weights_span(a) for a in own)]
+
+
+def _weights_span(own: Attribute, room: float = 1.0) -> int:
+    """How far the least and the largest weight of a key lie apart; those of tuples' numbers start at 1."""
+    heaviest = float(np.abs(own.heavy.weights).max(initial=0.0))
+    return max(int(room * room * heaviest) - 1, 0) if heaviest else SOME_WEIGHT
+
+
+def _span(own: Attribute) -> int:
+    """How far the least and the largest key lie apart; as far as can be where only some heavy keys are known."""
+    found = [own.heavy.keys]
+    if own.pilot is not None:
+        found.append(own.pilot.keys)
+    if own.histogram is not None:
+        found += [own.histogram.lows, own.histogram.highs]
+    keys = np.concatenate(found)
+    known = len(found) > 1 or keys.size >= own.distinct
+    return int(keys.max()) - int(keys.min()) if keys.size and known else ANY_SPAN
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,7 @@ are simulated and all others taken as normal noise.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from ...sketches.ranking import by_weight, rounded
 from ..messages import Residual
 from .cells import KeyCells
+from .distinct import TUPLES_RESERVE, surely
 from .figures import Figures
 
 Floats = npt.NDArray[np.float64]
@@ -170,6 +172,30 @@ def _residual(
         dense = dense | (may & (w > noise * math.sqrt(2.0 * math.log(max(candidates, 2.0)))))
         f2 = float(counts[~dense] @ w[~dense] ** 2) + float(counts[dense].sum()) * noise**2
     return _Part(dense, f2)
+
+
+def exact_maps(
+    figures: Figures,
+    vertices: Sequence[int],
+    attributes: Sequence[int],
+    counters: int,
+    groups: Mapping[int, int] | None = None,
+) -> bool:
+    """Whether all sketches of so many counters stay the exact maps that they start as; those of a group each.
+
+    A table that stands between others has an attribute for each edge, of one class too.
+    """
+    most = max(len(c.vertices) for c in figures.tree.classes) - 2
+    for vertex, classes in zip(vertices, attributes, strict=True):
+        relation, number = figures.relations[vertex], classes + most
+        tuples = relation.tuples / (groups or {}).get(vertex, 1)
+        known = relation.joint_distinct if classes > 1 else relation.attributes[0].distinct
+        keys = TUPLES_RESERVE * tuples
+        if known is not None:
+            keys = surely(min(known, tuples), keys)
+        if (1 + number) * keys > counters:
+            return False
+    return True
 
 
 def tree_variance(figures: Figures, residual: Residual) -> float:

@@ -37,6 +37,8 @@ Matrix = NDArray[np.bool_]
 Predicate = Callable[[Ints, Ints], NDArray[np.bool_]]
 
 BLOCK_CELLS = 1 << 24
+# Steps of a matrix product in the time in which one pair of a partner is marked; of more pairs all are marked at once.
+PAIR_COST, MANY_PAIRS = 400.0, 1024
 TOO_SMALL = "fewer than two values could be read from a sample: it needs more capacity"
 MOST_MISSED = 0.25  # of the logarithm: about a quarter of the answer
 HUBS = "the interval leaves room for a few values outside the samples that have far more or fewer partners"
@@ -197,12 +199,43 @@ def _size_of(drawn: Drawn, size: Estimate) -> Estimate:
 def joining_pairs(r: Drawn, s: Drawn) -> Matrix:
     """Which sampled values have a partner in common; shape (values of r, values of s)."""
     shared = np.intersect1d(r.partners, s.partners)
-    left, right = (_incidence(drawn, shared) for drawn in (r, s))
     out = np.zeros((len(r.values), len(s.values)), np.bool_)
+    sides = [_by_partner(drawn, shared) for drawn in (r, s)]
+    pairs = float(np.prod([np.diff(starts).astype(np.float64) for _, starts in sides], axis=0).sum())
+    if pairs * PAIR_COST < float(out.size) * len(shared):
+        _set_pairs(out, *sides)
+        return out
+    left, right = (_incidence(drawn, shared) for drawn in (r, s))
     step = max(1, BLOCK_CELLS // max(1, len(shared)))
     for start in range(0, len(out), step):
         out[start : start + step] = left(start, step) @ right(0, len(s.values)).T > 0
     return out
+
+
+def _by_partner(drawn: Drawn, shared: Ints) -> tuple[Ints, Ints]:
+    """The values that each shared partner has, one partner's behind another's, and where those of each start."""
+    known = np.isin(drawn.partners, shared)
+    column = np.searchsorted(shared, drawn.partners[known])
+    order = np.argsort(column, kind="stable")
+    return drawn.owners[known][order], np.searchsorted(column[order], np.arange(len(shared) + 1))
+
+
+def _set_pairs(out: Matrix, left: tuple[Ints, Ints], right: tuple[Ints, Ints]) -> None:
+    """Mark the pairs of values of each shared partner: of many at once, of few in one step for all partners."""
+    (a, a_starts), (c, c_starts) = left, right
+    a_each, c_each = np.diff(a_starts), np.diff(c_starts)
+    many = a_each * c_each > MANY_PAIRS
+    for n in np.flatnonzero(many):
+        out[np.ix_(a[a_starts[n] : a_starts[n + 1]], c[c_starts[n] : c_starts[n + 1]])] = True
+    few = np.flatnonzero(~many)
+    step = max(1, BLOCK_CELLS // (8 * MANY_PAIRS))
+    for start in range(0, len(few), step):
+        part = few[start : start + step]
+        number = a_each[part] * c_each[part]
+        which = np.repeat(np.arange(len(part)), number)
+        within = np.arange(len(which)) - np.repeat(np.cumsum(number) - number, number)
+        of_a, of_c = np.divmod(within, c_each[part][which])
+        out[a[a_starts[part][which] + of_a], c[c_starts[part][which] + of_c]] = True
 
 
 def _incidence(drawn: Drawn, shared: Ints) -> Callable[[int, int], NDArray[np.float32]]:

@@ -19,6 +19,7 @@ deviance is scaled.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +29,8 @@ Floats = NDArray[np.float64]
 
 BINARY_INFORMATION = math.pi**2 / (6 * math.log(2))
 TERNARY_INFORMATION = 4.366764910274407  # integral over all levels, by quadrature; a test recomputes it
-_STEPS = 80
+_PARTS = 64  # into which an interval is cut at once
+_NEAR = 1e-14  # of a logarithm: as near as doubles tell it
 _SMALL = 1e-5
 _LARGE = 500.0  # keys a bucket: all probabilities but that of "more" are zero in float64
 
@@ -100,24 +102,25 @@ class Occupancy:
             return float(self.certain)
         if self.saturated:
             return math.inf
-        low = math.log(self.certain) - 1.0
-        high = self._log_most()
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            if self._score(math.exp(middle)) > 0:
-                low = middle
-            else:
-                high = middle
-        return max(math.exp((low + high) / 2), float(self.certain))
+        last = _last(
+            lambda log: self._scores(np.exp(log)) > 0, math.log(self.certain) - 1.0, self._log_most()
+        )
+        return max(math.exp(last), float(self.certain))
 
     def log_likelihood(self, keys: float) -> float:
         """Logarithm of the probability of what was seen, up to a constant; O(levels)."""
-        rate = np.clip(self._rates(keys), 1e-300, None)
-        log_one = np.log(rate) - rate
-        log_any = np.log(-np.expm1(-rate))
-        terms = -self.empty * rate + self.single * log_one
-        terms += self.multiple * _log_mixture(rate) + self.occupied * log_any
-        return float(terms.sum())
+        return float(self._log_likelihoods(np.array([keys]))[0])
+
+    def _log_likelihoods(self, keys: Floats) -> Floats:
+        rate = np.clip(self._rates(keys[:, np.newaxis]), 1e-300, None)
+        terms = -self.empty * rate
+        if self.single.any():
+            terms += self.single * (np.log(rate) - rate)
+        if self.multiple.any():
+            terms += self.multiple * _log_mixture(rate)
+        if self.occupied.any():
+            terms += self.occupied * np.log(-np.expm1(-rate))
+        return np.asarray(terms.sum(axis=1))
 
     def information(self, keys: float) -> float:
         """Fisher information about the logarithm of the number of keys, if there are `keys`."""
@@ -157,19 +160,22 @@ class Occupancy:
         high = self._crossing(best, drop, +1)
         return max(math.floor(low), float(self.certain)), float(math.ceil(high))
 
-    def _rates(self, keys: float) -> Floats:
+    def _rates(self, keys: float | Floats) -> Floats:
         return keys * self.throws / self.buckets * self.probabilities
 
     def _log_most(self) -> float:
         """Logarithm of more keys than any sketch of this size can tell from full."""
         return math.log(self.buckets / (self.throws * float(self.probabilities.min()))) + 10.0
 
-    def _score(self, keys: float) -> float:
-        rate = np.clip(self._rates(keys), 1e-300, None)
+    def _scores(self, keys: Floats) -> Floats:
+        rate = np.clip(self._rates(keys[:, np.newaxis]), 1e-300, None)
         bounded = np.minimum(rate, _LARGE)
         terms = -self.empty * rate + self.single * (1 - rate)
-        terms += self.multiple * _excess_mixture(bounded) + self.occupied * (bounded / np.expm1(bounded))
-        return float(terms.sum())
+        if self.multiple.any():
+            terms += self.multiple * _excess_mixture(bounded)
+        if self.occupied.any():
+            terms += self.occupied * (bounded / np.expm1(bounded))
+        return np.asarray(terms.sum(axis=1))
 
     def _crossing(self, best: float, drop: float, direction: int) -> float:
         """Where the log-likelihood has fallen by `drop` from its maximum, below or above it."""
@@ -177,24 +183,23 @@ class Occupancy:
         near, far = math.log(best), math.log(best) + direction * 0.01
         while self.log_likelihood(math.exp(far)) > target and abs(far - near) < 60:
             far += 2 * (far - near)
-        for _ in range(_STEPS):
-            middle = (near + far) / 2
-            if self.log_likelihood(math.exp(middle)) > target:
-                near = middle
-            else:
-                far = middle
-        return math.exp((near + far) / 2)
+        return math.exp(_last(lambda log: self._log_likelihoods(np.exp(log)) > target, near, far))
 
     def _fewest(self, drop: float) -> float:
         """The number of keys that fills everything with probability exp(-drop), given that all is full."""
-        low, high = 0.0, self._log_most()
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            if self.log_likelihood(math.exp(middle)) < -drop:
-                low = middle
-            else:
-                high = middle
-        return math.exp(low)
+        return math.exp(_last(lambda log: self._log_likelihoods(np.exp(log)) < -drop, 0.0, self._log_most()))
+
+
+def _last(holds: Callable[[Floats], NDArray[np.bool_]], near: float, far: float) -> float:
+    """The end of what holds from `near` on and no more at `far`, which may lie below: cut into many parts at once."""
+    while abs(far - near) > _NEAR * max(abs(near), abs(far), 1.0):
+        cuts = np.linspace(near, far, _PARTS + 1)
+        held = holds(cuts[1:-1])
+        number = _PARTS - 1 if held.all() else int(np.argmin(held))
+        if (cuts[number], cuts[number + 1]) == (near, far):
+            break
+        near, far = float(cuts[number]), float(cuts[number + 1])
+    return near
 
 
 def _excess_mixture(rate: Floats) -> Floats:

@@ -6,7 +6,8 @@ and a low part, each of which sums exactly within a block, and put together agai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,10 @@ Weights = NDArray[np.int64] | NDArray[np.float64]
 INT64_END = 1 << 63
 EXACT_IN_FLOAT = 1 << 53
 LOW_BITS = 32
+PICKED = 0.25  # share of weights that are not 0 up to which picking them pays
+# Sums of one column that stay below 2^25 in absolute value leave room for those of another, in one double.
+PAIRED_BITS = 26
+_HALF, _LOW = 1 << (PAIRED_BITS - 1), (1 << PAIRED_BITS) - 1
 
 
 def as_weights(weights: ArrayLike | None, dtype: str) -> Weights | None:
@@ -106,38 +111,109 @@ def add_signed(row: Counters, slots: NDArray[np.int64], weights: Weights | None)
     row += (counts[0::2] - counts[1::2]).astype(row.dtype, copy=False)
 
 
-def add_rows(rows: Sequence[Counters] | Counters, slots: NDArray[np.int64], weights: Weights | None) -> None:
-    """Add the same weights to several rows, each with slots of its own, as `add_signed` does to one.
+def add_columns(
+    columns: Sequence[tuple[Weights | None, Sequence[Counters]]], slots: NDArray[np.int64]
+) -> None:
+    """Add columns of weights to the rows of sketches, as `add_signed` does to one row.
 
     Parameters
     ----------
-    rows : ndarray of int64 or float64, shape (r, buckets)
-    slots : ndarray of int64, shape (r or more, n)
-    weights : ndarray of the same type as `rows`, shape (n,), or None for all ones
+    columns : sequence of (weights, targets)
+        Weights of shape (n,), or None for all ones; the targets of a column, ndarray of its type and of shape
+        (r, buckets), get the same sums.
+    slots : ndarray of int64, shape (largest r or more, n)
+        Of every row.
 
     Notes
     -----
-    What the weights are like is looked at once for all rows: those of events, 1 and -1, are signs alone, and cost what
-    counting costs.
+    What the weights are like is looked at once for all rows. Two columns of small integers are summed at once, as the
+    high and the low part of one. Where most are 0, of tuples that a filter leaves out and whose hashes others share,
+    the others are picked.
     """
-    if weights is None or weights.dtype != np.int64 or rows[0].dtype != np.int64 or not len(weights):
-        for row, own in zip(rows, slots, strict=False):
-            add_signed(row, own, weights)
-        return
-    low, high = int(weights.min()), int(weights.max())
-    if max(high, -low) == 1 and weights.all():
-        flipped = (weights < 0).astype(np.int64) if low < 0 else None
-        for row, own in zip(rows, slots, strict=False):
-            add_signed(row, own if flipped is None else own ^ flipped, None)
-        return
-    if max(high, -low) * len(weights) >= EXACT_IN_FLOAT:
-        for row, own in zip(rows, slots, strict=False):
-            add_signed(row, own, weights)
-        return
-    floats = weights.astype(np.float64)
-    for row, own in zip(rows, slots, strict=False):
-        counts = np.bincount(own, weights=floats, minlength=2 * len(row))
-        row += (counts[0::2] - counts[1::2]).astype(np.int64)
+    small: list[tuple[Weights | None, Sequence[Counters]]] = []
+    for weights, targets in columns:
+        place = few(weights)
+        if weights is not None and place is not None:
+            _add([targets], [own.take(place) for own in slots], _sums(weights[place]))
+        elif _peak(weights) * slots.shape[1] < _HALF:
+            small.append((weights, targets))
+        else:
+            _add([targets], slots, _sums(weights))
+    for (low, lows), (high, highs) in zip(small[0::2], small[1::2], strict=False):
+        _add([lows, highs], slots, _paired_sums(low, high, slots.shape[1]))
+    if len(small) % 2:
+        _add([small[-1][1]], slots, _sums(small[-1][0]))
+
+
+def _add(
+    targets: Sequence[Sequence[Counters]],
+    slots: Sequence[NDArray[np.int64]] | NDArray[np.int64],
+    sums: Callable[[NDArray[np.int64], int], Sequence[NDArray[Any]]],
+) -> None:
+    """Add what `sums` gives for each row to the targets of each column."""
+    every = [t for own in targets for t in own]
+    for row in range(max(map(len, every))):
+        for own, sum_of in zip(targets, sums(slots[row], every[0].shape[1]), strict=True):
+            for target in own:
+                if row < len(target):
+                    target[row] += sum_of.astype(target.dtype, copy=False)
+
+
+def _peak(weights: Weights | None) -> int:
+    """Largest absolute integer weight; of others more than any sum of small ones."""
+    if weights is None:
+        return 1
+    if weights.dtype != np.int64:
+        return INT64_END
+    return max(int(weights.max()), -int(weights.min()))
+
+
+def _sums(weights: Weights | None) -> Callable[[NDArray[np.int64], int], Sequence[NDArray[Any]]]:
+    """What sums weights by the buckets of slots."""
+    if weights is None or weights.dtype != np.int64 or not len(weights):
+        count: Callable[[NDArray[np.int64], int], NDArray[Any]] = lambda slots, bins: np.bincount(  # noqa: E731
+            slots, weights=weights, minlength=bins
+        )
+    elif _peak(weights) * len(weights) >= EXACT_IN_FLOAT:
+        count = lambda slots, bins: integer_sums(slots, weights.astype(np.int64, copy=False), bins)  # noqa: E731
+    else:
+        floats = weights.astype(np.float64)
+        count = lambda slots, bins: np.bincount(slots, weights=floats, minlength=bins)  # noqa: E731
+
+    def sums(slots: NDArray[np.int64], buckets: int) -> Sequence[NDArray[Any]]:
+        counts = count(slots, 2 * buckets)
+        return (counts[0::2] - counts[1::2],)
+
+    return sums
+
+
+def _paired_sums(
+    low: Weights | None, high: Weights | None, length: int
+) -> Callable[[NDArray[np.int64], int], Sequence[NDArray[Any]]]:
+    """What sums two columns of small integer weights at once."""
+    ones = np.ones(length)
+    both = (ones if high is None else high) * float(1 << PAIRED_BITS) + (ones if low is None else low)
+
+    def sums(slots: NDArray[np.int64], buckets: int) -> Sequence[NDArray[Any]]:
+        counts = np.bincount(slots, weights=both, minlength=2 * buckets)
+        total = (counts[0::2] - counts[1::2]).astype(np.int64)
+        lower = ((total + _HALF) & _LOW) - _HALF
+        return lower, (total - lower) >> PAIRED_BITS
+
+    return sums
+
+
+def sliced(weights: Sequence[Weights | None], at: slice) -> list[Weights | None]:
+    """A slice of each array; what is one array several times stays one."""
+    found = {id(w): None if w is None else w[at] for w in weights}
+    return [found[id(w)] for w in weights]
+
+
+def few(weights: Weights | None) -> NDArray[np.int64] | None:
+    """Where weights are not 0, if so few of them are not that picking these pays."""
+    if weights is None or np.count_nonzero(weights) >= PICKED * len(weights):
+        return None
+    return np.flatnonzero(weights)
 
 
 def integer_sums(slots: NDArray[np.int64], weights: NDArray[np.int64], bins: int) -> NDArray[np.int64]:

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..hashing.xi import Family, Keys, Values, check_families
-from .accumulate import Counters, Weights, add_rows, add_signed
+from .accumulate import Counters, Weights, add_columns, add_signed
 from .join_tree import Edges, check_join
 from .linear import LinearSketch
 from .linear import update_many as update_many
@@ -160,12 +160,15 @@ class ConvolutionSpec:
                 assert column is not None, "checked before"
                 add_signed(target[0], np.zeros(len(column), dtype=np.int64), column)
             return
-        for start in range(0, len(columns[0]), BLOCK):
-            block = slice(start, start + BLOCK)
+        alike: dict[int, tuple[Weights | None, list[Counters]]] = {}
+        for target, column in zip(targets, weights, strict=True):
+            alike.setdefault(id(column), (column, []))[1].append(target)
+        length = len(columns[0])
+        step = -(-length // max(1, -(-length // BLOCK)))  # blocks of one size, none of them a small rest
+        for start in range(0, length, max(1, step)):
+            block = slice(start, start + step)
             slots = self.slots([column[block] for column in columns])
-            for target, column in zip(targets, weights, strict=True):
-                piece = None if column is None else column[block]
-                add_rows(target, slots, piece)
+            add_columns([(None if c is None else c[block], own) for c, own in alike.values()], slots)
 
 
 class ConvolutionSketch(LinearSketch[ConvolutionSpec]):

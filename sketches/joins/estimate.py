@@ -226,6 +226,9 @@ def _known(sketches: Sequence[AnySketch], edges: Edges) -> int | float | None:
     if len(sketches) == 1:
         # Nothing is joined: the one counter is the total itself.
         alone = sketches[0]
+        exact = alone.exact if isinstance(alone, SparseFirstSketch) else None
+        if exact is not None:
+            return exact.weights.sum().item()  # type: ignore[no-any-return]
         total = alone.dense() if isinstance(alone, SparseFirstSketch) else alone
         return total.counters[0, 0].item()  # type: ignore[no-any-return]
     maps = [s.exact if isinstance(s, SparseFirstSketch) else None for s in sketches]

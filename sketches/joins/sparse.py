@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self, TypeVar
 from numpy.typing import ArrayLike, NDArray
 
 from ..hashing.xi import Keys
-from .accumulate import Weights
+from .accumulate import Weights, sliced
 from .exact_map import ExactMap
 from .linear import LinearSketch, SketchSpec, both_tuples, check_batch, described, update_many
 from .sparse_first import BLOCK, SparseFirst, add_block
@@ -140,7 +140,6 @@ def update_sparse_first(
     length = len(columns[0]) if columns else len(checked[0]) if checked[0] is not None else 0
     for start in range(0, length, BLOCK):
         at = slice(start, start + BLOCK)
-        pieces = [None if w is None else w[at] for w in checked]
-        add_block(sketches, [c[at] for c in columns], pieces)
+        add_block(sketches, [c[at] for c in columns], sliced(checked, at))
         for sketch in sketches:
             sketch.tuples = None if sketch.tuples is None else sketch.tuples + min(BLOCK, length - start)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..hashing.xi import Keys
-from .accumulate import Weights
+from .accumulate import Weights, few
 from .exact_map import ExactMap, Groups, group_tuples
 
 BLOCK = 1 << 16  # tuples grouped at a time: how far a map may outgrow its limit before it is noticed
@@ -187,7 +187,8 @@ class SparseFirst(ABC, Generic[SpecT, DenseT]):
 
     def _converted(self, exact: ExactMap) -> DenseT:
         dense = self._new_dense()
-        self._feed([dense], exact.columns, [exact.weights])
+        if len(exact):
+            self._feed([dense], exact.columns, [exact.weights])
         return dense
 
     def _turned(self) -> DenseT:
@@ -217,6 +218,12 @@ def add_block(
     maps: list[ExactMap] = []
     groups: Groups | None = None
     for _, exact, weight in still_exact:
+        place = few(weight)
+        if weight is not None and place is not None:
+            own = [c[place] for c in columns]
+            batch = ExactMap.from_batch(own, group_tuples(own, len(place)), weight[place])
+            maps.append(exact.plus(batch))
+            continue
         one = np.ones(length, np.float64) if exact.weights.dtype == np.float64 else np.ones(length, np.int64)
         values: Weights = one if weight is None else weight
         groups = group_tuples(columns, length) if groups is None else groups

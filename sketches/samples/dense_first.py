@@ -18,11 +18,48 @@ from ..joins.exact_map import ExactMap
 from ..joins.linear import check_batch
 from ..joins.sparse import SparseFirstSketch
 from ..joins.sparse_first import BLOCK, SparseFirst, State, add_block
+from .packed import PackedColumn
 from .two_level import TwoLevel, TwoLevelSpec, update_sketched
 
 KEY_BYTES = 16  # a dense key and its weight
 
 Ints = NDArray[np.int64]
+
+
+class PackedMap(ExactMap):
+    """An exact map of keys of one attribute in as few bits as they take, unpacked whenever they are asked for."""
+
+    __slots__ = ("_keys", "_weights")
+
+    def __init__(self, exact: ExactMap) -> None:
+        self._keys = PackedColumn(np.ascontiguousarray(exact.keys[:, 0]), ascending=True)
+        self._weights: PackedColumn | NDArray[np.float64] = (
+            PackedColumn(exact.weights.astype(np.int64))
+            if exact.weights.dtype == np.int64
+            else exact.weights.astype(np.float64)
+        )
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @property
+    def keys(self) -> Ints:  # type: ignore[override]  # nobody changes those of a map
+        """See `ExactMap`."""
+        return self._keys.values()[:, np.newaxis]
+
+    @property
+    def weights(self) -> Weights:  # type: ignore[override]
+        """See `ExactMap`."""
+        return self._weights.values() if isinstance(self._weights, PackedColumn) else self._weights
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is held."""
+        return self._keys.nbytes + self._weights.nbytes
+
+    def copy(self) -> ExactMap:
+        """Itself: it does not change."""
+        return self
 
 
 class DenseFirstSketch(SparseFirst[ConvolutionSpec, TwoLevel]):
@@ -40,6 +77,7 @@ class DenseFirstSketch(SparseFirst[ConvolutionSpec, TwoLevel]):
     Notes
     -----
     Linear in all of it: a dense key whose tuples are deleted again has the exact weight that is left of it.
+    The map is held packed (`PackedMap`): keys of a small range take a byte or two, not two words.
     """
 
     __slots__ = ("dense_keys",)
@@ -64,7 +102,7 @@ class DenseFirstSketch(SparseFirst[ConvolutionSpec, TwoLevel]):
             found._dense, found._map = TwoLevel.from_state(TwoLevelSpec(spec), state), None
         else:
             found._dense = None
-            found._map = ExactMap.from_arrays(state["keys"], state["weights"], 1, spec.dtype)
+            found._map = PackedMap(ExactMap.from_arrays(state["keys"], state["weights"], 1, spec.dtype))
         return found
 
     def state(self) -> State:
@@ -108,6 +146,9 @@ class DenseFirstSketch(SparseFirst[ConvolutionSpec, TwoLevel]):
 
     def _empty_map(self) -> ExactMap:
         return ExactMap.empty(1, self.spec.dtype)
+
+    def _take(self, exact: ExactMap) -> None:
+        super()._take(PackedMap(exact))
 
     def _new_dense(self) -> TwoLevel:
         return TwoLevel(TwoLevelSpec(self.spec), self.dense_keys)

@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -96,10 +97,14 @@ class DualFrame:
         -----
         O(tables * hits**2 * n). Exact up to rounding: the hits of a key are a sum of independent binomial variables.
         """
+        shared = list(self._shared.values())
         few = np.zeros((self.hits, tuples.shape[1]))
         few[0] = 1.0
-        for tables in self._shared.values():
+        for tables in shared[:-1]:
             few = _summed(few, _binomial(tuples[tables[0]], self.tuple_rates[tables[0]], self.hits))
+        # Of the last draw it matters only whether there are enough with the others'.
+        for tables in shared[-1:]:
+            few = few * _fewer(_binomial(tuples[tables[0]], self.tuple_rates[tables[0]], self.hits))
         return self._evaluated(few.sum(axis=0))
 
     def _evaluated(self, missed: Floats) -> Floats:
@@ -113,16 +118,7 @@ class DualFrame:
         Keys of which `c` hits are expected are at most ``drawn / c``, and each is overlooked with the chance that a
         Poisson variable of mean `c` lies below `hits` [3]_.
         """
-        low, high = float(self.hits), float(self.hits) + 1.0
-        while self._overlooked(high) > OVERLOOKED:
-            low, high = high, 2.0 * high
-        for _ in range(50):
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if self._overlooked(middle) > OVERLOOKED else (low, middle)
-        return high
-
-    def _overlooked(self, hits: float) -> float:
-        return max(self.drawn, 1.0) / hits * float(special.gammaincc(self.hits, hits))
+        return _most_hits(self.hits, max(self.drawn, 1.0))
 
     def largest_product(self, most: Sequence[float] = ()) -> float:
         """The largest product of a key's tuples over all tables, divided by its probability, of keys not evaluated.
@@ -145,18 +141,20 @@ class DualFrame:
         points, limit = POINTS[min(max(len(shared), 1), len(POINTS)) - 1], self.most_hits
         few = np.zeros((self.hits, 1))
         few[0] = 1.0
-        product, expected = np.ones(1), np.zeros(1)
-        for tables, end in zip(shared, ends, strict=True):
+        product, expected, missed = np.ones(1), np.zeros(1), np.ones(1)
+        for number, (tables, end) in enumerate(zip(shared, ends, strict=True), 1):
             rate = self.tuple_rates[tables[0]]
             least, greatest = _steps(min(end, limit / rate) if rate else end, points)
-            few = _summed(few[:, :, np.newaxis], _binomial(least, rate, self.hits)[:, np.newaxis])
-            few = few.reshape(self.hits, -1)
+            own = _binomial(least, rate, self.hits)
+            if number < len(shared):
+                few = _summed(few[:, :, np.newaxis], own[:, np.newaxis]).reshape(self.hits, -1)
+            else:
+                missed = (few.T @ _fewer(own)).reshape(-1)
             product = np.multiply.outer(product, greatest.astype(np.float64) ** len(tables)).reshape(-1)
             expected = np.add.outer(expected, rate * least).reshape(-1)
         # Product and probability both grow with the tuples: in a cell one is at its far end, one at its near end.
         possible = expected <= limit
-        missed = few.sum(axis=0)[possible]
-        found = product[possible] / np.maximum(self._evaluated(missed), np.finfo(float).tiny)
+        found = product[possible] / np.maximum(self._evaluated(missed[possible]), np.finfo(float).tiny)
         return float(found.max(initial=0.0))
 
     def found_beside(self, tuples: Ints, table: int) -> npt.NDArray[np.bool_]:
@@ -188,6 +186,20 @@ class DualFrame:
         return beside.largest_product([most[t] for t in others] if most else ())
 
 
+@lru_cache(maxsize=1024)
+def _most_hits(hits: int, drawn: float) -> float:
+    def overlooked(expected: float) -> float:
+        return drawn / expected * float(special.gammaincc(hits, expected))
+
+    low, high = float(hits), float(hits) + 1.0
+    while overlooked(high) > OVERLOOKED:
+        low, high = high, 2.0 * high
+    for _ in range(50):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if overlooked(middle) > OVERLOOKED else (low, middle)
+    return high
+
+
 def _steps(most: float, points: int) -> tuple[Ints, Ints]:
     """The whole numbers from 1 to `most` in about so many steps: the least and the greatest of each."""
     last = max(math.floor(most), 1)
@@ -198,6 +210,11 @@ def _steps(most: float, points: int) -> tuple[Ints, Ints]:
 def _summed(few: Floats, own: Floats) -> Floats:
     """The chances of 0, 1, ... of the sum of two independent counts, by those of each; along the first axis."""
     return np.array([sum(few[i] * own[j - i] for i in range(j + 1)) for j in range(len(few))])
+
+
+def _fewer(own: Floats) -> Floats:
+    """By the chances of 0, 1, ...: those of at most so few that, with 0, 1, ... others, there are not enough."""
+    return np.cumsum(own, axis=0)[::-1]
 
 
 def _binomial(trials: Ints, rate: float, most: int) -> Floats:

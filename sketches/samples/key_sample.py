@@ -97,8 +97,7 @@ class KeySample(ThresholdSample[KeySampleSpec]):
     @property
     def keys(self) -> Ints:
         """Kept keys in ascending order, int64, shape (n,)."""
-        self._compact()
-        keys: Ints = self._entries[0]
+        keys: Ints = self._kept()[0][0]
         return keys
 
     def known(self, columns: Sequence[str]) -> KnownKeys:
@@ -154,6 +153,21 @@ class KeySample(ThresholdSample[KeySampleSpec]):
         sample = cls(spec)
         sample._restore(state["keys"][np.newaxis], state)
         return sample
+
+
+class BatchSample(KeySample):
+    """The key sample of one batch of tuples, wherever it is cut: a key that is inserted and deleted in it stays.
+
+    So the threshold is that of all keys of the batch, whichever part of it has which tuples. `net` is the sample.
+    """
+
+    drops_nothing = False
+
+    def net(self) -> KeySample:
+        """The sample without the keys that weigh nothing."""
+        whole = KeySample(self.spec)
+        whole.merge(self)
+        return whole
 
 
 def checked_batch(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..hashing.xi import Family, check_families
 from .known_keys import Floats, KnownKeys
+from .packed import PackedEntries, most_within
 from .threshold_sample import Hashes, Ints, State, ThresholdSample, checked_entries
 
 NO_KEYS: Ints = np.empty(0, np.int64)
@@ -31,7 +32,8 @@ class SampleSketchSpec:
         Hash family of the sampled join class; its first function decides. Tables to be joined need the same one, and
         the sketches beyond others.
     capacity : int
-        Most entries kept beside those of dense keys, at least 1. The threshold falls as far as this demands.
+        Entries of 64-bit words whose bytes are enough for what is kept beside dense keys, at least 1. Entries are held
+        packed, so that more of them fit. The threshold falls as far as this demands.
     attributes : int
         Join keys of the table, 1 or more.
     sampled : int
@@ -69,7 +71,7 @@ class SampleSketchSpec:
 
     @property
     def entry_bytes(self) -> int:
-        """Bytes of one entry: its keys and weights."""
+        """Bytes of one entry in 64-bit words: its keys and weights."""
         return 8 * (self.attributes + len(self.columns))
 
 
@@ -93,8 +95,8 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
     kind = "sample sketch"
 
     def __init__(self, spec: SampleSketchSpec, dense_keys: Ints = NO_KEYS) -> None:
-        super().__init__(spec)
         self.dense_keys: Ints = np.unique(np.asarray(dense_keys, np.int64))
+        super().__init__(spec)
         self._crowded = False
 
     def __repr__(self) -> str:
@@ -104,19 +106,19 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
     @property
     def keys(self) -> Ints:
         """Kept entries, int64, shape (attributes, n), in lexicographic order with the sampled attribute first."""
-        self._compact()
-        return self._entries[np.argsort(self._order(), kind="stable")]
+        return self._kept()[0][np.argsort(self._order(), kind="stable")]
 
     @property
     def crowded(self) -> bool:
-        """Whether a key was met that had more entries than the capacity: it should be dense. False says little."""
+        """Whether a key was met with more entries than there is room for: it should be dense. False says little."""
         self._compact()
         return self._crowded
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held once pending tuples are folded in."""
-        return super().nbytes + self.dense_keys.nbytes
+        self._compact()
+        return sum(p.nbytes for p in self._packed) + self._totals.nbytes + self.dense_keys.nbytes
 
     def update(self, keys: Sequence[npt.NDArray[np.generic]], weights: Ints | None = None) -> None:
         """Add a batch of tuples.
@@ -152,12 +154,12 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
             the tables beyond say of its other keys. The products have no bounds and no totals.
         """
         rows = [self._column(c) for c in columns]
-        self._compact()
-        column = self._entries[0]
+        entries, net = self._kept()
+        column = entries[0]
         starts = (
             np.flatnonzero(np.concatenate([[True], column[1:] != column[:-1]])) if column.size else NO_KEYS
         )
-        keys, weights = column[starts], self._weights[rows].astype(np.float64)
+        keys, weights = column[starts], net[rows].astype(np.float64)
         if factors is not None:
             weights = weights * factors
         if column.size:
@@ -202,8 +204,36 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
     def _hashes(self, entries: Ints) -> Hashes:
         return np.where(self._dense(entries), np.uint64(0), self._hash(entries[0]))
 
-    def _on_top(self, entries: Ints) -> int:
-        return int(np.count_nonzero(self._dense(entries)))
+    def _hold(self, entries: Ints, weights: Ints) -> None:
+        # Apart, so that a dense key of much weight or far from all others does not widen the columns of the sample.
+        dense = self._dense(entries)
+        self._packed = tuple(PackedEntries(entries[:, own], weights[:, own]) for own in (~dense, dense))
+
+    def _held(self) -> tuple[Ints, Ints]:
+        sampled, dense = (packed.arrays() for packed in self._packed)
+        if not dense[0].shape[1]:
+            return sampled
+        entries, weights = (np.concatenate(parts, axis=1) for parts in zip(sampled, dense, strict=True))
+        order = np.lexsort(entries[::-1])
+        return entries[:, order], weights[:, order]
+
+    def _cut(self, entries: Ints, weights: Ints) -> int | None:
+        free = ~self._dense(entries)
+        entries, weights = entries[:, free], weights[:, free]
+        if not entries.shape[1] or self._fits(entries, weights) == entries.shape[1]:
+            return None
+        hashes = self._hash(entries[0])
+        order = np.argsort(hashes, kind="stable")
+        return int(hashes[order[self._fits(entries[:, order], weights[:, order])]])
+
+    def _fits(self, entries: Ints, weights: Ints) -> int:
+        """How many entries there is room for, from the first on.
+
+        Sums are reckoned in whole words: one of both signs may be larger before all its tuples are there, and how
+        they came together would decide what fits.
+        """
+        room = self.spec.capacity * self.spec.entry_bytes
+        return most_within(np.concatenate([entries, weights]), room, len(weights) - 1)
 
     def _dense(self, entries: Ints) -> npt.NDArray[np.bool_]:
         return np.isin(entries[0], self.dense_keys)
@@ -217,5 +247,5 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
         super()._absorb(other, sign)
         self._crowded |= other.crowded
 
-    def _drop(self, together: int) -> None:
-        self._crowded |= together > self.spec.capacity
+    def _drop(self, entries: Ints, weights: Ints) -> None:
+        self._crowded |= self._fits(entries, weights) < entries.shape[1]

@@ -31,7 +31,7 @@ class ThresholdSpec(Protocol):
 
     @property
     def capacity(self) -> int:
-        """Most entries kept."""
+        """Most entries kept, or as many as take no more bytes."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -63,12 +63,16 @@ class ThresholdSample(Generic[SpecT]):
     """
 
     kind = "sample"
+    # Whether an entry without weight is dropped; else it takes part in setting the threshold.
+    drops_nothing = True
 
     def __init__(self, spec: SpecT) -> None:
         self.spec = spec
         self._threshold = spec.everything
-        self._entries: Ints = np.empty((spec.attributes, 0), np.int64)
-        self._weights: Ints = np.empty((len(spec.columns), 0), np.int64)
+        self._hold(
+            np.empty((spec.attributes, 0), np.int64),
+            np.empty((len(spec.columns), 0), np.int64),
+        )
         self._pending: list[tuple[Ints, Ints]] = []
         self._pending_tuples = 0
         self._unseen: Floats = np.zeros((len(spec.columns), 2))
@@ -77,8 +81,7 @@ class ThresholdSample(Generic[SpecT]):
     @property
     def weights(self) -> Ints:
         """Net weights of what is kept, int64, shape (columns, n)."""
-        self._compact()
-        return self._weights
+        return self._kept()[1]
 
     @property
     def threshold(self) -> int:
@@ -107,8 +110,8 @@ class ThresholdSample(Generic[SpecT]):
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held once pending tuples are folded in."""
-        self._compact()
-        return self._entries.nbytes + self._weights.nbytes + self._totals.nbytes
+        entries, weights = self._kept()
+        return entries.nbytes + weights.nbytes + self._totals.nbytes
 
     @property
     def hashing(self) -> tuple[Family, int]:
@@ -152,21 +155,19 @@ class ThresholdSample(Generic[SpecT]):
     def copy(self) -> Self:
         """An independent sample with the same content."""
         twin = self._empty()
-        twin._threshold, twin._entries, twin._weights = (
-            self.threshold,
-            self._entries.copy(),
-            self.weights.copy(),
-        )
+        entries, weights = self._kept()
+        twin._threshold = self._threshold
+        twin._hold(entries.copy(), weights.copy())
         twin._unseen, twin._totals = self.unseen, self.totals
         return twin
 
     def state(self) -> State:
         """Arrays from which `from_state` restores the sample: keys, weights, the largest hash to keep, the totals and
         the bounds of unseen weights."""
-        self._compact()
+        entries, weights = self._kept()
         return {
-            "keys": self._entries.copy(),
-            "weights": self.weights.copy(),
+            "keys": entries.copy(),
+            "weights": weights.copy(),
             "last_hash": np.array([self.threshold - 1], np.uint64),
             "totals": self.totals,
             "unseen": self.unseen,
@@ -179,12 +180,12 @@ class ThresholdSample(Generic[SpecT]):
         last = np.uint64(self._threshold - 1)
         if (
             entries.shape[0] != self.spec.attributes
-            or entries.shape[1] > self.spec.capacity + self._on_top(entries)
             or not _ascending(entries)
             or np.any(self._hashes(entries) > last)
+            or self._cut(entries, weights) is not None
         ):
             raise ValueError(f"the stored keys are not a sample of {self.spec}")
-        self._entries, self._weights = entries.copy(), weights.copy()
+        self._hold(entries.copy(), weights.copy())
         self._totals[:] = state["totals"]
         self._unseen[:] = state["unseen"]
 
@@ -204,12 +205,23 @@ class ThresholdSample(Generic[SpecT]):
         """What decides about each entry."""
         return self._hash(entries[0])
 
-    def _on_top(self, entries: Ints) -> int:
-        """How many of these entries, which are never dropped, do not count against the capacity."""
-        return 0
+    def _hold(self, entries: Ints, weights: Ints) -> None:
+        """Keep these arrays, which nobody else changes."""
+        self._arrays = entries, weights
 
-    def _drop(self, together: int) -> None:
-        """Told of every key at which the threshold is set, with its number of entries."""
+    def _held(self) -> tuple[Ints, Ints]:
+        """What `_hold` was given."""
+        return self._arrays
+
+    def _cut(self, entries: Ints, weights: Ints) -> int | None:
+        """The hash of the first entries, in the order of their hashes, that there is no room for; None if all fit."""
+        room = self.spec.capacity
+        if entries.shape[1] <= room:
+            return None
+        return int(np.partition(self._hashes(entries), room)[room])
+
+    def _drop(self, entries: Ints, weights: Ints) -> None:
+        """Told of the entries at which the threshold is set."""
 
     def _add(self, entries: Ints, weights: Ints) -> None:
         """Add checked tuples: entries of shape (attributes, batch) and weights of shape (columns, batch)."""
@@ -226,12 +238,13 @@ class ThresholdSample(Generic[SpecT]):
     def _absorb(self, other: Self, sign: np.int64) -> None:
         if other.spec != self.spec:
             raise ValueError(f"{self.kind}s of different specs do not add up: {self.spec} and {other.spec}")
-        other._compact()
-        entries, weights = other._entries, other._weights
+        entries, weights = other._kept()
         self._unseen = self._unseen + (other._unseen if sign > 0 else -other._unseen[:, ::-1])
         if other._threshold < self.threshold:
             self._threshold = other._threshold
-            self._keep(self._hashes(self._entries) < np.uint64(self._threshold))
+            mine, mine_weights = self._held()
+            below = self._hashes(mine) < np.uint64(self._threshold)
+            self._hold(mine[:, below], mine_weights[:, below])
         elif self._threshold < other._threshold:
             kept = self._hashes(entries) < np.uint64(self._threshold)
             entries, weights = entries[:, kept], weights[:, kept]
@@ -247,24 +260,28 @@ class ThresholdSample(Generic[SpecT]):
         if self._pending_tuples > max(_BLOCK, 4 * self.spec.capacity):
             self._compact()
 
-    def _keep(self, kept: npt.NDArray[np.bool_]) -> None:
-        self._entries, self._weights = self._entries[:, kept], self._weights[:, kept]
+    def _kept(self) -> tuple[Ints, Ints]:
+        """The entries and their weights, once pending tuples are folded in."""
+        self._compact()
+        return self._held()
 
     def _compact(self) -> None:
-        """Fold the pending tuples in, drop entries without weight, lower the threshold to the capacity."""
+        """Fold the pending tuples in, drop entries without weight, lower the threshold to what there is room for."""
         if not self._pending:
             return
-        entries = np.concatenate([self._entries, *(k for k, _ in self._pending)], axis=1)
-        weights = np.concatenate([self._weights, *(w for _, w in self._pending)], axis=1)
-        self._entries, self._weights = net_entries(entries, weights)
+        held, held_weights = self._held()
+        entries = np.concatenate([held, *(k for k, _ in self._pending)], axis=1)
+        weights = np.concatenate([held_weights, *(w for _, w in self._pending)], axis=1)
+        entries, weights = net_entries(entries, weights, drop=self.drops_nothing)
         self._pending, self._pending_tuples = [], 0
-        room = self.spec.capacity + self._on_top(self._entries)
-        if self._entries.shape[1] > room:
-            hashes = self._hashes(self._entries)
-            cut = np.partition(hashes, room)[room]
-            self._drop(int(np.count_nonzero(hashes == cut)))
-            self._threshold = int(cut)
-            self._keep(hashes < cut)
+        cut = self._cut(entries, weights)
+        if cut is not None:
+            hashes = self._hashes(entries)
+            at, below = hashes == np.uint64(cut), hashes < np.uint64(cut)
+            self._drop(entries[:, at], weights[:, at])
+            self._threshold = cut
+            entries, weights = entries[:, below], weights[:, below]
+        self._hold(entries, weights)
 
 
 def checked_entries(
@@ -290,13 +307,15 @@ def checked_entries(
     return rows, weights.astype(np.int64, copy=False)
 
 
-def net_entries(entries: Ints, weights: Ints) -> tuple[Ints, Ints]:
+def net_entries(entries: Ints, weights: Ints, *, drop: bool = True) -> tuple[Ints, Ints]:
     """Sum the weights of equal entries and drop those whose sums are all zero.
 
     Parameters
     ----------
     entries : ndarray of int64, shape (attributes, n)
     weights : ndarray of int64, shape (columns, n)
+    drop : bool
+        False to keep these too.
 
     Returns
     -------
@@ -315,6 +334,8 @@ def net_entries(entries: Ints, weights: Ints) -> tuple[Ints, Ints]:
     starts = np.flatnonzero(np.concatenate([[True], np.any(entries[:, 1:] != entries[:, :-1], axis=0)]))
     sums = np.add.reduceat(weights, starts, axis=1)
     _refuse_wrapped(weights, starts, sums)
+    if not drop:
+        return entries[:, starts], sums
     used = np.any(sums != 0, axis=0)
     return entries[:, starts][:, used], sums[:, used]
 

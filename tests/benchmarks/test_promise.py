@@ -171,3 +171,20 @@ def test_ranges_of_seeds_are_one_cell_and_go_on_where_they_ended(promise, draws)
     assert pooled([whole]) == [whole]
     # No sample is run exactly here, however wide it is.
     assert whole["methods"] == {"key_sample": 6}
+
+
+def test_a_cell_that_has_been_exact_forty_times_is_not_asked_again(promise):
+    def record(route, exact, seeds, first=0, backend="memory"):
+        names = {"class": "c", "aggregate": "SUM", "error_asked": 0.05, "route": route, "backend": backend}
+        states = {"met": seeds - exact, "missed": 0, "unknown": 0, "exact": exact}
+        return names | {"seeds": seeds, "from": first, "states": states, "refused": ""}
+
+    found = [
+        record("a", 40, 40),
+        record("b", 39, 40),
+        record("c", 3, 3),
+        record("d", 40, 40, backend="spark"),
+    ]
+    # Ranges of seeds are added up.
+    found += [record("e", 20, 20), record("e", 20, 20, 20), record("f", 20, 20), record("f", 19, 20, 20)]
+    assert {route for *_, route in promise.settled(found)} == {"a", "e"}

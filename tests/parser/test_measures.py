@@ -26,7 +26,14 @@ def test_distinct_values_add_up_where_they_have_the_key_among_them():
 
 
 def test_aggregates_that_do_not_add_up_are_refused():
-    for item in ("MAX(a.v)", "SUM(DISTINCT a.k)", "collect_list(a.v)", "MEDIAN(a.v)"):
+    for item in (
+        "MAX(a.v)",
+        "SUM(DISTINCT a.k)",
+        "collect_list(a.v)",
+        "PERCENTILE(a.v, array(0.5, 0.9))",
+        "STDDEV(DISTINCT a.v)",
+        "MEDIAN(DISTINCT a.v)",
+    ):
         with pytest.raises(UnsupportedQuery) as raised:
             read(f"SELECT APPROXIMATE {item} AS x FROM a JOIN b ON a.k = b.k")
         assert raised.value.code == "SKIMQL_UNSUPPORTED_AGGREGATE"
@@ -40,3 +47,26 @@ def test_a_measure_is_the_users_text_with_its_filter():
     )
     only = "FILTER (WHERE a.j > 1)"
     assert query.measures == (f"SUM(a.v + b.v) {only}", f"COUNT(a.v + b.v) {only}", "COUNT(*)")
+
+
+def test_deviations_are_moments_around_each_keys_own_mean_and_quantiles_its_values():
+    query = read(
+        "SELECT APPROXIMATE STDDEV(a.v) AS s, CORR(a.v, b.v) FILTER (WHERE a.j > 1) AS c, APPROX_PERCENTILE(b.v, 0.9) AS q"
+        " FROM a JOIN b ON a.k = b.k"
+    )
+    only = "FILTER (WHERE a.j > 1)"
+    assert query.measures == (
+        "VAR_POP(a.v)",
+        "AVG(a.v)",
+        "COUNT(a.v)",
+        f"COVAR_POP(a.v, b.v) {only}",
+        f"REGR_AVGX(b.v, a.v) {only}",
+        f"REGR_AVGY(b.v, a.v) {only}",
+        f"REGR_SXX(b.v, a.v) {only}",
+        f"REGR_SYY(b.v, a.v) {only}",
+        f"REGR_COUNT(b.v, a.v) {only}",
+        "COLLECT_LIST(CAST(b.v AS DOUBLE))",
+        "COUNT(b.v)",
+    )
+    assert [a.function for a in query.aggregates] == ["stddev_samp", "corr", "percentile_approx"]
+    assert query.aggregates[2].total[0].coefficient == 0.9

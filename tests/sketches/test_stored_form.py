@@ -10,7 +10,7 @@ from skimql.sketches.start import (
     make_key_sample,
     make_level_sketch,
 )
-from skimql.sketches.stored_form import MAGIC, from_bytes, to_bytes
+from skimql.sketches.stored_form import MAGIC, Meaning, from_bytes, meaning_of, to_bytes
 
 EMPTY = [
     make_hash_sketch(seed=3, buckets=16),
@@ -36,3 +36,12 @@ def test_bytes_are_read_back_and_written_the_same(sketch):
 def test_damage_is_refused(spoil):
     with pytest.raises(ValueError):
         from_bytes(spoil(to_bytes(EMPTY[0])))
+
+
+def test_what_the_numbers_mean_goes_with_them():
+    meaning = Meaning(("bigint", "decimal(10,2)"), 100, "sums")
+    assert meaning_of(to_bytes(EMPTY[0], meaning)) == meaning
+    assert meaning_of(to_bytes(EMPTY[0])) is None
+    assert to_bytes(from_bytes(to_bytes(EMPTY[0], meaning))) == to_bytes(EMPTY[0])
+    with pytest.raises(ValueError, match="mean"):
+        meaning_of(to_bytes(EMPTY[0], Meaning(("bigint",), 0)))

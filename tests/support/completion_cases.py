@@ -18,6 +18,11 @@ NAMES = Names(
     ),
     ("s", "w"),
     {"late": "SELECT 1"},
+    streams=(
+        Table("flows", (("src", "bigint"), ("bytes", "bigint"), ("op", "string"), ("ts", "timestamp"))),
+        Table("alerts", (("src", "bigint"),)),
+    ),
+    views=("traffic", "pairs"),
 )  # fmt: skip
 
 # Every statement that works of the dialect, on these tables.
@@ -58,6 +63,21 @@ SET skimql.behavior = 'strict'
 SET skimql.seed = 1
 SET skimql.cache = true
 SELECT * FROM flights WHERE dest IN (SELECT origin FROM weather WHERE precip > 1)
+CREATE STREAM x (k BIGINT) FROM JSON 'path' OPTIONS () DELETES WHEN k = 'd'
+CREATE OR REPLACE STREAM x (k BIGINT) FROM KAFKA 'topic' CHANGES DEBEZIUM
+CREATE STREAM IF NOT EXISTS x (k BIGINT) FROM PARQUET 'path' WEIGHT k DEDUP ()
+CREATE CONTINUOUS VIEW x AS SELECT APPROXIMATE COUNT(*) FROM flows f JOIN alerts a ON f.src = a.src
+CREATE OR REPLACE CONTINUOUS VIEW x WITH () AS SELECT APPROXIMATE COUNT(*) FROM flows WHERE op = 'i'
+CREATE CONTINUOUS VIEWS x (v AS (SELECT COUNT(*) FROM flows)) SIZE 1 MB MINIMIZE AVERAGE ERROR
+SHOW STREAMS
+SHOW QUERIES EXTENDED
+DESCRIBE STREAM flows
+DROP STREAM IF EXISTS flows
+SELECT * FROM traffic
+REFRESH traffic
+PAUSE traffic
+RESUME traffic
+TERMINATE traffic
 WITH q AS (SELECT custkey FROM orders) SELECT APPROXIMATE COUNT(*) FROM q JOIN customer c ON q.custkey = c.custkey
 SELECT APPROXIMATE COUNT(*) FROM (SELECT orderkey FROM lineitem) q JOIN orders o ON q.orderkey = o.orderkey
 DROP TABLE IF EXISTS orders
@@ -151,6 +171,22 @@ DESCRIBE | -> flights, SKETCH
 EXPLAIN | -> SELECT
 EXPLAIN SELECT APPROXIMATE COUNT(*) FROM pla| -> planes
 REFRESH SKETCH | -> s
+CREATE CONT| -> CONTINUOUS VIEW, CONTINUOUS VIEWS
+CREATE STREAM x (id | -> BIGINT, STRING
+CREATE STREAM x (id BIGINT) FROM JSON 'p' DELETES WHEN | -> id
+CREATE STREAM x (id BIGINT) FROM JSON 'p' DEDUP (id) WITHIN | -> '1 hour'
+CREATE CONTINUOUS VIEWS w (v AS (SELECT | FROM flows) -> src, bytes
+CREATE CONTINUOUS VIEW x WITH (| -> window, slide, time, watermark
+CREATE CONTINUOUS VIEW x WITH (trigger = | -> '1 second', 'available now'
+CREATE CONTINUOUS VIEW x AS SELECT APPROXIMATE COUNT(*) FROM fl| -> flows
+CREATE CONTINUOUS VIEW x AS SELECT APPROXIMATE COUNT(*) FROM flows f JOIN alerts a ON | -> f.src = a.src
+CREATE STREAM x (id BIGINT) FROM | -> JSON, KAFKA
+CREATE STREAM x (id BIGINT, `a b` DECIMAL(3,1)) FROM JSON 'p' DEDUP (| -> id, `a b`
+SHOW | -> STREAMS, QUERIES
+TERMINATE | -> traffic, pairs
+PAUSE tr| -> traffic
+DESCRIBE STREAM | -> flows, alerts
+SELECT * FROM tra| -> traffic
 SELECT up| FROM flights -> upper(
 SELECT * FROM flights WHERE upp| -> upper(
 select count(*) from flights where ori| -> origin

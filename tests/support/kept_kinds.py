@@ -34,7 +34,7 @@ FORMS = {
     "key sample": ("key_sample", {"buckets": 4}),
     "two levels": ("two_level", {"buckets": 4, "parameters": (("dense", 2),)}),
     "all entries": ("sample_sketch", {"parameters": (("dense", 0), ("sampled", 1))}),
-    "sampled table": ("sample_sketch", {"buckets": 8, "parameters": (("dense", 2), ("sampled", 0))}),
+    "sampled table": ("sample_sketch", {"buckets": 2, "parameters": (("dense", 2), ("sampled", 0))}),
     "level map": ("distinct", {"rows": 4, "buckets": 16}),
     "level": ("distinct", {"rows": 4, "buckets": 16, "limit_bytes": 0}),
     "pair map": ("join_distinct", {"rows": 4, "buckets": 8}),

@@ -12,6 +12,7 @@ from .joins import join_conditions, same_class, stem
 from .patterns import Piece, following
 from .place import WORDS, Place, after_semicolon, find_place, pieces_of
 from .scope import Relation, relations, unquoted
+from .streams import VIEW_SETTINGS, declared, in_list, makes_stream
 from .words import match, quoted
 
 MOST = 50
@@ -142,7 +143,8 @@ _LIKELY = (
     "SELECT", "FROM", "ON", "JOIN", "AND", "WHERE", "ERROR WITHIN", "GROUP BY", "USING", "SIZE", "ORDER BY",
     "CONFIDENCE", "HAVING", "LIMIT", "OPTIONS", "AS", "OR", "FOR SUM", "SEED", "BEHAVIOR",
     "LEFT JOIN", "=", "SHOW SKETCHES",
-    "SHOW", "CREATE", "EXPLAIN", "SET", "SKETCH", "SKETCHES",
+    "SHOW", "CREATE", "EXPLAIN", "SET", "SKETCH", "SKETCHES", "CONTINUOUS VIEW", "STREAM",
+    "OR REPLACE SKETCH", "TEMPORARY VIEW",
 )  # fmt: skip
 _RANKS = {word: number for number, word in enumerate(_LIKELY)}
 
@@ -176,6 +178,12 @@ def _of_symbol(symbol: str, place: Place, names: Names) -> Iterator[tuple[str, s
         case "<table>":
             yield from ((quoted(t.name), "table", "with") for t in place.named.values())
             yield from ((quoted(t.name), "table", _about(t)) for t in names.tables)
+            yield from ((quoted(v), "view", "") for v in names.views)
+            yield from ((quoted(t.name), "stream", _about(t)) for t in names.streams)
+        case "<stream>":
+            yield from ((quoted(t.name), "stream", _about(t)) for t in names.streams)
+        case "<view>":
+            yield from ((quoted(v), "view", "") for v in names.views)
         case "<sketch>" | "<workload>":
             yield from ((quoted(s), "sketch", "") for s in names.sketches)
         case "<method>":
@@ -191,6 +199,8 @@ def _of_symbol(symbol: str, place: Place, names: Names) -> Iterator[tuple[str, s
             yield from ((value, "value", "") for value in words.settings["behavior"])
         case "<percent>":
             yield from ((value, "value", "") for value in _percents(place.before))
+        case "<text>" if place.before[-1].word == "WITHIN":
+            yield "'1 hour'", "value", ""
         case "<size>":
             yield from ((value, "value", "") for value in ("64 KB", "256 KB", "1 MB", "16 MB"))
         case "<number>":
@@ -246,6 +256,8 @@ def _relations(place: Place, names: Names) -> list[Relation]:
         found = relations(
             [replace(t, text="FROM", kind="keyword") if t.word == "ON" else t for t in own], names, {}
         )
+    if makes_stream(own):
+        found = [Relation("", Table("", tuple(declared(own))))]
     return found
 
 
@@ -253,7 +265,18 @@ def _inside(place: Place, names: Names, outer: Sequence[str]) -> Iterator[tuple[
     """Within a parenthesis that holds no query yet."""
     last = outer[-1] if outer else ""
     if last == "OPTIONS":
-        yield from ((word, "option", "") for word in _option(place.before))
+        if "STREAM" not in outer[:5]:
+            yield from ((word, "option", "") for word in _option(place.before, _OPTION_NAMES))
+        return
+    if last == "WITH" and "CONTINUOUS" in outer[:4]:
+        yield from ((word, "option", "") for word in _option(place.before, tuple(VIEW_SETTINGS)))
+        return
+    if last == "DEDUP":
+        yield from ((quoted(c), "column", kind) for c, kind in declared(place.outer))
+        return
+    listed = in_list(place.outer, place.before)
+    if listed is not None:
+        yield from listed
         return
     if not place.before and last in _BEFORE_QUERIES:
         yield "SELECT", "keyword", ""
@@ -281,13 +304,14 @@ def _inside(place: Place, names: Names, outer: Sequence[str]) -> Iterator[tuple[
 _BEFORE_QUERIES = frozenset(("QUERIES", "AS", "FROM", "JOIN", "EXISTS", "IN"))
 
 
-def _option(before: Sequence[Token]) -> Sequence[str]:
-    """Within OPTIONS: a name, an equals sign, a value, a comma."""
+def _option(before: Sequence[Token], known: Sequence[str]) -> Sequence[str]:
+    """Within OPTIONS or WITH: a name, an equals sign, a value, a comma."""
     last = before[-1].text if before else ","
     if last == ",":
-        return _OPTION_NAMES
+        return known
     if last == "=":
-        return vocabulary().settings.get(before[-2].text.lower(), ()) if len(before) > 1 else ()
+        name = before[-2].text.lower() if len(before) > 1 else ""
+        return VIEW_SETTINGS.get(name) or vocabulary().settings.get(name, ())
     return ("=",) if len(before) < 2 or before[-2].text == "," else (",",)
 
 

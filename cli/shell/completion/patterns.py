@@ -34,6 +34,17 @@ PATTERNS = (
     f"EXPLAIN [ ANALYZE ] ESTIMATE ROWS FOR {_QUERY}",
     f"EXPLAIN EXACT {_QUERY}",
     "EXPLAIN SKETCHES <workload>",
+    """CREATE [ OR REPLACE ] STREAM [ IF NOT EXISTS ] <new> () FROM JSON|CSV|PARQUET|KAFKA|RATE <path>
+       [ OPTIONS () ] [ DELETES WHEN <expression> | WEIGHT <expression> | CHANGES DEBEZIUM|DELTA ]
+       [ DEDUP () WITHIN <text> ]""",
+    "CREATE [ OR REPLACE ] CONTINUOUS VIEW <new> [ WITH () ] AS SELECT APPROXIMATE <items> " + f"{_FROM} {_TAIL}",
+    """CREATE [ OR REPLACE ] CONTINUOUS VIEWS <new> [ WITH () ] () SIZE <size> MINIMIZE AVERAGE|MAX ERROR
+       [ PARTITION INTO <number> ]""",
+    "SHOW STREAMS|QUERIES",
+    "SHOW QUERIES EXTENDED",
+    "DESCRIBE|DESC STREAM <stream>",
+    "DROP STREAM [ IF EXISTS ] <stream>",
+    "PAUSE|RESUME|TERMINATE|REFRESH <view>",
     """CREATE [ OR REPLACE ] SKETCH [ IF NOT EXISTS ] <new> ON <table> () [ FOR SUM () ] [ WHERE <expression> ]
        [ GROUP BY <items> ] [ USING <method> ] [ SIZE <size> ]
        [ ERROR WITHIN <percent> [ AT ] [ CONFIDENCE <percent> ] ] [ OPTIONS () ]""",

@@ -60,15 +60,15 @@ class Linear(Kind):
 
 
 class Hash(Linear):
-    """Hash sketches, which may have dense keys that are counted exactly."""
+    """Hash sketches; those for use beside samples have dense keys, none or more, and hold their maps packed."""
 
-    optional: ClassVar[Mapping[str, tuple[int, int]]] = {"dense": (1, 1 << 24)}
+    optional: ClassVar[Mapping[str, tuple[int, int]]] = {"dense": (0, 1 << 24)}
 
     def __init__(self) -> None:
         super().__init__("hash", 1, 1)
 
     def empty(self, size: Size, dense: NDArray[np.int64] | None = None) -> Any:
-        if not size.named.get("dense", 0):
+        if "dense" not in size.named:
             return super().empty(size)
         from ....sketches.samples.dense_first import DenseFirstSketch
 
@@ -84,21 +84,24 @@ class Hash(Linear):
         update_dense_first(synopses, keys, weights)
 
     def restored(self, size: Size, arrays: Arrays) -> Any:
-        if not size.named.get("dense", 0):
+        if "dense" not in size.named:
             return super().restored(size, arrays)
         from ....sketches.samples.dense_first import DenseFirstSketch
 
         state = {**joined_keys(arrays, 1), "dense_keys": arrays["dense_keys"]}
         return DenseFirstSketch.from_state(self.spec(size), state, size.limit_bytes)
 
+    def packed(self, size: Size) -> bool:
+        return "dense" in size.named
+
     def most_bytes(self, size: Size) -> int:
         return super().most_bytes(size) + 16 * size.named.get("dense", 0)
 
     def check(self, size: Size, exact: bool, arrays: Mapping[str, Described]) -> None:
-        dense = size.named.get("dense", 0)
-        if not dense:
+        if "dense" not in size.named:
             super().check(size, exact, arrays)
             return
+        dense = size.named["dense"]
         check_arrays({"dense_keys": arrays["dense_keys"]}, {"dense_keys": ("int64", (dense,))})
         if exact:
             check_map({n: a for n, a in arrays.items() if n != "dense_keys"}, 1, size.dtype)
@@ -109,11 +112,6 @@ class Hash(Linear):
             "rest.counters": (size.dtype, self.spec(size).shape),
         }
         check_arrays(arrays, counted)
-
-
-def _dense_in(size: Size) -> int:
-    """How many dense keys a hash sketch has."""
-    return size.named.get("dense", 0)
 
 
 class Skimmed(Kind):

@@ -140,6 +140,14 @@ class Kind(ABC):
         """Size up to which it stays an exact map."""
         return int(getattr(synopsis, "limit_bytes", 0))
 
+    def packed(self, size: Size) -> bool:
+        """Whether it is held in fewer bytes than its arrays take in a file."""
+        return False
+
+    def nbytes(self, size: Size, synopsis: Any) -> int:
+        """In-memory bytes of its arrays."""
+        return int(synopsis.nbytes) if self.packed(size) else stored_in(self.arrays(synopsis))
+
     @abstractmethod
     def most_bytes(self, size: Size) -> int:
         """Bytes of the largest state."""

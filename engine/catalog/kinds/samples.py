@@ -154,6 +154,9 @@ class SampledTable(KeySample):
     def exact(self, synopsis: Any) -> bool:
         return bool(synopsis.probability == 1.0)
 
+    def packed(self, size: Size) -> bool:
+        return True
+
     def most_bytes(self, size: Size) -> int:
         """Without the entries of dense keys: they are as many as the table has."""
         entries = size.buckets * (len(size.families) + size.columns)
@@ -161,8 +164,6 @@ class SampledTable(KeySample):
 
     def check(self, size: Size, exact: bool, arrays: Mapping[str, Described]) -> None:
         dense, kept = size.named["dense"], arrays["weights"].shape[-1]
-        if not dense and kept > size.buckets:
-            raise ValueError(f"a sample of {size.buckets:,} entries has {kept:,}")
         shapes: dict[str, tuple[str, tuple[int, ...]]] = {
             "keys": ("int64", (len(size.families), kept)),
             "dense_keys": ("int64", (dense,)),

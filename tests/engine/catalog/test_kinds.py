@@ -46,13 +46,30 @@ def test_there_is_a_form_of_every_kind():
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_a_catalog_of_an_older_version_has_what_it_had(version):
-    """Committed files of every kind, with and without groups: the same arrays, bit for bit."""
+    """Committed files of every kind, with and without groups: the same arrays, bit for bit.
+
+    What is held packed takes fewer bytes now than they say, and of a sampled table as many entries as its bytes hold.
+    """
     catalog = Catalog(GOLDEN / f"catalog_v{version}")
     own = {name: sketch for name, sketch in ALL.items() if version_of(sketch.head) == version}
     assert {h.name for h in catalog.heads()} == set(own)
     for name, sketch in own.items():
         known = catalog.load(name)
-        assert same(known, replace(sketch, head=replace(sketch.head, program=known.head.program))), name
+        if not sketch.head.kind.packed(sketch.head.size(sketch.head.measures[0])):
+            assert same(known, replace(sketch, head=replace(sketch.head, program=known.head.program))), name
+        elif sketch.head.method == "hash" or sketch.head.exact:
+            arrays = [
+                [[sketch.head.kind.arrays(b.sketch) for b in g] for g in s.groups] for s in (known, sketch)
+            ]
+            assert str(arrays[0]) == str(arrays[1]), name
+        else:
+            assert known.head.nbytes > sketch.head.nbytes
+            for (old, *_), (new, *_) in zip(known.groups, sketch.groups, strict=True):
+                assert _entries(new.sketch) < _entries(old.sketch)
+
+
+def _entries(sample):
+    return {tuple(e) for e in np.concatenate([sample.keys, sample.weights]).T.tolist()}
 
 
 @pytest.mark.parametrize("name", [n for n in FORMS if n != "total"])

@@ -8,7 +8,7 @@ import pytest
 from support.sampled_queries import SCHEMA
 
 from skimql.engine.execution.sampled_query import of_table, plan_of, sampled_text
-from skimql.engine.results.expressions import Evaluator
+from skimql.engine.queries.sampled_groups import evaluators_of
 from skimql.engine.results.rows import Estimated, with_count
 from skimql.errors import DataError
 from skimql.parser.sampled_select import resolve_sampled
@@ -26,10 +26,7 @@ def read(text):
 def answered(query, table, rate, confidence=0.95):
     plan = plan_of(query, 1)
     found = of_table(query, table, rate)
-    evaluators = {
-        (n,) if query.groups else (): Evaluator(plan, joined, confidence, values)
-        for n, (values, joined) in enumerate(found.groups)
-    }
+    evaluators = evaluators_of(query, plan, found, confidence)
     return Estimated(query, evaluators, listed=False).answer()
 
 

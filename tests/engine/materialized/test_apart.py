@@ -43,12 +43,12 @@ ASKED = [
     (f"{SUMS} {TWO}", "USING skimmed", "skimmed"),
     (f"{SUMS} {TWO}", "USING key_sample SIZE 20 KB", "key_sample"),
     (f"{SUMS} {TWO}", "USING two_level SIZE 20 KB", "two_level"),
-    (f"{SUMS}, SUM(r.stars) AS z, SUM(o.paid + r.stars) AS y {CHAIN}", "USING sample_sketch SIZE 40 KB", "sample_sketch"),
-    (f"{SUMS} {CHAIN}", "SIZE 40 KB", "sample_sketch"),
+    (f"{SUMS}, SUM(r.stars) AS z, SUM(o.paid + r.stars) AS y {CHAIN}", "USING sample_sketch SIZE 5 KB", "sample_sketch"),
+    (f"{SUMS} {CHAIN}", "SIZE 5 KB", "sample_sketch"),
     ("COUNT(*) AS n FROM clicks c JOIN clicks d ON c.user = d.user JOIN orders o ON d.user = o.user", "SIZE 9 KB", "key_sample"),
     (f"o.shop, {SUMS} {TWO} GROUP BY o.shop", "USING hash", "hash"),
     (f"o.shop, c.day, {SUMS} {TWO} GROUP BY o.shop, c.day ORDER BY n", "USING key_sample SIZE 60 KB", "key_sample"),
-    (f"c.day, {SUMS} {CHAIN} GROUP BY c.day HAVING COUNT(*) > 5", "USING sample_sketch SIZE 90 KB", "sample_sketch"),
+    (f"c.day, {SUMS} {CHAIN} GROUP BY c.day HAVING COUNT(*) > 5", "USING sample_sketch SIZE 9 KB", "sample_sketch"),
     ("shop, COUNT(*) AS n, SUM(paid) AS s FROM orders GROUP BY shop", "", "total"),
     (f"COUNT(DISTINCT o.user) AS d {TWO}", "", "distinct"),
     (f"COUNT(DISTINCT o.item, c.day) AS d {TWO}", "", "join_distinct"),
@@ -78,7 +78,7 @@ def test_every_method_answers_by_synopses_of_each_table_by_itself(question, clau
                 assert cell.low - slack <= truth.value <= cell.high + slack, (group, cell)
     if "SIZE" in clause:
         asked = int(clause.split("SIZE ")[1].split()[0]) << 10
-        assert (0 if "GROUP" in question else asked / 2) < answer.bytes_used <= asked
+        assert (0 if "GROUP" in question else asked / 8) < answer.bytes_used <= asked
 
 
 def test_sizes_fit_in_what_is_asked_and_exact_maps_beside_samples_stay():
@@ -126,10 +126,38 @@ def test_what_a_query_has_kept_answers_the_next_one(session):
 
 
 def test_groups_that_miss_the_error_are_run_exactly_where_that_is_asked():
-    asked = "ERROR WITHIN 1% BEHAVIOR 'partial_run_on_base_table' USING sample_sketch SIZE 60 KB"
+    asked = "ERROR WITHIN 1% BEHAVIOR 'partial_run_on_base_table' USING sample_sketch SIZE 12 KB"
     sql = f"SELECT APPROXIMATE c.day, o.shop, COUNT(*) AS n {CHAIN} GROUP BY o.shop, c.day {asked}"
     run = MemoryRun.of(sql, BACKEND, Settings())
     answer = run.answer()
     assert any("run exactly" in n for n in answer.notes)
     truths = {row[:2]: row[2].value for row in run.exact().rows}
     assert {row[:2] for row in answer.rows if row[2].exact and row[2].value == truths[row[:2]]}
+
+
+@pytest.mark.parametrize("groups", ["", "GROUP BY t0.h"])
+@pytest.mark.parametrize("clause", ["", "USING sample_sketch", "USING convolution"])
+@pytest.mark.parametrize(
+    "joins",
+    [
+        # One key in two classes: the type of l + 1 is not known when classes are made, and s is compared as text.
+        "t0.l + 1 = t1.k JOIN b t2 ON t1.k = t2.l",
+        "t0.l + 1 = t1.k JOIN b t2 ON t1.k = t2.l + 1 JOIN a t3 ON t1.k = t3.h",
+        "t0.h = t1.k JOIN b t2 ON t1.k = t2.s",
+    ],
+)
+def test_one_key_may_be_of_several_classes(joins, clause, groups):
+    rng = np.random.default_rng(1)
+
+    def table(tuples):
+        k, l, h = (rng.integers(0, n, tuples) for n in (9, 9, 3))  # noqa: E741
+        return pa.table({"k": k, "l": l, "h": h, "s": [str(x) for x in l], "v": rng.integers(0, 9, tuples)})
+
+    backend = MemoryBackend(MemoryTables({"a": table(50), "b": table(60)}))
+    named = "t0.h, " if groups else ""
+    text = f"SELECT APPROXIMATE {named}COUNT(*) AS n, SUM(t2.v) AS v FROM a t0 JOIN b t1 ON {joins} {groups} {clause}"
+    answer = MemoryRun.of(text, backend, Settings(cache=True)).answer()
+    exact = {str(row[:-2]): row[-2:] for row in MemoryRun.of(text, backend).exact().rows}
+    for row in answer.rows:
+        for cell, truth in zip(row[-2:], exact[str(row[:-2])], strict=True):
+            assert cell.low <= truth.value <= cell.high

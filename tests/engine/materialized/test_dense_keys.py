@@ -114,10 +114,12 @@ TABLES = {
 
 
 def test_what_is_planned_of_dense_keys_is_built_and_answers():
-    run = MemoryRun.of(
-        f"SELECT APPROXIMATE COUNT(*) AS n {CHAIN} USING sample_sketch SIZE 45 KB",
-        MemoryBackend(MemoryTables(TABLES)), Settings(),
-    )  # fmt: skip
+    # Keys far apart, most of which join nothing: an exact map of them takes more than the size.
+    apart, idle = 1_000_003**2, np.random.default_rng(3).integers(0, 1 << 50, 3_000)
+    h, w = TABLES["h"], pa.table({"l": np.concatenate([SKEWED * apart, idle])})
+    far = {**TABLES, "h": pa.table({"k": h["k"], "l": h["l"].to_numpy() * apart}), "w": w}
+    asked = f"SELECT APPROXIMATE COUNT(*) AS n {CHAIN} USING sample_sketch SIZE 20 KB"
+    run = MemoryRun.of(asked, MemoryBackend(MemoryTables(far)), Settings())
     plan, answer = run.plan(), run.answer()
     (beyond,) = (s for s in plan.attempt.synopses if s.table == "w")
     assert dict(beyond.parameters)["dense"] == len(beyond.dense) > 3
@@ -135,7 +137,7 @@ def test_dense_keys_stay_exact_through_every_statement(spark, tmp_path):
     with Session(spark, catalog=tmp_path / "catalog") as session:
         for name in (*TABLES, "more"):
             session.table(name, tmp_path / f"{name}.parquet")
-        create = "CREATE SKETCH w ON w (l) FOR SUM(x) OPTIONS (dense_keys = 5, buckets = 32)"
+        create = "CREATE SKETCH w ON w (l) FOR SUM(x) OPTIONS (dense_keys = 5, buckets = 32, sparse = false)"
         session.sql(create)
 
         def weights():
@@ -162,7 +164,7 @@ def test_dense_keys_stay_exact_through_every_statement(spark, tmp_path):
         session.sql("APPEND SKETCH w FROM more WEIGHT (-1)")
         session.sql("APPEND SKETCH w FROM w DELETES WHEN l = 1")
         assert weights()[0] == [[800, 0], [2 * truth[1][0], 0]]
-        session.sql("CREATE OR REPLACE SKETCH w ON w (l) FOR SUM(x) OPTIONS (dense_keys = 5, buckets = 32)")
+        session.sql(create.replace("CREATE", "CREATE OR REPLACE", 1))
         session.sql("CREATE SKETCH m ON more (l) FOR SUM(x)")
         session.sql("APPEND SKETCH w FROM SKETCH m")
         assert weights()[0] == [[402, 400], [truth[1][0] + 3, truth[1][1]]]

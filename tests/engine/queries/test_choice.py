@@ -21,6 +21,7 @@ BACKEND = MemoryBackend(
 )
 JOIN = "FROM a JOIN b ON a.k = b.k"
 COUNT = f"SELECT APPROXIMATE COUNT(*) {JOIN}"
+THREE = f"{COUNT} JOIN a c ON b.v = c.v"
 
 
 def plan_of(sql, **settings):
@@ -28,11 +29,8 @@ def plan_of(sql, **settings):
 
 
 def test_a_method_that_cannot_answer_says_what_it_is_and_one_that_is_too_small_its_size():
-    three = "SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k JOIN a c ON b.v = c.v USING key_sample"
-    with pytest.raises(
-        UnsupportedQuery, match="it is the join exactly on a sample of the keys of one join class"
-    ):
-        plan_of(three)
+    with pytest.raises(UnsupportedQuery, match="skimmed cannot answer this: it is hash sketches with"):
+        plan_of(f"{THREE} USING skimmed ERROR WITHIN 5%")
     with pytest.raises(BudgetExceeded, match="10 bytes are too few: key sample") as told:
         plan_of(f"{COUNT} USING key_sample SIZE 10")
     assert told.value.hint == "a larger SIZE"
@@ -56,3 +54,45 @@ def test_sketches_that_no_jvm_makes_are_none_of_the_candidates():
     with pytest.raises(UnsupportedQuery) as refused:
         plan_of(f"{COUNT} JOIN a c ON b.v = c.v USING convolution ERROR WITHIN 0.1%", route="jvm")
     assert refused.value.code == "SKIMQL_ROUTE"
+
+
+def test_exact_messages_alone_are_refused_where_they_are_too_large_and_name_their_setting():
+    assert MemoryRun.of(f"{THREE} USING exact", BACKEND).answer().method == "exact"
+    with pytest.raises(
+        UnsupportedQuery, match=r"exact messages alone do not do: .*above skimql.fold_bytes"
+    ) as told:
+        plan_of(f"{THREE} USING exact", fold_bytes=100)
+    assert told.value.hint == "a larger skimql.fold_bytes, or EXACT SELECT ..."
+    with pytest.raises(BudgetExceeded, match="100 bytes are too few: exact: message of table"):
+        plan_of(f"{THREE} USING exact SIZE 100")
+
+
+@pytest.mark.parametrize("method", ["key_sample", "sampled_messages"])
+def test_a_sample_of_the_keys_of_one_class_answers_over_several_classes(method):
+    answer = MemoryRun.of(f"{THREE} USING {method} SIZE 30 KB", BACKEND).answer()
+    exact = MemoryRun.of(THREE, BACKEND).exact().value
+    (cell,) = answer.rows[0]
+    assert answer.method == method
+    assert not cell.exact
+    assert cell.low <= exact <= cell.high
+
+
+@pytest.mark.parametrize("method", ["key_sample", "two_level", "sampled_messages"])
+def test_a_key_has_no_more_groups_than_tuples_so_that_a_size_is_used(method):
+    rng = np.random.default_rng(4)
+    a = pa.table({"k": rng.integers(0, 4000, 12_000), "g": rng.integers(0, 90, 12_000)})
+    backend = MemoryBackend(MemoryTables({"a": a, "b": pa.table({"k": np.arange(4000)})}))
+    text = f"SELECT APPROXIMATE a.g, COUNT(*) {JOIN} GROUP BY a.g USING {method} SIZE 40 KB"
+    answer = MemoryRun.of(text, backend).answer()
+    assert 20_000 < answer.bytes_used <= 40 << 10
+    assert len(answer.rows) > 80
+
+
+@pytest.mark.parametrize("method", ["two_level", "sampled_messages"])
+def test_dense_keys_that_have_tuples_of_every_group_stay_within_a_size(method):
+    rng = np.random.default_rng(4)
+    keys = np.r_[np.repeat(np.arange(20), 3_000), rng.integers(20, 60_000, 60_000)]
+    a = pa.table({"k": keys, "g": rng.integers(0, 90, keys.size)})
+    backend = MemoryBackend(MemoryTables({"a": a, "b": pa.table({"k": np.arange(60_000)})}))
+    text = f"SELECT APPROXIMATE a.g, COUNT(*) {JOIN} GROUP BY a.g USING {method} SIZE 20 KB"
+    assert MemoryRun.of(text, backend).answer().bytes_used <= 20 << 10

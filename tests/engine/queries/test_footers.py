@@ -2,18 +2,22 @@
 
 import math
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.questions import query
 from support.schemas import XYZ
 
 from skimql.engine.queries.footers import Footers
+from skimql.parser.statement import parse_statement
 
 THREE = "COUNT(*) FROM x JOIN y ON x.id = y.id JOIN z ON y.m = z.id"
 
 
 def footers(monkeypatch, tuples, distinct=100.0, text=THREE):
     found = Footers(None, None, query(text, XYZ))
-    found.__dict__["tuples"] = tuples
+    found.__dict__["tuples"], found.__dict__["nbytes"] = tuples, (None,) * len(tuples)
     monkeypatch.setattr(Footers, "_distinct", lambda self, joined: distinct)
     return found
 
@@ -31,6 +35,28 @@ def test_what_files_do_not_tell_is_endless(monkeypatch, tuples, distinct):
     found = footers(monkeypatch, tuples, distinct)
     assert found.outputs == (math.inf, math.inf)
     assert found.exact_seconds == math.inf
+
+
+def test_spark_shares_the_bytes_of_files_out_by_the_columns_that_are_read(session, tmp_path):
+    rows = pa.table(
+        {"id": np.arange(5_000), "v": np.arange(5_000) % 7, "t": [f"text {n}" for n in range(5_000)]}
+    )
+    pq.write_table(rows, tmp_path / "x.parquet")
+    session.table("bx", tmp_path / "x.parquet")
+    session.sql("CREATE OR REPLACE TEMP VIEW by AS SELECT 1L AS id")
+    whole = (tmp_path / "x.parquet").stat().st_size
+    for select, read in (("COUNT(*)", 1), ("SUM(bx.v)", 2)):
+        run = session._run_of(
+            *asked(session, f"SELECT APPROXIMATE {select} FROM bx JOIN by ON bx.id = by.id")
+        )
+        one, other = Footers(session.spark, session.tables, run.typed).nbytes
+        assert one == pytest.approx(whole * 8 * (1 + read) / (8 + 8 + 8 + 20))
+        assert other is None, "a view has no files"
+
+
+def asked(session, text):
+    statement = parse_statement(text)
+    return statement, session._resolved(statement)
 
 
 def test_sizes_without_a_look_at_filters(monkeypatch):

@@ -163,12 +163,28 @@ def test_distinct_values_of_groups_whose_synopses_take_too_many_bytes_are_counte
     r = pa.table({"k": np.arange(40_000), "g": np.arange(40_000) % 40})
     sql = "SELECT APPROXIMATE r.g, COUNT(DISTINCT r.k) FROM r JOIN r t ON r.k = t.k GROUP BY r.g ERROR WITHIN 5%"
     backend = MemoryBackend(MemoryTables({"r": r}))
-    settings = Settings(max_bytes=165 << 20)
-    assert MemoryRun.of(sql, backend, settings).plan().attempt.method == "exact_run"
+    methods = [
+        MemoryRun.of(sql, backend, Settings(max_bytes=most)).plan().attempt.method
+        for most in (256 << 20, 80 << 20, 2 << 20)
+    ]
+    assert methods == ["distinct", "exact_run", "exact_run"]
     with pytest.raises(BudgetExceeded, match="may take"):
         MemoryRun.of(
-            f"{sql} BEHAVIOR 'partial_run_on_base_table'", backend, Settings(max_bytes=165 << 20)
+            f"{sql} BEHAVIOR 'partial_run_on_base_table'", backend, Settings(max_bytes=80 << 20)
         ).plan()
+
+
+def test_groups_are_not_listed_where_the_exact_run_is_cheaper_than_all_else_of_one():
+    t = pa.table({"k": np.arange(3_000), "g": np.arange(3_000) % 7})
+    backend = MemoryBackend(MemoryTables({"t": t, "u": t}))
+
+    def listed():
+        raise AssertionError("nobody asks for the groups")
+
+    text = "SELECT APPROXIMATE t.g, COUNT(*) FROM t JOIN u ON t.k = u.k GROUP BY t.g"
+    assert MemoryRun.of(text, backend).planner.plan(listed).method == "exact_run"
+    with pytest.raises(AssertionError, match="nobody asks"):
+        MemoryRun.of(f"{text} SIZE 20 KB", backend).planner.plan(listed)
 
 
 @pytest.mark.parametrize(

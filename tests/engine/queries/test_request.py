@@ -80,6 +80,18 @@ def test_a_convolution_of_two_tables_is_a_hash_sketch():
     assert request("USING convolution", three).forced == "convolution"
 
 
+def test_a_sample_of_keys_over_several_classes_has_messages_behind_it():
+    three = "SELECT APPROXIMATE COUNT(*) FROM x JOIN y ON x.id = y.id JOIN z ON y.m = z.id"
+    assert request("USING key_sample").forced == "key_sample"
+    assert request("USING key_sample", three).forced == "sampled_messages"
+    assert request("USING key_sample", three, cache=True).forced == "key_sample"
+
+
+def test_exact_messages_may_take_what_any_synopsis_may():
+    assert request("USING exact").objective(1000, {}).size_bytes is None
+    assert request("USING exact SIZE 1000", size_bytes=1000).objective(1000, {}).size_bytes == 1000
+
+
 def test_the_objective_is_of_each_group_and_of_what_may_be_taken():
     asked = request(error=0.06)
     assert asked.objective(0, {}).relative_error == 0.06

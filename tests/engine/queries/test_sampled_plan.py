@@ -1,5 +1,7 @@
 """USING sampled_query on Spark: the user's own query on sampled keys, beside what Spark gives exactly."""
 
+from dataclasses import replace
+
 import pytest
 from support.sampled_queries import SCHEMA
 from support.tables import register
@@ -74,7 +76,7 @@ def test_a_sample_of_keys_answers_what_sketches_cannot(session):
     source = "FROM e LEFT JOIN f ON e.k = f.k AND e.j <> f.j WHERE NOT EXISTS (SELECT 1 FROM f g WHERE g.k = e.k AND g.v = 5)"
     items = "e.j, COUNT(*) AS n, SUM(f.v) AS s, AVG(e.v) AS m, COUNT_IF(f.k IS NULL) AS u"
     text = f"SELECT APPROXIMATE {items} {source} GROUP BY e.j HAVING COUNT(*) > 10 ORDER BY e.j"
-    answer = session.compare(f"{text} SIZE 60 KB USING sampled_query SEED 3")
+    answer = session.compare(f"{text} SIZE 60 KB USING sampled_query SEED 4")
     assert answer.method == "sampled_query"
     assert len(answer.rows) == 7
     assert any("keys of k sampled" in note for note in answer.notes)
@@ -86,6 +88,76 @@ def test_a_sample_of_keys_answers_what_sketches_cannot(session):
             total += 1
             inside += cell.low <= float(true) <= cell.high
     assert inside >= total - 4
+
+
+def test_deviations_and_quantiles_are_estimated_beside_sums(session):
+    register(session, **LARGE)
+    items = (
+        "STDDEV(e.v) AS s, VAR_POP(e.v) FILTER (WHERE f.v > 3) AS v, COVAR_SAMP(e.v, f.v) AS c, CORR(e.v, f.v) AS r, "
+        "MEDIAN(e.v) AS m, APPROX_PERCENTILE(f.v, 0.9) FILTER (WHERE f.v <> 5) AS q, ROUND(STD(f.v), 2) AS w, "
+        "AVG(e.v) FILTER (WHERE f.v > 3) AS a"
+    )
+    text = (
+        f"SELECT APPROXIMATE {items} FROM e LEFT JOIN f ON e.k = f.k SIZE 120 KB USING sampled_query SEED 2"
+    )
+    answer = session.compare(text)
+    for cell, true in zip(answer.rows[0], answer.compared[0], strict=True):
+        assert not cell.exact
+        assert not cell.certified
+        assert cell.low <= float(true) <= cell.high
+        assert cell.high < float("inf")
+
+
+def test_rolled_up_groups_add_up_and_those_of_few_keys_are_uncertain(session):
+    register(session, **LARGE)
+    text = (
+        "SELECT APPROXIMATE e.j, f.v % 2 AS h, COUNT(*) AS n FROM e LEFT JOIN f ON e.k = f.k "
+        "GROUP BY ROLLUP(e.j, f.v % 2) ORDER BY e.j, h SIZE 60 KB USING sampled_query"
+    )
+    answer = session.sql(text)
+    exact = session.sql(
+        text.replace("APPROXIMATE ", "").replace(" SIZE 60 KB USING sampled_query", "")
+    ).collect()
+    assert len(answer.rows) == len(exact) == 7 * 4 + 1
+    inside = sum(row[-1].low <= true.n <= row[-1].high for row, true in zip(answer.rows, exact, strict=True))
+    # The groups share their keys: of a sample that is off several are.
+    assert inside >= 20
+    total = next(
+        row[-1].value for row in answer.rows if row[-1].value == max(r[-1].value for r in answer.rows)
+    )
+    assert total == pytest.approx(sum(r[-1].value for r in answer.rows) / 3)
+    assert not any(answer.uncertain)
+    assert any(note.startswith("groups of fewer than about") for note in answer.notes)
+
+
+def test_answers_are_refined_until_the_error_is_met(session, monkeypatch):
+    from skimql.engine.queries import sampled_plan
+
+    register(session, **LARGE)
+    monkeypatch.setattr(sampled_plan, "LEAST_TUPLES", 100.0)
+    text = "SELECT APPROXIMATE COUNT(*) AS n FROM e JOIN f ON e.k = f.k AND e.v < f.v"
+    looks = list(session.refine(f"{text} ERROR WITHIN 0.1% USING sampled_query"))
+    assert [a.exact for a in looks] == [False] * (len(looks) - 1) + [True]
+    assert len(looks) > 1
+    assert looks[0].value == session.sql(f"{text} ERROR WITHIN 90% USING sampled_query").value
+    for bad, code in (("SELECT 1", "SKIMQL_NOT_AN_ANSWER"), (f"{text} USING sampled_query", "SKIMQL_CLAUSE")):
+        session.settings = replace(session.settings, error=None)
+        with pytest.raises(UnsupportedQuery) as raised:
+            session.refine(bad)
+        assert raised.value.code == code
+
+
+def test_a_size_is_used_though_keys_have_many_tuples(session):
+    few = [(i % 400, i % 7, i % 11) for i in range(8000)]
+    register(session, e=(COLUMNS, few), f=(COLUMNS, few[:400]))
+    answer = session.sql(
+        "SELECT APPROXIMATE COUNT(*) AS n, SUM(e.v) AS s FROM e LEFT JOIN f ON e.k = f.k SIZE 8 KB USING sampled_query"
+    )
+    assert 2048 <= answer.bytes_used <= 8192
+    assert not answer.exact
+    assert len({a.attempt.plan.seed for a in answer.attempts}) == len(answer.attempts) > 1
+    # Where all keys fit there is nothing to sample.
+    assert session.sql("SELECT APPROXIMATE SUM(k) AS n FROM f SIZE 64 KB USING sampled_query").exact
 
 
 def test_small_inputs_are_run_on_all_keys_and_that_is_said(tables):
@@ -166,6 +238,13 @@ def test_a_refused_query_says_that_a_sample_of_keys_answers_it_and_typed_it_does
         tables.sql(f"{text} USING sampled_query").value
         == tables.sql(f"EXACT {text}".replace("APPROXIMATE ", "")).value
     )
+    # Where an error is asked it is answered so at once, and that is said.
+    answer = tables.sql(f"{text} ERROR WITHIN 5%")
+    assert answer.method == "sampled_query"
+    assert any(note.startswith("by a sample of keys: ") for note in answer.notes)
+    assert "sampled query, " in str(tables.sql(f"EXPLAIN {text} ERROR WITHIN 5%"))
+    with pytest.raises(UnsupportedQuery):
+        tables.sql("SELECT APPROXIMATE COUNT(*) AS n FROM a JOIN b ON a.k < b.k ERROR WITHIN 5%")
     # What it cannot answer either has the way out that it had.
     with pytest.raises(UnsupportedQuery) as raised:
         tables.sql("SELECT APPROXIMATE COUNT(*) AS n FROM (SELECT k FROM a LIMIT 2) t")

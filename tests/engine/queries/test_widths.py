@@ -14,8 +14,9 @@ from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.queries import widths
+from skimql.engine.queries.distinct import DistinctPlan
 from skimql.optimizer.candidates.enumerate import choose_method
-from skimql.optimizer.candidates.first_sample import ClassSample, Size
+from skimql.optimizer.candidates.first_sample import LEAST_SHARE, ClassSample, Size
 from skimql.optimizer.candidates.value_draws import Summed
 from skimql.optimizer.choose import choose
 from skimql.optimizer.messages import tree_of, whole
@@ -180,3 +181,39 @@ def test_a_quarter_of_the_tuples_makes_a_first_sample_twice_as_wide_where_it_is_
     assert looked.half_widths == near(2 * COUNT, 2 * SUM)
     assert blind.half_widths == near(COUNT, SUM)
     assert (blind.half_width, blind.seconds, blind.nbytes) == (max(blind.half_widths), 2.0, 3.0)
+
+
+def test_a_filter_that_kept_nothing_that_was_looked_at_is_taken_to_keep_the_least_share():
+    query = query_of(BOTH)
+    none, least, more = (
+        widths.first_sample(sampled(query), files(share=share), VALUES, 0.95, {}, jobs=True).predicted
+        for share in (0.0, LEAST_SHARE, 4 * LEAST_SHARE)
+    )
+    assert none == least
+    assert 0.0 < 1.5 * more.half_width < none.half_width < math.inf
+
+
+def test_distinct_values_of_groups_have_their_own_width_and_not_that_of_the_count_that_tells_the_groups():
+    query = query_of(f"r.g, COUNT(DISTINCT r.k) AS n {JOIN} GROUP BY r.g")
+    choice, _ = DistinctPlan(query, Settings(error=0.05), BACKEND.relations, False, {0: 4}).choice()
+    (own, beside) = choice.taken.predicted.widths
+    assert [a.function for a in query.aggregates] == ["count_distinct", "count"]
+    assert (own, beside > 0.01) == (0.0, True), (
+        "25,000 values fit the exact map of a level sketch of this size"
+    )
+    found = widths.planned_distinct(STATED, query, choice, tuple, 0.95, {0: 4})
+    assert (found.half_width, found.half_widths[0]) == (0.0, 0.0)
+    assert widths.planned_distinct(STATED, query, chosen(query_of(BOTH)), tuple, 0.95, {}) is STATED
+
+
+def test_a_sum_beside_distinct_values_has_the_width_of_its_sketches_and_an_average_a_narrower_one():
+    query = query_of(f"COUNT(DISTINCT r.k) AS n, SUM(r.x) AS x, AVG(r.x) AS a {JOIN}")
+    settings = Settings(size_bytes=2_000_000)
+    choice, _ = DistinctPlan(query, settings, BACKEND.relations, False).choice()
+    found = widths.planned_distinct(STATED, query, choice, lambda: VALUES, 0.95, {})
+    distinct, total, mean = found.half_widths
+    assert distinct == choice.taken.predicted.widths[0]
+    assert total == pytest.approx(of_eleven() * math.sqrt((5 + 4) / 4 / choice.taken.buckets), rel=0.1)
+    assert 0.0 < mean < total
+    blind = widths.planned_distinct(STATED, query, choice, tuple, 0.95, {})
+    assert math.isnan(blind.half_width)

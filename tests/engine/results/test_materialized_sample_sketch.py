@@ -74,7 +74,7 @@ def test_a_map_that_several_tables_join_by_one_key_is_read_for_each_of_them():
 
 
 @pytest.mark.parametrize("limit", [None, 0])
-@pytest.mark.parametrize("capacity", [150, 1_000])
+@pytest.mark.parametrize("capacity", [8, 1_000])
 def test_intervals_cover_and_are_never_below_what_is_certain(capacity, limit):
     own, (count, total) = joined(capacity, limit), truths()
     if capacity == 1_000 and limit is None:

@@ -119,13 +119,13 @@ def test_a_batch_that_is_not_the_next_one_is_refused(catalog, tmp_path):
     assert fault.value.code == "SKIMQL_CHECKPOINT_MISMATCH"
 
 
-@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize("later", [(0, "saved"), (0, "committed"), (1, "planned"), (1, "built")])
 @pytest.mark.parametrize("batch", [0, 2])
-def test_a_newest_state_that_is_cut_off_is_made_again(catalog, tmp_path, batch, committed):
+def test_a_newest_state_that_is_cut_off_is_made_again(catalog, tmp_path, batch, later):
     batches = events(4)
     spark = MemorySpark(catalog, "flows", tmp_path / "checkpoint", HOSTS)
     with pytest.raises(Killed):
-        spark.run(batches, (batch, "committed" if committed else "saved"))
+        spark.run(batches, (batch + later[0], later[1]))
     file = tmp_path / "catalog" / continuous(Catalog(tmp_path / "catalog")).streams["flows"].state.file
     file.write_bytes(file.read_bytes()[:-40])
     spark.run(batches)

@@ -27,6 +27,8 @@ def state(batch):
         (4, Checkpoint("q", 4, 3), False, None),
         (4, Checkpoint("q", 5, 4), False, None),
         (4, Checkpoint("q", 5, 5), True, 5),
+        (4, Checkpoint("q", 6, 5), True, 5),  # killed within the batch behind the one that was cut off
+        (None, Checkpoint("q", 1, 0), True, 0),
         (4, Checkpoint("q", 5, 5), False, 5),  # the catalog is from a copy of one batch ago
     ],
 )
@@ -43,6 +45,7 @@ def test_what_belongs_together_goes_on(batch, found, lost, again):
         (4, Checkpoint("other", 4, 4), False, "of another query"),
         (4, Checkpoint("q"), False, "planned them up to -1"),
         (4, Checkpoint("q", 6, 5), False, "planned them up to 6"),
+        (4, Checkpoint("q", 7, 5), True, "planned them up to 7"),
         (4, Checkpoint("q", 6, 6), True, "committed up to 6"),
         (4, Checkpoint("q", 3, 3), False, "planned them up to 3"),
     ],
@@ -67,5 +70,6 @@ def test_a_folder_is_read_as_spark_writes_it_and_a_commit_taken_back(tmp_path):
             (tmp_path / folder / name).write_text("")
     assert read_checkpoint(tmp_path) == Checkpoint("q", 10, 9)
     uncommit(tmp_path, 9)
-    assert read_checkpoint(tmp_path) == Checkpoint("q", 10, 0)
+    assert read_checkpoint(tmp_path) == Checkpoint("q", 9, 0)
     assert not (tmp_path / "commits" / ".9.crc").exists()
+    assert not (tmp_path / "offsets" / ".10.crc").exists()

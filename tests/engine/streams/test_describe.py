@@ -26,9 +26,12 @@ def test_any_process_is_told_without_spark(tmp_path, monkeypatch):
     rows = [(1, "i"), (2, "i"), (1, "d")]
     MemorySpark(catalog, "s", tmp_path / "checkpoint").run([arrow(SCHEMA, rows), arrow(SCHEMA, rows[:1])])
     session = Session(catalog=tmp_path / "c")
-    assert session.sql("SELECT * FROM q").records() == [
-        {"n": 2, "n_low": 2.0, "n_high": 2.0, "confidence": 1.0, "certified": True}
-    ]
+    (row,) = session.sql("SELECT * FROM q").records()
+    came = row.pop("as_of")
+    assert row == {
+        **{"n": 2, "n_low": 2.0, "n_high": 2.0, "confidence": 1.0, "certified": True},
+        "as_of_batch": 1,
+    }
     assert session.sql("select * from `Q`;").value == 2
     shown = {r["query"]: r for r in session.sql("SHOW QUERIES").records()}
     assert {n: shown["q"][n] for n in ("streams", "state", "events", "deletions", "bad", "batch")} == {
@@ -42,6 +45,10 @@ def test_any_process_is_told_without_spark(tmp_path, monkeypatch):
     (wide,) = [r for r in session.sql("SHOW QUERIES EXTENDED").records() if r["query"] == "q"]
     assert (wide["value"], wide["half_width"], wide["predicted"], wide["fault"]) == (2.0, 0.0, 0.0, "")
     assert wide["method"] == "total"
+    assert came.isoformat(timespec="milliseconds").replace("+00:00", "Z") == wide["updated"]
+    assert 0 <= wide["lag"] < 600
+    # One event in the last batch, as long after the one before it as the two states say.
+    assert wide["events_per_second"] is None or wide["events_per_second"] > 0
     (row,) = session.sql("SHOW STREAMS").records()
     assert (row["stream"], row["batch"], row["events"], row["bytes"] > 0) == ("s", 1, 4, True)
     told = {r["property"]: r["value"] for r in session.sql("DESCRIBE STREAM s").records()}

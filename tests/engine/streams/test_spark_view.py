@@ -8,7 +8,7 @@ from support.memory import arrow
 
 from skimql import Session
 from skimql.engine.catalog.catalog import Catalog
-from skimql.engine.streams.spark_view import named_in, rows_of
+from skimql.engine.streams.spark_view import named_in, reading, rows_of
 from skimql.engine.streams.store import continuous
 from skimql.errors import UnknownName
 
@@ -35,6 +35,16 @@ def test_views_are_found_by_the_words_of_a_statement(catalog):
         ("SELECT queue FROM r", []),
     ):
         assert sorted(v.name for v in named_in(text, views)) == names
+
+
+def test_what_a_scan_reads_is_the_state_of_that_moment(catalog, tmp_path):
+    folder = str(tmp_path / "c")
+    scan = reading(folder, "q", rows_of(folder, "q").schema)
+    stream = MemorySpark(catalog, "s", tmp_path / "checkpoint")
+    for n in (1, 2):
+        stream.run([arrow(SCHEMA, [(1, 5)])] * n)
+        (batch,) = scan(iter([None]))
+        assert batch.to_pylist()[0]["n"] == n
 
 
 def test_a_scan_reads_what_is_there_then(spark, catalog, tmp_path):

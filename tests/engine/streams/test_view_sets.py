@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.streams.describe import explain
 from skimql.engine.streams.store import continuous, load
 from skimql.engine.streams.views import planned, readers
-from skimql.errors import SkimqlError, StreamError
+from skimql.errors import SkimqlError
 
 SCHEMA = "k BIGINT, g BIGINT, v BIGINT, op STRING"
 DELETES = "CASE WHEN `op` = 'd' THEN -1 ELSE 1 END"
@@ -141,11 +142,6 @@ def test_a_view_that_comes_to_a_set_has_its_sketches_from_their_beginning(tmp_pa
         (SET.replace("f AS", "W AS"), "SKIMQL_NAME_TAKEN", "W"),
         (SET.replace("SUM(v) AS s FROM a", "SUM(v) AS s FROM a SIZE 1 KB"), "SKIMQL_CLAUSE", None),
         (SET.replace("SUM(v) AS s FROM a", "SUM(x) AS s FROM a"), "SKIMQL_UNKNOWN_COLUMN", "x"),
-        (
-            SET.replace("SUM(v) AS s FROM a", "g, SUM(v) AS s FROM a GROUP BY g"),
-            "SKIMQL_STREAM_UNSUPPORTED",
-            None,
-        ),
         (SET.replace("SUM(v) AS s", "COUNT(DISTINCT v) AS s"), "SKIMQL_STREAM_UNSUPPORTED", None),
         (SET.replace("SUM(v) AS s FROM a", "COUNT(*) FROM x"), "SKIMQL_NO_STREAM", None),
         (
@@ -168,8 +164,38 @@ def test_what_a_set_cannot_be_is_refused_at_its_place_and_nothing_is_kept(tmp_pa
     assert not continuous(Catalog(catalog.folder)).views
 
 
-def test_windows_are_no_setting_of_a_set(tmp_path):
-    sql = "CREATE CONTINUOUS VIEWS w WITH (window = '1 hour', time = ts) (n AS (SELECT COUNT(*) FROM a)) SIZE 9 KB"
-    with pytest.raises(StreamError, match="windows in a set") as fault:
-        declared_set(Catalog(tmp_path), [stream_of("a", "ts TIMESTAMP")], f"{sql} MINIMIZE MAX ERROR")
-    assert "CREATE CONTINUOUS VIEW n AS" in fault.value.hint
+def test_a_set_with_windows_and_groups_answers_as_its_views_do_by_themselves(tmp_path):
+    schema = "k BIGINT, g BIGINT, v BIGINT, ts TIMESTAMP"
+    members = {
+        "n": "SELECT COUNT(*) AS n FROM a JOIN b ON a.k = b.k",
+        "s": "SELECT a.g, SUM(b.v) AS s FROM a JOIN b ON a.k = b.k GROUP BY a.g",
+        "t": "SELECT g, SUM(v) AS s FROM a GROUP BY g ORDER BY g",
+    }
+    window = {"window": "2 hours", "slide": "1 hour", "time": "ts"}
+    random, start = np.random.default_rng(4), datetime(2026, 1, 1, tzinfo=UTC)
+    for told, options in (("", {}), ("WITH (window = '2 hours', slide = '1 hour', time = ts)", window)):
+        folder = tmp_path / (told[:4] or "whole")
+        catalog, streams = Catalog(folder / "c"), [stream_of(n, schema) for n in "ab"]
+        own = ", ".join(f"{n} AS ({text})" for n, text in members.items())
+        declared_set(
+            catalog, streams, f"CREATE CONTINUOUS VIEWS w {told} ({own}) SIZE 64 KB MINIMIZE MAX ERROR"
+        )
+        alone = {f"{n}_1": (t.replace("SELECT", "SELECT APPROXIMATE"), options) for n, t in members.items()}
+        declared(catalog, streams, alone)
+        for name in "ab":
+            rows = [
+                (int(k), int(k) % 3, int(v), start + timedelta(minutes=int(m)))
+                for k, v, m in zip(*random.integers(0, (20, 9, 300), (60, 3)).T, strict=True)
+            ]
+            MemorySpark(catalog, name, folder / name).run(
+                [arrow(schema, rows[:40]), arrow(schema, rows[40:])]
+            )
+        for name in members:
+            together, single = asked(catalog, name).records(), asked(catalog, f"{name}_1").records()
+            assert together == single
+            assert len(together) >= (1 if name == "n" else 3) * (4 if told else 1)
+        found = continuous(catalog)
+        keyed = [
+            s for v in found.members("w") for s in planned(v, found.streams).plan.synopses if s.attributes
+        ]
+        assert sum(8 * s.rows * s.buckets for s in set(keyed)) <= 64 << 10

@@ -81,7 +81,6 @@ def test_the_plan_of_a_view_is_that_of_its_creation(tmp_path):
     [
         ("SELECT COUNT(*) FROM a", "SKIMQL_UNSUPPORTED_STATEMENT"),
         ("SELECT APPROXIMATE COUNT(*) FROM t", "SKIMQL_NO_STREAM"),
-        ("SELECT APPROXIMATE COUNT(*) FROM a ERROR WITHIN 5%", "SKIMQL_STREAM_UNSUPPORTED"),
         ("SELECT APPROXIMATE COUNT(*) FROM a USING agms", "SKIMQL_STREAM_UNSUPPORTED"),
         (
             "SELECT APPROXIMATE COUNT(*) FROM a JOIN t ON a.k = t.k JOIN b ON t.v = b.k",

@@ -40,6 +40,14 @@ def test_small_tables_are_broadcast_whichever_side_they_are_on():
     )
 
 
+def test_a_table_whose_bytes_are_known_is_broadcast_by_these():
+    few, many = (Input(SMALL.tuples, SMALL.scanned, nbytes) for nbytes in (1e6, 3e7))
+    assert seconds(1e7, tables=(LARGE, few)) == seconds(1e7, tables=(LARGE, SMALL))
+    assert seconds(1e7, tables=(LARGE, many)) > 4 * seconds(1e7, tables=(LARGE, few))
+    long = Input(2 * BROADCAST_TUPLES, 2 * BROADCAST_TUPLES, 1e6)
+    assert seconds(1e7, tables=(LARGE, long)) < seconds(1e7) / 4
+
+
 def test_a_grouped_run_costs_more_than_its_join():
     assert exact_groups([LARGE, SMALL], [1e7], 100).seconds > exact_join([LARGE, SMALL], [1e7]).seconds
     assert exact_groups([LARGE], [], 100).seconds > listed_groups(LARGE, 100).seconds - 1e-9

@@ -29,6 +29,15 @@ def test_a_level_sketch_of_many_values_has_the_error_of_its_size_and_of_few_none
     assert level_error(0.0, spec, False, 0.95).error == 0.0
 
 
+def test_values_that_are_known_to_about_a_seventh_fit_a_map_for_sure_where_all_tuples_do():
+    spec = LevelSpec(buckets=256)
+    fits = spec.words // 2
+    assert level_error(fits, spec, True, 0.95).width > 0.0
+    assert level_error(fits, spec, True, 0.95, tuples=fits).width == 0.0
+    assert level_error(fits, spec, True, 0.95, tuples=fits + 1).width > 0.0
+    assert level_error(fits, spec, False, 0.95, tuples=fits).width > 0.0
+
+
 def test_a_set_expression_is_as_uncertain_as_its_share_of_the_union_is_small():
     spec = LevelSpec(buckets=256)
     sides = [level_error(1e6, spec, True, 0.95)] * 2

@@ -49,7 +49,7 @@ def test_a_group_has_its_part_of_the_tuples_and_not_of_the_keys():
 @pytest.mark.parametrize("tuples", [3, 500])
 def test_sums_are_of_the_values_looked_at_and_null_adds_nothing(tuples):
     values = Values(np.r_[RNG.normal(10.0, 2.0, 300), np.full(100, np.nan)])
-    sums, present, _ = values.added(np.full(4000, tuples), RNG)
+    sums, present = values.added(np.full(4000, tuples), RNG)
     assert sums.mean() == pytest.approx(7.5 * tuples, rel=0.05)
     assert present.mean() == pytest.approx(0.75 * tuples, rel=0.05)
     assert np.corrcoef(sums, present)[0, 1] > 0.5

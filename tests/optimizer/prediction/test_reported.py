@@ -28,10 +28,12 @@ N, SEEDS = 4000, 9
 RNG = np.random.default_rng(21)
 KEYS = RNG.integers(0, N // 2, N)
 HEAVY = np.r_[KEYS, np.repeat(np.arange(6), 150)]
+CENTRED = RNG.normal(0.0, 100.0, N)
 TABLES = {
     "r": {"k": KEYS, "x": RNG.lognormal(3.0, 0.5, N), "g": RNG.integers(0, 4, N)},
     "s": {"k": np.arange(N // 2), "y": RNG.normal(50.0, 5.0, N // 2)},
     "h": {"k": HEAVY, "x": RNG.normal(100.0, 15.0, HEAVY.size)},
+    "c": {"k": KEYS, "x": CENTRED - CENTRED.mean()},
     "w": {"k": KEYS, "x": pa.array(RNG.lognormal(3.0, 0.5, N), mask=RNG.random(N) < 0.8)},
 }
 MEMORY = MemoryBackend(MemoryTables({n: pa.table(c) for n, c in TABLES.items()}))
@@ -114,10 +116,27 @@ def _of_prediction_alone(case, monkeypatch):
     return width / predicted_and_reported(sql, sample)[1]
 
 
-def test_values_of_both_signs_that_nearly_cancel_have_no_prediction():
+def test_values_of_both_signs_that_nearly_cancel_do_not_tell_a_sum_from_nothing():
     seen = np.random.default_rng(4).normal(0.1, 100.0, 1000)
     assert not Values(seen).tells
     assert Values(seen + 50.0).tells
+    assert Values(seen).largest_mean == pytest.approx(abs(seen.mean()) + 2 * seen.std() / np.sqrt(1000))
+    assert Values(np.array([np.nan, 3.0])).largest_mean == 3.0
+    assert Values(np.array([np.nan])).largest_mean == np.inf
+    # Of a value that nobody has met among two three may have been expected.
+    assert Values(np.array([1.0, 1.0]), 0.0, 100.0).largest_mean == 1.0 + 3 * 100.0 / 2
+
+
+@pytest.mark.parametrize("aggregate", ["SUM", "AVG"])
+def test_what_is_not_told_from_nothing_is_predicted_to_be_wider_than_itself(aggregate):
+    (width, *_), seen = predicted_and_reported(f"{aggregate}(c.x) FROM c JOIN s ON c.k = s.k", DRAWN)
+    assert min(width, seen) > 1.0
+
+
+def test_what_may_be_narrow_is_not_known():
+    assert reported.wider_than_itself(10.0, 5.0) == 2.0
+    assert np.isnan(reported.wider_than_itself(5.0, 10.0))
+    assert np.isnan(reported.wider_than_itself(1.0, 0.0))
 
 
 def test_where_chance_alone_decides_how_wide_an_interval_is_nothing_is_predicted():

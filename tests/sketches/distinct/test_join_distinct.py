@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.theory import most_misses
 
+from skimql.sketches.distinct import join_distinct as join_distinct_module
 from skimql.sketches.distinct.join_distinct import join_distinct, join_distinct_with_key, joining_pairs
 from skimql.sketches.distinct.level import LevelSketch, LevelSpec
 from skimql.sketches.distinct.pair_sample import PairSample, PairSampleSpec
@@ -102,8 +103,29 @@ def test_pairs_join_if_they_share_a_partner(monkeypatch):
         ]
     )
     assert np.array_equal(joining_pairs(*drawn), expected)
-    monkeypatch.setattr("skimql.sketches.distinct.join_distinct.BLOCK_CELLS", 100)
-    assert np.array_equal(joining_pairs(*drawn), expected)
+    for cost, many, cells in (
+        (1e9, 1, 100),
+        (1e9, 1024, 1 << 24),
+        (0.0, 1, 100),
+        (0.0, 8, 100),
+        (0.0, 1024, 1 << 24),
+    ):
+        monkeypatch.setattr("skimql.sketches.distinct.join_distinct.BLOCK_CELLS", cells)
+        monkeypatch.setattr("skimql.sketches.distinct.join_distinct.PAIR_COST", cost)
+        monkeypatch.setattr("skimql.sketches.distinct.join_distinct.MANY_PAIRS", many)
+        assert np.array_equal(joining_pairs(*drawn), expected)
+
+
+def test_few_pairs_of_many_values_need_no_matrix_product(monkeypatch):
+    """One with one, and one partner of two hundred on both sides: a matrix product took a minute for ten thousand."""
+    monkeypatch.setattr(join_distinct_module, "_incidence", None)
+    many, hub = 3000, 200
+    partners = np.r_[np.arange(many), np.full(hub, many)]
+    values = np.r_[np.arange(many), np.arange(hub)]
+    sides = [sampled(values, partners, make_family(seed=i), size=many).draw() for i in range(2)]
+    a, c = sides[0].values[:, np.newaxis], sides[1].values
+    assert min(a.size, c.size) > 1000
+    assert np.array_equal(joining_pairs(*sides), (a == c) | ((a < hub) & (c < hub)))
 
 
 def test_no_joining_pair_in_the_samples_leaves_a_wide_interval():

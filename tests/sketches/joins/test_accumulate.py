@@ -66,16 +66,31 @@ def test_weights_of_the_wrong_kind_are_refused():
     assert accumulate.as_weights([2], "float64").dtype == np.float64
 
 
-@pytest.mark.parametrize(
-    "weights", [None, [1, 1, -1], [1, -1, -1], [1, 0, -1], [5, -3, 2], [(1 << 60) + 1, -7, 1]]
-)
+WEIGHTS = [
+    None,
+    [1, 1, -1],
+    [1, -1, -1],
+    [1, 0, -1],
+    [5, -3, 2],
+    [0, 0, 0],
+    [0, 0, -9],
+    [(1 << 60) + 1, -7, 1],
+]
+
+
 @pytest.mark.parametrize("dtype", ["int64", "float64"])
-def test_rows_get_what_each_of_them_would_get_alone(weights, dtype):
+@pytest.mark.parametrize("number", range(1, len(WEIGHTS) + 1))
+def test_rows_get_what_each_of_them_would_get_alone(number, dtype):
     slots = np.array([[0, 3, 5], [2, 2, 3], [1, 4, 4]])
-    own = None if weights is None else np.array(weights, dtype=dtype)
-    together, alone = np.zeros((2, 3, 3), dtype=dtype)
-    accumulate.add_rows(together, slots, own)
-    for row, places in zip(alone, slots, strict=True):
-        accumulate.add_signed(row, places, own)
+    columns = [None if w is None else np.array(w, dtype=dtype) for w in WEIGHTS[-number:]]
+    together, second, alone = np.zeros((3, number, 3, 3), dtype=dtype)
+    accumulate.add_columns(
+        [(w, [t, other[:2]]) for w, t, other in zip(columns, together, second, strict=True)], slots
+    )
+    for rows, own in zip(alone, columns, strict=True):
+        for row, places in zip(rows, slots, strict=True):
+            accumulate.add_signed(row, places, own)
     assert together.tolist() == alone.tolist()
+    alone[:, 2] = 0
+    assert second.tolist() == alone.tolist()
     assert slots.tolist() == [[0, 3, 5], [2, 2, 3], [1, 4, 4]]

@@ -95,8 +95,8 @@ class World:
     def synopses(self, seed, dense=0, buckets=64, dense_beyond=None):
         keys = self.order[:dense]
         return [
-            sampled(seed, 150, [self.r], dense=keys),
-            sampled(seed, 500, [self.sa, self.sb], self.x, dense=keys),
+            sampled(seed, 7, [self.r], dense=keys),
+            sampled(seed, 45, [self.sa, self.sb], self.x, dense=keys),
             sketched(seed, self.t, buckets, dense=dense_beyond),
         ]
 
@@ -138,7 +138,7 @@ def test_tables_beyond_multiply_and_tables_of_the_sampled_class_may_be_sketched(
     truth = float((f[world.sa] * g[world.sb] ** 2).sum())
     edges = [(0, 1, 0, 0), (1, 2, 1, 0), (1, 3, 1, 0)]
     for seed in range(40):
-        s = sampled(seed, 700, [world.sa, world.sb])
+        s = sampled(seed, 45, [world.sa, world.sb])
         r = sketched(seed, world.r, 512, name="a beyond")
         two = [sketched(seed, world.t, 512, name=name) for name in ("b", "b again")]
         values.append(sample_sketch_join([r, s, *two], edges).value)

@@ -15,6 +15,7 @@ import java.util.regex.Pattern;
 /** Errors of ours as Spark's: a ParseException or an AnalysisException with our text, code and place. */
 final class Faults {
   private static final String GONE = "SKIMQL_PYTHON_GONE";
+  private static final String NONE = "SKIMQL_NO_PYTHON";
 
   private Faults() {}
 
@@ -53,11 +54,25 @@ final class Faults {
         GONE,
         "the Python that answers SkimQL's statements cannot be reached: "
             + why
-            + "\n  try: skimql.enable(spark) in the Python that drives Spark");
+            + "\n  try: the statement once more; skimql.enable(spark) in a Python that drives Spark");
   }
 
-  static boolean isGone(Throwable fault) {
-    return fault instanceof AnalysisException && String.valueOf(fault.getMessage()).contains("[" + GONE + "]");
+  static Exception noPython(String command, String why) {
+    return make(
+        NONE,
+        "this statement is SkimQL's, and a Python that reads it could not be started ("
+            + command
+            + "): "
+            + why
+            + "\n  try: spark.skimql.python = a Python with SkimQL and this Spark; skimql.enable(spark) in a Python that"
+            + " drives Spark");
+  }
+
+  /** Whether there is nobody to say whether a text is ours. */
+  static boolean isNobodyThere(Throwable fault) {
+    String message = String.valueOf(fault.getMessage());
+    return fault instanceof AnalysisException
+        && (message.contains("[" + GONE + "]") || message.contains("[" + NONE + "]"));
   }
 
   static Exception forgotten() {
@@ -67,6 +82,14 @@ final class Faults {
   static Exception arguments() {
     return make(
         "SKIMQL_PARAMETERS", "skimql_answer takes a text\n  try: SELECT * FROM skimql_answer('SELECT APPROXIMATE ...')");
+  }
+
+  /** One that a job has met, on a machine whose Spark may not know our codes yet. */
+  static RuntimeException running(skimql.sketch.SketchFault fault) {
+    return Conditions.know(fault.code())
+        ? new org.apache.spark.SparkRuntimeException(
+            fault.code(), Conditions.parameters(fault.told()), null, new QueryContext[0], "")
+        : fault;
   }
 
   /** For {@code throw}: what Java would have declared. */

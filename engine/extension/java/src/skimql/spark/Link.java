@@ -24,6 +24,8 @@ public final class Link {
   private static volatile BiFunction<String, Object, Object> handler;
   private static volatile boolean open;
   private static volatile boolean closed;
+  // Named in Spark's configuration: there may be no Python that could call `open`.
+  private static volatile boolean configured;
   private static ThreadPoolExecutor asking;
 
   private static long last;
@@ -37,11 +39,26 @@ public final class Link {
 
   private Link() {}
 
+  // Read at once, and all classes loaded: Hive closes the class loaders of a connection that ends, and those above them.
+  private static final String VERSION = read("version.txt").next();
+
+  static {
+    for (Scanner names = read("classes.txt"); names.hasNext(); ) {
+      try {
+        Class.forName(names.next());
+      } catch (ClassNotFoundException | LinkageError missing) {
+        // Whoever needs it says so.
+      }
+    }
+  }
+
+  private static Scanner read(String name) {
+    return new Scanner(Link.class.getResourceAsStream(name), "UTF-8");
+  }
+
   /** What tells this jar from one of other sources. */
   public static String version() {
-    try (Scanner text = new Scanner(Link.class.getResourceAsStream("version.txt"), "UTF-8")) {
-      return text.next();
-    }
+    return VERSION;
   }
 
   /** Statements go to this handler from now on; null: to the one that is known, where there is one. */
@@ -49,20 +66,46 @@ public final class Link {
     handler = python == null ? handler : python;
     open = handler != null;
     closed = !open && closed;
+    if (open) {
+      Bridge.stop();
+    }
     return open;
+  }
+
+  /** Our statements are answered by a Python that is started for them, until one calls `open`. */
+  static synchronized void configured() {
+    configured = true;
+    closed = false;
   }
 
   /** Our statements are nobody's. The thread that asks stays: each new one would be a new connection to Python. */
   public static synchronized void close() {
     open = false;
     closed = true;
+    Bridge.stop();
     synchronized (REQUESTS) {
       REQUESTS.clear();
     }
   }
 
+  /** Whether somebody reads our statements, or can be started to. */
   static boolean isOpen() {
-    return open;
+    return open || configured && !closed;
+  }
+
+  /** Whether somebody reads them now. */
+  static boolean isRunning() {
+    return open || Bridge.isRunning();
+  }
+
+  private static BiFunction<String, Object, Object> python(SparkSession session) throws Exception {
+    if (open) {
+      return handler;
+    }
+    if (!isOpen()) {
+      throw Faults.notOpen();
+    }
+    return Bridge.handler(session);
   }
 
   /** Whether a text may be ours: not after the extension was switched off. */
@@ -122,21 +165,31 @@ public final class Link {
 
   /** The answer, as a DataFrame of the session. */
   static Dataset<?> answer(Map<String, Object> request, SparkSession session) throws Exception {
-    if (!open) {
-      throw Faults.notOpen();
-    }
     request.put("op", "answer");
     Object told = call(request, session);
-    if (told instanceof String) {
-      throw Faults.of((Map<?, ?>) JSON.readValue((String) told, Map.class).get("error"));
+    if (!(told instanceof String)) {
+      return (Dataset<?>) told;
     }
-    return (Dataset<?>) told;
+    Map<?, ?> found = JSON.readValue((String) told, Map.class);
+    if (found.get("error") != null) {
+      throw Faults.of((Map<?, ?>) found.get("error"));
+    }
+    return Rows.of(found, session);
   }
 
   private static Object call(Map<String, Object> asked, SparkSession session) throws Exception {
     asked.put("session", session.sessionUUID());
-    BiFunction<String, Object, Object> python = handler;
-    requireAlive(python);
+    BiFunction<String, Object, Object> python = python(session);
+    try {
+      requireAlive(python);
+    } catch (Exception fault) {
+      if (open) {
+        throw fault;
+      }
+      // Nothing has been asked yet: a new one may answer.
+      Bridge.stop(python);
+      python = python(session);
+    }
     try {
       Object told = python.apply(JSON.writeValueAsString(asked), session);
       if (told == null) {
@@ -144,6 +197,9 @@ public final class Link {
       }
       return told;
     } catch (RuntimeException fault) {
+      if (!open) {
+        Bridge.stop(python);
+      }
       throw Faults.gone(lastLine(fault));
     }
   }

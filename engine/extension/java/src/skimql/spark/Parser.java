@@ -50,9 +50,12 @@ final class Parser implements ParserInterface {
   /** What tells a statement of ours where nobody is there to read it. */
   private static final Pattern OURS =
       Pattern.compile(
-          "\\bSELECT\\s+APPROX(?:IMATE)?\\b|\\bERROR\\s+WITHIN\\b|^\\s*ESTIMATE\\s+ROWS\\b|^\\s*EXACT\\s+SELECT\\b"
-              + "|^\\s*\\w+\\s+(?:OR\\s+REPLACE\\s+)?SKETCH(?:ES)?\\b",
+          "\\bSELECT\\s+APPROX(?:IMATE)?\\b|\\bERROR\\s+WITHIN\\b|\\bWITH\\s+ERROR\\s+[.\\d]|\\bESTIMATE\\s+ROWS\\b"
+              + "|\\bEXACT\\s+(?:SELECT|WITH)\\b|^\\s*(?:PAUSE|RESUME|TERMINATE)\\b"
+              + "|^\\s*\\w+\\s+(?:OR\\s+REPLACE\\s+)?(?:SKETCH(?:ES)?|STREAMS?|CONTINUOUS|QUERIES)\\b",
           Pattern.CASE_INSENSITIVE);
+
+  private static final Pattern COMMENT = Pattern.compile("--[^\\n]*|/\\*(?s:.*?)\\*/");
 
   private final SparkSession session;
   private final ParserInterface spark;
@@ -168,14 +171,15 @@ final class Parser implements ParserInterface {
     if (!MAYBE.matcher(text).find()) {
       return null;
     }
-    boolean surely = OURS.matcher(text).find();
+    boolean surely = OURS.matcher(COMMENT.matcher(text).replaceAll(" ")).find();
     if (!Link.isOpen() && surely) {
       throw Faults.thrown(Faults.notOpen());
     }
     try {
-      return Link.isOpen() ? Link.read(text, session) : null;
+      // No Python is started to say what is wrong with a text of Spark's.
+      return surely || Link.isRunning() ? Link.read(text, session) : null;
     } catch (Throwable fault) {
-      if (Faults.isGone(fault) && !surely) {
+      if (Faults.isNobodyThere(fault) && !surely) {
         return null;
       }
       throw fault;

@@ -19,6 +19,7 @@ public final class SkimqlExtensions extends AbstractFunction1<SparkSessionExtens
 
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
+    Link.configured();
     inject(extensions);
     return BoxedUnit.UNIT;
   }
@@ -26,6 +27,7 @@ public final class SkimqlExtensions extends AbstractFunction1<SparkSessionExtens
   /** Sessions that are made from now on read our statements. */
   private static synchronized void inject(SparkSessionExtensions extensions) {
     TableFunction.register();
+    SketchFunctions.register();
     if (INJECTED.add(extensions)) {
       extensions.injectParser(
           new AbstractFunction2<org.apache.spark.sql.SparkSession, ParserInterface, ParserInterface>() {
@@ -42,6 +44,7 @@ public final class SkimqlExtensions extends AbstractFunction1<SparkSessionExtens
     inject(session.extensions());
     SessionState state = session.sessionState();
     TableFunction.register(state.tableFunctionRegistry());
+    SketchFunctions.register(state.functionRegistry());
     if (!Parser.isOurs(state.sqlParser())) {
       replace(session, Parser.around(session, state.sqlParser()));
     }
@@ -54,6 +57,7 @@ public final class SkimqlExtensions extends AbstractFunction1<SparkSessionExtens
       replace(session, Parser.within(state.sqlParser()));
     }
     TableFunction.unregister(state.tableFunctionRegistry());
+    SketchFunctions.unregister(state.functionRegistry());
   }
 
   private static void replace(SparkSession session, ParserInterface parser) throws ReflectiveOperationException {

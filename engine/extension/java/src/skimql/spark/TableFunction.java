@@ -46,12 +46,16 @@ final class TableFunction extends AbstractFunction1<Seq<Expression>, LogicalPlan
 
   /** A name as the registry spells its own: from Spark 4.3 on they have a catalog and a database. */
   private static FunctionIdentifier beside(TableFunctionRegistry registry, String name) {
-    FunctionIdentifier range = null;
-    Seq<FunctionIdentifier> known = registry.listFunction();
-    for (int i = 0; i < known.length() && range == null; i++) {
-      range = known.apply(i).funcName().equals("range") ? known.apply(i) : null;
+    return beside(registry.listFunction(), "range", name);
+  }
+
+  static FunctionIdentifier beside(Seq<FunctionIdentifier> known, String own, String name) {
+    for (int i = 0; i < known.length(); i++) {
+      if (known.apply(i).funcName().equals(own)) {
+        return new FunctionIdentifier(name, known.apply(i).database(), known.apply(i).catalog());
+      }
     }
-    return range == null ? new FunctionIdentifier(name) : new FunctionIdentifier(name, range.database(), range.catalog());
+    return new FunctionIdentifier(name);
   }
 
   @Override

@@ -12,6 +12,10 @@ public class SessionState {
     throw new Error();
   }
 
+  public org.apache.spark.sql.catalyst.analysis.FunctionRegistry functionRegistry() {
+    throw new Error();
+  }
+
   public org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry tableFunctionRegistry() {
     throw new Error();
   }

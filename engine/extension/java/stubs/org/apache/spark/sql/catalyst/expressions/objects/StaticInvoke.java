@@ -1,0 +1,3 @@
+package org.apache.spark.sql.catalyst.expressions.objects;
+
+public abstract class StaticInvoke extends org.apache.spark.sql.catalyst.expressions.Expression {}

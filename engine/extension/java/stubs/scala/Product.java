@@ -1,0 +1,5 @@
+package scala;
+
+public interface Product {
+  Object productElement(int place);
+}

@@ -1,0 +1,3 @@
+package scala;
+
+public abstract class Tuple2<A, B> implements Product {}

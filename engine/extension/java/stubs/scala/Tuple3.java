@@ -1,0 +1,3 @@
+package scala;
+
+public abstract class Tuple3<A, B, C> implements Product {}

@@ -1,0 +1,3 @@
+package scala;
+
+public abstract class Tuple4<A, B, C, D> implements Product {}

@@ -1,0 +1,101 @@
+"""What estimates each group of a query that was run on a sample of keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...parser.expressions import Aggregated, has_aggregate
+from ...parser.measures import measure_of
+from ...sketches.intervals.interval import Estimate
+from ..results.clusters import ClusterEvaluator, Clusters
+from ..results.having_order_limit import is_cut
+from ..results.rows import GroupNumbers
+
+if TYPE_CHECKING:
+    from ...optimizer.plan import Plan
+    from ...parser.join_graph import Query
+    from ..execution.sampled_query import Sampled
+    from ..results.expressions import Evaluator
+
+
+# A group of which fewer keys were drawn is marked as uncertain.
+LEAST_KEYS = 8
+
+# A note bounds so many aggregates of a group that was not met.
+MOST_TOLD = 3
+
+
+def evaluators_of(
+    query: Query, plan: Plan, found: Sampled, confidence: float
+) -> dict[GroupNumbers, Evaluator]:
+    """By the number of each group that was met; of an ungrouped query one, of no numbers."""
+    evaluators: dict[GroupNumbers, Evaluator] = {}
+    for number, (values, joined, lists) in enumerate(found.groups):
+        known = joined.contributions
+        clusters = Clusters(known.terms, known.probabilities, lists)
+        evaluators[(number,) if query.groups else ()] = ClusterEvaluator(
+            plan, joined, confidence, values, clusters=clusters
+        )
+    return evaluators
+
+
+def unseen_keys(rate: float, confidence: float) -> int:
+    """How many keys a group has at most, but for a chance, of which none is in the sample."""
+    return math.ceil(math.log(1 - confidence) / math.log1p(-rate))
+
+
+def most_unseen(found: Sampled, keys: int) -> list[float]:
+    """What a group of so many keys has of each measure at most, if none adds more than one that was met."""
+    columns = [joined.contributions.terms for _, joined, _ in found.groups]
+    if not columns:
+        return []
+    return [
+        keys * float(most) for most in np.max([np.abs(c).max(axis=1, initial=0.0) for c in columns], axis=0)
+    ]
+
+
+def uncertain_groups(
+    query: Query, found: Sampled, evaluators: Mapping[GroupNumbers, Evaluator], most: list[float]
+) -> frozenset[int]:
+    """The places of those groups of which little was met, or before which one that was not met may come."""
+    weak = set()
+    cut = is_cut(query) and any(has_aggregate(o.expression) for o in query.order)
+    for number, ((_, joined, _), evaluator) in enumerate(zip(found.groups, evaluators.values(), strict=True)):
+        drawn = np.count_nonzero(joined.contributions.probabilities < 1.0)
+        if drawn < LEAST_KEYS or (cut and not _is_beyond(query, evaluator, most)):
+            weak.add(number)
+    return frozenset(weak)
+
+
+def _is_beyond(query: Query, evaluator: Evaluator, most: list[float]) -> bool:
+    """Whether a group comes before any that was not met."""
+    first = query.order[0]
+    if not isinstance(first.expression, Aggregated) or not first.descending:
+        return False
+    planned = evaluator.plan.aggregates[first.expression.index]
+    cell = evaluator.cell(first.expression)
+    if planned.function not in ("count", "sum") or not isinstance(cell, Estimate):
+        return False
+    return cell.low > sum(abs(t.coefficient) * most[t.synopses[0]] for t in planned.total)
+
+
+def told_of_groups(query: Query, found: Sampled, rate: float, confidence: float) -> tuple[str, ...]:
+    """What a reader should know of groups that the sample may not have met."""
+    keys = unseen_keys(rate, confidence)
+    most = dict(zip(_measures(query), most_unseen(found, keys), strict=False))
+    sums = [a for a in query.aggregates if a.function in ("count", "sum") and a.asked and a.total]
+    bounds = [f"{a.name} up to {most[measure_of(a.total[0])]:,.4g}" for a in sums if found.groups][:MOST_TOLD]
+    beside = f" ({', '.join(bounds)}, by the most that a key adds to one)" if bounds else ""
+    told: tuple[str, ...] = (f"groups of fewer than about {keys:,} keys{beside} may not have been met",)
+    alone = sum(joined.contributions.keys.size == 1 for _, joined, _ in found.groups)
+    if alone:
+        told += (f"{alone:,} of the groups were met with one key alone: there may be many more like them",)
+    return told
+
+
+def _measures(query: Query) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(measure_of(t) for a in query.aggregates for t in (*a.total, *a.presence)))

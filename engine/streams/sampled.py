@@ -1,0 +1,131 @@
+"""Views whose streams are joined on one key by samples of it: each stream keeps the keys of small hash, by itself.
+
+A key sample is linear, as a hash sketch is: what is deleted is taken from the weight of its key. Its error hangs on how
+unequal the keys' shares of the join are, and not on how many streams are joined.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from ...optimizer.fold import class_attribute
+from ...optimizer.messages import Residual
+from ...optimizer.methods import KEY_SAMPLE
+from ...optimizer.plan import BYTES_PER_COUNTER, Plan, PlannedTerm, Scan, Synopsis, Weight
+from ...sketches.samples.key_sample import KeySample, KeySampleSpec
+from ...sketches.samples.sample_regression import regress
+from ..results.materialized_samples import MaterializedSampleJoin, SampledWeight
+from ..synopses import Built
+
+# Bytes of a kept key with its weight, and of what a sample has beside its keys.
+ENTRY, BESIDE = 16, 32
+
+
+def keys_in(rows: int, buckets: int) -> int:
+    """How many keys a sample keeps in the bytes of a hash sketch."""
+    return max(1, (BYTES_PER_COUNTER * rows * buckets - BESIDE) // ENTRY)
+
+
+def with_key_samples(plan: Plan, residual: Residual, rows: int, buckets: int) -> Plan:
+    """A plan with key samples in the place of its hash sketches, of as many bytes.
+
+    As it is where they do not serve: one stream alone, streams that are joined on several keys, distinct values.
+    """
+    if len(residual.classes) != 1 or plan.query.counts_distinct:
+        return plan
+    graph, joined = plan.query.graph, residual.tree.classes[residual.classes[0]]
+    keys = keys_in(rows, buckets)
+    numbers: dict[Synopsis, int] = {}
+
+    def sampled(terms: Sequence[PlannedTerm]) -> tuple[PlannedTerm, ...]:
+        found = []
+        for term in terms:
+            own = []
+            for vertex, i in zip(plan.vertices, term.synopses, strict=True):
+                attributes = (class_attribute(graph, joined, vertex),)
+                sample = replace(plan.synopses[i], attributes=attributes, method=KEY_SAMPLE)
+                sample = replace(sample, rows=1, buckets=keys, sparse=True)
+                own.append(numbers.setdefault(sample, len(numbers)))
+            found.append(PlannedTerm(term.coefficient, tuple(own)))
+        return tuple(found)
+
+    aggregates = tuple(
+        replace(a, total=sampled(a.total), presence=sampled(a.presence)) for a in plan.aggregates
+    )
+    synopses = tuple(numbers)
+    return replace(
+        plan,
+        synopses=synopses,
+        scans=tuple(
+            Scan(t, tuple(i for i, s in enumerate(synopses) if s.table == t))
+            for t in dict.fromkeys(s.table for s in synopses)
+        ),
+        edges=tuple(
+            replace(e, left_position=0, right_position=0, class_name=joined.name) for e in plan.edges
+        ),
+        aggregates=aggregates,
+    )
+
+
+class StreamSamples(MaterializedSampleJoin):
+    """The key samples of a view, ready to be asked."""
+
+    def half_width(self, terms: Sequence[PlannedTerm], confidence: float) -> float | None:
+        """The half-width to be expected of a sum, from the variance among the sampled keys; 0 where it is exact."""
+        if self.known(terms) is not None:
+            return 0.0
+        if len(terms) != 1:
+            return None
+        joined = self._joined(terms)
+        variance = joined.variance()
+        own = self._of(terms[0])
+        fitted = regress([w.sample.known([w.column]) for w in own], joined)
+        if fitted is not None:
+            p = fitted[0].probability
+            variance = fitted[0].squares * (1.0 - p) / p**2
+        return abs(self._factor(terms[0])) * -float(ndtri((1.0 - confidence) / 2.0)) * math.sqrt(variance)
+
+
+def sampled_join(plan: Plan, built: Sequence[Built]) -> StreamSamples:
+    """The key samples of a plan, those of one virtual relation as one sample with a column for each weight."""
+    relations: dict[Synopsis, list[int]] = {}
+    for i, synopsis in enumerate(plan.synopses):
+        relation = replace(synopsis, weight=Weight(), messages=tuple(m.relation for m in synopsis.messages))
+        relations.setdefault(relation, []).append(i)
+    weights: dict[int, SampledWeight] = {}
+    for own in relations.values():
+        sample = _together([built[i] for i in own])
+        for i, column in zip(own, sample.spec.columns, strict=True):
+            weights[i] = SampledWeight(sample, column, built[i].scale, bool(built[i].tally.negative))
+    return StreamSamples(weights)
+
+
+def _together(built: Sequence[Built]) -> KeySample:
+    """Samples of one virtual relation by one hash: the keys below the lowest threshold, with every weight."""
+    kept: list[Any] = [b.sketch for b in built]
+    samples: list[KeySample] = kept
+    threshold = min(s.threshold for s in samples)
+    keys: NDArray[np.int64] = np.unique(np.concatenate([s.keys for s in samples]))
+    first = samples[0].spec
+    keys = keys[first.family.values(keys, 1, first.hash_bits)[0] < np.uint64(threshold)]
+    weights = np.zeros((len(samples), len(keys)), np.int64)
+    for row, sample in zip(weights, samples, strict=True):
+        _, here, there = np.intersect1d(keys, sample.keys, assume_unique=True, return_indices=True)
+        row[here] = sample.weights[0][there]
+    columns = tuple(f"weight {n}" for n in range(len(samples)))
+    spec = KeySampleSpec(first.family, max(first.capacity, len(keys)), columns, first.hash_bits)
+    state = {
+        "keys": keys,
+        "weights": weights,
+        "last_hash": np.array([threshold - 1], np.uint64),
+        "totals": np.array([s.totals[0] for s in samples]),
+        "unseen": np.concatenate([s.unseen for s in samples]),
+    }
+    return KeySample.from_state(spec, state)
