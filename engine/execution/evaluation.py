@@ -179,7 +179,8 @@ class Evaluation:
             summed = [n in drawn and drawn[n][0] == number for n in range(len(self.terms))]
             bound = np.where(summed, products(of_one, value), np.inf)
             low, high = np.maximum(low, -bound), np.minimum(high, bound)
-        return np.stack([low, high], axis=1)
+        # What is known of values is of themselves, contributions are of the integers that were made of them.
+        return np.stack([low, high], axis=1) * np.array(self.scans.term_scales)[:, np.newaxis]
 
     def _frame(self, sample: Sample, sent: Sequence[Sent]) -> tuple[DualFrame, Ints]:
         """How keys are found, and those that the drawn tuples meet often enough."""

@@ -197,8 +197,7 @@ def sample_join(
     found = Evaluation(plan, terms, made, large).contributions(sample)
     found, terms = {n: _first(k, len(asked)) for n, k in found.items()}, asked
     overlooked = OVERLOOKED if is_drawn(sample) else 0.0
-    products = [math.prod(own) for own in zip(*made.scales.values(), strict=True)]
-    scales = tuple(products[: len(terms)]) or (1.0,) * len(terms)
+    scales = made.term_scales[: len(terms)]
     doubles = [any(own) for own in zip(*made.doubles.values(), strict=True)]
     absolutes = {n: a for n, a in absolutes.items() if doubles[n]}
     counting = [n for n, t in enumerate(terms) if all(counts(plan, i) for i in t)]

@@ -81,6 +81,11 @@ class SampleTree(ABC):
         self.doubles: dict[int, tuple[bool, ...]] = {}
 
     @property
+    def term_scales(self) -> tuple[float, ...]:
+        """For each term the factor that made its contributions integers, once all vertices were read."""
+        return tuple(map(math.prod, zip(*self.scales.values(), strict=True))) or (1.0,) * len(self._terms)
+
+    @property
     @abstractmethod
     def nbytes(self) -> int:
         """Bytes of all that was sent, exact messages too."""

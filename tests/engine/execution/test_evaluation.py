@@ -1,38 +1,10 @@
 """Tuples that are drawn for their values: each by itself with its partners, whatever else the query has."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from support.drawn_values import TWO, X, Y, estimates
 
-from skimql.engine.memory_backend.backend import MemoryBackend
-from skimql.engine.memory_backend.run import MemoryRun
-from skimql.engine.memory_backend.tables import MemoryTables
-from skimql.engine.results.expressions import Evaluator
-from skimql.engine.results.rows import Estimated
-from skimql.optimizer.candidates.first_sample import ClassSample
-from skimql.optimizer.choose import choose
 from skimql.optimizer.plan import ValueDraw
-
-RNG = np.random.default_rng(3)
-N, KEYS = 3000, 600
-TABLES = {
-    "r": {
-        "k": pa.array(RNG.integers(0, KEYS, N), mask=RNG.random(N) < 0.05),
-        "x": pa.array(RNG.integers(1, 1000, N), mask=RNG.random(N) < 0.1),
-        "g": RNG.integers(0, 3, N),
-        "l": RNG.integers(0, 50, N),
-    },
-    # Key 5 has so many tuples that those that are looked at find it surely, whatever r has of it.
-    "s": {
-        "k": np.r_[np.arange(KEYS), np.full(900, 5)],
-        "y": RNG.integers(-99, 100, KEYS + 900),
-        "h": RNG.integers(0, 2, KEYS + 900),
-    },
-    "c": {"l": np.r_[np.arange(40), np.arange(9)], "z": RNG.integers(1, 9, 49)},
-}
-MEMORY = MemoryBackend(MemoryTables({n: pa.table(c) for n, c in TABLES.items()}))
-TWO = "FROM r JOIN s ON r.k = s.k"
-X, Y = ValueDraw(0, "`x`", 0.5, 1.0), ValueDraw(1, "`y`", 0.5, 1.0)
 
 CASES = {
     "one table": (f"SUM(r.x) {TWO}", (X,)),
@@ -46,21 +18,6 @@ CASES = {
     "tables beyond": (f"SUM(r.x) {TWO} JOIN c ON r.l = c.l", (X,)),
     "three tables": (f"SUM(r.x), SUM(s.y) {TWO} JOIN r t ON s.k = t.k", (X, Y)),
 }
-
-
-def estimates(sql, draws, seed, rate=0.05):
-    run = MemoryRun.of(f"SELECT APPROXIMATE {sql}", MEMORY)
-    number = 3 if "r t ON s" in sql else 2
-    rates = (0.1, 0.1, 0.1)[:number]
-    sample = ClassSample(0, rate, row_rates=rates, hits=4, value_draws=draws)
-    listed = MEMORY.groups(run.query, 100) if run.query.groups else None
-    plan = choose(run.query, seed, 0, 0, sample=sample)
-    found = MEMORY.sample(plan, 1 << 28, None, listed)
-    values = {n: () if listed is None else listed.values(n) for n in found}
-    evaluators = {n: Evaluator(plan, joined, 0.95, values[n]) for n, joined in found.items()}
-    groups = len(run.query.groups)
-    answer = Estimated(run.query, evaluators, listed=False).answer()
-    return {row[:groups]: row[groups:] for row in answer.rows}, run
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -91,3 +48,15 @@ def test_what_is_drawn_by_chance_has_no_bias():
     assert (np.abs(errors.mean(axis=0)) <= 5 * errors.std(axis=0) / np.sqrt(len(seen))).all()
     without = [float(estimates(sql, (), seed, 0.2)[0][()][0].value) for seed in range(5)]
     assert [row[0] for row in seen[:5]] == pytest.approx(without)
+
+
+@pytest.mark.parametrize("draws", [(), (ValueDraw(0, "`x`", 300.0, 1500.0),)])
+def test_decimals_leave_as_much_room_for_what_is_unseen_as_integers(draws):
+    """Contributions are of 100 times the values, and so must be what bounds those that are not seen."""
+    found = []
+    for table in ("r", "q"):
+        cells, _ = estimates(
+            f"SUM({table}.x), AVG({table}.x) FROM {table} JOIN s ON {table}.k = s.k", draws, 3
+        )
+        found.append([(c.value, c.low, c.high) for c in cells[()]])
+    assert found[0] == [pytest.approx(own) for own in found[1]]

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
+from support import drawn_values
 from support.tables import folded, register
 from support.theory import most_misses
 
@@ -23,6 +25,7 @@ from skimql.engine.execution.sample_tree import Member
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
+from skimql.engine.queries.backend import SparkBackend
 from skimql.engine.results.answer import answer_plan
 from skimql.engine.sources.keys import with_key_types
 from skimql.optimizer.candidates.first_sample import ClassSample
@@ -289,10 +292,49 @@ def test_spark_draws_the_tuples_for_their_values_that_memory_draws(session, monk
     assert 0.2 < np.mean(here.contributions.probabilities > 0.5) < 1.0
 
 
+# Each value is drawn by chance but for the largest; NULL, both signs, and a key that is found surely.
+SAME = {
+    "groups of two tables, both with values": (
+        "r.g, s.h, COUNT(*), SUM(r.x), AVG(r.x), SUM(s.y), AVG(s.y) FROM r JOIN s ON r.k = s.k "
+        "WHERE r.l < 45 GROUP BY r.g, s.h HAVING SUM(s.y) > 0",
+        (ValueDraw(0, "`x`", 300.0, 1500.0), ValueDraw(1, "`y`", 20.0, 80.0)),
+    ),
+    "three tables, one twice": (
+        "SUM(r.x - 500), AVG(r.x - 500), AVG(s.y), SUM(r.x * s.y) FROM r JOIN s ON r.k = s.k JOIN r t ON s.k = t.k",
+        (ValueDraw(0, "`x` - 500", 100.0, 900.0), ValueDraw(1, "`y`", 20.0, 80.0)),
+    ),
+    "a table beyond": (
+        "SUM(r.x / 7), SUM(c.z), AVG(r.x / 7) FROM r JOIN s ON r.k = s.k JOIN c ON r.l = c.l WHERE s.h = 1",
+        (ValueDraw(0, "`x` / 7", 20.0, 100.0),),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_answers_from_drawn_values_are_the_same_on_spark_and_in_memory(session, tmp_path, case):
+    """By files, whose footers tell as much as is known in memory; each is one part."""
+    sql, draws = SAME[case]
+    for name, columns in drawn_values.TABLES.items():
+        if f" {name} " in f"{sql} ":
+            pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+            session.table(name, tmp_path / f"{name}.parquet")
+    backend = SparkBackend(session.spark, session.tables, None)
+    here, _ = drawn_values.estimates(sql, draws, 4, backend=backend)
+    there, _ = drawn_values.estimates(sql, draws, 4)
+    assert {repr(g) for g in here} == {repr(g) for g in there}
+    by_group = {repr(g): cells for g, cells in there.items()}
+    for group, cells in here.items():
+        for cell, other in zip(cells, by_group[repr(group)], strict=True):
+            assert (cell.certified, cell.exact) == (other.certified, other.exact)
+            ends = [(float(c.value), float(c.low), float(c.high)) for c in (cell, other)]
+            assert ends[0] == pytest.approx(ends[1], rel=1e-9, nan_ok=True)
+            assert not cell.exact
+
+
 class FakeScans:
     """What the scans of two tables of one class would send, from arrays."""
 
-    nbytes = 0
+    nbytes, term_scales = 0, (1.0,)
 
     def __init__(self, seed, *tables):
         self.seed, self.tables = seed, tables
