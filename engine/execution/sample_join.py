@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ...optimizer.distinct_count import DistinctCount
 from ...optimizer.plan import Plan, PlannedTerm
-from ...sketches.intervals.interval import Estimate, exact, uncertified
+from ...sketches.intervals.interval import Estimate, clip, exact, uncertified
 from ...sketches.intervals.rounding import slack_of
 from ...sketches.samples.dual_frame import OVERLOOKED
 from ...sketches.samples.known_keys import (
@@ -35,6 +35,7 @@ from ...sketches.samples.sample_join import (
 from ..sources.tables import Frames
 from ..spark.jobs import ProgressListener
 from .absolutes import with_absolutes
+from .average_ranges import average_ranges
 from .evaluation import Evaluation, counts, is_drawn
 from .large_values import with_large
 from .sample_tree import SampleTree
@@ -68,6 +69,8 @@ class SampleJoin:
         For each term how far rounding may have moved its sums of doubles, where no key is left to chance.
     overlooked : float
         The chance with which what bounds unseen keys does not hold.
+    averages : mapping
+        By the terms of a ratio that is an average between which it lies for certain.
     """
 
     terms: tuple[tuple[int, ...], ...]
@@ -76,6 +79,9 @@ class SampleJoin:
     scales: tuple[float, ...]
     slacks: tuple[float, ...]
     overlooked: float = 0.0
+    averages: Mapping[tuple[tuple[PlannedTerm, ...], tuple[PlannedTerm, ...]], tuple[float, float]] = field(
+        default_factory=dict
+    )
 
     def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
         """See `Joined.total`; what is known of unseen keys bounds it in any case."""
@@ -89,7 +95,9 @@ class SampleJoin:
         """See `Joined.ratio`."""
         columns = combined(self.contributions, [self._coefficients(top), self._coefficients(bottom)])
         if not is_complete(columns):
-            return self._leaving(confidence, lambda c: estimate_ratio(columns, c))
+            found = self._leaving(confidence, lambda c: estimate_ratio(columns, c))
+            ends = self.averages.get((tuple(top), tuple(bottom)))
+            return found if ends is None or math.isnan(found.value) else clip(found, *ends)
         above, below = self.known(top), self.known(bottom)
         if above is None or below is None:
             return complete_ratio(columns, self._slack(top))
@@ -201,9 +209,16 @@ def sample_join(
     doubles = [any(own) for own in zip(*made.doubles.values(), strict=True)]
     absolutes = {n: a for n, a in absolutes.items() if doubles[n]}
     counting = [n for n, t in enumerate(terms) if all(counts(plan, i) for i in t)]
+    averages = average_ranges(plan, made) if is_drawn(sample) else {}
     return {
         n: SampleJoin(
-            terms, known, made.nbytes, scales, _slacks(terms, known, absolutes, counting), overlooked
+            terms,
+            known,
+            made.nbytes,
+            scales,
+            _slacks(terms, known, absolutes, counting),
+            overlooked,
+            averages,
         )
         for n, known in found.items()
     }

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ...optimizer.operators import relation_name
 from ...optimizer.plan import Message, Plan, Sample, Synopsis, Weight
 from ...sketches.samples.known_keys import product_range, products
-from ..sources.ranges import ANY, Range, weight_range
+from ..sources.ranges import ANY, Range, value_range, weight_range
 from .partial_aggregate import group_column
 from .sample_rows import Grouped, Rows, summed
 
@@ -202,6 +202,12 @@ class SampleTree(ABC):
                 low, high = product_range(low, high, least, most)
             self._own[synopsis] = float(low[0]), float(high[0])
         return self._own[synopsis]
+
+    def values(self, relation: Synopsis, expression: str) -> Range:
+        """Between which the values of an expression over the tuples of a relation lie, but for NULL."""
+        return value_range(
+            expression, lambda column: self._column_range(relation.table, column, relation.filter)
+        )
 
     def draw(self, sample: Sample, number: int) -> int:
         """The number of the draw of tuples of a member: that of the first which is the same table by the same key."""

@@ -39,7 +39,7 @@ class Summed:
     values : ndarray of float64, shape (n,)
         Those of some tuples behind the filter, NaN for NULL; empty where none have been looked at.
     low, high : float
-        Between which all values are, and 0; infinite where nothing tells.
+        Between which all values are that are not NULL; infinite where nothing tells.
     alone : bool
         Whether a term is of this expression and no other; tuples are drawn for those alone.
     """

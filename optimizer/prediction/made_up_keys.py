@@ -44,7 +44,7 @@ class Values:
     seen : ndarray of float64, shape (n,)
         Of some tuples behind the filter, NaN for NULL; one at least.
     low, high : float
-        Between which all are, and 0; infinite where nothing tells.
+        Between which all are that are not NULL; infinite where nothing tells.
     """
 
     seen: Floats
@@ -74,7 +74,7 @@ class Values:
 
     def range(self, presence: bool) -> tuple[float, float]:
         """Between which lies what a tuple adds."""
-        return (0.0, 1.0) if presence else (self.low, self.high)
+        return (0.0, 1.0) if presence else (min(self.low, 0.0), max(self.high, 0.0))
 
     def added(self, tuples: Ints, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Sums over so many tuples each: of values, and of those that are not NULL."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...parser.join_graph import Aggregate, Factor, Query, Term
-from ...sketches.intervals.interval import Estimate
+from ...sketches.intervals.interval import Estimate, clip
 from ...sketches.samples.dual_frame import OVERLOOKED, DualFrame
 from ...sketches.samples.known_keys import JoinTerms, combined, product_range, products
 from ...sketches.samples.sample_join import estimate_ratio, estimate_total
@@ -233,7 +233,7 @@ class _Made:
                 continue
             if aggregate.function == "avg":
                 columns = combined(contributions, [self._unit(top), self._unit(bottom)])
-                estimate, present = estimate_ratio(columns, asked), 1.0
+                estimate, present = clip(estimate_ratio(columns, asked), *self._ends(top)), 1.0
             else:
                 estimate = estimate_total(combined(contributions, [self._unit(top)]), asked)
                 present = combined(contributions, [self._unit(bottom)]).total() if bottom else 0.0
@@ -254,6 +254,18 @@ class _Made:
             means = [v.largest_mean for f in factors if (v := self._values(f)) is not None]
             found += abs(coefficient) * math.prod(means)
         return found
+
+    def _ends(self, columns: Sequence[tuple[int, float]]) -> tuple[float, float]:
+        """Between which an average lies for certain, by what its values lie between."""
+        low = high = 0.0
+        for number, coefficient in columns:
+            least = most = np.array([coefficient])
+            for factor in self.terms[number].factors:
+                values = None if factor.presence else self._values(factor)
+                ends = (0.0, 1.0) if values is None else (values.low, values.high)
+                least, most = product_range(least, most, np.array([ends[0]]), np.array([ends[1]]))
+            low, high = low + float(least[0]), high + float(most[0])
+        return low, high
 
     def _bounds(self, factor: Factor, values: Values) -> bool:
         """Whether no value that has not been looked at makes the spread: it is drawn, or nobody has one so large."""

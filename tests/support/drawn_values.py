@@ -32,6 +32,7 @@ TABLES = {
 # The same with decimals, of which integers are made.
 DECIMALS = TABLES["r"]["x"].cast(pa.decimal128(20, 0)).cast(pa.decimal128(12, 2))
 TABLES["q"] = {**TABLES["r"], "x": DECIMALS}
+SIZES = {n: float(pa.table(c).num_rows) for n, c in TABLES.items()}
 MEMORY = MemoryBackend(MemoryTables({n: pa.table(c) for n, c in TABLES.items()}))
 TWO = "FROM r JOIN s ON r.k = s.k"
 X, Y = ValueDraw(0, "`x`", 0.5, 1.0), ValueDraw(1, "`y`", 0.5, 1.0)
@@ -44,7 +45,8 @@ def estimates(sql, draws, seed, rate=0.05, backend=MEMORY):
     sample = ClassSample(0, rate, row_rates=rates, hits=4, value_draws=draws)
     listed = backend.groups(run.query, 100) if run.query.groups else None
     plan = choose(run.query, seed, 0, 0, sample=sample)
-    found = backend.sample(plan, 1 << 28, {}, listed)
+    expected = {n: SIZES[v.table] for n, v in enumerate(run.query.graph.vertices)}
+    found = backend.sample(plan, 1 << 28, expected, listed)
     values = {n: () if listed is None else listed.values(n) for n in found}
     evaluators = {n: Evaluator(plan, joined, 0.95, values[n]) for n, joined in found.items()}
     groups = len(run.query.groups)
