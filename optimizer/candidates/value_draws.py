@@ -70,6 +70,11 @@ class Summed:
         usual = np.sort(self.sizes)[: max(self.values.size - OUTSTANDING, 1)]
         return float(usual.mean()) if usual.size else math.nan
 
+    @property
+    def times_mean(self) -> float:
+        """How many times the mean the largest is, at least 1; infinite where nothing tells."""
+        return max(self.largest / self.mean, 1.0) if self.mean > 0.0 else math.inf
+
     def drawn(self, draw: ValueDraw, tuples: float) -> float:
         """So many tuples are expected to be drawn of so many."""
         sizes = self.sizes
