@@ -21,7 +21,7 @@ SMALL = float(1 << 20)
 
 def average_ranges(plan: Plan, scans: SampleTree) -> dict[tuple[Terms, Terms], tuple[float, float]]:
     """The least and the largest that each AVG of a plan can be, by its terms, where anything is known of it."""
-    found = {}
+    found: dict[tuple[Terms, Terms], tuple[float, float]] = {}
     for aggregate in plan.aggregates:
         if aggregate.function == "avg" and len(aggregate.presence) == 1:
             low, high = _range(plan, aggregate, scans)

@@ -180,7 +180,8 @@ class Evaluation:
             bound = np.where(summed, products(of_one, value), np.inf)
             low, high = np.maximum(low, -bound), np.minimum(high, bound)
         # What is known of values is of themselves, contributions are of the integers that were made of them.
-        return np.stack([low, high], axis=1) * np.array(self.scans.term_scales)[:, np.newaxis]
+        scales = np.array(self.scans.term_scales, np.float64)
+        return np.stack([low * scales, high * scales], axis=1)
 
     def _frame(self, sample: Sample, sent: Sequence[Sent]) -> tuple[DualFrame, Ints]:
         """How keys are found, and those that the drawn tuples meet often enough."""
