@@ -45,17 +45,27 @@ class Values:
         Of some tuples behind the filter, NaN for NULL; one at least.
     low, high : float
         Between which all are that are not NULL; infinite where nothing tells.
+    reached : bool
+        Whether some tuple has the least of them, and some the largest.
     """
 
     seen: Floats
     low: float = -math.inf
     high: float = math.inf
+    reached: bool = False
 
     @property
     def tells(self) -> bool:
         """Whether a sum is known by the values that have been looked at, to a half of it."""
         known = np.nan_to_num(self.seen)
         return bool(2.0 * known.std() <= abs(known.mean()) * math.sqrt(known.size) or known.size == 1)
+
+    @property
+    def unmet(self) -> Floats:
+        """Values that some tuple has, though none that has been looked at."""
+        known = np.nan_to_num(self.seen)
+        ends = np.array([self.low, self.high])[: 2 * self.reached]
+        return ends[(ends < known.min()) | (ends > known.max())]
 
     @property
     def largest_mean(self) -> float:

@@ -306,7 +306,14 @@ class _Made:
         left = np.where(self._estimated_alone(found, draw), tuples * found.times, 0)
         owner = np.repeat(np.arange(left.size), rng.poisson(left * float(q.mean())))
         which = rng.choice(seen.size, owner.size, p=q / q.sum()) if owner.size else np.empty(0, np.int64)
-        return each[:, owner] * np.where(np.array(summed)[:, np.newaxis], seen[which], 0.0), q[which]
+        added, p = seen[which], q[which]
+        # What nobody has met, and is there, if it has a partner.
+        unmet = values.unmet[np.abs(values.unmet) >= max(draw.least, draw.unit)]
+        unmet = unmet[rng.random(unmet.size) * self.known.tuples[table] < left.sum()]
+        if unmet.size:
+            owner = np.append(owner, rng.choice(left.size, unmet.size, p=left / left.sum()))
+            added, p = np.append(added, unmet), np.append(p, np.ones(unmet.size))
+        return each[:, owner] * np.where(np.array(summed)[:, np.newaxis], added, 0.0), p
 
     def _estimated_alone(self, found: Sampled, draw: ValueDraw) -> npt.NDArray[np.bool_]:
         """Whether the large values of keys are estimated tuple by tuple."""
