@@ -64,8 +64,8 @@ class Values:
     def unmet(self) -> Floats:
         """Values that some tuple has, though none that has been looked at."""
         known = np.nan_to_num(self.seen)
-        ends = np.array([self.low, self.high])[: 2 * self.reached]
-        return ends[(ends < known.min()) | (ends > known.max())]
+        ends = (self.low, self.high) if self.reached else ()
+        return np.array([e for e in ends if not known.min() <= e <= known.max()], np.float64)
 
     @property
     def largest_mean(self) -> float:
