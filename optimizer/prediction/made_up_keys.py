@@ -57,8 +57,12 @@ class Values:
     @property
     def tells(self) -> bool:
         """Whether a sum is known by the values that have been looked at, to a half of it."""
-        known = np.nan_to_num(self.seen)
-        return bool(2.0 * known.std() <= abs(known.mean()) * math.sqrt(known.size) or known.size == 1)
+        return _tells(np.nan_to_num(self.seen))
+
+    @property
+    def tells_mean(self) -> bool:
+        """The same of the mean of values that are not NULL."""
+        return _tells(self.seen[~np.isnan(self.seen)])
 
     @property
     def unmet(self) -> Floats:
@@ -98,6 +102,13 @@ class Values:
             sums = float(each.mean()) * tuples + float(each.std()) * np.sqrt(tuples) * z
             found.append(np.where(few, np.bincount(owner, each[chosen], tuples.size), sums))
         return found[0], found[1]
+
+
+def _tells(known: Floats) -> bool:
+    """Whether the mean of many values is known by these, to a half of it."""
+    if known.size < 2:
+        return bool(known.size)
+    return bool(2.0 * known.std() <= abs(known.mean()) * math.sqrt(known.size))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -238,7 +238,10 @@ class _Made:
                 estimate = estimate_total(combined(contributions, [self._unit(top)]), asked)
                 present = combined(contributions, [self._unit(bottom)]).total() if bottom else 0.0
             told = (
-                v is not None and v.tells and self._bounds(f, v) for f, v in zip(factors, known, strict=True)
+                v is not None
+                and (v.tells_mean if aggregate.function == "avg" else v.tells)
+                and self._bounds(f, v)
+                for f, v in zip(factors, known, strict=True)
             )
             if all(told):
                 found.append(_relative(estimate))
