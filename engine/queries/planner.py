@@ -451,9 +451,17 @@ class Planner:
         return attempt
 
     def _is_hopeless(self, attempt: SampleJoin) -> bool:
-        """Whether a sample is predicted to miss what is asked, so that the exact run is the cheaper way at once."""
-        target = self.request.target
-        return target is not None and attempt.predicted.half_width > MOST_FORESEEN * target
+        """Whether a sample is predicted to miss what is asked, so that the exact run is the cheaper way at once.
+
+        Or not to know whether it does: of a sum whose values nothing bounds, and of which none are drawn.
+        """
+        plan, target = attempt.plan, self.request.target
+        if plan.sample is None or target is None:
+            return False
+        members = [plan.vertices[v] for v, _ in plan.sample.members]
+        drawn = {(members[d.member], d.expression) for d in plan.sample.value_draws}
+        unbounded = {(s.vertex, s.expression) for s in self.first_summed if math.isinf(s.largest)}
+        return not unbounded <= drawn or attempt.predicted.half_width > MOST_FORESEEN * target
 
     def first_groups(self, *, jobs: bool) -> Mapping[int, int]:
         """How many groups each grouped vertex is taken to have before they are listed."""

@@ -115,13 +115,15 @@ def values_between(frame: DataFrame, column: str) -> float:
 def column_range(tables: Tables, name: str, column: str) -> Range:
     """What the values of a column of a registered table lie between, by the footers of its Parquet files.
 
-    Unbounded where they do not tell, and for views and DataFrames, whose columns need not be those of the files.
+    Unbounded where they do not tell, and for views and DataFrames whose columns need not be those of the files.
     Footers leave NaN out: `has_nan` looks for them.
     """
     kind, _ = tables.origin(name)
     frame = tables.frame(name)
-    if kind == "frame" or (kind == "catalog" and tables.sources(name).state.kind != "table"):
-        return ANY
+    if kind != "file":
+        sources = tables.sources(name)
+        if not sources.plain and (kind == "frame" or sources.state.kind != "table"):
+            return ANY
     # Names are looked up as Spark does by default, whatever their case; without its type an integer would not overflow.
     kinds = [f.dataType.typeName() for f in frame.schema if f.name.lower() == column.lower()]
     if len(kinds) != 1:

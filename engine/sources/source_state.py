@@ -23,7 +23,8 @@ from .listing import files_under, local_path, path_or_uri
 _CONSTANT = frozenset(("LocalRelation", "OneRowRelation", "Range", "CommandResult", "EmptyRelation"))
 # Nodes on the way from a table to its files, and those that leave out no tuple.
 _TABLE = frozenset(("SubqueryAlias", "LogicalRelation"))
-_WHOLE = _TABLE | {"View", "Project"}
+_PLAIN = _TABLE | {"View"}
+_WHOLE = _PLAIN | {"Project"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +40,15 @@ class Sources:
     state : SourceState
     whole : bool
         Whether every tuple of the files is a tuple of it.
+    plain : bool
+        Whether it is Parquet files as they are: every column is that of the same name in each of them.
     """
 
     files: tuple[str, ...]
     formats: frozenset[str]
     state: SourceState
     whole: bool = False
+    plain: bool = False
 
 
 def sources_of(frame: DataFrame) -> Sources:
@@ -94,7 +98,14 @@ def _analysed(frame: DataFrame) -> Sources:
         complete,
     )
     whole = chain is not None and complete and chain <= _WHOLE
-    return Sources(tuple(sorted(files)), frozenset(formats), state, whole)
+    plain = chain is not None and chain <= _PLAIN and formats == {"Parquet"} and not _is_cached(frame)
+    return Sources(tuple(sorted(files)), frozenset(formats), state, whole, plain)
+
+
+def _is_cached(frame: DataFrame) -> bool:
+    """Whether some of it is in Spark's cache, which may be of files as they were."""
+    plan = frame._jdf.queryExecution().withCachedData()
+    return any(leaf.getClass().getSimpleName() == "InMemoryRelation" for leaf in _leaves(plan))
 
 
 def _leaves(plan: Any) -> Iterator[Any]:

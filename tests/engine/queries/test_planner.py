@@ -13,6 +13,7 @@ from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.queries.planner import Planner
 from skimql.optimizer.candidates.first_sample import Size
+from skimql.optimizer.candidates.value_draws import Summed
 from skimql.optimizer.physical import Predicted
 
 RNG = np.random.default_rng(2)
@@ -188,22 +189,28 @@ def test_groups_are_not_listed_where_the_exact_run_is_cheaper_than_all_else_of_o
 
 
 @pytest.mark.parametrize(
-    ("foreseen", "ends", "method"),
+    ("foreseen", "ends", "largest", "method"),
     [
-        (0.05, True, "key_sample"),
-        (0.07, True, "exact_run"),
-        (np.inf, True, "exact_run"),
-        (0.07, False, "key_sample"),
-        (np.nan, True, "key_sample"),
+        (0.05, True, 9.0, "key_sample"),
+        (0.07, True, 9.0, "exact_run"),
+        (np.inf, True, 9.0, "exact_run"),
+        (0.07, False, 9.0, "key_sample"),
+        (np.nan, True, 9.0, "key_sample"),
+        # Nothing would tell whether it is met.
+        (0.05, True, np.inf, "exact_run"),
+        (0.05, False, np.inf, "key_sample"),
     ],
 )
 def test_a_first_sample_that_is_predicted_to_miss_is_not_taken_where_the_exact_run_ends(
-    foreseen, ends, method
+    foreseen, ends, largest, method
 ):
+    product = Summed(0, "`v`", np.full(100, 9.0), 0.0, largest, alone=False)
+
     class Large(Planner):
         @property
         def footers(self):
-            tables = SimpleNamespace(sizes=(Size(6e6), Size(3e6)), values=np.inf, summed=(), groups={})
+            tables = SimpleNamespace(sizes=(Size(6e6), Size(3e6)), values=np.inf, groups={})
+            tables.summed = (product,)
             tables.exact_seconds = 1.0 if ends else np.inf
             return tables
 

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from skimql.engine.sources.files import column_range, has_nan, values_between
 from skimql.engine.sources.ranges import ANY, Range
 from skimql.engine.sources.selectivity import PROBE, filter_selectivity, groups_seen
+from skimql.engine.sources.source_state import sources_of
 
 pytestmark = pytest.mark.spark
 
@@ -96,7 +97,7 @@ def test_values_between_is_told_by_footers_of_integers(session, file, tmp_path):
     assert values_between(session.spark.range(5), "id") == math.inf
 
 
-def test_a_column_range_is_that_of_files_and_of_no_view_of_them(session, file):
+def test_a_column_range_is_that_of_files_and_of_a_view_of_nothing_but_them(session, file):
     """A view may call anything by the name of a column: what bounds an interval must hold."""
     session.table("t", file)
     session.table("viewed", session.spark.read.parquet(file).selectExpr("Id * 1000 AS Id"))
@@ -106,6 +107,22 @@ def test_a_column_range_is_that_of_files_and_of_no_view_of_them(session, file):
     )
     assert column_range(session.tables, "viewed", "Id") == ANY
     assert column_range(session.tables, "t", "s") == ANY
+    plain = session.spark.read.parquet(file)
+    plain.createOrReplaceTempView("as_it_is")
+    plain.selectExpr("Id + 7 AS Id").createOrReplaceTempView("as_another")
+    session.spark.sql("SELECT * FROM as_it_is UNION ALL SELECT * FROM as_it_is").createOrReplaceTempView(
+        "two"
+    )
+    ranges = {n: column_range(session.tables, n, "Id") for n in ("as_it_is", "as_another", "two")}
+    assert ranges == {"as_it_is": Range(0.0, 99_999.0, 64), "as_another": ANY, "two": ANY}
+    assert sources_of(plain).plain
+    plain.cache()
+    assert not sources_of(session.spark.table("as_it_is")).plain, (
+        "what is cached may be of files as they were"
+    )
+    plain.unpersist()
+    for name in ranges:
+        session.spark.catalog.dropTempView(name)
 
 
 def test_whether_a_column_has_nan_is_counted_once_for_each_state_of_its_files(session, tmp_path):
