@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from support.continuous import MemorySpark, asked, declared, declared_set, stream_of
+from support.continuous import MemorySpark, asked, declared, stream_of
 from support.memory import arrow
 
 from skimql.engine.catalog.catalog import Catalog
