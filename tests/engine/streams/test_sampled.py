@@ -67,6 +67,7 @@ def test_of_three_streams_on_one_key_the_interval_has_the_truth_after_deletions(
         for name, value in truth.items():
             missed[name] += not row[f"{name}_low"] <= value <= row[f"{name}_high"]
     assert max(missed.values()) <= 3, missed
+    assert any("weighs much more" in note for note in asked(catalog, "q").notes)
     (told,) = show_queries(catalog, extended=True).records()
     assert told["method"] == "key_sample"
     assert told["bytes"] <= 13_000
@@ -84,6 +85,7 @@ def test_while_all_keys_are_kept_the_answer_is_exact(tmp_path):
     answer = asked(catalog, "q")
     (row,) = answer.records()
     assert (row["n"], row["s"], row["certified"], answer.method) == (3, 5 + 7 + 7, True, "key_sample")
+    assert not any("weighs" in note for note in answer.notes)
     assert show_queries(catalog, extended=True).records()[0]["predicted"] == 0.0
     run(catalog, tmp_path, a=[rows, events([1], [6], "d"), events([1, 2], [5, 7], "d")])
     (row,) = asked(catalog, "q").records()
