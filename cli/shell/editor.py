@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from ... import Token, is_complete, tokens
 from .interrupts import INTERRUPTS
+from .keyboard import typed_lines
 from .names import Names
 from .theme import THEMES, is_dumb, theme_of
 
@@ -64,9 +65,9 @@ class PlainEditor:
         """A statement."""
         lines: list[str] = []
         while True:
-            sys.stdout.write(MORE if lines else PROMPT)
-            sys.stdout.flush()
-            with INTERRUPTS.raised():
+            with typed_lines(), INTERRUPTS.raised():
+                sys.stdout.write(MORE if lines else PROMPT)
+                sys.stdout.flush()
                 line = sys.stdin.readline()
             if not line:
                 if lines:
@@ -292,6 +293,8 @@ def _keys(around: Surroundings) -> Any:
     def _take(event: KeyPressEvent) -> None:
         event.current_buffer.complete_state = None
 
+    # Behind Alt a line feed is what Enter was while no prompt was there.
+    @keys.add("escape", "c-j", filter=in_text)
     @keys.add("escape", "enter", filter=in_text)
     def _line(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")

@@ -22,10 +22,11 @@ from .display import UNKNOWN, Display
 from .editor import Editor, make_editor
 from .history import StatementHistory, is_secret
 from .interrupts import INTERRUPTS
+from .keyboard import typed_lines
 from .names import Names
 from .saved import keep, kept_queries
 from .theme import is_dumb
-from .waiting import CANCELLING, WaitingLine, without_echo
+from .waiting import CANCELLING, WaitingLine
 
 if TYPE_CHECKING:
     from ... import Answer, Session
@@ -174,7 +175,7 @@ class Shell(Display):
             )
             return False
         if task.fault is not None:
-            if isinstance(task.fault, KeyboardInterrupt):
+            if task.cancelled.is_set():
                 self.say("cancelled; tables, settings and kept sketches are as they were")
             else:
                 self.tell_fault(task.fault, sql)
@@ -241,9 +242,9 @@ class Shell(Display):
         if not takes_away or not self.config["confirm"] or not sys.stdin.isatty():
             return True
         first = " ".join(sql.split()[:6])
-        self._write(f"{encodes(sys.stdout, first)} ... really? [y/N] ")
         try:
-            with INTERRUPTS.raised():
+            with typed_lines(anew=True), INTERRUPTS.raised():
+                self._write(f"{encodes(sys.stdout, first)} ... really? [y/N] ")
                 told = sys.stdin.readline()
         except KeyboardInterrupt:
             self._write("\n")
@@ -278,7 +279,7 @@ class Shell(Display):
         """Wait until a task is over, telling how far it is; whether it is, and was not left alone."""
         line = WaitingLine(sys.stderr)
         cancelled = 0.0
-        with without_echo(), contextlib.closing(line):
+        with contextlib.closing(line):
             while not task.done.wait(0.05):
                 now = time.monotonic()
                 if INTERRUPTS.take():

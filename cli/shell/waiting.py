@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
-import sys
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from ..streams import encodes, is_unicode
@@ -72,27 +69,6 @@ def line_of(phase: str, progress: JobProgress | None, seconds: float, signs: boo
     if progress.rows_per_second is not None:
         parts.append(f"{short(progress.rows)} rows, {short(progress.rows_per_second)}/s")
     return "  ".join([*parts, CANCELS])
-
-
-@contextlib.contextmanager
-def without_echo() -> Iterator[None]:
-    """What is typed meanwhile is kept for the prompt, and not shown in the middle of the line."""
-    try:
-        import termios
-
-        number = sys.stdin.fileno()
-        before = termios.tcgetattr(number)
-    except Exception:
-        # No terminal, or a system without any.
-        yield
-        return
-    silent = [*before]
-    silent[3] &= ~termios.ECHO
-    termios.tcsetattr(number, termios.TCSADRAIN, silent)
-    try:
-        yield
-    finally:
-        termios.tcsetattr(number, termios.TCSADRAIN, before)
 
 
 def short(number: float) -> str:

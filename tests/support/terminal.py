@@ -50,6 +50,8 @@ class Terminal:
             cwd=str(cwd or home),
             timeout=None,
         )
+        # Keys are pressed at once; pexpect waits 50 ms before each otherwise.
+        self.process.delaybeforesend = None
 
     def _pump(self, seconds):
         try:
@@ -60,7 +62,8 @@ class Terminal:
         self.raw += data
         self._stream.feed(data)
         # What asks for the cursor's place gets an answer, as a terminal gives one.
-        self.process.send(f"\x1b[{self.screen.cursor.y + 1};{self.screen.cursor.x + 1}R" * asked)
+        if asked:
+            self.process.send(f"\x1b[{self.screen.cursor.y + 1};{self.screen.cursor.x + 1}R" * asked)
         return True
 
     def keys(self, *keys):

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from skimql import JobProgress
-from skimql.cli.shell.waiting import CANCELLING, WaitingLine, line_of, short, without_echo
+from skimql.cli.shell.waiting import CANCELLING, WaitingLine, line_of, short
 
 
 def test_it_tells_the_phase_before_a_job_runs_and_its_figures_then():
@@ -29,8 +29,6 @@ def test_nothing_is_drawn_where_there_is_no_terminal():
     line.tick("planning", None)
     line.close()
     assert sink.getvalue() == ""
-    with without_echo():
-        pass
 
 
 @pytest.mark.parametrize(
