@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -123,7 +124,7 @@ class FullEditor:
             completer=_completer(around),
             complete_while_typing=True,
             lexer=_lexer(around),
-            style=DynamicStyle(lambda: _style(around.theme)),
+            style=DynamicStyle(lambda: _style(theme_of(around.theme))),
             include_default_pygments_style=False,
             color_depth=ColorDepth.DEPTH_1_BIT if none else None,
             input_processors=[
@@ -175,10 +176,12 @@ def _short_text() -> Any:
     return Condition(lambda: len(get_app().current_buffer.text) <= MOST_COLOURED)
 
 
+@cache
 def _style(theme: str) -> Any:
+    """The style of a theme; ever the same one, since with another all rules are read anew at every key."""
     from prompt_toolkit.styles import Style
 
-    colours = THEMES[theme_of(theme)]
+    colours = THEMES[theme]
     return Style.from_dict(
         {
             **{name: value for name, value in colours.items() if name != "toolbar"},

@@ -367,6 +367,7 @@ class Shell(Display):
         self.worker.submit(self.make_session)
         if not (self.request.demo or self.request.tables or self.request.first):
             self.load_names()
+            self.worker.submit(self._warm_up)
             return None
 
         def work() -> None:
@@ -389,6 +390,15 @@ class Shell(Display):
 
         threading.Thread(target=told, daemon=True).start()
         return task
+
+    def _warm_up(self) -> None:
+        """Read a statement, and show a result to nobody: what the first ones load is there before they are."""
+        from ... import Answer
+        from ...parser.statement import parse_statement
+        from .results import shown
+
+        parse_statement("SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k ERROR WITHIN 1%")
+        shown(Answer(("n",), ((1,),), exact=True), self.screen())
 
     def load_names(self) -> None:
         """Have the names looked up beside the prompt."""

@@ -58,13 +58,17 @@ class Terminal:
             data = self.process.read_nonblocking(1 << 16, timeout=seconds)
         except (pexpect.TIMEOUT, pexpect.EOF):
             return False
+        self.take(data)
+        return True
+
+    def take(self, data):
+        """Draw what the command has written."""
         asked = (self.raw[-3:] + data).count(b"\x1b[6n")
         self.raw += data
         self._stream.feed(data)
         # What asks for the cursor's place gets an answer, as a terminal gives one.
         if asked:
             self.process.send(f"\x1b[{self.screen.cursor.y + 1};{self.screen.cursor.x + 1}R" * asked)
-        return True
 
     def keys(self, *keys):
         """Press keys: texts as they stand, and names of `KEYS`."""
