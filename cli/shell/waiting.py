@@ -22,7 +22,7 @@ _BAR = 12
 
 
 class WaitingLine:
-    """The line, drawn at most ten times a second on a terminal that moves its cursor."""
+    """The line, drawn at most ten times a second on a terminal that moves its cursor; an estimate may be above it."""
 
     def __init__(self, sink: TextIO) -> None:
         self._sink = sink
@@ -30,9 +30,11 @@ class WaitingLine:
         self._started = time.monotonic()
         self._drawn = 0.0
         self._turns = 0
+        self._above = ""
+        self._height = 0
 
-    def tick(self, phase: str, progress: JobProgress | None) -> None:
-        """Draw the line anew, if it is time to."""
+    def tick(self, phase: str, progress: JobProgress | None, above: str = "") -> None:
+        """Draw the line anew, if it is time to; and what is above it, where that has changed."""
         now = time.monotonic()
         if not self._shown or now - self._started < SHOWN_AFTER or now - self._drawn < PERIOD:
             return
@@ -40,17 +42,36 @@ class WaitingLine:
         signs = _TURNING if is_unicode(self._sink) else _PLAIN
         self._turns += 1
         told = line_of(phase, progress, now - self._started, is_unicode(self._sink))
-        text = f"{signs[self._turns % len(signs)]} {told}"
         columns = shutil.get_terminal_size().columns
+        if above != self._above:
+            self._clear()
+            lines = [_cut(encodes(self._sink, line), columns - 1) for line in above.splitlines()]
+            self._sink.write("".join(f"{line}\n" for line in lines))
+            self._above, self._height = above, len(lines)
+        text = f"{signs[self._turns % len(signs)]} {told}"
         self._sink.write(f"\r\x1b[2K{encodes(self._sink, text[: columns - 1].rstrip())}")
         self._sink.flush()
 
     def close(self) -> None:
-        """Take the line away."""
+        """Take it away."""
         if self._shown and self._drawn:
-            self._sink.write("\r\x1b[2K")
+            self._clear()
             self._sink.flush()
             self._drawn = 0.0
+
+    def _clear(self) -> None:
+        up = f"\x1b[{self._height}A" if self._height else ""
+        self._sink.write(f"\r{up}\x1b[J")
+        self._above, self._height = "", 0
+
+
+def _cut(line: str, columns: int) -> str:
+    """A line that does not wrap."""
+    if line.isascii():
+        return line[:columns]
+    from rich.cells import set_cell_size
+
+    return set_cell_size(line, columns).rstrip()
 
 
 def line_of(phase: str, progress: JobProgress | None, seconds: float, signs: bool = True) -> str:
@@ -68,7 +89,17 @@ def line_of(phase: str, progress: JobProgress | None, seconds: float, signs: boo
     parts.append(f"{seconds:.0f} s" if left is None else f"{seconds:.0f} s, {left:.0f} s left")
     if progress.rows_per_second is not None:
         parts.append(f"{short(progress.rows)} rows, {short(progress.rows_per_second)}/s")
+    if progress.bytes:
+        parts.append(size(progress.bytes))
     return "  ".join([*parts, CANCELS])
+
+
+def size(nbytes: float) -> str:
+    """Bytes in three digits and a unit."""
+    for one, word in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
+        if nbytes >= one:
+            return f"{nbytes / one:.3g} {word}"
+    return f"{nbytes:.0f} B"
 
 
 def short(number: float) -> str:
