@@ -88,6 +88,8 @@ class Worker:
         self.progress = None
 
     def estimated(self, answer: Answer) -> None:
-        """A statement that goes on to a better answer has this one."""
+        """A statement that goes on to a better answer has this one; one that was cancelled does not go on."""
         if self._task is not None:
             self._task.estimate = answer
+            if self._task.cancelled.is_set():
+                raise KeyboardInterrupt

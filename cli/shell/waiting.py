@@ -41,8 +41,8 @@ class WaitingLine:
         self._drawn = now
         signs = _TURNING if is_unicode(self._sink) else _PLAIN
         self._turns += 1
-        told = line_of(phase, progress, now - self._started, is_unicode(self._sink))
         columns = shutil.get_terminal_size().columns
+        told = line_of(phase, progress, now - self._started, is_unicode(self._sink), columns - 3)
         if above != self._above:
             self._clear()
             lines = [_cut(encodes(self._sink, line), columns - 1) for line in above.splitlines()]
@@ -74,8 +74,10 @@ def _cut(line: str, columns: int) -> str:
     return set_cell_size(line, columns).rstrip()
 
 
-def line_of(phase: str, progress: JobProgress | None, seconds: float, signs: bool = True) -> str:
-    """What the line says."""
+def line_of(
+    phase: str, progress: JobProgress | None, seconds: float, signs: bool = True, columns: int = 1000
+) -> str:
+    """What the line says: of a job as much as there is room for."""
     if phase == CANCELLING:
         return f"{phase}  {seconds:.0f} s"
     if progress is None:
@@ -87,11 +89,14 @@ def line_of(phase: str, progress: JobProgress | None, seconds: float, signs: boo
         parts.append(f"{bar} {100 * progress.share:.0f} %")
     left = progress.seconds_left
     parts.append(f"{seconds:.0f} s" if left is None else f"{seconds:.0f} s, {left:.0f} s left")
+    more = [CANCELS]
     if progress.rows_per_second is not None:
-        parts.append(f"{short(progress.rows)} rows, {short(progress.rows_per_second)}/s")
+        more.append(f"{short(progress.rows)} rows, {short(progress.rows_per_second)}/s")
     if progress.bytes:
-        parts.append(size(progress.bytes))
-    return "  ".join([*parts, CANCELS])
+        more.append(size(progress.bytes))
+    while len(more) > 1 and len("  ".join([*parts, *more])) > columns:
+        more.pop()
+    return "  ".join([*parts, *more[1:], more[0]])
 
 
 def size(nbytes: float) -> str:

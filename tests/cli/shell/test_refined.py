@@ -5,8 +5,11 @@ from __future__ import annotations
 import io
 from types import SimpleNamespace
 
+import pexpect
 import pyte
 import pytest
+from support import terminal
+from support.terminal import Terminal
 
 from skimql import Answer, Estimate
 from skimql.cli.shell import waiting
@@ -91,3 +94,71 @@ def test_lines_that_are_too_long_do_not_wrap(line):
     assert len(shown) == 4
     line.line.close()
     assert line.display() == ["skimql> SELECT ..."]
+
+
+REFINING = """
+import sys, time
+from types import SimpleNamespace
+sys.argv[0] = "skimql"
+import skimql
+from skimql import Answer, Estimate, JobProgress, Session
+asked = Session.sql
+
+def sql(self, text, **values):
+    if "slow" not in text:
+        return asked(self, text, **values)
+    for value, half in ((1000.0, 300.0), (1040.0, 60.0), (1050.0, 7.0)):
+        cell = Estimate(value, value - half, value + half, 0.95, True, "theorem")
+        attempts = (SimpleNamespace(half_width=half / value),)
+        answer = Answer(("slow",), ((cell,),), attempts=attempts, target="missed", targets=("missed",))
+        self.listener.estimated(answer)
+        for _ in range(10 if value < 1050 else 10_000):
+            time.sleep(0.1)
+            self.listener.update(JobProgress("the query on one in 8 keys", 1, 4, 1000, 2.0, 3_000_000))
+
+Session.sql = sql
+from skimql.cli.main import run
+run()
+"""
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (160, 50)])
+def test_estimates_become_better_on_a_terminal_and_the_last_one_is_taken(
+    tmp_path, monkeypatch, columns, lines
+):
+    monkeypatch.setattr(terminal, "COMMAND", REFINING)
+    t = Terminal(tmp_path, columns=columns, lines=lines)
+    t.until("spark: none")
+    t.keys("SELECT APPROXIMATE COUNT(*) AS slow FROM a", "enter")
+    for value in ("1,000 ± 300", "1,040 ± 60", "1,050.0 ± 7.0"):
+        t.until(value)
+        t.until("the query on one in 8 keys  ━━━╌╌╌╌╌╌╌╌╌ 25 %")
+        # In the place of the last one.
+        assert t.scrolled.count("±") == 2, t.text
+    t.until("so far ±0.67 %, wider than asked; Ctrl-C takes this")
+    t.keys("ctrl-c")
+    t.until("stopped: this is the estimate so far, ±0.67 %, wider than asked; its")
+    t.until(lambda t: t.text.splitlines()[t.screen.cursor.y] == "skimql>")
+    assert "1,000" not in t.scrolled
+    assert "Ctrl-C takes" not in t.scrolled
+    assert t.scrolled.count("1,050.0 ± 7.0") == 1
+    # It is the last query and answer, as any other.
+    t.keys("\\copy x.csv", "enter")
+    t.until("1 rows in x.csv")
+    t.keys("ctrl-d")
+    t.close()
+
+
+def test_the_command_refines_too_where_a_terminal_reads_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(terminal, "COMMAND", REFINING)
+    t = Terminal(tmp_path, "-c", "SELECT APPROXIMATE COUNT(*) AS slow FROM a", "-c", "SELECT 2")
+    t.until("1,040 ± 60")
+    t.until("so far ±5.8 %, wider than asked; Ctrl-C takes this")
+    t.keys("ctrl-c")
+    t.until("interrupted")
+    assert "note: stopped: this is the estimate so far, ±5.8 %, wider than asked" in t.scrolled
+    assert t.scrolled.count("1,040 ± 60") == 1
+    assert "Ctrl-C takes" not in t.scrolled
+    t.process.expect(pexpect.EOF)
+    t.process.close()
+    assert t.process.exitstatus == 130
