@@ -13,6 +13,7 @@ from ... import SkimqlError
 from ..config import Config
 from ..formats import format_of_file
 from ..streams import encodes, is_unicode
+from .keyboard import typed_lines
 from .lines import broken, in_colour
 from .theme import THEMES, has_colours, is_dumb, theme_of
 
@@ -61,7 +62,7 @@ class Display:
         if not pager:
             self._write(text)
             return
-        with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+        with typed_lines(), contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
             subprocess.run(
                 pager, input=text.encode(sys.stdout.encoding or "utf-8", "replace"), shell=True, check=False
             )
