@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +105,7 @@ def draw(points: Sequence[Point], answer: Answer | None, path: str) -> None:
     SkimqlError
         ``SKIMQL_BAD_SETTING`` for a file of another kind, ``SKIMQL_NO_MATPLOTLIB``, ``SKIMQL_NOT_WRITTEN``.
     """
-    file = Path(path).expanduser()
+    file = Path(os.path.expanduser(path))
     if file.suffix.lower() not in ENDINGS:
         raise SkimqlError(
             f"{path} is no picture: its name ends in none of {', '.join(ENDINGS)}",

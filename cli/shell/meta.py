@@ -203,7 +203,7 @@ def _include(shell: Shell, path: str) -> None:
 
 def _read(path: str) -> str:
     try:
-        return Path(path).expanduser().read_text(encoding="utf-8")
+        return Path(os.path.expanduser(path)).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError, ValueError) as fault:
         why = getattr(fault, "strerror", None) or "it is not UTF-8"
         raise SkimqlError(f"cannot read {path}: {why}", UNKNOWN) from fault

@@ -22,7 +22,7 @@ from .display import UNKNOWN, Display
 from .editor import Editor, make_editor
 from .history import StatementHistory, is_secret
 from .interrupts import INTERRUPTS
-from .names import Names
+from .names import Names, files
 from .saved import keep, kept_queries
 from .theme import is_dumb
 from .waiting import CANCELLING, WaitingLine, without_echo
@@ -128,7 +128,7 @@ class Shell(Display):
             return []
         from .completion.complete import complete
 
-        return [(c.text, c.start, c.about or c.kind) for c in complete(text, cursor, self.names)]
+        return [(c.text, c.start, c.about or c.kind) for c in complete(text, cursor, self.names, files)]
 
     def tell_fault(self, fault: BaseException, text: str = "") -> None:
         """What is wrong, and a correction for Enter where there is one."""
