@@ -161,7 +161,7 @@ def _hour(base: Path, environment: Path, records: Path | None) -> int:
             came = came.replace(f"{folder}/", "").replace(str(home), "~")
             fault = difference(step.expected, came)
             print(
-                f"{time.monotonic() - typist.started:6.1f} s  line {step.line}: {'as it says' if not fault else fault}"
+                f"{time.monotonic() - typist.started:6.1f} s  line {step.line}: {fault if fault else 'as it says'}"
             )
             faults += [step.line] if fault else []
     left = [str(p.relative_to(folder)) for p in folder.rglob("*")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -15,9 +16,16 @@ from support.blocks import blocks, difference
 from support.imports import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_CODES = re.compile(r"\x1b\[[0-9;]*m")
 LONG = bool(os.environ.get("SKIMQL_TEST_DOCS"))
 ALL = {page: blocks(page.read_text(encoding="utf-8")) for page in PAGES}
-TO_RUN = [page for page, found in ALL.items() if any(not b.reason for b in found if b.language != "before")]
+
+
+def _is_run(block):
+    return not block.reason or (LONG and not block.never)
+
+
+TO_RUN = [page for page, found in ALL.items() if any(_is_run(b) for b in found if b.language != "before")]
 
 
 class Captured(io.TextIOWrapper):
@@ -40,17 +48,31 @@ def test_the_blocks_of_a_page_print_what_it_says(page, spark, as_users_have_it, 
     from support.tables import forget_views
 
     monkeypatch.chdir(tmp_path)
+    # The benchmarks of the project, not the folder of their tests.
+    monkeypatch.syspath_prepend(str(ROOT))
+    for name in [n for n in sys.modules if n.partition(".")[0] == "benchmarks"]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setenv("NO_COLOR", "1")
     names = {"spark": spark, "__name__": "__main__"}
+    before = _work_in(spark, tmp_path)
     try:
         for block in ALL[page]:
-            for step in [] if block.reason else block.steps:
+            for step in block.steps if _is_run(block) else []:
                 came = _run(step, names, monkeypatch)
                 found = difference(step.expected, _told(came, tmp_path))
                 assert not found, f"{page.name}, line {step.line}: {found}"
     finally:
+        _work_in(spark, before)
         forget_views(spark)
+
+
+def _work_in(spark, folder):
+    """Relative paths that Spark reads are those of `folder`, as if it had been started there; where it was before."""
+    files = spark._jvm.org.apache.hadoop.fs
+    disk = files.FileSystem.get(spark._jsc.hadoopConfiguration())
+    before = disk.getWorkingDirectory().toString()
+    disk.setWorkingDirectory(files.Path(str(folder)))
+    return before
 
 
 def _run(step, names, monkeypatch):
@@ -84,5 +106,10 @@ def _python(step, names):
 
 
 def _told(text, folder):
-    """Paths of this machine as those of anybody."""
-    return text.replace(f"{folder}/", "").replace(str(folder), ".").replace(os.path.expanduser("~"), "~")
+    """What a reader sees: no codes for colours, paths of this machine as those of anybody."""
+    return (
+        _CODES.sub("", text)
+        .replace(f"{folder}/", "")
+        .replace(str(folder), ".")
+        .replace(os.path.expanduser("~"), "~")
+    )
