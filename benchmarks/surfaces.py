@@ -3,7 +3,7 @@
 Runs the statements of ``tests/surfaces/statements.sql`` by `Session.sql`, by ``spark.sql`` with the extension, and,
 without a jar, by ``spark.read.format("skimql")`` on the kept sketches; compares columns, types, rows and error codes
 with those of `Session.sql`. Records: {spark, surface, statements, same, differ, not_possible}; the last are those that
-docs/spark-sql.md lists.
+docs/spark-sql.md lists. And whether Spark's own statements are as they were (see `untouched`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from .untouched import ordinary
 
 FILE = Path(__file__).parents[1] / "tests" / "surfaces" / "statements.sql"
 TABLES = {
@@ -127,6 +129,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.surfaces", description=__doc__)
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args(arguments)
+    import skimql
     from skimql.engine.spark.session import start_spark
 
     spark = start_spark({"spark.master": "local[2]", "spark.sql.session.timeZone": "UTC"})
@@ -147,6 +150,25 @@ def main(arguments: list[str] | None = None) -> int:
         print(records[-1])
         for text, wanted, found in differing:
             print(f"  {text}\n    Session.sql: {wanted}\n    {surface}: {found}")
+    texts = ordinary()
+    without = outcomes(spark, texts)
+    skimql.enable(spark)
+    having = outcomes(spark, texts)
+    skimql.disable(spark)
+    changed = [(t, w, h) for (t, _), w, h in zip(texts, without, having, strict=True) if w != h]
+    records.append(
+        {
+            "spark": spark.version,
+            "surface": "untouched",
+            "statements": len(texts),
+            "same": len(texts) - len(changed),
+            "differ": len(changed),
+            "not_possible": 0,
+        }
+    )
+    print(records[-1], f"({sum(o[0] != 'rows' for o in without)} of them errors)")
+    for text, wanted, found in changed:
+        print(f"  {text}\n    without: {wanted}\n    with: {found}")
     if asked.json is not None:
         asked.json.write_text("\n".join(map(json.dumps, records)) + "\n")
     return int(any(r["differ"] for r in records))
