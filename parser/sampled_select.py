@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from ..errors import UnknownName, UnsupportedQuery
 from .aggregates import default_name
 from .bound import fragment_of
 from .fragment import quote_name
@@ -154,7 +155,13 @@ def _resolved(statement: ApproximateSelect, schema: Schema) -> SampledQuery:
     assert isinstance(select, exp.Select), "what decomposes is one"
     scope = found.reader.scopes[id(found.top)]
     results = _SampledResults(select, scope, Join(schema))
-    results.read()
+    try:
+        results.read()
+    except UnknownName as fault:
+        if not found.reader.open or fault.code == "SKIMQL_AMBIGUOUS_NAME":
+            raise
+        message = f"{fault.message}, as far as is known without Spark: a table function or PIVOT has more"
+        raise UnsupportedQuery(message, CODE, statement.sql, fault.span, EXACT) from fault
     ways = found.ways
     for refs, span in results.reader.distinct:
         ways = tuple(w for w in ways if refs & w.keys)

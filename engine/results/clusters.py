@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,6 +53,10 @@ class Clusters:
         moments = Moments(counts, np.array(averages), np.array(squares), self.probabilities)
         return estimate_moment(planned.function, moments, confidence)
 
+    def has_any(self, terms: Sequence[PlannedTerm]) -> bool:
+        """Whether a key that was met adds to one of these."""
+        return any(self._column(t).any() for t in terms)
+
     def _column(self, term: PlannedTerm) -> Floats:
         column: Floats = self.terms[term.synopses[0]]
         return column
@@ -67,4 +72,13 @@ class ClusterEvaluator(Evaluator):
         """See `Evaluator.aggregate`."""
         if self.clusters is not None and planned.function in (*VARIANCES, *COVARIANCES, *QUANTILES):
             return self.clusters.estimate(planned, self.confidence)
-        return super().aggregate(planned)
+        nothing = self._sum_of_nothing(planned) if planned.function == "sum" else None
+        return nothing or super().aggregate(planned)
+
+    def _sum_of_nothing(self, planned: PlannedAggregate) -> Estimate | None:
+        """NULL where no key that was met has a value, whatever others may have; certain where all keys were met."""
+        found = super()._sum_of_nothing(planned)
+        if found is not None or self.clusters is None or self.clusters.has_any(planned.presence):
+            return found
+        counted = self._joined.total(planned.presence, self.confidence)
+        return replace(counted, value=math.nan, low=-math.inf, high=math.inf)
