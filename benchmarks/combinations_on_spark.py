@@ -22,6 +22,7 @@ import pyarrow as pa
 from skimql import Answer, Estimate, Session, Settings, SkimqlError
 from skimql.engine.queries import sampled_plan
 from skimql.engine.results.columns import typed
+from skimql.sketches.samples.cluster_moments import TOO_FEW
 
 from .questions import KEPT, Question, Rng, SparkWords, question
 from .sampled_questions import SampledForms
@@ -166,7 +167,11 @@ class Runner:
             return record | {"estimated": 0, "missed": 0, "fault": ""}
         bare = self._truth(asked.bare)
         all_keys = _rate_of(answer) == ALL
-        whole = bare if asked.select == asked.bare or not (all_keys or is_exact(answer)) else self._truth(asked.select)
+        whole = (
+            bare
+            if asked.select == asked.bare or not (all_keys or is_exact(answer))
+            else self._truth(asked.select)
+        )
         if isinstance(bare, SkimqlError) or isinstance(whole, SkimqlError):
             # A value that the user's own run computes, and fails on, and that no estimate needs.
             return record | {"estimated": 0, "missed": 0, "fails": True, "fault": ""}
@@ -283,7 +288,7 @@ class Held:
                 self.faults.append(f"a group that joins nothing: {self._key(row)}")
             return
         for name, cell, kind, true in zip(self.answer.columns, row, self.answer.types, truth, strict=True):
-            if self.all_keys and isinstance(cell, Estimate) and "local_omit" in self.asked.clauses:
+            if self.all_keys and isinstance(cell, Estimate) and self._is_left_open(cell):
                 continue
             if self.all_keys or not isinstance(cell, Estimate) or cell.exact:
                 value = typed(cell, kind)
@@ -291,6 +296,10 @@ class Held:
                     self.faults.append(f"{name} of {self._key(row)} is called exact: {value!r} for {true!r}")
             else:
                 self._estimate(cell, true)
+
+    def _is_left_open(self, cell: Estimate) -> bool:
+        """Whether a value is omitted for its interval, or too few keys say anything of it."""
+        return "local_omit" in self.asked.clauses or TOO_FEW in cell.notes
 
     def _estimate(self, cell: Estimate, true: Any) -> None:
         self.estimated += 1

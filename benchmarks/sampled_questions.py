@@ -1,4 +1,4 @@
-"""Random questions in the forms of SQL that people write, for `USING sampled_query`: of the tables a, b and c.
+"""Random questions in the forms of SQL that people write, for `USING sampled_query`: over the tables a, b, c.
 
 EXISTS, outer joins, conditions of any form beside an equality, grouped and distinct subqueries, windows, set operations,
 LATERAL, PIVOT and VALUES in FROM; deviations, quantiles, MIN and MAX; groups of several tables, rolled up and by alias.
@@ -68,7 +68,9 @@ class SampledForms:
         if rng.random() < 0.3:
             parts.append(f"ERROR WITHIN {rng.choice([1, 5, 20, 50])}%")
             if rng.random() < 0.3:
-                named = self.one_of("do_nothing", "local_omit", "run_on_full_table", "partial_run_on_base_table")
+                named = self.one_of(
+                    "do_nothing", "local_omit", "run_on_full_table", "partial_run_on_base_table"
+                )
                 parts.append(f"BEHAVIOR '{named}'")
         elif rng.random() < 0.2:
             parts.append(f"SIZE {rng.choice([1, 2, 8, 32])} KB")
@@ -97,7 +99,16 @@ class SampledForms:
         if not mine or not other:
             return replace(left, text=f"{left.text} CROSS JOIN (SELECT 1 AS one) {self._name()}")
         on = f"{self.one_of(*mine)} = {other[0]}"
-        kinds = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN")
+        kinds = (
+            "JOIN",
+            "JOIN",
+            "LEFT JOIN",
+            "LEFT JOIN",
+            "RIGHT JOIN",
+            "FULL JOIN",
+            "LEFT SEMI JOIN",
+            "LEFT ANTI JOIN",
+        )
         kind = self.one_of(*kinds, ",", "USING")
         if rng.random() < 0.5:
             on += f" AND {self._between(left, right)}"
@@ -118,7 +129,12 @@ class SampledForms:
             return "TRUE"
         a, b = self.one_of(*numbers), self.one_of(*others)
         return self.one_of(
-            f"{a} < {b}", f"({a} > 1 OR {b} < 3)", f"{b} IS NOT NULL", f"{a} <> {b}", f"{b} > 2", f"{a} BETWEEN 0 AND {b}"
+            f"{a} < {b}",
+            f"({a} > 1 OR {b} < 3)",
+            f"{b} IS NOT NULL",
+            f"{a} <> {b}",
+            f"{b} > 2",
+            f"{a} BETWEEN 0 AND {b}",
         )
 
     def _relation(self, key: str) -> _Source:
@@ -144,13 +160,19 @@ class SampledForms:
         by = self.one_of(key, key, key, key, "g")
         forms: tuple[tuple[str, tuple[str, ...]], ...] = (
             (f"SELECT * FROM {table}{where or ' WHERE FALSE'}", COLUMNS),
-            (f"SELECT {by}, COUNT(*) AS v, MAX(d) AS d, MIN(h) AS h FROM {table}{where} GROUP BY {by}", (by, "v", "d", "h")),
+            (
+                f"SELECT {by}, COUNT(*) AS v, MAX(d) AS d, MIN(h) AS h FROM {table}{where} GROUP BY {by}",
+                (by, "v", "d", "h"),
+            ),
             (
                 f"SELECT {key}, g, SUM(v) AS v FROM {table} GROUP BY {key}, g HAVING COUNT(*) > 1 AND MAX(v) > 3",
                 (key, "g", "v"),
             ),
             (f"SELECT DISTINCT {key}, g, h FROM {table}{where}", (key, "g", "h")),
-            (f"SELECT {key}, v, h, COUNT(*) OVER (PARTITION BY {by}) AS g FROM {table}{where}", (key, "v", "h", "g")),
+            (
+                f"SELECT {key}, v, h, COUNT(*) OVER (PARTITION BY {by}) AS g FROM {table}{where}",
+                (key, "v", "h", "g"),
+            ),
             (
                 f"SELECT {key}, v, g, h FROM {table} QUALIFY RANK() OVER (PARTITION BY {by} ORDER BY v DESC) <= 2",
                 (key, "v", "g", "h"),
@@ -159,13 +181,19 @@ class SampledForms:
                 f"SELECT {key}, v, h FROM {table}{where} UNION ALL SELECT {key}, v + 1, h FROM {other}",
                 (key, "v", "h"),
             ),
-            (f"SELECT {key}, g FROM {table} {self.one_of('UNION', 'INTERSECT', 'EXCEPT')} SELECT {key}, g FROM {other}", (key, "g")),
             (
-                f"SELECT {key}, n AS v, g FROM (SELECT {key}, g, COUNT(*) AS n FROM {table} GROUP BY {key}, g) q WHERE n > 1",
+                f"SELECT {key}, g FROM {table} {self.one_of('UNION', 'INTERSECT', 'EXCEPT')} SELECT {key}, g"
+                f" FROM {other}",
+                (key, "g"),
+            ),
+            (
+                f"SELECT {key}, n AS v, g FROM (SELECT {key}, g, COUNT(*) AS n"
+                f" FROM {table} GROUP BY {key}, g) q WHERE n > 1",
                 (key, "v", "g"),
             ),
             (
-                f"SELECT p.{key}, p.v, p.g, p.h, q.v AS d FROM {table} p LEFT JOIN {other} q ON p.{key} = q.{key} AND q.g < 3",
+                f"SELECT p.{key}, p.v, p.g, p.h, q.v AS d"
+                f" FROM {table} p LEFT JOIN {other} q ON p.{key} = q.{key} AND q.g < 3",
                 (key, "v", "g", "h", "d"),
             ),
             (
@@ -173,7 +201,10 @@ class SampledForms:
                 (key, "v", "g"),
             ),
             (f"SELECT {key}, v FROM {table} ORDER BY v, {key} LIMIT 9", (key, "v")),
-            ("SELECT * FROM VALUES (1, 3, 'x'), (2, 0, 'y'), (NULL, 1, 'x'), (1, 2, NULL) AS q(k, v, h)", ("k", "v", "h")),
+            (
+                "SELECT * FROM VALUES (1, 3, 'x'), (2, 0, 'y'), (NULL, 1, 'x'), (1, 2, NULL) AS q(k, v, h)",
+                ("k", "v", "h"),
+            ),
         )
         return forms[int(self.rng.integers(len(forms)))]
 
@@ -234,8 +265,7 @@ class SampledForms:
             f"APPROX_COUNT_DISTINCT({v})",
             *(f"STDDEV({v})", f"VAR_POP({v})", f"CORR({v}, {w})", f"COVAR_SAMP({v}, {w})"),
             *(f"MEDIAN({v})", f"PERCENTILE({v}, 0.9)", f"APPROX_PERCENTILE({v}, 0.25)"),
-            *(f"MIN({v})", f"MAX({v})", f"MAX({self.one_of(*texts)})"),
-            f"MAX({v}) - MIN({v})",
+            *(f"lower_bound(MAX({v}))", f"upper_bound(MIN({v}))", f"MAX({self.one_of(*texts, v)})"),
         )
         return self.one_of(*forms)
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 from ..errors import UnknownName, UnsupportedQuery
 from .aggregates import default_name
 from .bound import fragment_of
+from .extremes import EXTREMES, Extreme, columns_as_a_whole
 from .fragment import quote_name
 from .grouping_sets import has_sets, nodes_of, sets_of
 from .items import Results
@@ -56,6 +57,8 @@ class SampledQuery(Query):
     ways : tuple of Decomposition
     ones : tuple of str
         The measures to which no key adds more than 1.
+    extremes : tuple of (str, Extreme)
+        The measures that files are to tell.
     """
 
     text: str = ""
@@ -65,11 +68,19 @@ class SampledQuery(Query):
     sets_of_groups: tuple[tuple[int, ...], ...] = ()
     ways: tuple[Decomposition, ...] = ()
     ones: tuple[str, ...] = ()
+    extremes: tuple[tuple[str, Extreme], ...] = ()
 
     @property
     def leaves_rows_out(self) -> bool:
         """Whether rows may be marked as uncertain: groups too, of which too little was met."""
         return bool(self.groups or self.having is not None or self.limit is not None or self.offset)
+
+    @property
+    def is_in_files(self) -> bool:
+        """Whether files are to tell all that is asked."""
+        asked = [a for a in self.aggregates if a.asked]
+        known = {measure for measure, _ in self.extremes}
+        return all(a.function in EXTREMES and measure_of(a.total[0]) in known for a in asked)
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -155,6 +166,7 @@ def _resolved(statement: ApproximateSelect, schema: Schema) -> SampledQuery:
     assert isinstance(select, exp.Select), "what decomposes is one"
     scope = found.reader.scopes[id(found.top)]
     results = _SampledResults(select, scope, Join(schema))
+    results.reader.whole = columns_as_a_whole(found.top)
     try:
         results.read()
     except UnknownName as fault:
@@ -193,6 +205,7 @@ def _resolved(statement: ApproximateSelect, schema: Schema) -> SampledQuery:
         sets_of_groups=tuple(results.sets),
         ways=ways,
         ones=tuple(results.reader.ones),
+        extremes=tuple(results.reader.extremes.items()),
     )
 
 

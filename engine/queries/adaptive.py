@@ -200,7 +200,7 @@ class AdaptiveRun:
         started = time.perf_counter()
         if isinstance(attempt, ExactRun):
             return self._exact(), None
-        if isinstance(attempt, SampledQuery) and attempt.rate == 1.0:
+        if isinstance(attempt, SampledQuery) and attempt.rate == 1.0 and self.planner.request.may_run:
             note = f"all keys of {attempt.class_name}: the query as Spark runs it"
             known = self._exact()
             return replace(known, notes=(*self._notes, note, *known.notes)), None

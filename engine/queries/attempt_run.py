@@ -93,7 +93,7 @@ class AttemptRun:
         """What estimates the groups, what is to be told of it, and whether tables have changed since it was made."""
         match attempt:
             case Nothing():
-                return self._nothing(), (), False
+                return self._nothing(attempt), (), False
             case SketchJoin():
                 return self._sketched(attempt), (), False
             case SampleJoin():
@@ -105,9 +105,11 @@ class AttemptRun:
             case MaterializedJoin():
                 return self._materialized()
 
-    def _nothing(self) -> Estimated:
+    def _nothing(self, attempt: Nothing) -> Estimated:
         query = self.planner.query
-        known = tuple(exact(0 if a.function.startswith("count") else math.nan) for a in query.aggregates)
+        known = tuple(map(exact, attempt.known)) or tuple(
+            exact(0 if a.function.startswith("count") else math.nan) for a in query.aggregates
+        )
         plan = Plan(query, 0, (), (), (), (), ())
         one: dict[GroupNumbers, Evaluator] = {(): Evaluator(plan, None, 1.0, known=known)}
         return Estimated(query, {} if query.groups else one)
@@ -180,7 +182,7 @@ class AttemptRun:
             )
         spent = SPENT[self.samples] if attempt.enlarges else 1.0
         confidence = 1.0 - spent * (1.0 - settings.confidence)
-        evaluators = evaluators_of(query, attempt.plan, found, confidence)
+        evaluators = evaluators_of(query, attempt.plan, found, confidence, sizes.extremes)
         told: tuple[str, ...] = (
             f"{_share(attempt.rate)} keys of {attempt.class_name} sampled: {found.keys:,} met",
         )
@@ -231,4 +233,6 @@ class AttemptRun:
 
 
 def _share(rate: float) -> str:
+    if rate == 1.0:
+        return "all"
     return f"one in {1 / rate:,.0f}" if rate <= MOST_RATE else f"{rate:.0%} of the"

@@ -30,13 +30,21 @@ MOST_TOLD = 3
 
 
 def evaluators_of(
-    query: Query, plan: Plan, found: Sampled, confidence: float
+    query: Query,
+    plan: Plan,
+    found: Sampled,
+    confidence: float,
+    extremes: Mapping[str, int] | None = None,
 ) -> dict[GroupNumbers, Evaluator]:
-    """By the number of each group that was met; of an ungrouped query one, of no numbers."""
+    """By the number of each group that was met; of an ungrouped query one, of no numbers.
+
+    `extremes` are the measures that files tell.
+    """
+    told = {n: extremes[m] for n, m in enumerate(_measures(query)) if extremes and m in extremes}
     evaluators: dict[GroupNumbers, Evaluator] = {}
     for number, (values, joined, lists) in enumerate(found.groups):
         known = joined.contributions
-        clusters = Clusters(known.terms, known.probabilities, lists)
+        clusters = Clusters(known.terms, known.probabilities, lists, told)
         evaluators[(number,) if query.groups else ()] = ClusterEvaluator(
             plan, joined, confidence, values, clusters=clusters
         )
@@ -45,6 +53,8 @@ def evaluators_of(
 
 def unseen_keys(rate: float, confidence: float) -> int:
     """How many keys a group has at most, but for a chance, of which none is in the sample."""
+    if rate == 1.0:
+        return 0
     return math.ceil(math.log(1 - confidence) / math.log1p(-rate))
 
 
@@ -86,6 +96,8 @@ def _is_beyond(query: Query, evaluator: Evaluator, most: list[float]) -> bool:
 def told_of_groups(query: Query, found: Sampled, rate: float, confidence: float) -> tuple[str, ...]:
     """What a reader should know of groups that the sample may not have met."""
     keys = unseen_keys(rate, confidence)
+    if not keys:
+        return ()
     most = dict(zip(_measures(query), most_unseen(found, keys), strict=False))
     sums = [a for a in query.aggregates if a.function in ("count", "sum") and a.asked and a.total]
     bounds = [f"{a.name} up to {most[measure_of(a.total[0])]:,.4g}" for a in sums if found.groups][:MOST_TOLD]

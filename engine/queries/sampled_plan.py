@@ -9,8 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery
+from ...optimizer.physical import Nothing
 from ...optimizer.physical import SampledQuery as Attempt
 from ...parser.keys import Decomposition, Role
+from ...parser.measures import measure_of
 from ...parser.sampled_select import SampledQuery
 from ..settings import Settings
 from .behavior import PARTLY
@@ -79,14 +81,19 @@ class SampledPlan:
     settings: Settings
     jobs: bool
 
-    def first(self) -> Attempt:
-        """The first sample.
+    def first(self) -> Attempt | Nothing:
+        """The first sample; nothing where files tell what is asked.
 
         Raises
         ------
         UnsupportedQuery
-            ``SKIMQL_CLAUSE`` where single groups are to be run exactly.
+            ``SKIMQL_CLAUSE`` where single groups are to be run exactly, ``SKIMQL_UNSUPPORTED_AGGREGATE`` where files do
+            not tell a MIN or MAX.
         """
+        known = self.extremes
+        if self.query.is_in_files:
+            asked = [a for a in self.query.aggregates if a.asked]
+            return Nothing("files tell it", tuple(known[measure_of(a.total[0])] for a in asked))
         if self.settings.behavior == PARTLY and self.query.groups:
             raise UnsupportedQuery(
                 f"{PARTLY} runs single groups exactly, which a sampled query does not",
@@ -97,6 +104,19 @@ class SampledPlan:
         ways = self.query.ways
         way = min(range(len(ways)), key=lambda n: self._order(ways[n]))
         return self._of(way, self._first_rate(ways[way]), self.settings.seed)
+
+    @cached_property
+    def extremes(self) -> dict[str, int]:
+        """What files tell of the measures that they are to tell."""
+        from ..sources.files import integer_range
+
+        found = {}
+        for measure, extreme in self.query.extremes:
+            told = integer_range(self.context.tables, extreme.table, extreme.column)
+            if told is None:
+                raise extreme.refusal(self.query.sql)
+            found[measure] = told[extreme.function == "max"]
+        return found
 
     def _first_rate(self, way: Decomposition) -> float:
         largest = max(self.tuples(r.table) for r in way.roles)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ...optimizer.plan import PlannedAggregate, PlannedTerm
+from ...parser.extremes import EXTREMES
 from ...sketches.intervals.gamma import Floats
-from ...sketches.intervals.interval import Estimate
+from ...sketches.intervals.interval import Estimate, exact
 from ...sketches.samples.cluster_moments import COVARIANCES, VARIANCES, Moments, estimate_moment
 from ...sketches.samples.cluster_quantiles import ClusteredValues
 from .expressions import Evaluator
@@ -28,14 +29,19 @@ class Clusters:
     probabilities : ndarray of float64, shape (keys,)
     values : mapping of int to ClusteredValues
         The values of those measures that are lists.
+    told : mapping of int to int
+        The measures that files tell.
     """
 
     terms: Floats
     probabilities: Floats
     values: Mapping[int, ClusteredValues]
+    told: Mapping[int, int] = field(default_factory=dict)
 
     def estimate(self, planned: PlannedAggregate, confidence: float) -> Estimate:
-        """One of `VARIANCES`, `COVARIANCES` and `QUANTILES`."""
+        """One of `VARIANCES`, `COVARIANCES`, `QUANTILES` and `EXTREMES`."""
+        if planned.function in EXTREMES:
+            return self._extreme(planned, confidence)
         if planned.function in QUANTILES:
             (term,) = planned.total
             (number,) = term.synopses
@@ -52,6 +58,20 @@ class Clusters:
             squares, averages = [*(own or [none, none]), counts * covariances], [xs, ys]
         moments = Moments(counts, np.array(averages), np.array(squares), self.probabilities)
         return estimate_moment(planned.function, moments, confidence)
+
+    def _extreme(self, planned: PlannedAggregate, confidence: float) -> Estimate:
+        """MIN or MAX of what was met, which the true one is on one side of; NULL where no value was met."""
+        (term,) = planned.total
+        if term.synopses[0] in self.told:
+            return exact(self.told[term.synopses[0]])
+        met = self._column(term)[self._column(planned.presence[0]) > 0]
+        if planned.function == "min":
+            value = float(met.min(initial=math.inf))
+            low, high = -math.inf, value
+        else:
+            value = float(met.max(initial=-math.inf))
+            low, high = value, math.inf
+        return Estimate(value if met.size else math.nan, low, high, confidence, True, "theorem")
 
     def has_any(self, terms: Sequence[PlannedTerm]) -> bool:
         """Whether a key that was met adds to one of these."""
@@ -70,7 +90,12 @@ class ClusterEvaluator(Evaluator):
 
     def aggregate(self, planned: PlannedAggregate) -> Estimate:
         """See `Evaluator.aggregate`."""
-        if self.clusters is not None and planned.function in (*VARIANCES, *COVARIANCES, *QUANTILES):
+        if self.clusters is not None and planned.function in (
+            *VARIANCES,
+            *COVARIANCES,
+            *QUANTILES,
+            *EXTREMES,
+        ):
             return self.clusters.estimate(planned, self.confidence)
         nothing = self._sum_of_nothing(planned) if planned.function == "sum" else None
         return nothing or super().aggregate(planned)
