@@ -1,6 +1,6 @@
 """Random questions in the forms of SQL that people write, for `USING sampled_query`: over the tables a, b, c.
 
-EXISTS, outer joins, conditions of any form beside an equality, grouped and distinct subqueries, windows, set operations,
+EXISTS, outer joins, conditions of any form beside an equality, grouped and distinct subqueries, windows, unions,
 LATERAL, PIVOT and VALUES in FROM; deviations, quantiles, MIN and MAX; groups of several tables, rolled up and by alias.
 """
 

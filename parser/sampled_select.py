@@ -14,7 +14,7 @@ from .extremes import EXTREMES, Extreme, columns_as_a_whole
 from .fragment import quote_name
 from .grouping_sets import has_sets, nodes_of, sets_of
 from .items import Results
-from .join_graph import Group, JoinGraph, Query, Schema, Span
+from .join_graph import Aggregate, Group, JoinGraph, Query, Schema, Span
 from .joined import Join
 from .key_classes import CODE, decomposed
 from .keys import Decomposition, Role
@@ -34,6 +34,7 @@ _CLAUSES = {
 
 
 _NOWHERE = Span(0, 0)
+_NO_CLASS = Decomposition("", "", (), "", frozenset(), ())
 
 # The column that tells of which set of columns a group is.
 SET = "__set"
@@ -87,6 +88,16 @@ class SampledQuery(Query):
         """What is computed for every key, as SQL."""
         terms = (t for a in self.aggregates for t in (*a.total, *a.presence))
         return tuple(dict.fromkeys(map(measure_of, terms)))
+
+    def text_of(self, aggregate: Aggregate) -> str:
+        """An aggregate of the query as SQL."""
+        if not aggregate.asked or aggregate.function == "count":
+            return measure_of(aggregate.total[0])
+        return self.text[aggregate.span.start : aggregate.span.end]
+
+    def whole(self, columns: Sequence[str]) -> str:
+        """The SELECT of `columns` by groups, on all tuples."""
+        return self.by_key(_NO_CLASS, lambda _: "", columns, ())
 
     def by_key(
         self, way: Decomposition, kept: Callable[[Role], str], columns: Sequence[str], keys: Sequence[str]

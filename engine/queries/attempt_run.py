@@ -162,7 +162,14 @@ class AttemptRun:
     def _sampled_query(self, attempt: SampledQuery) -> tuple[Estimated, tuple[str, ...]]:
         from ...parser.sampled_select import SampledQuery as Asked
         from ..execution.sampled_query import run_sampled
-        from .sampled_groups import evaluators_of, most_unseen, told_of_groups, uncertain_groups, unseen_keys
+        from .sampled_groups import (
+            SampledGroups,
+            evaluators_of,
+            most_unseen,
+            told_of_groups,
+            uncertain_groups,
+            unseen_keys,
+        )
 
         planner, settings = self.planner, self.planner.settings
         query, sizes = planner.query, planner.sampled(jobs=True)
@@ -186,12 +193,13 @@ class AttemptRun:
         told: tuple[str, ...] = (
             f"{_share(attempt.rate)} keys of {attempt.class_name} sampled: {found.keys:,} met",
         )
-        weak: frozenset[int] = frozenset()
         if query.groups:
             told += told_of_groups(query, found, attempt.rate, settings.confidence)
             largest = most_unseen(found, unseen_keys(attempt.rate, settings.confidence))
             weak = uncertain_groups(query, found, evaluators, largest)
-        return Estimated(query, evaluators, listed=False, weak=weak), told
+            known = SampledGroups(query, evaluators, listed=False, weak=weak, found=found, most=largest)
+            return known, told
+        return Estimated(query, evaluators, listed=False), told
 
     def _materialized(self) -> tuple[Estimated, tuple[str, ...], bool]:
         planner = self.planner

@@ -14,10 +14,12 @@ from ...optimizer.physical import SampledQuery as Attempt
 from ...parser.keys import Decomposition, Role
 from ...parser.measures import measure_of
 from ...parser.sampled_select import SampledQuery
+from ..results.rows import Estimated, GroupNumbers
 from ..settings import Settings
 from .behavior import PARTLY
 
 if TYPE_CHECKING:
+    from ...sketches.intervals.interval import Estimate
     from ..context import Context
 
 # Of the keys a share that is looked at where nothing is asked, and first where an error is.
@@ -87,16 +89,16 @@ class SampledPlan:
         Raises
         ------
         UnsupportedQuery
-            ``SKIMQL_CLAUSE`` where single groups are to be run exactly, ``SKIMQL_UNSUPPORTED_AGGREGATE`` where files do
-            not tell a MIN or MAX.
+            ``SKIMQL_CLAUSE`` where single groups of ROLLUP and its like are to be run exactly,
+            ``SKIMQL_UNSUPPORTED_AGGREGATE`` where files do not tell a MIN or MAX.
         """
         known = self.extremes
         if self.query.is_in_files:
             asked = [a for a in self.query.aggregates if a.asked]
             return Nothing("files tell it", tuple(known[measure_of(a.total[0])] for a in asked))
-        if self.settings.behavior == PARTLY and self.query.groups:
+        if self.settings.behavior == PARTLY and self.query.sets_of_groups:
             raise UnsupportedQuery(
-                f"{PARTLY} runs single groups exactly, which a sampled query does not",
+                f"{PARTLY} runs single groups exactly, which is not done of several sets of them",
                 "SKIMQL_CLAUSE",
                 self.query.sql,
                 hint="BEHAVIOR 'run_on_full_table'",
@@ -179,6 +181,17 @@ class SampledPlan:
             odds = (1.0 - rate) / rate / (RESERVE * excess * excess)
             wanted = 1.0 / (1.0 + odds)
         return self.resized(attempt, wanted if wanted <= MOST_RATE else 1.0)
+
+    def exact_groups(
+        self, numbers: Sequence[GroupNumbers], estimated: Estimated
+    ) -> dict[GroupNumbers, Sequence[Estimate]]:
+        """The exact aggregates of some of the groups that a sample has met."""
+        from ..execution.sampled_query import run_groups
+
+        wanted = {repr(tuple(estimated.evaluators[n].group)): n for n in numbers}
+        values = [tuple(estimated.evaluators[n].group) for n in numbers]
+        found = run_groups(self.context.spark, self.query, values, self.context.listener)
+        return {wanted[repr(group)]: known for group, known in found if repr(group) in wanted}
 
     def _order(self, way: Decomposition) -> tuple[bool, float]:
         """Classes of many keys first, then those that leave little to be read whole."""
