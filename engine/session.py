@@ -656,11 +656,8 @@ class Session:
             fault.hint = f"the same with USING {SAMPLED} at its end, or {EXACT}"
         except SkimqlError as own:
             if own.code == fault.code and own.hint != EXACT:
-                # A part of the text can be answered so, if it is written otherwise.
-                fault.message = own.message
-                fault.hint = (
-                    f"{own.hint.removesuffix(f', or {EXACT}')}, with USING {SAMPLED} at its end, or {EXACT}"
-                )
+                # A part of the text is answered so, if it is written otherwise.
+                fault.message, fault.hint = own.message, own.hint
         return None
 
     def _explained(self, statement: Explain) -> str:

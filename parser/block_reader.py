@@ -165,24 +165,12 @@ class BlockReader:
     def _from(
         self, node: exp.Select, block: Block, named: Mapping[str, Common], chain: tuple[Scope, ...]
     ) -> Joined:
-        """FROM: what commas part is joined within itself first."""
+        """FROM: joins are taken from left to right, as Spark does, whether commas or words say them."""
         first = self._relation(node.args["from_"].this, block, named, chain)
-        whole = part = first if isinstance(first, Joined) else Joined(first)
+        whole = first if isinstance(first, Joined) else Joined(first)
         for join in node.args.get("joins") or ():
-            if self._is_comma(join):
-                right = self._relation(join.this, block, named, chain)
-                part = right if isinstance(right, Joined) else Joined(right)
-                whole = Joined(whole, [Step(INNER, part, place=self.outside.span_of(join))])
-                continue
-            self._join(join, part, block, named, chain)
+            self._join(join, whole, block, named, chain)
         return whole
-
-    def _is_comma(self, join: exp.Join) -> bool:
-        first, _ = self.outside.source.token_range(join.this)
-        while first > 0 and self.outside.source.tokens[first - 1].text == "(":
-            first -= 1
-        before = self.outside.source.tokens[first - 1].text if first else ""
-        return before == ","
 
     def _join(
         self,

@@ -44,7 +44,7 @@ class Extreme:
     def refusal(self, sql: str) -> UnsupportedQuery:
         """The fault where files do not tell it."""
         message = f"{_why(self.function)}, and the files of {self.table} do not tell it"
-        hint = f"{_BOUNDS[self.function]}({self.text}), which is certain, or {EXACT}"
+        hint = _way_out(self.function, self.text)
         return UnsupportedQuery(message, "SKIMQL_UNSUPPORTED_AGGREGATE", sql, tuple(self.span), hint)
 
 
@@ -81,12 +81,16 @@ def extreme_of(
         bound = scope.resolve(column)[0].bound
         if isinstance(bound, Ref) and bound in whole:
             return Extreme(function, *whole[bound], text, scope.span_of(node))
-    hint = f"{_BOUNDS[function]}({text}), which is certain, or {EXACT}" if is_number else EXACT
+    hint = _way_out(function, text) if is_number else EXACT
     raise _refusal(function, scope, node, hint)
 
 
 def _refusal(function: str, scope: Scope, node: exp.Expr, hint: str) -> SkimqlError:
     return scope.fault(_why(function), "SKIMQL_UNSUPPORTED_AGGREGATE", node, hint)
+
+
+def _way_out(function: str, text: str) -> str:
+    return f"{_BOUNDS[function]}({text}) with USING sampled_query, which is certain, or {EXACT}"
 
 
 def _why(function: str) -> str:

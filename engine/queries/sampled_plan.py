@@ -194,10 +194,19 @@ class SampledPlan:
         return {wanted[repr(group)]: known for group, known in found if repr(group) in wanted}
 
     def _order(self, way: Decomposition) -> tuple[bool, float]:
-        """Classes of many keys first, then those that leave little to be read whole."""
+        """Classes of many keys first, then those that leave little to be read for the same error.
+
+        The error falls with the number of keys that are drawn: of a class of fewer keys a larger share is to be taken.
+        """
         sampled = sum(self.tuples(r.table) for r in way.roles)
         whole = sum(self.tuples(t) for t in way.whole)
-        return self._few(way), whole + DEFAULT_RATE * sampled
+        most = max(map(self._keys, self.query.ways))
+        rate = min(DEFAULT_RATE * most / max(self._keys(way), 1.0), 1.0)
+        return self._few(way), whole + rate * sampled
+
+    def _keys(self, way: Decomposition) -> float:
+        """No more keys than that are in every table of a class."""
+        return min(min(self.tuples(r.table), self._range(r)) for r in way.roles)
 
     def _few(self, way: Decomposition) -> bool:
         return any(self._range(r) < FEW_KEYS for r in way.roles)

@@ -28,6 +28,8 @@ def test_distinct_values_add_up_where_they_have_the_key_among_them():
 def test_aggregates_that_do_not_add_up_are_refused():
     for item in (
         "MAX(a.v)",
+        "MIN(a.v) FILTER (WHERE a.j > 1)",
+        "MAX(CAST(a.v AS STRING))",
         "SUM(DISTINCT a.k)",
         "collect_list(a.v)",
         "PERCENTILE(a.v, array(0.5, 0.9))",
@@ -70,3 +72,41 @@ def test_deviations_are_moments_around_each_keys_own_mean_and_quantiles_its_valu
     )
     assert [a.function for a in query.aggregates] == ["stddev_samp", "corr", "percentile_approx"]
     assert query.aggregates[2].total[0].coefficient == 0.9
+
+
+def test_a_bound_of_min_and_max_is_what_the_keys_that_were_met_tell():
+    query = read(
+        "SELECT APPROXIMATE lower_bound(MAX(a.v)) AS m, upper_bound(MIN(b.v) FILTER (WHERE a.j > 1)) AS l"
+        " FROM a JOIN b ON a.k = b.k"
+    )
+    only = "FILTER (WHERE a.j > 1)"
+    assert query.measures == ("MAX(a.v)", "COUNT(a.v)", f"MIN(b.v) {only}", f"COUNT(b.v) {only}")
+    assert query.extremes == ()
+    for item, way_out in (
+        ("MAX(a.v)", "lower_bound(MAX(a.v)) with USING sampled_query, which is certain, or EXACT SELECT ..."),
+        (
+            "MIN(a.v + 1)",
+            "upper_bound(MIN(a.v + 1)) with USING sampled_query, which is certain, or EXACT SELECT ...",
+        ),
+        (
+            "upper_bound(MAX(a.v))",
+            "lower_bound(MAX(a.v)) with USING sampled_query, which is certain, or EXACT SELECT ...",
+        ),
+        ("MAX(CAST(a.v AS STRING))", "EXACT SELECT ..."),
+    ):
+        with pytest.raises(UnsupportedQuery, match="may be that of a single tuple") as raised:
+            read(f"SELECT APPROXIMATE {item} AS x FROM a JOIN b ON a.k = b.k")
+        assert raised.value.hint == way_out
+
+
+def test_files_tell_min_and_max_of_a_column_that_reaches_the_result_as_a_whole():
+    query = read("SELECT APPROXIMATE COUNT(*) AS n, MAX(a.v) - MIN(a.j) AS d FROM a LEFT JOIN b ON a.k = b.k")
+    assert [(m, e.table, e.column) for m, e in query.extremes] == [
+        ("MAX(a.v)", "a", "v"),
+        ("MIN(a.j)", "a", "j"),
+    ]
+    assert not query.is_in_files
+    assert read("SELECT APPROXIMATE MAX(v) - MIN(j) AS d FROM a").is_in_files
+    for rest in ("a JOIN b ON a.k = b.k", "a WHERE v > 1", "a GROUP BY j", "a RIGHT JOIN b ON a.k = b.k"):
+        with pytest.raises(UnsupportedQuery, match="may be that of a single tuple"):
+            read(f"SELECT APPROXIMATE MAX(a.v) AS m FROM {rest}")
