@@ -33,6 +33,9 @@ FORMS = (
     "a WHERE a.k NOT IN (SELECT b.k FROM b WHERE b.v > 1) OR a.j IN (SELECT c.k FROM c WHERE c.k = a.k)",
     "a FULL JOIN b USING (k) LEFT ANTI JOIN c ON a.k <=> c.k AND c.v = 4",
     "(SELECT k, v FROM a EXCEPT ALL SELECT k, v FROM b) t LEFT SEMI JOIN d ON t.k = d.k",
+    "a, b RIGHT JOIN c ON a.k = c.k",
+    "a x JOIN b y ON x.k = y.k, LATERAL (SELECT COUNT(*) AS n FROM c WHERE c.k = x.k HAVING COUNT(*) > 1) t",
+    "(SELECT k, v FROM a QUALIFY COUNT(*) OVER (PARTITION BY k) > 1) t FULL JOIN b ON t.k = b.k",
     "(SELECT v FROM a UNION ALL SELECT v FROM b WHERE EXISTS (SELECT 1 FROM c WHERE c.k = b.k)) t",
 )
 
