@@ -38,11 +38,10 @@ from .join_graph import Span
 from .scope import Output, Scope, unknown_table, walk_outside_subqueries
 from .scope import Relation as Named
 
-PIVOT = "PIVOT is not read, which makes columns of values"
+PIVOT = "PIVOT and UNPIVOT are not read, whose columns Spark alone knows"
 
 _SIDES = {"LEFT": LEFT, "RIGHT": RIGHT, "FULL": FULL}
 _REFUSED = {
-    "laterals": "LATERAL VIEW makes rows",
     "pivots": PIVOT,
     "match": "MATCH_RECOGNIZE is not read",
 }
@@ -144,6 +143,8 @@ class BlockReader:
                 block.refused.append((why, self.outside.span_of(part)))
         if node.args.get("from_") is not None:
             block.source = self._from(node, block, named, chain)
+        for view in _nodes(node.args.get("laterals")):
+            self._function(view, block, scope)
         where = node.args.get("where")
         if where is not None:
             block.equal = self._equalities(where.this, chain)
@@ -252,11 +253,20 @@ class BlockReader:
             names = inner.alias_column_names or [name for name, _ in outputs_of(body)] if body else []
             relation = Relation(self._number(), list(names), _typed(own), opaque=not names)
             self._offer(relation, own, block, chain[0])
+        elif isinstance(inner, exp.Lateral):
+            relation = self._function(inner, block, chain[0])
         else:
-            if isinstance(inner, exp.Lateral):
-                block.refused.append(("LATERAL is not read", self.outside.span_of(inner)))
             relation = self._of_body(inner, None, block, own, chain[0])
         return self._with_joins(relation, node.args.get("joins") or (), block, named, chain)
+
+    def _function(self, node: exp.Expr, block: Block, scope: Scope) -> Relation:
+        """What a function makes of each row before it, by LATERAL or LATERAL VIEW; it has no key."""
+        names = node.alias_column_names
+        self.open |= not names
+        own = (node.alias,) if node.alias else ()
+        relation = Relation(self._number(), list(names), _typed(own), opaque=not names)
+        self._offer(relation, own, block, scope)
+        return relation
 
     def _with_joins(
         self,
@@ -417,11 +427,9 @@ class BlockReader:
             block.outputs.append((name, self.refs_of(inner, chain)))
             if not isinstance(inner, exp.Column):
                 block.inner += self._nested(inner, named, chain, positive=False)
-            self._read_windows(inner, block, chain)
+            self._read_windows(inner, node, block, chain)
         if node.args.get("qualify") is not None:
-            self._read_windows(node.args["qualify"], block, chain)
-        if node.args.get("windows"):
-            block.refused.append(("a WINDOW clause is not read", self.outside.span_of(node)))
+            self._read_windows(node.args["qualify"], node, block, chain)
         distinct = node.args.get("distinct")
         source = self.outside.source
         if distinct is not None:
@@ -437,10 +445,15 @@ class BlockReader:
             ends = [first - 1]
         block.list_end = source.tokens[max(ends, default=0)].end + 1
 
-    def _read_windows(self, node: exp.Expr, block: Block, chain: tuple[Scope, ...]) -> None:
+    def _read_windows(
+        self, node: exp.Expr, select: exp.Select, block: Block, chain: tuple[Scope, ...]
+    ) -> None:
+        named = {w.name.lower(): w for w in select.args.get("windows") or ()}
         for part in walk_outside_subqueries(node):
             if isinstance(part, exp.Window):
-                by = [self.refs_of(e, chain) for e in part.args.get("partition_by") or ()]
+                # ``OVER w`` and ``OVER (w ...)`` partition as the window of that name does.
+                own = named.get(part.alias.lower(), part)
+                by = [self.refs_of(e, chain) for e in own.args.get("partition_by") or ()]
                 block.windows.append((self.outside.span_of(part), by))
 
     def _starred(self, item: exp.Expr, star: exp.Expr, scope: Scope) -> list[tuple[str, tuple[Ref, ...]]]:

@@ -139,8 +139,8 @@ class MeasureReader:
         refs: set[Ref] = set()
         for value in values:
             fragment_of(value, scope)
-            bare = value.unnest()
-            if isinstance(bare, exp.Column):
+            bare = _column_in(value)
+            if bare is not None:
                 bound = scope.resolve(bare)[0].bound
                 refs |= {bound} if isinstance(bound, Ref) and len(list(columns_of(bare))) == 1 else set()
         self.distinct.append((frozenset(refs), span))
@@ -160,6 +160,23 @@ class MeasureReader:
             " deviations, correlations, quantiles of one share, and COUNT(DISTINCT x) where x has the key in it"
         )
         return scope.fault(message, "SKIMQL_UNSUPPORTED_AGGREGATE", node, EXACT)
+
+
+def _column_in(value: exp.Expr) -> exp.Column | None:
+    """The column that a value is wherever it is not NULL: itself, or what CASE or IF lets through of it."""
+    inner = value.unnest()
+    if isinstance(inner, exp.Column):
+        return inner
+    if not isinstance(inner, exp.Case | exp.If):
+        return None
+    branches = (
+        [i.args["true"] for i in inner.args["ifs"]] if isinstance(inner, exp.Case) else [inner.args["true"]]
+    )
+    other = inner.args.get("default") or inner.args.get("false")
+    parts = [p for p in (*branches, other) if p is not None and not isinstance(p, exp.Null)]
+    columns = [_column_in(p) for p in parts]
+    first = columns[0] if columns else None
+    return first if first is not None and all(c == first for c in columns) else None
 
 
 def _measured(sql: str) -> tuple[Term, ...]:

@@ -79,6 +79,16 @@ DECOMPOSE = {
         "(SELECT k, v FROM a QUALIFY RANK() OVER (PARTITION BY j ORDER BY v) = 1) t JOIN b ON t.k = b.k",
         "b.k",
     ),
+    "a window by its name": (
+        "(SELECT k, v, RANK() OVER (w) AS r FROM a WINDOW w AS (PARTITION BY k ORDER BY v)) t JOIN b ON t.k = b.k",
+        "a.k b.k",
+    ),
+    "a window by the name of one that looks at all keys": (
+        "(SELECT k, RANK() OVER w AS r FROM a WINDOW w AS (ORDER BY v)) t JOIN b ON t.k = b.k JOIN c ON b.k = c.k",
+        "b.k c.k",
+    ),
+    "LATERAL VIEW": ("a JOIN b ON a.k = b.k LATERAL VIEW OUTER explode(sequence(1, a.v)) t AS x", "a.k b.k"),
+    "LATERAL of a function": ("a, LATERAL explode(sequence(1, a.v)) t(x) JOIN b ON a.k = b.k", "a.k b.k"),
     "LATERAL that is correlated": (
         "a, LATERAL (SELECT COUNT(*) AS n FROM b WHERE b.k = a.k) t JOIN c ON a.k = c.k",
         "a.k b.k c.k",
@@ -139,6 +149,10 @@ REFUSED = {
     ),
     "a TABLESAMPLE (5 ROWS)": ("TABLESAMPLE draws from all rows", "a TABLESAMPLE (5 ROWS)"),
     "range(5)": ("no table has a column", None),
+    "a UNPIVOT (x FOR y IN (j, v)) t": (
+        "PIVOT and UNPIVOT are not read",
+        "a UNPIVOT (x FOR y IN (j, v)) t",
+    ),
     "a WHERE rand() < 0.5": ("rand() is different at every call", "rand"),
 }
 
