@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote, urlparse
@@ -91,12 +91,14 @@ def local_files(frame: DataFrame) -> list[str] | None:
     return local if len(local) == len(paths) else None
 
 
-def values_between(frame: DataFrame, column: str) -> float:
+def values_between(frame: DataFrame, column: str, paths: Sequence[str] | None = None) -> float:
     """Integers from the least to the greatest value of a column, by the footers of Parquet files.
 
-    Infinite where they do not tell: many files, none of Parquet, another type, no statistics.
+    Infinite where they do not tell: many files, none of Parquet, another type, no statistics. `paths` are the files of
+    the frame, where they are known already.
     """
-    paths = local_files(frame) or []
+    if paths is None:
+        paths = local_files(frame) or []
     if not 0 < len(paths) <= MOST_RANGED:
         return math.inf
     low, high = math.inf, -math.inf
