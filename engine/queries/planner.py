@@ -420,6 +420,7 @@ class Planner:
     def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
         """What is tried on large tables before anything else is known; None where that is for statistics to say."""
         from ...optimizer.candidates.first_sample import first_sample as sample_of
+        from ...optimizer.candidates.first_sample import is_worth_while
 
         assert self.request.target is not None, "a sample is taken for an asked error"
         footers = self.footers
@@ -448,7 +449,15 @@ class Planner:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)
         attempt = SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
-        return self.foreseen(attempt, jobs=jobs)
+        found = self.foreseen(attempt, jobs=jobs)
+        width = found.predicted.half_width
+        if (
+            self._jobs_count
+            and self.may_run_exactly
+            and not is_worth_while(sample, width, self.request.target)
+        ):
+            return self.exact()
+        return found
 
     def first_groups(self, *, jobs: bool) -> Mapping[int, int]:
         """How many groups each grouped vertex is taken to have before they are listed."""
