@@ -421,6 +421,8 @@ class Planner:
         """What is tried on large tables before anything else is known; None where that is for statistics to say."""
         from ...optimizer.candidates.first_sample import first_sample as sample_of
         from ...optimizer.candidates.first_sample import is_worth_while
+        from ...optimizer.candidates.value_draws import is_bounded
+        from ...optimizer.messages import tree_of
 
         assert self.request.target is not None, "a sample is taken for an asked error"
         footers = self.footers
@@ -445,6 +447,11 @@ class Planner:
             asked = partial(asked, groups=groups)
         if sample is not None and jobs and footers.summed:
             sample = asked(summed=footers.summed)
+            if sample is not None and self.may_run_exactly:
+                members = tree_of(self.query.graph).classes[sample.joined].vertices
+                if not is_bounded(footers.summed, members, sample.value_draws):
+                    # Its interval would not be certified, and the exact run follow in any case.
+                    return self.exact()
         if sample is None:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)

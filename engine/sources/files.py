@@ -117,12 +117,12 @@ def values_between(frame: DataFrame, column: str, paths: Sequence[str] | None = 
 def column_range(tables: Tables, name: str, column: str) -> Range:
     """What the values of a column of a registered table lie between, by the footers of its Parquet files.
 
-    Unbounded where they do not tell, and for views and DataFrames, whose columns need not be those of the files.
+    Unbounded where they do not tell, and for views and DataFrames whose columns need not be those of the files.
     Footers leave NaN out: `has_nan` looks for them.
     """
     kind, _ = tables.origin(name)
     frame = tables.frame(name)
-    if kind == "frame" or (kind == "catalog" and tables.sources(name).state.kind != "table"):
+    if kind != "file" and not tables.sources(name).bare:
         return ANY
     # Names are looked up as Spark does by default, whatever their case; without its type an integer would not overflow.
     kinds = [f.dataType.typeName() for f in frame.schema if f.name.lower() == column.lower()]
