@@ -41,6 +41,8 @@ class Progress:
         Rows read from the sources so far, as Spark reports them: at the end of each task, and every ten seconds.
     seconds : float
         Wall time since the start.
+    bytes : int
+        Read from files so far, as Spark reports them.
     """
 
     description: str
@@ -48,6 +50,7 @@ class Progress:
     tasks: int
     rows: int = 0
     seconds: float = 0.0
+    bytes: int = 0
 
     @property
     def share(self) -> float | None:
@@ -218,10 +221,10 @@ def _thread_cpu(spark: SparkSession) -> tuple[float, float]:
 def _progress(spark: SparkSession, group: str, description: str, started: float) -> Progress:
     tracker = spark.sparkContext.statusTracker()
     stages = {stage for job in tracker.getJobIdsForGroup(group) for stage in _stages_of(tracker, job)}
-    done, tasks, rows = (
-        sum(figure) for figure in zip((0, 0, 0), *map(partial(_figures, spark), stages), strict=True)
+    done, tasks, rows, nbytes = (
+        sum(figure) for figure in zip((0, 0, 0, 0), *map(partial(_figures, spark), stages), strict=True)
     )
-    return Progress(description, done, tasks, rows, time.monotonic() - started)
+    return Progress(description, done, tasks, rows, time.monotonic() - started, nbytes)
 
 
 def _stages_of(tracker: StatusTracker, job: int) -> list[int]:
@@ -229,15 +232,16 @@ def _stages_of(tracker: StatusTracker, job: int) -> list[int]:
     return list(info.stageIds) if info else []
 
 
-def _figures(spark: SparkSession, stage: int) -> tuple[int, int, int]:
-    """Finished tasks, tasks and rows read of a stage; zeros where Spark does not tell, or skips it."""
+def _figures(spark: SparkSession, stage: int) -> tuple[int, int, int, int]:
+    """Finished tasks, tasks, rows and bytes read of a stage; zeros where Spark does not tell, or skips it."""
     from py4j.protocol import Py4JError
 
     try:
         # PySpark's status tracker counts neither rows nor skipped stages; the store behind it does.
         data = spark.sparkContext._jsc.sc().statusStore().lastStageAttempt(stage)
         if str(data.status()) == "SKIPPED":
-            return 0, 0, 0
-        return int(data.numCompleteTasks()), int(data.numTasks()), int(data.inputRecords())
+            return 0, 0, 0, 0
+        read = int(data.inputRecords()), int(data.inputBytes())
+        return int(data.numCompleteTasks()), int(data.numTasks()), *read
     except (Py4JError, AttributeError, TypeError):
-        return 0, 0, 0
+        return 0, 0, 0, 0
