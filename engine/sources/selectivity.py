@@ -44,7 +44,7 @@ _NOTHING_TOLD = (
 
 
 @dataclass(frozen=True)
-class Glance:
+class Probe:
     """Some tuples of a table of Parquet files.
 
     Attributes
