@@ -82,6 +82,9 @@ class AdaptiveRun:
         Measures what each operator takes, for EXPLAIN ANALYZE.
     refines : bool
         Whether the answer of each attempt is shown, so that all of them together may cost twice the last at most.
+    shown : callable, optional
+        Is given an answer that one may stop at while what follows it runs: of a sample, since samples spend the
+        confidence, and of what an exact run follows, which cannot miss.
     record : list of Attempted
     first : PhysicalPlan or None
         What was planned before anything ran.
@@ -93,6 +96,7 @@ class AdaptiveRun:
     by_hand: bool = False
     meter: Meter | None = None
     refines: bool = False
+    shown: Callable[[Answer], None] | None = None
     record: list[Attempted] = field(default_factory=list)
     first: PhysicalPlan | None = None
     _recorder: Recorder = field(default_factory=Recorder)
@@ -125,9 +129,13 @@ class AdaptiveRun:
             if final:
                 yield found
                 return
-            so_far = replace(found, attempts=tuple(self.record), method=self.record[-1].attempt.method)
-            error = self.planner.settings.error
-            yield so_far if error is None else with_target(so_far, error)
+            yield self._so_far(found)
+
+    def _so_far(self, found: Answer) -> Answer:
+        """The answer of the last attempt, which misses the asked error."""
+        so_far = replace(found, attempts=tuple(self.record), method=self.record[-1].attempt.method)
+        error = self.planner.settings.error
+        return so_far if error is None else with_target(so_far, error)
 
     def _steps(self) -> Iterator[tuple[Answer, bool]]:
         """The answers of all attempts, the last of them marked; what runs between two is recorded."""
@@ -181,6 +189,9 @@ class AdaptiveRun:
             if following is None and estimated is not None:
                 answer = self._with_exact_groups(answer, estimated)
             if following is not None:
+                spends = isinstance(attempt, (SampleJoin, SampledQuery)) and attempt.enlarges
+                if self.shown is not None and (spends or _is_exact(following)):
+                    self.shown(self._so_far(answer))
                 yield answer, False
             attempt = following
         assert answer is not None, "every attempt gives an answer or raises"
@@ -458,6 +469,8 @@ class AdaptiveRun:
             raise missed_fault(select, noted.notes[len(answer.notes) :], ran=ran)
         if not ran and runs_in_full(settings, self.planner.query):
             note = "run exactly, since the asked error was missed"
+            if self.shown is not None:
+                self.shown(noted)
             started = time.perf_counter()
             found = self._exact()
             self._keep(self.planner.exact(), "met", 0.0, 0, started)
@@ -494,6 +507,11 @@ class AdaptiveRun:
         ran = self._recorder.taken() if ran is None else ran
         operators = of_attempt(attempt, ran, predicted, first=not self.record)
         self.record.append(Attempted(attempt, outcome, wide, nbytes, seconds, note, operators))
+
+
+def _is_exact(attempt: Attempt) -> bool:
+    """Whether an attempt gives what Spark gives."""
+    return isinstance(attempt, ExactRun) or (isinstance(attempt, SampledQuery) and attempt.rate == 1.0)
 
 
 def _widest(answer: Answer) -> float:

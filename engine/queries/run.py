@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -37,6 +38,14 @@ if TYPE_CHECKING:
 
 # What a BIGINT holds, as a double.
 LARGEST_COUNT = float(1 << 63)
+
+
+@runtime_checkable
+class EstimateListener(Protocol):
+    """A listener that is told the answers so far of a query that runs on until its error is met."""
+
+    def estimated(self, answer: Answer) -> None:
+        """An answer; its interval holds for whoever stops at it."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +235,8 @@ class SelectRun:
     def _of_what_joins(self, meter: Meter | None = None) -> tuple[Answer, PhysicalPlan]:
         """The answer, and the plan as it was before anything ran."""
         self.check()
-        run = AdaptiveRun(self._planner(self.typed), self._backend, self.exact, meter=meter)
+        shown = self._shown if meter is None and isinstance(self.context.listener, EstimateListener) else None
+        run = AdaptiveRun(self._planner(self.typed), self._backend, self.exact, meter=meter, shown=shown)
         try:
             return run.answer(), _planned(run)
         except Exception as fault:
@@ -234,6 +244,14 @@ class SelectRun:
             if not self._may_fail_apart(fault):
                 raise
             return self._of_contributing(fault, meter)
+
+    def _shown(self, answer: Answer) -> None:
+        """Tell the listener an answer that one may stop at."""
+        listener: object = self.context.listener
+        assert isinstance(listener, EstimateListener), "only such a one is told"
+        # An estimate that fits no type of its column is told when it is the answer.
+        with contextlib.suppress(DataError):
+            listener.estimated(self._presented(answer))
 
     def _may_fail_apart(self, fault: Exception) -> bool:
         """Whether a value could not be computed that the user's own query may never compute."""
