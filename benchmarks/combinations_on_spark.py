@@ -2,8 +2,7 @@
 
 A hundred seeds are a block: one set of small tables, sessions with nothing kept, with sketches kept and with
 ``skimql.cache``, under four circumstances (ANSI mode on and off, three time zones), case-sensitive once. From seed
-10,000 on half of the questions are in the forms of `sampled_questions`: run on all keys of a sample, on some of them, or
-as a user's.
+10,000 on half of the questions have the forms of `sampled_questions`: on all keys of a sample, on some, or as it is.
 """
 
 from __future__ import annotations
