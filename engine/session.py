@@ -283,7 +283,14 @@ class Session:
             lambda: self.spark,
             self._running,
             lambda: self.statistics,
+            self._evaluated,
         )
+
+    def _evaluated(self, expression: str, tuples: pa.Table) -> pa.Array:
+        """See `Evaluate`."""
+        from .memory_backend.expressions import evaluate
+
+        return evaluate(expression, tuples, self.environment.circumstances().time_zone).data
 
     def table(self, name: str, source: str | Path | DataFrame | Sequence[str | Path], **options: Any) -> None:
         """Register a file, folder, list of files, DataFrame or Spark table under `name`.

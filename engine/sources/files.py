@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote, urlparse
@@ -91,12 +91,14 @@ def local_files(frame: DataFrame) -> list[str] | None:
     return local if len(local) == len(paths) else None
 
 
-def values_between(frame: DataFrame, column: str) -> float:
+def values_between(frame: DataFrame, column: str, paths: Sequence[str] | None = None) -> float:
     """Integers from the least to the greatest value of a column, by the footers of Parquet files.
 
-    Infinite where they do not tell: many files, none of Parquet, another type, no statistics.
+    Infinite where they do not tell: many files, none of Parquet, another type, no statistics. `paths` are the files of
+    the frame, where they are known already.
     """
-    paths = local_files(frame) or []
+    if paths is None:
+        paths = local_files(frame) or []
     if not 0 < len(paths) <= MOST_RANGED:
         return math.inf
     low, high = math.inf, -math.inf
@@ -115,7 +117,7 @@ def values_between(frame: DataFrame, column: str) -> float:
 def column_range(tables: Tables, name: str, column: str) -> Range:
     """What the values of a column of a registered table lie between, by the footers of its Parquet files.
 
-    Unbounded where they do not tell, and for views and DataFrames, whose columns need not be those of the files.
+    Unbounded where they do not tell, and for views and DataFrames whose columns need not be those of the files.
     Footers leave NaN out: `has_nan` looks for them.
     """
     kind, told = _ends(tables, name, column, _numbers)
@@ -138,7 +140,7 @@ def _ends(
     """The type of a column of a registered table, and its ends by what `read` finds in each of its files."""
     kind, _ = tables.origin(name)
     frame = tables.frame(name)
-    if kind == "frame" or (kind == "catalog" and tables.sources(name).state.kind != "table"):
+    if kind != "file" and not tables.sources(name).bare:
         return "", None
     # Names are looked up as Spark does by default, whatever their case.
     kinds = [f.dataType.typeName() for f in frame.schema if f.name.lower() == column.lower()]
