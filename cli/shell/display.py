@@ -16,7 +16,7 @@ from ..config import Config
 from ..formats import format_of_file
 from ..streams import encodes, is_unicode
 from .lines import broken, in_colour
-from .theme import THEMES, has_colours, is_dumb, theme_of
+from .theme import colours, has_colours, is_dumb
 
 if TYPE_CHECKING:
     from ... import Answer
@@ -46,9 +46,14 @@ class Display:
         """The theme that is set."""
         return str(self.config["theme"])
 
+    @property
+    def columns(self) -> int:
+        """The width of the terminal, but for its last column."""
+        return max(shutil.get_terminal_size().columns - 1, 20)
+
     def say(self, text: str, style: str = "dim") -> None:
         """Lines beside results, broken between words."""
-        width = max(shutil.get_terminal_size().columns - 1, 20)
+        width = self.columns
         lines = [broken(line, width) for line in encodes(sys.stdout, text).split("\n")]
         self._write(in_colour("\n".join(lines), self._colour(style)) + "\n")
 
@@ -75,13 +80,13 @@ class Display:
         sys.stdout.flush()
 
     def _colour(self, name: str) -> str:
-        return THEMES[theme_of(self.theme)].get(name, "")
+        return colours(self.theme).get(name, "")
 
     def screen(self) -> Screen:
         """What results are shown on."""
         from .results import Screen
 
-        theme = THEMES[theme_of(self.theme)] if has_colours() else None
+        theme = colours(self.theme) if has_colours() else None
         width = shutil.get_terminal_size().columns
         return Screen(width, is_unicode(sys.stdout), theme or None, str(self.config["expanded"]))
 
@@ -130,7 +135,8 @@ class Display:
 
             with contextlib.closing(_opened(path)) as sink:
                 render(self.last_answer, format_of_file(path), sink)
-        self.say(f"{len(self.last_answer.rows):,} rows in {path}")
+        rows = len(self.last_answer.rows)
+        self.say(f"{rows:,} row{'' if rows == 1 else 's'} in {path}")
 
 
 # From this version on less keeps lines at the top itself.

@@ -136,7 +136,7 @@ class Shell(Display):
         if not isinstance(fault, SkimqlError):
             self.say(report(fault), "error")
             return
-        self.say(str(fault), "error")
+        self.say(fault.told(self.columns), "error")
         if fault.code in _GONE:
             self.say("\\restart starts Spark anew; tables of files and settings are kept")
         from .corrections import correction
