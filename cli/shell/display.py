@@ -59,8 +59,8 @@ class Display:
 
     def page(self, text: str, head: int = 0) -> None:
         """A text of any length: through the pager where it is longer than the screen, its first lines always there."""
-        lines = text.count("\n")
         size = shutil.get_terminal_size()
+        lines = sum(1 + len(line) // max(size.columns, 1) for line in text.split("\n")) - 1
         if not self.config["pager"] or is_dumb() or not sys.stdout.isatty() or lines < size.lines - 2:
             self._write(text)
             return
