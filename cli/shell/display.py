@@ -15,6 +15,7 @@ from ... import SkimqlError
 from ..config import Config
 from ..formats import format_of_file
 from ..streams import encodes, is_unicode
+from .keyboard import typed_lines
 from .lines import broken, in_colour
 from .theme import colours, has_colours, is_dumb
 
@@ -70,7 +71,7 @@ class Display:
             return
         if head:
             pager, text = with_head(pager, text, head, size.lines - 1)
-        with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+        with typed_lines(), contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
             subprocess.run(
                 pager, input=text.encode(sys.stdout.encoding or "utf-8", "replace"), shell=True, check=False
             )

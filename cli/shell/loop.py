@@ -10,6 +10,7 @@ from ..crash import report
 from ..request import Request
 from . import meta
 from .interrupts import INTERRUPTS
+from .keyboard import kept_keys
 from .names import files
 from .shell import Shell
 
@@ -33,6 +34,11 @@ def run_shell(request: Request, config: Config) -> int:
         if not (request.tables or request.demo or request.catalog):
             shell.first_page()
     INTERRUPTS.install()
+    with kept_keys():
+        return _until_left(shell)
+
+
+def _until_left(shell: Shell) -> int:
     shell.register()
     while True:
         try:

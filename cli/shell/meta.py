@@ -17,9 +17,9 @@ from ... import SkimqlError
 from .. import config as configuration
 from .display import UNKNOWN
 from .interrupts import INTERRUPTS
+from .keyboard import typed_lines
 from .names import keys_of
 from .shell import Shell
-from .waiting import without_echo
 
 if TYPE_CHECKING:
     from ... import Answer
@@ -251,7 +251,8 @@ def _edit(shell: Shell, path: str) -> None:
         file = Path(folder) / "query.sql"
         file.write_text(_read(path) if path else (shell.last or ""), encoding="utf-8")
         try:
-            subprocess.run([*shlex.split(editor), str(file)], check=False)
+            with typed_lines():
+                subprocess.run([*shlex.split(editor), str(file)], check=False)
         except (OSError, ValueError) as fault:
             raise SkimqlError(f"cannot start {editor}: {fault}", UNKNOWN, hint="set EDITOR") from fault
         shell.offered = file.read_text(encoding="utf-8", errors="replace").strip()
@@ -290,13 +291,12 @@ def _watch(shell: Shell, text: str) -> None:
     if not 0 < period < 1e6:
         raise _wrong("watch", "seconds, such as \\watch 5")
     shell.say(f"every {period:g} s; Ctrl-C ends it")
-    with without_echo():
-        while shell.statement(query, remember=False):
-            next_time = time.monotonic() + period
-            while time.monotonic() < next_time:
-                if INTERRUPTS.take():
-                    return
-                time.sleep(0.05)
+    while shell.statement(query, remember=False):
+        next_time = time.monotonic() + period
+        while time.monotonic() < next_time:
+            if INTERRUPTS.take():
+                return
+            time.sleep(0.05)
 
 
 def _set(shell: Shell, text: str) -> None:
@@ -331,7 +331,8 @@ def _copy(shell: Shell, path: str) -> None:
 
 def _outside(shell: Shell, command: str) -> None:
     if command:
-        subprocess.run(command, shell=True, check=False)
+        with typed_lines():
+            subprocess.run(command, shell=True, check=False)
 
 
 def _help(shell: Shell, _: str) -> None:
