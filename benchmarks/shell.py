@@ -224,7 +224,7 @@ def with_spark(home: str, runs: int) -> list[dict[str, object]]:
     terminal.keys(SLOW, "enter")
     terminal.until("exact answer", 120)
     terminal.keys("ctrl-c")
-    terminal.until(lambda t: "skimql>" in t.text.splitlines()[t.screen.cursor.y], 30)
+    terminal.until(lambda t: "skimql>" in t.screen.display[t.screen.cursor.y], 30)
     records.append(record("key to screen while a query runs", keys(terminal, 40), 0.03))
     terminal.close()
     return records
