@@ -420,6 +420,8 @@ class AdaptiveRun:
         planner, groups, error = self.planner, self._groups.known, self.planner.settings.error
         if groups is None or error is None or planner.settings.behavior != PARTLY:
             return answer
+        if self.shown is not None and self.record[-1].outcome != MET:
+            self.shown(self._so_far(answer))
         return with_exact_groups(answer, estimated, planner.query, error, self.backend(), groups, self._notes)
 
     def _as_asked(self, answer: Answer) -> Answer:
