@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
     from .queries.guard import On
     from .statistics.gather import KnownStatistics
+    from .statistics.of_table import TableStatistics
     from .streams.handle import ContinuousView
     from .streams.running import Runs
     from .streams.statements import StreamStatements
@@ -263,6 +265,12 @@ class Session:
 
             self._statistics = KnownStatistics()
         return self._statistics
+
+    def table_statistics(self, name: str) -> TableStatistics:
+        """What is known of a table without a job: its tuples, and the statistics that queries have gathered."""
+        from .statistics.of_table import table_statistics
+
+        return table_statistics(self.tables, self._statistics, name, time.time(), spark_runs=self.spark_runs)
 
     @property
     def context(self) -> Context:

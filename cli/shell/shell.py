@@ -24,7 +24,7 @@ from .editor import Editor, make_editor
 from .history import StatementHistory, is_secret
 from .interrupts import INTERRUPTS
 from .keyboard import typed_lines
-from .names import Names
+from .names import Names, files
 from .saved import keep, kept_queries
 from .theme import is_dumb
 from .waiting import CANCELLING, WaitingLine
@@ -56,6 +56,7 @@ class Shell(Display):
         self.correction: str | None = None
         self.offered = ""
         self._reach = ""
+        self._read: dict[str, float | None] = {}
         self.run_command: Callable[[str], None] = lambda text: None
         self.complete_command: Callable[[str], Iterable[tuple[str, int, str]]] = lambda text: ()
         self._leftover: Task | None = None
@@ -130,7 +131,7 @@ class Shell(Display):
             return []
         from .completion.complete import complete
 
-        return [(c.text, c.start, c.about or c.kind) for c in complete(text, cursor, self.names)]
+        return [(c.text, c.start, c.about or c.kind) for c in complete(text, cursor, self.names, files)]
 
     def tell_fault(self, fault: BaseException, text: str = "") -> None:
         """What is wrong, and a correction for Enter where there is one."""
@@ -192,13 +193,24 @@ class Shell(Display):
 
         result = self.session.compare(sql) if compare else self.session.sql(sql)
         if isinstance(result, Answer):
-            self._reach = "" if result.target != "missed" else self._what_would_reach(sql)
+            self._reach = self._what_would_reach(sql) if result.target in ("missed", "unknown") else ""
+            self._read = self._tables_read(sql, result)
             return result
         if not result.columns:
             return Message((), (), exact=True)
         from ...engine.queries.exact import collected
 
         return collected(result, None if self._sink is not None else MOST_COLLECTED, self.worker)
+
+    def _tables_read(self, sql: str, answer: Answer) -> dict[str, float | None]:
+        """The tables of which something was read, with their tuples as far as these are known."""
+        from .foot import tables_read
+
+        with contextlib.suppress(SkimqlError, KeyError):
+            tables = tables_read(answer)
+            named = self.session.tables.named_in(sql) if tables is None else tables
+            return {t: self.session.table_statistics(t).tuples for t in named}
+        return {}
 
     def _what_would_reach(self, sql: str) -> str:
         """What the planner says of a query that missed its error: the cheapest other way, and the exact run."""
@@ -210,7 +222,7 @@ class Shell(Display):
 
     def _tell(self, sql: str, answer: Answer, remember: bool, wall: float, cpu: float) -> None:
         from ... import Message
-        from ..render import foot_line
+        from .foot import foot
 
         if isinstance(answer, Message):
             for note in answer.notes:
@@ -219,13 +231,10 @@ class Shell(Display):
             self.show(answer)
             for note in answer.notes:
                 self.say(f"note: {note}")
-            foot = [f for f in (foot_line(answer),) if f]
-            if answer.rows and not foot and not answer.is_text:
-                foot = [f"{len(answer.rows):,} row{'' if len(answer.rows) == 1 else 's'}"]
-                foot = [f"{foot[0]}; {wall:.2f} s"]
-            if foot:
-                self.say(foot[0])
-            if answer.target == "missed":
+            below = foot(answer, self._read, wall, cpu)
+            if below:
+                self.say(below)
+            if answer.target in ("missed", "unknown"):
                 self.say(
                     self._reach
                     or "wider than asked: \\size shows what more bytes would give, \\exact runs it exactly"

@@ -105,22 +105,41 @@ def _run_twice(
     listener: ProgressListener | None,
 ) -> Result:
     try:
-        return _run(spark, description, action, listener)
+        return twice_if_worker_dies(description, lambda: _run(spark, description, action, listener))
+    except EnvironmentFault:
+        raise
+    except Exception as fault:
+        _raise_if_out_of_room(fault)
+        raise
+
+
+def twice_if_worker_dies(
+    description: str,
+    action: Callable[[], Result],
+    way_out: str = "SET skimql.route = jvm, which needs no Python workers",
+) -> Result:
+    """What `action` gives, which is called once more where a Python worker of Spark has died.
+
+    Raises
+    ------
+    EnvironmentFault
+        ``SKIMQL_WORKER_DIED``, if a worker dies again.
+    """
+    try:
+        return action()
     except Exception as fault:
         if not _is_dead_worker(fault):
-            _raise_if_out_of_room(fault)
             raise
     try:
-        return _run(spark, description, action, listener)
+        return action()
     except Exception as fault:
         if not _is_dead_worker(fault):
-            _raise_if_out_of_room(fault)
             raise
         raise EnvironmentFault(
             f"{description}: a Python worker of Spark died, and again when all was repeated; the system may have"
             " ended it for want of memory",
             "SKIMQL_WORKER_DIED",
-            hint="SET skimql.route = jvm, which needs no Python workers, or fewer tasks at once (spark.master)",
+            hint=f"{way_out}, or fewer tasks at once (spark.master)",
         ) from fault
 
 
