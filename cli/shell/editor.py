@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import pairwise
 from typing import Any, Protocol
 
 from ... import Token, is_complete, tokens
 from .interrupts import INTERRUPTS
+from .keyboard import typed_lines
 from .names import Names
 from .theme import THEMES, is_dumb, theme_of
 
@@ -64,9 +66,9 @@ class PlainEditor:
         """A statement."""
         lines: list[str] = []
         while True:
-            sys.stdout.write(MORE if lines else PROMPT)
-            sys.stdout.flush()
-            with INTERRUPTS.raised():
+            with typed_lines(), INTERRUPTS.raised():
+                sys.stdout.write(MORE if lines else PROMPT)
+                sys.stdout.flush()
                 line = sys.stdin.readline()
             if not line:
                 if lines:
@@ -122,7 +124,7 @@ class FullEditor:
             completer=_completer(around),
             complete_while_typing=True,
             lexer=_lexer(around),
-            style=DynamicStyle(lambda: _style(around.theme)),
+            style=DynamicStyle(lambda: _style(theme_of(around.theme))),
             include_default_pygments_style=False,
             color_depth=ColorDepth.DEPTH_1_BIT if none else None,
             input_processors=[
@@ -174,10 +176,12 @@ def _short_text() -> Any:
     return Condition(lambda: len(get_app().current_buffer.text) <= MOST_COLOURED)
 
 
+@cache
 def _style(theme: str) -> Any:
+    """The style of a theme; ever the same one, since with another all rules are read anew at every key."""
     from prompt_toolkit.styles import Style
 
-    colours = THEMES[theme_of(theme)]
+    colours = THEMES[theme]
     return Style.from_dict(
         {
             **{name: value for name, value in colours.items() if name != "toolbar"},
@@ -292,6 +296,8 @@ def _keys(around: Surroundings) -> Any:
     def _take(event: KeyPressEvent) -> None:
         event.current_buffer.complete_state = None
 
+    # Behind Alt a line feed is what Enter was while no prompt was there.
+    @keys.add("escape", "c-j", filter=in_text)
     @keys.add("escape", "enter", filter=in_text)
     def _line(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")

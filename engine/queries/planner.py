@@ -136,6 +136,8 @@ class Planner:
             if self._exact_is_cheap:
                 return self._of(self.exact())
             if self.footers is not None and self.footers.large:
+                if self.footers.filters_look_at_large and self.may_run_exactly:
+                    return self._of(self.exact())
                 first = self._first_sample(jobs=groups is not None)
                 if first is not None:
                     return self._of(first)
@@ -353,15 +355,16 @@ class Planner:
             return None
         from .footers import Footers
 
-        return Footers(self.context.spark, self.context.tables, self.query)
+        context = self.context
+        return Footers(context.spark, context.tables, self.query, context.evaluate)
 
     @property
     def _exact_is_cheap(self) -> bool:
         """Whether the exact run surely costs less than finding out what else there is, by what files tell."""
         footers = self.footers
-        if footers is None or footers.large or not self.request.may_run:
+        if footers is None or footers.large or None in footers.tuples or not self.request.may_run:
             return False
-        return max(footers.outputs) <= sum(t or 0.0 for t in footers.tuples)
+        return max(footers.outputs, default=0.0) <= sum(t or 0.0 for t in footers.tuples)
 
     @property
     def _exact_distinct_is_cheap(self) -> bool:
@@ -369,7 +372,9 @@ class Planner:
         footers = self.footers
         if footers is None or self.query.sets is not None or not self.request.aims_freely:
             return False
-        return footers.large and self.may_run_exactly and footers.exact_distinct_is_cheap
+        if not footers.large:
+            return self._exact_is_cheap
+        return self.may_run_exactly and footers.exact_distinct_is_cheap
 
     def _of(self, attempt: Attempt) -> PhysicalPlan:
         # Where nothing has vertices the groups are of the query's own result.
@@ -415,33 +420,51 @@ class Planner:
     def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
         """What is tried on large tables before anything else is known; None where that is for statistics to say."""
         from ...optimizer.candidates.first_sample import first_sample as sample_of
+        from ...optimizer.candidates.first_sample import is_worth_while
+        from ...optimizer.candidates.value_draws import is_bounded
+        from ...optimizer.messages import tree_of
 
         assert self.request.target is not None, "a sample is taken for an asked error"
         footers = self.footers
         assert footers is not None, "large tables are of files"
         sizes = footers.sizes if jobs else footers.bare_sizes
-        groups = math.prod(self.first_groups(jobs=jobs).values())
         asked = partial(
             sample_of,
             self.query.graph,
             sizes,
             self.request.target,
             footers.values,
-            groups,
-            self._most_drawn,
+            most_drawn=self._most_drawn,
             grouped=grouped_vertices(self.query),
             counts_alone=self.query.counts_tuples_alone,
             jobs_count=self._jobs_count,
         )
+        # Groups and values are looked at only where a sample is worth while without: they make it dearer.
         sample = asked()
+        if sample is not None and self.query.groups:
+            groups = math.prod(self.first_groups(jobs=jobs).values())
+            sample = asked(groups=groups)
+            asked = partial(asked, groups=groups)
         if sample is not None and jobs and footers.summed:
-            # Values are looked at where a sample is worth while without: they make it dearer.
-            sample = asked(footers.summed)
+            sample = asked(summed=footers.summed)
+            if sample is not None and self.may_run_exactly:
+                members = tree_of(self.query.graph).classes[sample.joined].vertices
+                if not is_bounded(footers.summed, members, sample.value_draws):
+                    # Its interval would not be certified, and the exact run follow in any case.
+                    return self.exact()
         if sample is None:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)
         attempt = SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
-        return self.foreseen(attempt, jobs=jobs)
+        found = self.foreseen(attempt, jobs=jobs)
+        width = found.predicted.half_width
+        if (
+            self._jobs_count
+            and self.may_run_exactly
+            and not is_worth_while(sample, width, self.request.target)
+        ):
+            return self.exact()
+        return found
 
     def first_groups(self, *, jobs: bool) -> Mapping[int, int]:
         """How many groups each grouped vertex is taken to have before they are listed."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import sqlglot
 from pyspark.sql import DataFrame
 from sqlglot import exp
@@ -30,3 +34,26 @@ def keys_seen(frame: DataFrame, attribute: Attribute) -> SeenKeys | None:
         return SeenKeys.of(seen.drop_null().to_numpy().astype(np.int64), len(seen))
     except (pa.ArrowException, OSError, SqlglotError, ValueError, LookupError, StopIteration):
         return None
+
+
+def distinct_keys(paths: Sequence[str], columns: Sequence[str]) -> float:
+    """The distinct keys of Parquet files, all of which are read; infinite where they do not have the columns.
+
+    Parameters
+    ----------
+    paths : sequence of str
+    columns : sequence of str
+        Of the key, in any case.
+    """
+    if not paths:
+        return math.inf
+    try:
+        parts = []
+        for path in paths:
+            names = {n.lower(): n for n in pq.read_schema(path).names}
+            read = pq.read_table(path, columns=[names[c.lower()] for c in columns])
+            parts.append(read.rename_columns([f"k{n}" for n in range(len(columns))]))
+        found = pa.concat_tables(parts)
+        return float(found.group_by(found.column_names).aggregate([]).num_rows)
+    except (pa.ArrowException, OSError, ValueError, LookupError):
+        return math.inf

@@ -245,6 +245,11 @@ def _expressions():
         "coalesce(day, DATE '2000-01-01')",
         "year(day) * 100 + month(day)",
         "cast(dtext as timestamp)",
+        "day + INTERVAL '1' YEAR",
+        "day - INTERVAL 14 MONTHS",
+        "day + INTERVAL '2' DAY - INTERVAL '1' MONTH",
+        "day < DATE '2024-02-29' + INTERVAL '-12' MONTH",
+        "day BETWEEN DATE '2023-12-31' - INTERVAL '1' DAY AND DATE '2099-12-31'",
     )
     yield from ("i < k IS NULL", "NOT i < k IS NULL", "NOT i = k")
     for a in ("b", "c", "i > 0", "NULL", "TRUE"):
@@ -415,6 +420,9 @@ def test_a_value_that_spark_cannot_compute_is_a_fault(text):
             "i = k = b",
             "i IN (SELECT 1)",
             "t + INTERVAL 1 DAY",
+            "day + INTERVAL 1 HOUR",
+            "day + INTERVAL k DAY",
+            "day + INTERVAL 9000 YEARS",
             "'a' 'b'",
             "substring(s, k)",
             "cast(s as date format 'x')",

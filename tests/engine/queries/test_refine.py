@@ -104,3 +104,20 @@ def test_a_first_sample_that_would_be_a_large_share_is_not_taken_where_an_error_
             rates[error, tuples] = plan._first_rate(QUERY.ways[0])
     assert [rates[0.05, t] for t in (1e5, 6e5, 6e6)] == [1.0, 1.0, FIRST_RATE]
     assert [rates[None, t] for t in (1e5, 6e5, 6e6)] == [1.0, 1 / 6, 1 / 16]
+
+
+def test_who_looks_at_the_samples_of_an_answer_has_intervals_that_hold_and_changes_nothing():
+    sums = np.random.default_rng(1).gamma(0.25, 10.0, KEYS)
+    alone, looked, seen = looks(sums, 3, 0.05), looks(sums, 3, 0.05), []
+    for run in (alone, looked):
+        run.refines = False
+    looked.shown = seen.append
+    last = looked.answer()
+    assert last.rows == alone.answer().rows
+    assert [a.attempt.rate for a in last.attempts] == [a.attempt.rate for a in alone.record]
+    # Of each sample but the last one, with its part of the confidence.
+    spent = [1 - 0.05 * SPENT[n] for n in range(len(last.attempts) - 1)]
+    assert spent
+    assert [a.rows[0][0].confidence for a in seen] == spent
+    assert [len(a.attempts) for a in seen] == list(range(1, len(last.attempts)))
+    assert all(a.target in ("missed", "unknown") for a in seen)
