@@ -39,7 +39,7 @@ check: .venv/test$(JRE) .venv/package
 
 # The site, from docs/ and the docstrings: strict, links and anchors checked. Fetches nothing, and needs no Java.
 docs: .venv/docs .venv/package
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "the site is in site/; to search it too: $(BIN)/python -m http.server -d site"
 
 # The blocks of the documentation that the suite leaves out: minutes.
