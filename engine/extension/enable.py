@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from py4j.java_gateway import pre_server_shutdown
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from ...errors import EnvironmentFault
@@ -167,6 +170,17 @@ def _connect(spark: SparkSession, classes: _Classes) -> None:
     if not (known and classes.link.open(None)):
         classes.link.open(_HANDLER)
         _CONNECTED["server"] = gateway._callback_server
+        pre_server_shutdown.connect(_let_go, sender=gateway._callback_server)
+
+
+def _let_go(sender: Any, **_: Any) -> None:
+    """Before a callback server is shut down: py4j would wait for the threads that read from its idle connections."""
+    pre_server_shutdown.disconnect(_let_go, sender=sender)
+    for connection in list(sender.connections):
+        idle = connection.socket
+        if idle is not None:
+            with contextlib.suppress(OSError):
+                idle.shutdown(socket.SHUT_RDWR)
 
 
 def _with(settings: Settings | None, overrides: Mapping[str, Any]) -> Settings:

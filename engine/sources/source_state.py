@@ -23,8 +23,7 @@ from .listing import files_under, local_path, path_or_uri
 _CONSTANT = frozenset(("LocalRelation", "OneRowRelation", "Range", "CommandResult", "EmptyRelation"))
 # Nodes on the way from a table to its files, and those that leave out no tuple.
 _TABLE = frozenset(("SubqueryAlias", "LogicalRelation"))
-_PLAIN = _TABLE | {"View"}
-_WHOLE = _PLAIN | {"Project"}
+_WHOLE = _TABLE | {"View", "Project"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +39,15 @@ class Sources:
     state : SourceState
     whole : bool
         Whether every tuple of the files is a tuple of it.
-    plain : bool
-        Whether it is Parquet files as they are: every column is that of the same name in each of them.
+    bare : bool
+        Whether its columns are those of the files, as they stand there.
     """
 
     files: tuple[str, ...]
     formats: frozenset[str]
     state: SourceState
     whole: bool = False
-    plain: bool = False
+    bare: bool = False
 
 
 def sources_of(frame: DataFrame) -> Sources:
@@ -98,8 +97,13 @@ def _analysed(frame: DataFrame) -> Sources:
         complete,
     )
     whole = chain is not None and complete and chain <= _WHOLE
-    plain = chain is not None and chain <= _PLAIN and formats == {"Parquet"} and not _is_cached(frame)
-    return Sources(tuple(sorted(files)), frozenset(formats), state, whole, plain)
+    bare = (
+        chain is not None
+        and chain <= _TABLE | {"View"}
+        and _views_are_of_frames(plan)
+        and not _is_cached(frame)
+    )
+    return Sources(tuple(sorted(files)), frozenset(formats), state, whole, bare)
 
 
 def _is_cached(frame: DataFrame) -> bool:
@@ -128,6 +132,15 @@ def _chain(plan: Any) -> Iterator[str]:
         if children.size() != 1:
             return
         plan = children.apply(0)
+
+
+def _views_are_of_frames(plan: Any) -> bool:
+    """Whether every view down to the leaf is a DataFrame under another name: one of a text may rename and cast."""
+    while plan.children().size() == 1:
+        if plan.getClass().getSimpleName() == "View" and not plan.isTempViewStoringAnalyzedPlan():
+            return False
+        plan = plan.children().apply(0)
+    return True
 
 
 def _is_in_catalog(plan: Any) -> bool:

@@ -207,6 +207,19 @@ def test_a_python_that_fails_is_told_and_spark_goes_on(home, monkeypatch):
     assert rows(home, Q) == [ROW]
 
 
+def test_a_callback_server_that_is_shut_down_is_told_and_started_again(home):
+    rows(home, Q)
+    ending = threading.Thread(target=home._sc._gateway.shutdown_callback_server, daemon=True)
+    ending.start()
+    ending.join(10)
+    assert not ending.is_alive()
+    assert refused(home, Q)[1] == "SKIMQL_PYTHON_GONE"
+    assert refused(home, "SELEC 1")[1] == "PARSE_SYNTAX_ERROR"
+    assert rows(home, "SELECT 1") == [(1,)]
+    enable(home)
+    assert rows(home, Q) == [ROW]
+
+
 def test_tables_become_views_of_the_session(home, tmp_path):
     home.range(3).write.parquet(str(tmp_path / "r"))
     session = enable(home, tables={"er": str(tmp_path / "r"), "es2": home.range(2)}, bounds=False)

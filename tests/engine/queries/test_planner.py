@@ -1,8 +1,5 @@
 """Which attempt comes first, by what is asked; in memory."""
 
-from dataclasses import fields, replace
-from types import SimpleNamespace
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,10 +8,6 @@ from skimql import BudgetExceeded, Settings, UnsupportedQuery
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
-from skimql.engine.queries.planner import Planner
-from skimql.optimizer.candidates.first_sample import Size
-from skimql.optimizer.candidates.value_draws import Summed
-from skimql.optimizer.physical import Predicted
 
 RNG = np.random.default_rng(2)
 BACKEND = MemoryBackend(
@@ -186,37 +179,3 @@ def test_groups_are_not_listed_where_the_exact_run_is_cheaper_than_all_else_of_o
     assert MemoryRun.of(text, backend).planner.plan(listed).method == "exact_run"
     with pytest.raises(AssertionError, match="nobody asks"):
         MemoryRun.of(f"{text} SIZE 20 KB", backend).planner.plan(listed)
-
-
-@pytest.mark.parametrize(
-    ("foreseen", "ends", "largest", "method"),
-    [
-        (0.05, True, 9.0, "key_sample"),
-        (0.07, True, 9.0, "exact_run"),
-        (np.inf, True, 9.0, "exact_run"),
-        (0.07, False, 9.0, "key_sample"),
-        (np.nan, True, 9.0, "key_sample"),
-        # Nothing would tell whether it is met.
-        (0.05, True, np.inf, "exact_run"),
-        (0.05, False, np.inf, "key_sample"),
-    ],
-)
-def test_a_first_sample_that_is_predicted_to_miss_is_not_taken_where_the_exact_run_ends(
-    foreseen, ends, largest, method
-):
-    product = Summed(0, "`v`", np.full(100, 9.0), 0.0, largest, alone=False)
-
-    class Large(Planner):
-        @property
-        def footers(self):
-            tables = SimpleNamespace(sizes=(Size(6e6), Size(3e6)), values=np.inf, groups={})
-            tables.summed = (product,)
-            tables.exact_seconds = 1.0 if ends else np.inf
-            return tables
-
-        def foreseen(self, attempt, before=0, *, jobs=True):
-            return replace(attempt, predicted=Predicted(foreseen))
-
-    own = MemoryRun.of(f"{COUNT} ERROR WITHIN 5%", BACKEND).planner
-    planner = Large(**{f.name: getattr(own, f.name) for f in fields(Planner)})
-    assert planner._first_sample(jobs=True).method == method

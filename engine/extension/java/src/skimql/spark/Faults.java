@@ -68,6 +68,25 @@ final class Faults {
             + " drives Spark");
   }
 
+  /** What is thrown in the place of a fault that one of our statements meets. */
+  static Throwable met(Throwable fault, org.apache.spark.sql.classic.SparkSession session) {
+    if (session.sparkContext().isStopped()) {
+      return stopped();
+    }
+    return fault instanceof OutOfMemoryError
+        ? make(
+            "SKIMQL_OUT_OF_MEMORY",
+            "Spark's JVM has no more memory: " + fault.getMessage() + "\n  try: a larger spark.driver.memory")
+        : fault;
+  }
+
+  /** No AnalysisException: after one Spark would do with a scheduler that is gone. */
+  private static RuntimeException stopped() {
+    String code = "SKIMQL_SPARK_STOPPED";
+    return running(new skimql.sketch.SketchFault(
+        code, "the Spark session of this statement was stopped", "a new Spark session, and skimql.enable(spark) of it"));
+  }
+
   /** Whether there is nobody to say whether a text is ours. */
   static boolean isNobodyThere(Throwable fault) {
     String message = String.valueOf(fault.getMessage());

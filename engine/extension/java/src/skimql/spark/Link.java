@@ -118,7 +118,7 @@ public final class Link {
     try {
       return asked(text, session);
     } catch (Throwable fault) {
-      throw Faults.thrown(fault);
+      throw Faults.thrown(Faults.met(fault, session));
     }
   }
 

@@ -60,11 +60,11 @@ final class TableFunction extends AbstractFunction1<Seq<Expression>, LogicalPlan
 
   @Override
   public LogicalPlan apply(Seq<Expression> arguments) {
+    SparkSession session = (SparkSession) org.apache.spark.sql.SparkSession.active();
     try {
-      SparkSession session = (SparkSession) org.apache.spark.sql.SparkSession.active();
       return Link.answer(request(arguments), session).queryExecution().analyzed();
     } catch (Throwable fault) {
-      throw Faults.thrown(fault);
+      throw Faults.thrown(Faults.met(fault, session));
     }
   }
 

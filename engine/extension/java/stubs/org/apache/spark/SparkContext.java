@@ -7,5 +7,9 @@ public class SparkContext {
 
   public void addSparkListener(org.apache.spark.scheduler.SparkListenerInterface listener) {}
 
+  public boolean isStopped() {
+    throw new Error();
+  }
+
   public void cancelJob(int job) {}
 }
