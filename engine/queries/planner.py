@@ -81,6 +81,8 @@ class Planner:
         The session's, then OPTIONS, then the clauses.
     counts_rows : bool
         Whether it is ESTIMATE ROWS: the join is never run.
+    refines : bool
+        Whether the answer of each attempt is shown.
     """
 
     context: Context | None
@@ -89,6 +91,7 @@ class Planner:
     query: Query
     settings: Settings
     counts_rows: bool = False
+    refines: bool = False
 
     def plan(self, groups: Callable[[], Groups] | None) -> PhysicalPlan:
         """How the query is answered.
@@ -290,7 +293,7 @@ class Planner:
         assert isinstance(self.query, SampledQuery), "it was read as one"
         assert self.context is not None, "Spark runs it"
         refuse_sizes(self.query, self.select)
-        return SampledPlan(self.context, self.query, self.settings, jobs)
+        return SampledPlan(self.context, self.query, self.settings, jobs, self.refines)
 
     def exact(self) -> ExactRun:
         """The exact run, with what its cost is predicted to be where files tell."""
