@@ -12,7 +12,7 @@ from ... import Token, is_complete, tokens
 from .interrupts import INTERRUPTS
 from .keyboard import typed_lines
 from .names import Names
-from .theme import colours, has_sixteen, is_dumb, theme_of
+from .theme import colours, has_all, has_sixteen, is_dumb, theme_of
 
 # Characters; beyond this a text is not coloured, each key would cost too much.
 MOST_COLOURED = 40_000
@@ -148,7 +148,7 @@ class FullEditor:
         vi = self._around.option("editing") == "vi"
         self._session.editing_mode = EditingMode.VI if vi else EditingMode.EMACS
         plain = theme_of(self._around.theme) == "none"
-        depth = ColorDepth.DEPTH_4_BIT if has_sixteen() else None
+        depth = ColorDepth.DEPTH_4_BIT if has_sixteen() else ColorDepth.DEPTH_24_BIT if has_all() else None
         self._session.color_depth = ColorDepth.DEPTH_1_BIT if plain else depth
         INTERRUPTS.take()
         # What is told meanwhile by other threads stands above the prompt.
