@@ -190,10 +190,21 @@ def _style(theme: str) -> Any:
             **{name: value for name, value in styles.items() if name != "toolbar"},
             "bottom-toolbar": "noreverse",
             "toolbar": styles.get("toolbar", ""),
+            # These come in grey by themselves, too pale for one background or the other.
+            **dict.fromkeys(("auto-suggestion", "aborting", "exiting"), styles.get("dim", "")),
+            **(_MENU if styles else {}),
             "matching-bracket.cursor": "bold",
             "matching-bracket.other": "bold underline",
         }
     )
+
+
+_MENU = {
+    "completion-menu.completion": "bg:#bbbbbb #000000",
+    "completion-menu.completion.current": "bg:#303030 #ffffff",
+    "completion-menu.meta.completion": "bg:#999999 #000000",
+    "completion-menu.meta.completion.current": "bg:#505050 #ffffff",
+}
 
 
 def _as_prompt_toolkit(style: str) -> str:
