@@ -1,8 +1,8 @@
 """Random questions through `Session.sql` on Spark, held against Spark's exact answer to the same SQL.
 
 A hundred seeds are a block: one set of small tables, sessions with nothing kept, with sketches kept and with
-``skimql.cache``, under four circumstances (ANSI mode on and off, three time zones), case-sensitive once. Half of the
-questions are in the forms of `sampled_questions`: run on all keys of a sample, on some of them, or as a user's.
+``skimql.cache``, under four circumstances (ANSI mode on and off, three time zones), case-sensitive once. From seed
+10,000 on half of the questions have the forms of `sampled_questions`: on all keys of a sample, on some, or as it is.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from .questions import KEPT, Question, Rng, SparkWords, question
 from .sampled_questions import SampledForms
 
 BLOCK = 100
+FIRST_OF_FORMS = 10_000
 ANSI, ZONE, CASE = "spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive"
 CIRCUMSTANCES: Sequence[Mapping[str, str]] = (
     {ANSI: "true", ZONE: "UTC"},
@@ -105,7 +106,7 @@ class Runner:
         kind, around = KINDS[place % len(KINDS)], CIRCUMSTANCES[place * len(CIRCUMSTANCES) // BLOCK]
         chosen = np.random.default_rng((seed, 2))
         rate = 0.0
-        if chosen.random() < 0.5:
+        if seed >= FIRST_OF_FORMS and chosen.random() < 0.5:
             # Nothing of these is kept.
             kind, rate = "kept" if kind == "kept" else "nothing", float(chosen.choice(RATES))
             asked, route = SampledForms(SparkWords(rng)).question(), "auto"

@@ -175,6 +175,9 @@ class MemoryFooters(Footers):
         keys = {(e.left, e.left_keys) for e in edges} | {(e.right, e.right_keys) for e in edges}
         return min(math.prod(self._range(v, k.strip("`")) for k in own) for v, own in keys)
 
+    def _seen(self, joined: JoinClass) -> float:
+        return math.inf
+
     def _range(self, vertex: int, column: str) -> float:
         table = self._table(self.query.graph.vertices[vertex].table)
         if column not in table.column_names or not pa.types.is_integer(table[column].type):

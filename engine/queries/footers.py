@@ -20,7 +20,7 @@ from ...optimizer.messages import JoinClass, tree_of
 from ...optimizer.prediction.cost import distinct_synopses, exact_distinct, exact_join, pilots, scans
 from ...parser.join_graph import Query
 from ..sources.files import files_of, values_between
-from ..sources.keys_seen import distinct_keys
+from ..sources.keys_seen import distinct_keys, seen_distinct
 from ..sources.selectivity import Evaluate, Probe
 from ..sources.tables import Tables
 
@@ -171,6 +171,9 @@ class Footers:
         """
         tree = tree_of(self.query.graph)
         order, distinct = tree.joined_order(), [self._distinct(joined) for joined in tree.classes]
+        distinct = [
+            d if math.isfinite(d) else self._seen(j) for d, j in zip(distinct, tree.classes, strict=True)
+        ]
         if None in self.tuples or not all(map(math.isfinite, distinct)):
             return (math.inf,) * (len(order) - 1)
         sizes = []
@@ -192,6 +195,11 @@ class Footers:
         return exact_join([tables[v].input for v in order], sizes).seconds
 
     @property
+    def looking_seconds(self) -> float:
+        """CPU seconds of a pilot, by which statistics are gathered where nothing is known."""
+        return pilots([s.input for s in self.bare_sizes]).seconds
+
+    @property
     def exact_distinct_is_cheap(self) -> bool:
         """Whether an exact COUNT(DISTINCT) costs no more than a pilot and the least synopses, of evenly spread keys."""
         tables = [s.input for s in self.bare_sizes]
@@ -205,10 +213,23 @@ class Footers:
         least = distinct_synopses([min(tables, key=lambda t: t.tuples)], ["levels"], len(tables))
         return exact.seconds <= pilots(tables).plus(scans(tables)).plus(least).seconds
 
+    def _keys(self, joined: JoinClass) -> set[tuple[int, tuple[str, ...]]]:
+        """The vertices of a class with the columns of their keys."""
+        edges = [self.query.graph.edges[e] for e in joined.edges]
+        return {(e.left, e.left_keys) for e in edges} | {(e.right, e.right_keys) for e in edges}
+
+    def _seen(self, joined: JoinClass) -> float:
+        """About as many distinct keys as a class has at the least, by some tuples; infinite where they do not tell."""
+        found = []
+        for vertex, own in self._keys(joined):
+            tuples, some = self.tuples[vertex], self._probe(self.query.graph.vertices[vertex].table)
+            if tuples is not None:
+                found.append(seen_distinct(some.paths, [k.strip("`") for k in own], tuples))
+        return min(found, default=math.inf)
+
     def _distinct(self, joined: JoinClass) -> float:
         """Most distinct keys that a class can have, as far as files tell; infinite where they do not."""
-        edges = [self.query.graph.edges[e] for e in joined.edges]
-        keys = {(e.left, e.left_keys) for e in edges} | {(e.right, e.right_keys) for e in edges}
+        keys = self._keys(joined)
         told = min(math.prod(self._values_between(v, k) for k in own) for v, own in keys)
         return told if math.isfinite(told) else min(self._counted(v, own) for v, own in keys)
 

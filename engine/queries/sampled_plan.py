@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery
@@ -76,12 +77,15 @@ class SampledPlan:
     settings : Settings
     jobs : bool
         Whether tuples may be counted by a job.
+    refines : bool
+        Whether the answer of each sample is shown, of the first too.
     """
 
     context: Context
     query: SampledQuery
     settings: Settings
     jobs: bool
+    refines: bool = False
 
     def first(self) -> Attempt | Nothing:
         """The first sample; nothing where files tell what is asked.
@@ -130,7 +134,17 @@ class SampledPlan:
             rate = max(DEFAULT_RATE, least)
             return rate if rate <= MOST_RATE else 1.0
         rate = max(FIRST_RATE, least)
+        if not self.refines:
+            rate = max(rate, self._least_rate(way, self.settings.error))
         return rate if rate <= MOST_FIRST else 1.0
+
+    def _least_rate(self, way: Decomposition, error: float) -> float:
+        """The share of the keys that an error takes at least of counts and sums: if each key added the same."""
+        if all(a.function not in ("count", "sum") for a in self.query.aggregates if a.asked):
+            return 0.0
+        keys = sum(min(self.tuples(r.table), self._range(r)) for r in way.roles)
+        normal = NormalDist().inv_cdf((1.0 + self.settings.confidence) / 2)
+        return 1.0 / (1.0 + keys * (error / normal) ** 2)
 
     @property
     def row_bytes(self) -> int:
