@@ -9,6 +9,7 @@ from .... import Token, vocabulary
 from ..names import Names, Table
 from .clauses import (
     ARITHMETIC,
+    COMPARING,
     CONDITIONS,
     clause,
     goes_on,
@@ -261,6 +262,8 @@ def _inside(place: Place, names: Names, outer: Sequence[str]) -> Iterator[tuple[
         )
         yield from ((word, "keyword", "") for word in dict.fromkeys(told))
         return
+    if not place.before and last in COMPARING:
+        yield "SELECT", "keyword", ""
     if not place.before and last in ("COUNT",):
         yield "*", "sign", ""
         yield "DISTINCT", "keyword", ""
