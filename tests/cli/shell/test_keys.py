@@ -161,4 +161,4 @@ def test_random_lines_harm_nothing(tmp_path, monkeypatch):
     """Two thousand of them are `python -m benchmarks.shell_fuzz`."""
     monkeypatch.setenv("JAVA_HOME", "/nonexistent")
     monkeypatch.setenv("PATH", "/nonexistent")
-    fuzz(tmp_path, ["--catalog", str(two_sketches(tmp_path / "kept"))], 25, seed=20261129)
+    fuzz(tmp_path, ["--catalog", str(two_sketches(tmp_path / "kept"))], 15, seed=20261129)
