@@ -60,6 +60,7 @@ class Shell(Display):
         self.run_command: Callable[[str], None] = lambda text: None
         self.complete_command: Callable[[str], Iterable[tuple[str, int, str]]] = lambda text: ()
         self._leftover: Task | None = None
+        self._spark_is_gone = False
         self._queries = {**kept_queries(), **{name: str(v.value) for name, v in config.queries.items()}}
         self.history = StatementHistory(state_folder() / "history.jsonl") if config["history"] else None
         self.editor: Editor = make_editor(self, self.history)
@@ -101,8 +102,9 @@ class Shell(Display):
 
     @property
     def spark_state(self) -> str:
-        """``none``, ``starting`` or ``ready``."""
-        return "none" if self._session is None else self._session.spark_state
+        """``none``, ``starting``, ``ready``, or ``gone`` where a statement has found its JVM dead."""
+        state = "none" if self._session is None else self._session.spark_state
+        return "gone" if self._spark_is_gone and state == "ready" else state
 
     # What the editor looks at.
 
@@ -140,6 +142,7 @@ class Shell(Display):
             return
         self.say(str(fault), "error")
         if fault.code in _GONE:
+            self._spark_is_gone = True
             self.say("\\restart starts Spark anew; tables of files and settings are kept")
         from .corrections import correction
 
@@ -366,6 +369,7 @@ class Shell(Display):
 
     def restart(self) -> None:
         """End Spark, whatever it does; it starts anew when needed."""
+        self._spark_is_gone = False
         ended = threading.Event()
 
         def end() -> None:
