@@ -302,6 +302,10 @@ def thrift_command(
     catalog: Annotated[str | None, _CATALOG] = None,
     host: Annotated[str, typer.Option("--host", help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen at; 0: one that is free.")] = 10000,
+    table: Annotated[
+        list[str] | None,
+        typer.Option("-t", "--table", metavar="[NAME=]PATH", help="A table that all connections see."),
+    ] = None,
 ) -> None:
     """Serve JDBC and ODBC clients (beeline, pyhive, BI tools): Spark's Thrift server with SkimQL's statements."""
     from dataclasses import replace
@@ -309,7 +313,9 @@ def thrift_command(
     from .thrift import serve_thrift
 
     request, _ = ctx.obj
-    raise typer.Exit(serve_thrift(replace(request, catalog=catalog or request.catalog), host, port))
+    tables = (*request.tables, *(named for text in table or () for named in _tables(text)))
+    asked = replace(request, catalog=catalog or request.catalog, tables=tables)
+    raise typer.Exit(serve_thrift(asked, host, port))
 
 
 @app.command("watch")

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import EnvironmentFault, ParseError, SkimqlError, UnknownName, UnsupportedQuery
+from ..errors import EnvironmentFault, SkimqlError, UnknownName, UnsupportedQuery
 from ..optimizer.methods import ANSWERED, DISTINCT, GROUPING
 from ..optimizer.physical import PhysicalPlan
 from ..parser.file_tables import with_file_tables
@@ -283,7 +283,14 @@ class Session:
             lambda: self.spark,
             self._running,
             lambda: self.statistics,
+            self._evaluated,
         )
+
+    def _evaluated(self, expression: str, tuples: pa.Table) -> pa.Array:
+        """See `Evaluate`."""
+        from .memory_backend.expressions import evaluate
+
+        return evaluate(expression, tuples, self.environment.circumstances().time_zone).data
 
     def table(self, name: str, source: str | Path | DataFrame | Sequence[str | Path], **options: Any) -> None:
         """Register a file, folder, list of files, DataFrame or Spark table under `name`.
@@ -654,12 +661,18 @@ class Session:
         """
         if fault.hint != EXACT:
             return None
-        with suppress(SkimqlError):
+        try:
             found = resolve_sampled(_by_sample(select), self.tables)
+            if found.is_in_files:
+                return found
             if select.accuracy.relative_error is not None and len(found.ways[0].roles) > 1:
                 # Where no equality joins tables what is left of them may still be too much to be run.
                 return replace(found, warnings=(*found.warnings, f"by a sample of keys: {fault.message}"))
             fault.hint = f"the same with USING {SAMPLED} at its end, or {EXACT}"
+        except SkimqlError as own:
+            if own.code == fault.code and own.hint != EXACT:
+                # A part of the text is answered so, if it is written otherwise.
+                fault.message, fault.hint = own.message, own.hint
         return None
 
     def _explained(self, statement: Explain) -> str:
@@ -679,7 +692,7 @@ class Session:
 
     def _to_be_explained(self, select: ApproximateSelect) -> Query:
         """The query of a SELECT; one that is refused is explained as far as it was read."""
-        if select.method is None and select.accuracy.relative_error is not None:
+        if select.method is None:
             with suppress(UnsupportedQuery):
                 return self._resolved(select)
         if select.method == SAMPLED:
@@ -710,7 +723,9 @@ class Session:
         try:
             return run_by_spark(self.tables, self.spark, text)
         except SPARK_FAULTS as fault:
-            raise ParseError(first_line(fault), "SKIMQL_SPARK_REFUSES", sql) from fault
+            from .queries.refusals import refusal
+
+            raise refusal(first_line(fault), sql, text, self.tables.at_hand()) from fault
 
     def _running(self) -> SparkSession | None:
         """The Spark session if there is one already."""

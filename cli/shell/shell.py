@@ -117,7 +117,8 @@ class Shell(Display):
         parts = [f"spark: {self.spark_state}"]
         if self._is_busy():
             parts.append("the cancelled statement is still ending")
-        parts.append(f"{len(self.names.tables)} tables, {len(self.names.sketches)} sketches")
+        tables, sketches = len(self.names.tables), len(self.names.sketches)
+        parts.append(f"{tables} table{'s' * (tables != 1)}, {sketches} sketch{'es' * (sketches != 1)}")
         if self._session is not None:
             error = self._session.settings.error
             parts.append("error none" if error is None else f"error {100 * error:g} %")
@@ -140,7 +141,7 @@ class Shell(Display):
         if not isinstance(fault, SkimqlError):
             self.say(report(fault), "error")
             return
-        self.say(str(fault), "error")
+        self.say(fault.told(self.columns), "error")
         if fault.code in _GONE:
             self._spark_is_gone = True
             self.say("\\restart starts Spark anew; tables of files and settings are kept")

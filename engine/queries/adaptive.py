@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from ...errors import DataError, EnvironmentFault, SkimqlError, UnsupportedQuery
@@ -28,6 +28,7 @@ from ...optimizer.physical import (
     SampleJoin,
     SketchJoin,
 )
+from ...parser.sampled_select import SampledQuery as AskedSample
 from ...sketches.intervals.interval import Estimate
 from ..execution import message_limit
 from ..execution.message_limit import MessageTooLarge
@@ -43,7 +44,7 @@ from ..results.answer import (
     with_confidence,
     with_target,
 )
-from ..results.rows import Estimated
+from ..results.rows import Estimated, GroupNumbers
 from .attempt_run import AttemptRun, GroupList
 from .behavior import PARTLY, missed_fault, runs_in_full, with_exact_groups
 from .planner import SPENT, Planner
@@ -211,7 +212,7 @@ class AdaptiveRun:
         started = time.perf_counter()
         if isinstance(attempt, ExactRun):
             return self._exact(), None
-        if isinstance(attempt, SampledQuery) and attempt.rate == 1.0:
+        if isinstance(attempt, SampledQuery) and attempt.rate == 1.0 and self.planner.request.may_run:
             note = f"all keys of {attempt.class_name}: the query as Spark runs it"
             known = self._exact()
             return replace(known, notes=(*self._notes, note, *known.notes)), None
@@ -313,12 +314,19 @@ class AdaptiveRun:
 
         sizes = self.planner.sampled(jobs=True)
         if taken >= len(SPENT):
-            return sizes.resized(attempt, 1.0)
+            return None if self._runs_groups else sizes.resized(attempt, 1.0)
         larger = sizes.enlarged(attempt, wide / target)
+        if larger.rate == 1.0 and self._runs_groups:
+            return None
         if not self.refines:
             return larger
         tried = [a.attempt.rate for a in self.record if isinstance(a.attempt, SampledQuery)]
         return sizes.resized(attempt, max(larger.rate, least_rate(tried)))
+
+    @property
+    def _runs_groups(self) -> bool:
+        """Whether groups are run exactly in place of the whole query."""
+        return self.planner.settings.behavior == PARTLY and bool(self.planner.query.groups)
 
     @staticmethod
     def _state(answer: Answer, estimated: Estimated | None, target: float) -> str:
@@ -416,13 +424,22 @@ class AdaptiveRun:
             return attempt
 
     def _with_exact_groups(self, answer: Answer, estimated: Estimated) -> Answer:
-        """The answer, the groups that miss the asked error run exactly where that is the behaviour."""
-        planner, groups, error = self.planner, self._groups.known, self.planner.settings.error
-        if groups is None or error is None or planner.settings.behavior != PARTLY:
+        """The answer, its groups that are not known well enough run exactly where that is the behaviour."""
+        planner, groups = self.planner, self._groups.known
+        query, settings = planner.query, planner.settings
+        if settings.behavior != PARTLY or not query.groups:
             return answer
+        run: Callable[[Sequence[GroupNumbers]], Mapping[GroupNumbers, Sequence[Estimate]]]
+        if isinstance(query, AskedSample):
+            sampled = planner.sampled(jobs=True)
+            run = partial(sampled.exact_groups, estimated=estimated)
+        elif groups is None or settings.error is None:
+            return answer
+        else:
+            run = partial(self.backend().exact_groups, query, groups)
         if self.shown is not None and self.record[-1].outcome != MET:
             self.shown(self._so_far(answer))
-        return with_exact_groups(answer, estimated, planner.query, error, self.backend(), groups, self._notes)
+        return with_exact_groups(answer, estimated, settings.error, run, self._notes)
 
     def _as_asked(self, answer: Answer) -> Answer:
         settings, select = self.planner.settings, self.planner.select

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -112,7 +112,8 @@ class SelectRun:
                 hint="ERROR WITHIN 1%",
             )
         self.check()
-        run = AdaptiveRun(self._planner(self.typed), self._backend, self.exact, refines=True)
+        planner = replace(self._planner(self.typed), refines=True)
+        run = AdaptiveRun(planner, self._backend, self.exact, refines=True)
         return map(self._presented, run.answers())
 
     def analyzed(self) -> tuple[PhysicalPlan, Answer]:
@@ -142,7 +143,7 @@ class SelectRun:
             uncertain = (False,) * len(answer.rows)
         presented = replace(
             answer,
-            rows=tuple(tuple(map(_presented, row, kinds, known)) for row in answer.rows),
+            rows=_shown(answer, kinds, known),
             columns=tuple(item.name for item in self.query.items),
             aggregated=aggregated,
             types=kinds,
@@ -150,8 +151,10 @@ class SelectRun:
             bounds=self.settings.bounds,
             notes=tuple(f"{n}: {self._way_to_tell(answer)}" if n == USELESS else n for n in answer.notes),
         )
+        if answer.method == "exact_run":
+            return presented
         try:
-            # An estimate out of the range of its type is told here, not when it is read.
+            # An estimate out of the range of its type is told here, not when it is read. What Spark gives fits.
             presented.result  # noqa: B018
         except DataError as fault:
             hint = "the sum of CAST(... AS DOUBLE), or SUM(1D) in place of COUNT(*)"
@@ -301,6 +304,19 @@ class SelectRun:
 def _planned(run: AdaptiveRun) -> PhysicalPlan:
     assert run.first is not None, "what has an answer was planned"
     return run.first
+
+
+def _shown(
+    answer: Answer, kinds: Sequence[pa.DataType | None], known: Sequence[bool]
+) -> tuple[tuple[Any, ...], ...]:
+    """The rows, each cell as `_presented`; of an exact answer only those of aggregates need be looked at."""
+    if not answer.exact:
+        return tuple(tuple(map(_presented, row, kinds, known)) for row in answer.rows)
+    columns = [
+        [_presented(cell, kind, True) for cell in column] if estimated else column
+        for column, kind, estimated in zip(zip(*answer.rows, strict=True), kinds, known, strict=False)
+    ]
+    return tuple(zip(*columns, strict=True))
 
 
 def _presented(cell: Any, kind: pa.DataType | None, known: bool) -> Any:
