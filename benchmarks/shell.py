@@ -1,7 +1,8 @@
 """How fast the shell is: python -m benchmarks.shell --json FILE [--spark].
 
-Records `{study, p50, p95, bar, unit, runs, met, load}`. A terminal (pexpect) types keys and waits for what must be on the screen; CPU
-figures are of the process alone, so that they say something on a busy machine too. `--spark` adds what needs a JVM.
+Records `{study, p50, p95, bar, unit, runs, met, load}`. A terminal (pexpect) types keys and waits for what must be on
+the screen; CPU figures are of the process alone, so that they say something on a busy machine too. `--spark` adds what
+needs a JVM.
 """
 
 from __future__ import annotations

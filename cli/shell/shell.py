@@ -185,6 +185,8 @@ class Shell(Display):
             from .refined import taken
 
             answer = taken(task.estimate)
+            # How much of which tables was read until it was stopped is not known.
+            self._reach, self._read = "", {"": None}
         elif task.fault is not None:
             self.tell_fault(task.fault, sql)
             return False
