@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ... import Answer, Session
 
 # So long the prompt waits for what was cancelled, and so close is a second Ctrl-C to the first.
-PATIENCE = 0.7
+PATIENCE = 0.5
 TWICE = 2.0
 # Of these the names may change that there are.
 _CHANGES = frozenset("CREATE DROP ALTER USE IMPORT REPLACE TRUNCATE APPEND REFRESH SET CACHE".split())
