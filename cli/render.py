@@ -29,11 +29,16 @@ def render(result: Any, output: str, sink: TextIO, listener: Any = None) -> None
     if output != "table":
         _written(result, output, sink, listener)
         return
-    if not isinstance(result, Answer):
-        from ..engine.queries.exact import collected
+    _answer_table(shortened(result, listener), sink)
 
-        result = collected(result, MOST_TABLE_ROWS + 1, listener)
-    _answer_table(result, sink)
+
+def shortened(result: Any, listener: Any = None) -> Answer:
+    """As many rows of a DataFrame as a table shows, and one more; an `Answer` as it is."""
+    if isinstance(result, Answer):
+        return result
+    from ..engine.queries.exact import collected
+
+    return collected(result, MOST_TABLE_ROWS + 1, listener)
 
 
 def _written(result: Any, output: str, sink: TextIO, listener: Any) -> None:

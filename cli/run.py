@@ -13,7 +13,8 @@ from typing import Any, TextIO
 
 from .. import Answer, EnvironmentFault, Message, Session, Settings, SkimqlError
 from ..parser.statement import is_approximate, split_statements
-from .render import foot_line, render
+from .progress import PLANNING, ProgressLine, RefinedLine
+from .render import foot_line, render, shortened
 from .request import Request
 from .streams import NOT_WRITTEN, is_unicode, writing
 from .talk import Talk
@@ -25,11 +26,12 @@ def run_texts(request: Request) -> int:
     """Run every statement of every text in order and print each result; the exit code."""
     talk = Talk()
     code = DONE
-    listener = talk.progress_line() if request.progress else None
+    refines = request.output == "table" and request.output_file is None and sys.stdout.isatty()
+    listener = talk.progress_line(estimates=refines) if request.progress else None
     try:
         session = _session(request, listener)
         with _sink(request) as sink:
-            _prepare(session, request, talk)
+            _prepare(session, request, listener)
             for text in request.texts:
                 for statement in split_statements(text):
                     try:
@@ -57,16 +59,19 @@ def plot(request: Request, sql: str, to: Path | None) -> int:
 
     talk = Talk()
     try:
-        session = _session(request, talk.progress_line() if request.progress else None)
-        _prepare(session, request, talk)
-        points = curve(session, sql)
+        listener = talk.progress_line() if request.progress else None
+        session = _session(request, listener)
+        _prepare(session, request, listener)
+        with _waiting(session, listener):
+            points = curve(session, sql)
         if to is None:
             with writing(sys.stdout):
                 sys.stdout.write(
                     chart(points, shutil.get_terminal_size().columns, unicode=is_unicode(sys.stdout))
                 )
             return DONE
-        answer = session.sql(sql)
+        with _waiting(session, listener):
+            answer = session.sql(sql)
         draw(points, answer if isinstance(answer, Answer) else None, str(to))
         talk.print(f"drawn in {to}")
     except SkimqlError as error:
@@ -78,7 +83,7 @@ def plot(request: Request, sql: str, to: Path | None) -> int:
     return DONE
 
 
-def _session(request: Request, listener: Any) -> Session:
+def _session(request: Request, listener: ProgressLine | None) -> Session:
     return Session(
         settings=Settings().with_text(request.settings),
         listener=listener,
@@ -87,14 +92,20 @@ def _session(request: Request, listener: Any) -> Session:
     )
 
 
-def _prepare(session: Session, request: Request, talk: Talk) -> None:
+def _prepare(session: Session, request: Request, listener: ProgressLine | None) -> None:
     """Register the tables of a request, and run what comes before its statements."""
-    if request.demo or request.tables:
-        with _status(talk, request.progress, "starting Spark"):
-            register(session, request)
-    for text in request.first:
-        for statement in split_statements(text):
-            session.sql(statement.sql)
+    with _waiting(session, listener):
+        register(session, request)
+        for text in request.first:
+            for statement in split_statements(text):
+                session.sql(statement.sql)
+
+
+def _waiting(session: Session, listener: ProgressLine | None) -> contextlib.AbstractContextManager[None]:
+    """Within, who looks at the terminal is told what goes on."""
+    if listener is None:
+        return contextlib.nullcontext()
+    return listener.shown(lambda: "starting Spark" if session.spark_state == "starting" else PLANNING)
 
 
 @contextlib.contextmanager
@@ -130,24 +141,44 @@ def _run_one(
     request: Request,
     talk: Talk,
     sink: TextIO,
-    listener: Any,
+    listener: ProgressLine | None,
 ) -> None:
     wall, cpu = time.perf_counter(), time.process_time()
-    result: Any = session.compare(sql) if request.compare and is_approximate(sql) else session.sql(sql)
-    if not isinstance(result, Message):
-        with writing(sink):
-            # On a terminal the progress line and the rows would write into each other.
-            render(result, request.output, sink, None if sink.isatty() else listener)
-        if isinstance(result, Answer) and not request.quiet:
-            for note in result.notes:
-                talk.print(f"note: {note}")
-            foot = foot_line(result)
-            if foot:
-                talk.print(foot, dim=True)
+    if isinstance(listener, RefinedLine):
+        listener.estimate = None
+    stopped: KeyboardInterrupt | None = None
+    try:
+        with _waiting(session, listener):
+            result: Any = (
+                session.compare(sql) if request.compare and is_approximate(sql) else session.sql(sql)
+            )
+            if not sink.isatty():
+                # On a terminal the line and the rows would write into each other.
+                _write(result, request, sink, listener)
+            elif request.output == "table" and result.columns:
+                result = shortened(result, listener)
+    except KeyboardInterrupt as fault:
+        if not isinstance(listener, RefinedLine) or listener.estimate is None:
+            raise
+        from .shell.refined import taken
+
+        stopped, result = fault, taken(listener.estimate)
+    if sink.isatty():
+        _write(result, request, sink, None)
+    if isinstance(result, Answer) and not isinstance(result, Message) and not request.quiet:
+        for note in result.notes:
+            talk.print(f"note: {note}")
+        foot = foot_line(result)
+        if foot:
+            talk.print(foot, dim=True)
     if request.timing:
         took = time.perf_counter() - wall
         talk.print(f"{took:.3f} s, {time.process_time() - cpu:.3f} s of CPU in this process", dim=True)
+    if stopped is not None:
+        raise stopped
 
 
-def _status(talk: Talk, shown: bool, text: str) -> contextlib.AbstractContextManager[Any]:
-    return talk.console.status(text) if shown else contextlib.nullcontext()
+def _write(result: Any, request: Request, sink: TextIO, listener: ProgressLine | None) -> None:
+    if not isinstance(result, Message):
+        with writing(sink):
+            render(result, request.output, sink, listener)

@@ -31,8 +31,8 @@ class Talk:
             else:
                 print(text, file=sys.stderr)
 
-    def progress_line(self) -> ProgressLine:
-        """A listener that shows running jobs."""
-        from .progress import ProgressLine
+    def progress_line(self, *, estimates: bool = False) -> ProgressLine:
+        """A listener that shows running jobs, and estimates while they become better."""
+        from .progress import ProgressLine, RefinedLine
 
-        return ProgressLine(self.console)
+        return RefinedLine() if estimates else ProgressLine()

@@ -15,6 +15,7 @@ from .spark.jobs import ProgressListener
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from .sources.selectivity import Evaluate
     from .statistics.gather import KnownStatistics
 
 
@@ -36,6 +37,8 @@ class Context:
         Gives the user's Spark session if there is one already.
     known : callable
         Gives what the session knows of the relations of its queries.
+    evaluate : callable or None
+        Evaluates expressions on some tuples without Spark.
     """
 
     tables: Tables
@@ -45,6 +48,7 @@ class Context:
     home: Callable[[], SparkSession]
     running: Callable[[], SparkSession | None]
     known: Callable[[], KnownStatistics]
+    evaluate: Evaluate | None = None
 
     @property
     def spark(self) -> SparkSession:

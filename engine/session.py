@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -11,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import EnvironmentFault, ParseError, SkimqlError, UnknownName, UnsupportedQuery
+from ..errors import EnvironmentFault, SkimqlError, UnknownName, UnsupportedQuery
 from ..optimizer.methods import ANSWERED, DISTINCT, GROUPING
 from ..optimizer.physical import PhysicalPlan
 from ..parser.file_tables import with_file_tables
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
     from .queries.guard import On
     from .statistics.gather import KnownStatistics
+    from .statistics.of_table import TableStatistics
     from .streams.handle import ContinuousView
     from .streams.running import Runs
     from .streams.statements import StreamStatements
@@ -264,6 +266,12 @@ class Session:
             self._statistics = KnownStatistics()
         return self._statistics
 
+    def table_statistics(self, name: str) -> TableStatistics:
+        """What is known of a table without a job: its tuples, and the statistics that queries have gathered."""
+        from .statistics.of_table import table_statistics
+
+        return table_statistics(self.tables, self._statistics, name, time.time(), spark_runs=self.spark_runs)
+
     @property
     def context(self) -> Context:
         """What the session's statements run with, its settings as they are now."""
@@ -275,7 +283,14 @@ class Session:
             lambda: self.spark,
             self._running,
             lambda: self.statistics,
+            self._evaluated,
         )
+
+    def _evaluated(self, expression: str, tuples: pa.Table) -> pa.Array:
+        """See `Evaluate`."""
+        from .memory_backend.expressions import evaluate
+
+        return evaluate(expression, tuples, self.environment.circumstances().time_zone).data
 
     def table(self, name: str, source: str | Path | DataFrame | Sequence[str | Path], **options: Any) -> None:
         """Register a file, folder, list of files, DataFrame or Spark table under `name`.
@@ -646,12 +661,18 @@ class Session:
         """
         if fault.hint != EXACT:
             return None
-        with suppress(SkimqlError):
+        try:
             found = resolve_sampled(_by_sample(select), self.tables)
+            if found.is_in_files:
+                return found
             if select.accuracy.relative_error is not None and len(found.ways[0].roles) > 1:
                 # Where no equality joins tables what is left of them may still be too much to be run.
                 return replace(found, warnings=(*found.warnings, f"by a sample of keys: {fault.message}"))
             fault.hint = f"the same with USING {SAMPLED} at its end, or {EXACT}"
+        except SkimqlError as own:
+            if own.code == fault.code and own.hint != EXACT:
+                # A part of the text is answered so, if it is written otherwise.
+                fault.message, fault.hint = own.message, own.hint
         return None
 
     def _explained(self, statement: Explain) -> str:
@@ -671,7 +692,7 @@ class Session:
 
     def _to_be_explained(self, select: ApproximateSelect) -> Query:
         """The query of a SELECT; one that is refused is explained as far as it was read."""
-        if select.method is None and select.accuracy.relative_error is not None:
+        if select.method is None:
             with suppress(UnsupportedQuery):
                 return self._resolved(select)
         if select.method == SAMPLED:
@@ -702,7 +723,9 @@ class Session:
         try:
             return run_by_spark(self.tables, self.spark, text)
         except SPARK_FAULTS as fault:
-            raise ParseError(first_line(fault), "SKIMQL_SPARK_REFUSES", sql) from fault
+            from .queries.refusals import refusal
+
+            raise refusal(first_line(fault), sql, text, self.tables.at_hand()) from fault
 
     def _running(self) -> SparkSession | None:
         """The Spark session if there is one already."""

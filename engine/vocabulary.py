@@ -22,7 +22,7 @@ _EXAMPLES = {
     "size_bytes": ("'64 KB'",),
     "max_groups": ("100",),
     "fold_bytes": ("'8 MB'",),
-    "max_bytes": ("'256 MB'",),
+    "max_bytes": ("'64 MB'", "'256 MB'"),
     "max_exact_seconds": ("3600",),
 }
 
@@ -66,6 +66,7 @@ def vocabulary() -> Vocabulary:
         "behavior": tuple(f"'{b}'" for b in BEHAVIORS),
         "route": ROUTES,
         **dict.fromkeys(SWITCHES, ("true", "false")),
+        "bounds": ("true", "none", "false"),
     }
     return Vocabulary(
         tuple(sorted(KEYWORDS)),

@@ -14,7 +14,7 @@ KEY_SAMPLE = "key_sample"
 
 _SUMS = frozenset(("count", "sum", "avg"))
 _SPREAD = frozenset(
-    "var_pop var_samp stddev_pop stddev_samp covar_pop covar_samp corr percentile percentile_approx".split()
+    "var_pop var_samp stddev_pop stddev_samp covar_pop covar_samp corr percentile percentile_approx min max".split()
 )
 _COUNTING = frozenset(("count_distinct",))
 _WORKERS, _JVM = frozenset(("arrow",)), frozenset(("jvm",))

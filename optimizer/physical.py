@@ -189,9 +189,17 @@ class ExactRun:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """No tuple can join: the answer is known without looking at a table."""
+    """No tuple can join, or files tell the aggregates: the answer is known without looking at a table.
+
+    Attributes
+    ----------
+    reason : str
+    known : tuple of int
+        The aggregates, where files tell them.
+    """
 
     reason: str
+    known: tuple[int, ...] = ()
     predicted: Predicted = Predicted(0.0, 0.0, 0.0)
     method: str = "nothing"
 

@@ -38,11 +38,11 @@ from .join_graph import Span
 from .scope import Output, Scope, unknown_table, walk_outside_subqueries
 from .scope import Relation as Named
 
+PIVOT = "PIVOT and UNPIVOT are not read, whose columns Spark alone knows"
+
 _SIDES = {"LEFT": LEFT, "RIGHT": RIGHT, "FULL": FULL}
 _REFUSED = {
-    "laterals": "LATERAL VIEW makes rows",
-    "pivots": "PIVOT looks at all rows",
-    "qualify": "QUALIFY is not read",
+    "pivots": PIVOT,
     "match": "MATCH_RECOGNIZE is not read",
 }
 
@@ -63,6 +63,8 @@ class BlockReader:
         Whether there is a NATURAL JOIN.
     unread : frozenset of str
         The names that stand for tables where they were not looked for.
+    open : bool
+        Whether there are columns that Spark alone knows: of a table function, a PIVOT.
     """
 
     outside: Scope
@@ -71,6 +73,7 @@ class BlockReader:
     numbers: int = 0
     natural: bool = False
     unread: frozenset[str] = frozenset()
+    open: bool = False
     _seen: set[int] = field(default_factory=set)
 
     def read(self) -> Block | SetOf:
@@ -140,13 +143,15 @@ class BlockReader:
                 block.refused.append((why, self.outside.span_of(part)))
         if node.args.get("from_") is not None:
             block.source = self._from(node, block, named, chain)
+        for view in _nodes(node.args.get("laterals")):
+            self._function(view, block, scope)
         where = node.args.get("where")
         if where is not None:
             block.equal = self._equalities(where.this, chain)
             block.inner = self._nested(where.this, named, chain, positive=True)
         self._read_list(node, block, named, chain)
         self._read_groups(node, block, chain)
-        for key in ("having", "order"):
+        for key in ("having", "order", "qualify"):
             clause = node.args.get(key)
             if clause is not None:
                 block.inner += self._nested(clause, named, chain, positive=False)
@@ -161,24 +166,12 @@ class BlockReader:
     def _from(
         self, node: exp.Select, block: Block, named: Mapping[str, Common], chain: tuple[Scope, ...]
     ) -> Joined:
-        """FROM: what commas part is joined within itself first."""
+        """FROM: joins are taken from left to right, as Spark does, whether commas or words say them."""
         first = self._relation(node.args["from_"].this, block, named, chain)
-        whole = part = first if isinstance(first, Joined) else Joined(first)
+        whole = first if isinstance(first, Joined) else Joined(first)
         for join in node.args.get("joins") or ():
-            if self._is_comma(join):
-                right = self._relation(join.this, block, named, chain)
-                part = right if isinstance(right, Joined) else Joined(right)
-                whole = Joined(whole, [Step(INNER, part, place=self.outside.span_of(join))])
-                continue
-            self._join(join, part, block, named, chain)
+            self._join(join, whole, block, named, chain)
         return whole
-
-    def _is_comma(self, join: exp.Join) -> bool:
-        first, _ = self.outside.source.token_range(join.this)
-        while first > 0 and self.outside.source.tokens[first - 1].text == "(":
-            first -= 1
-        before = self.outside.source.tokens[first - 1].text if first else ""
-        return before == ","
 
     def _join(
         self,
@@ -246,16 +239,34 @@ class BlockReader:
         if isinstance(inner, exp.Subquery) and isinstance(inner.this, exp.Table) and not inner.alias:
             found = self._relation(inner.this, block, named, chain)
             return self._with_joins(found, [*(inner.args.get("joins") or ())], block, named, chain)
+        own = (inner.alias,) if inner.alias else ()
         if isinstance(inner, exp.Subquery):
             body = self._body(inner, named, ())
-            relation = self._of_body(inner, body, block, (inner.alias,) if inner.alias else (), chain[0])
+            relation = self._of_body(inner, body, block, own, chain[0], known=not node.args.get("pivots"))
         elif isinstance(inner, exp.Table) and isinstance(inner.this, exp.Identifier):
-            relation = self._table(inner, named, block, chain[0])
+            relation = self._table(inner, named, block, chain[0], known=not node.args.get("pivots"))
+        elif isinstance(inner, exp.Lateral) and isinstance(inner.this, exp.Subquery):
+            # For each row before it, as a subquery of WHERE; it offers no key.
+            body = self._body(inner.this, named, chain)
+            if body is not None:
+                block.inner.append(Nested(body, None, False, self.outside.span_of(inner)))
+            names = inner.alias_column_names or [name for name, _ in outputs_of(body)] if body else []
+            relation = Relation(self._number(), list(names), _typed(own), opaque=not names)
+            self._offer(relation, own, block, chain[0])
+        elif isinstance(inner, exp.Lateral):
+            relation = self._function(inner, block, chain[0])
         else:
-            if isinstance(inner, exp.Lateral):
-                block.refused.append(("LATERAL is not read", self.outside.span_of(inner)))
-            relation = self._of_body(inner, None, block, (inner.alias,) if inner.alias else (), chain[0])
+            relation = self._of_body(inner, None, block, own, chain[0])
         return self._with_joins(relation, node.args.get("joins") or (), block, named, chain)
+
+    def _function(self, node: exp.Expr, block: Block, scope: Scope) -> Relation:
+        """What a function makes of each row before it, by LATERAL or LATERAL VIEW; it has no key."""
+        names = node.alias_column_names
+        self.open |= not names
+        own = (node.alias,) if node.alias else ()
+        relation = Relation(self._number(), list(names), _typed(own), opaque=not names)
+        self._offer(relation, own, block, scope)
+        return relation
 
     def _with_joins(
         self,
@@ -271,19 +282,22 @@ class BlockReader:
             self._join(join, whole, block, named, chain)
         return whole
 
-    def _table(self, node: exp.Table, named: Mapping[str, Common], block: Block, scope: Scope) -> Relation:
+    def _table(
+        self, node: exp.Table, named: Mapping[str, Common], block: Block, scope: Scope, *, known: bool = True
+    ) -> Relation:
         self._seen.add(id(node))
         parts = tuple(p.name for p in node.parts)
         own = (node.alias,) if node.alias else parts
         common = named.get(parts[0].lower()) if len(parts) == 1 else None
         if common is not None:
-            return self._of_body(node, common, block, own, scope)
+            return self._of_body(node, common, block, own, scope, known=known)
         table = scope.table(".".join(parts))
         first, last = self.outside.span_of(node.parts[0]), self.outside.span_of(node.parts[-1])
         place = Span(first.start, last.end)
         if table is None:
             raise unknown_table(".".join(parts), place, self.outside)
-        names = list(node.alias_column_names or (c.name for c in table.columns))
+        names = list(node.alias_column_names or (c.name for c in table.columns if known))
+        self.open |= not names
         relation = Relation(
             self._number(),
             names,
@@ -298,10 +312,18 @@ class BlockReader:
         return relation
 
     def _of_body(
-        self, node: exp.Expr, body: Body | None, block: Block, own: tuple[str, ...], scope: Scope
+        self,
+        node: exp.Expr,
+        body: Body | None,
+        block: Block,
+        own: tuple[str, ...],
+        scope: Scope,
+        *,
+        known: bool = True,
     ) -> Relation:
-        offered = [] if body is None else outputs_of(body)
+        offered = [] if body is None or not known else outputs_of(body)
         names = node.alias_column_names or [name for name, _ in offered]
+        self.open |= not names
         relation = Relation(self._number(), list(names), _typed(own), body=body, opaque=body is None)
         if node.alias_column_names:
             relation.columns_end = _end_of(node.args["alias"].columns)
@@ -405,12 +427,9 @@ class BlockReader:
             block.outputs.append((name, self.refs_of(inner, chain)))
             if not isinstance(inner, exp.Column):
                 block.inner += self._nested(inner, named, chain, positive=False)
-            for part in walk_outside_subqueries(inner):
-                if isinstance(part, exp.Window):
-                    by = [self.refs_of(e, chain) for e in part.args.get("partition_by") or ()]
-                    block.windows.append((self.outside.span_of(part), by))
-        if node.args.get("windows"):
-            block.refused.append(("a WINDOW clause is not read", self.outside.span_of(node)))
+            self._read_windows(inner, node, block, chain)
+        if node.args.get("qualify") is not None:
+            self._read_windows(node.args["qualify"], node, block, chain)
         distinct = node.args.get("distinct")
         source = self.outside.source
         if distinct is not None:
@@ -425,6 +444,17 @@ class BlockReader:
                 first -= 1
             ends = [first - 1]
         block.list_end = source.tokens[max(ends, default=0)].end + 1
+
+    def _read_windows(
+        self, node: exp.Expr, select: exp.Select, block: Block, chain: tuple[Scope, ...]
+    ) -> None:
+        named = {w.name.lower(): w for w in select.args.get("windows") or ()}
+        for part in walk_outside_subqueries(node):
+            if isinstance(part, exp.Window):
+                # ``OVER w`` and ``OVER (w ...)`` partition as the window of that name does.
+                own = named.get(part.alias.lower(), part)
+                by = [self.refs_of(e, chain) for e in own.args.get("partition_by") or ()]
+                block.windows.append((self.outside.span_of(part), by))
 
     def _starred(self, item: exp.Expr, star: exp.Expr, scope: Scope) -> list[tuple[str, tuple[Ref, ...]]]:
         outputs = scope.star
@@ -472,7 +502,7 @@ class BlockReader:
 
 _MODIFIERS = {
     "sample": "TABLESAMPLE draws from all rows",
-    "pivots": "PIVOT looks at all rows",
+    "pivots": PIVOT,
     "version": "time travel is not read",
     "when": "time travel is not read",
 }

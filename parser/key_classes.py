@@ -74,21 +74,25 @@ def decomposed(outside: Scope) -> Decomposed:
         except Undecomposed as fault:
             tried.append((seeds, fault))
     if not ways:
-        raise _refusal(outside, tried)
+        raise _refusal(outside, top, tried)
     reader, own, _ = ways[0]
     found = sorted(dict.fromkeys(w for _, _, w in ways), key=lambda w: -len(w.roles))
     return Decomposed(own, reader, tuple(found))
 
 
-def _refusal(outside: Scope, tried: list[tuple[Seeds, Undecomposed]]) -> SkimqlError:
+def _refusal(outside: Scope, top: Block, tried: list[tuple[Seeds, Undecomposed]]) -> SkimqlError:
     """Why no class will do: the reason of the one with most tables."""
     if not tried:
+        for why, place in (r for block in blocks_in(top) for r in block.refused):
+            return outside.fault(why, CODE, place, EXACT)
         message = "no table has a column by whose values the query could be sampled"
         return outside.fault(message, CODE, outside.source.tree, EXACT)
-    seeds, why = tried[0]
+    # That a class comes to nothing elsewhere alone says more than that another column is none.
+    seeds, fault = next((t for t in tried if t[1].elsewhere), tried[0])
     columns = " and ".join(dict.fromkeys(seeds.values()))
-    message = f"not the sum over the keys {columns} of what each adds: {why.reason}"
-    return outside.fault(message, CODE, why.place, EXACT)
+    message = f"not the sum over the keys {columns} of what each adds: {fault.reason}"
+    place = fault.place if fault.place.end else outside.span_of(outside.source.tree)
+    return outside.fault(message, CODE, place, EXACT)
 
 
 @dataclass

@@ -5,13 +5,14 @@ A measure is SQL. The terms of an `Aggregate` have one factor each, whose expres
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from .aggregates import count_rows
 from .bound import fragment_of
+from .extremes import Extreme, extreme_of
 from .fragment import Ref
 from .join_graph import Aggregate, Factor, Span, Term
 from .scope import EXACT, Scope, columns_of
@@ -45,8 +46,14 @@ class MeasureReader:
         The columns of each COUNT(DISTINCT): it adds up over keys where they have the key among them.
     ones : list of str
         The measures to which a key adds 1 at most, if the column that is counted is the key.
+    whole : mapping of Ref to (str, str)
+        The table and column of those columns of which MIN and MAX are looked for in files.
+    extremes : dict of str to Extreme
+        What files are to tell, by its measure.
     """
 
+    whole: Mapping[Ref, tuple[str, str]] = field(default_factory=dict)
+    extremes: dict[str, Extreme] = field(default_factory=dict)
     distinct: list[tuple[frozenset[Ref], Span]] = field(default_factory=list)
     ones: list[str] = field(default_factory=list)
 
@@ -79,6 +86,8 @@ class MeasureReader:
         spread = "stddev_samp" if std else _VARIANCES.get(type(inner)) or _COVARIANCES.get(type(inner), "")
         if spread and len(texts) == (2 if type(inner) in _COVARIANCES else 1):
             return Aggregate(spread, name, *_moments(spread, texts, only), span)
+        if isinstance(inner, exp.Min | exp.Max) and len(texts) == 1:
+            return self._extreme(inner, name, only, span, scope)
         mean = isinstance(inner, exp.Anonymous) and inner.name.lower() == "mean"
         if not (isinstance(inner, exp.Sum | exp.Avg) or mean) or len(texts) != 1:
             raise self._refusal(inner, scope)
@@ -97,6 +106,16 @@ class MeasureReader:
         for argument in given:
             fragment_of(argument, scope)
         return [scope.source.text_of(a) for a in given]
+
+    def _extreme(self, node: exp.Expr, name: str, only: str, span: Span, scope: Scope) -> Aggregate:
+        """MIN or MAX: what files tell, or the end of its interval that a sample knows."""
+        function = "min" if isinstance(node, exp.Min) else "max"
+        found = extreme_of(node, scope, self.whole, filtered=bool(only))
+        text = scope.source.text_of(node.this)
+        total, presence = _measured(f"{function.upper()}({text}){only}"), _measured(f"COUNT({text}){only}")
+        if found is not None:
+            self.extremes[measure_of(total[0])] = found
+        return Aggregate(function, name, total, presence, span)
 
     def _quantile(self, node: exp.Expr, name: str, only: str, span: Span, scope: Scope) -> Aggregate:
         """A quantile: the coefficient of its one term is the share of the values below it."""
@@ -120,8 +139,8 @@ class MeasureReader:
         refs: set[Ref] = set()
         for value in values:
             fragment_of(value, scope)
-            bare = value.unnest()
-            if isinstance(bare, exp.Column):
+            bare = _column_in(value)
+            if bare is not None:
                 bound = scope.resolve(bare)[0].bound
                 refs |= {bound} if isinstance(bound, Ref) and len(list(columns_of(bare))) == 1 else set()
         self.distinct.append((frozenset(refs), span))
@@ -141,6 +160,23 @@ class MeasureReader:
             " deviations, correlations, quantiles of one share, and COUNT(DISTINCT x) where x has the key in it"
         )
         return scope.fault(message, "SKIMQL_UNSUPPORTED_AGGREGATE", node, EXACT)
+
+
+def _column_in(value: exp.Expr) -> exp.Column | None:
+    """The column that a value is wherever it is not NULL: itself, or what CASE or IF lets through of it."""
+    inner = value.unnest()
+    if isinstance(inner, exp.Column):
+        return inner
+    if not isinstance(inner, exp.Case | exp.If):
+        return None
+    branches = (
+        [i.args["true"] for i in inner.args["ifs"]] if isinstance(inner, exp.Case) else [inner.args["true"]]
+    )
+    other = inner.args.get("default") or inner.args.get("false")
+    parts = [p for p in (*branches, other) if p is not None and not isinstance(p, exp.Null)]
+    columns = [_column_in(p) for p in parts]
+    first = columns[0] if columns else None
+    return first if first is not None and all(c == first for c in columns) else None
 
 
 def _measured(sql: str) -> tuple[Term, ...]:

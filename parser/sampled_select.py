@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from ..errors import UnknownName, UnsupportedQuery
 from .aggregates import default_name
 from .bound import fragment_of
+from .extremes import EXTREMES, Extreme, columns_as_a_whole
 from .fragment import quote_name
 from .grouping_sets import has_sets, nodes_of, sets_of
 from .items import Results
-from .join_graph import Group, JoinGraph, Query, Schema, Span
+from .join_graph import Aggregate, Group, JoinGraph, Query, Schema, Span
 from .joined import Join
 from .key_classes import CODE, decomposed
 from .keys import Decomposition, Role
@@ -32,6 +34,7 @@ _CLAUSES = {
 
 
 _NOWHERE = Span(0, 0)
+_NO_CLASS = Decomposition("", "", (), "", frozenset(), ())
 
 # The column that tells of which set of columns a group is.
 SET = "__set"
@@ -55,6 +58,8 @@ class SampledQuery(Query):
     ways : tuple of Decomposition
     ones : tuple of str
         The measures to which no key adds more than 1.
+    extremes : tuple of (str, Extreme)
+        The measures that files are to tell.
     """
 
     text: str = ""
@@ -64,6 +69,7 @@ class SampledQuery(Query):
     sets_of_groups: tuple[tuple[int, ...], ...] = ()
     ways: tuple[Decomposition, ...] = ()
     ones: tuple[str, ...] = ()
+    extremes: tuple[tuple[str, Extreme], ...] = ()
 
     @property
     def leaves_rows_out(self) -> bool:
@@ -71,10 +77,27 @@ class SampledQuery(Query):
         return bool(self.groups or self.having is not None or self.limit is not None or self.offset)
 
     @property
+    def is_in_files(self) -> bool:
+        """Whether files are to tell all that is asked."""
+        asked = [a for a in self.aggregates if a.asked]
+        known = {measure for measure, _ in self.extremes}
+        return all(a.function in EXTREMES and measure_of(a.total[0]) in known for a in asked)
+
+    @property
     def measures(self) -> tuple[str, ...]:
         """What is computed for every key, as SQL."""
         terms = (t for a in self.aggregates for t in (*a.total, *a.presence))
         return tuple(dict.fromkeys(map(measure_of, terms)))
+
+    def text_of(self, aggregate: Aggregate) -> str:
+        """An aggregate of the query as SQL."""
+        if not aggregate.asked or aggregate.function == "count":
+            return measure_of(aggregate.total[0])
+        return self.text[aggregate.span.start : aggregate.span.end]
+
+    def whole(self, columns: Sequence[str]) -> str:
+        """The SELECT of `columns` by groups, on all tuples."""
+        return self.by_key(_NO_CLASS, lambda _: "", columns, ())
 
     def by_key(
         self, way: Decomposition, kept: Callable[[Role], str], columns: Sequence[str], keys: Sequence[str]
@@ -154,7 +177,14 @@ def _resolved(statement: ApproximateSelect, schema: Schema) -> SampledQuery:
     assert isinstance(select, exp.Select), "what decomposes is one"
     scope = found.reader.scopes[id(found.top)]
     results = _SampledResults(select, scope, Join(schema))
-    results.read()
+    results.reader.whole = columns_as_a_whole(found.top)
+    try:
+        results.read()
+    except UnknownName as fault:
+        if not found.reader.open or fault.code == "SKIMQL_AMBIGUOUS_NAME":
+            raise
+        message = f"{fault.message}, as far as is known without Spark: a table function or PIVOT has more"
+        raise UnsupportedQuery(message, CODE, statement.sql, fault.span, EXACT) from fault
     ways = found.ways
     for refs, span in results.reader.distinct:
         ways = tuple(w for w in ways if refs & w.keys)
@@ -186,6 +216,7 @@ def _resolved(statement: ApproximateSelect, schema: Schema) -> SampledQuery:
         sets_of_groups=tuple(results.sets),
         ways=ways,
         ones=tuple(results.reader.ones),
+        extremes=tuple(results.reader.extremes.items()),
     )
 
 

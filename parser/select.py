@@ -198,6 +198,7 @@ def _parse(sql: str, shown: str, what: str) -> Source:
         # sqlglot would take it for some command, and say so in its log.
         raise ParseError(f"{what} is expected", sql=shown, span=(0, len(sql)), hint="SELECT ...")
     _refuse_long_numbers(tokens, shown)
+    _refuse_pipes(tokens, shown)
     parser = SpannedParser(dialect=dialect)
     try:
         if what == "SELECT":
@@ -254,6 +255,15 @@ _TAKEN_TEXT = """
     natural inner outer when then else end and or not in is as by with distinct all between exists like
 """
 _TAKEN_WORDS = frozenset(_TAKEN_TEXT.split())
+
+
+def _refuse_pipes(tokens: list[Token], shown: str) -> None:
+    """Refuse pipe syntax: sqlglot takes the WHERE of ``SELECT ... |> WHERE`` for one of that SELECT; it is not."""
+    pipe = next((t for t in tokens if t.token_type == TokenType.PIPE_GT), None)
+    if pipe is not None:
+        span = (pipe.start, pipe.end + 1)
+        message = "pipe syntax is not read"
+        raise UnsupportedQuery(message, "SKIMQL_UNSUPPORTED_STATEMENT", shown, span, "EXACT SELECT ...")
 
 
 def _refuse_long_numbers(tokens: list[Token], shown: str) -> None:

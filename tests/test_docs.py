@@ -6,12 +6,17 @@ import ast
 import importlib.util
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 from support.architecture import page
 from support.imports import ROOT
 
+import skimql
+import skimql.sketches
+
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+LINKED = [*PAGES, ROOT / "CHANGELOG.md"]
 
 # Defaults of bases that are never raised themselves, or always with a code of their own.
 VARIABLES = {"SKIMQL_DEBUG"}
@@ -37,6 +42,8 @@ _PATH = re.compile(
     r"^(?:engine|optimizer|sketches|parser|grammar|cli|tests|benchmarks|docs|\.ci)(?:/[\w.\-]+)*/?(?:::\w+)?$"
 )
 _LINK = re.compile(r"\]\(([^)#\s]+)")
+_ANCHOR = re.compile(r"\]\(([^)#\s]*)#([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _MODULE = re.compile(r"\bskimql(?:\.[a-z_]\w*)+")
 _RUN = re.compile(r"python -m ([\w.]+)|\bpytest ([\w./]+)|\bpython (tests/[\w./]+)|\bmake ([a-z][\w-]*)")
 
@@ -60,6 +67,35 @@ def test_every_path_module_and_command_named_is_there(path):
     missing += [m for c in code for m in _MODULE.findall(c) if not _is_known(m)]
     missing += [" ".join(filter(None, run)) for c in code for run in _RUN.findall(c) if not _runs(*run)]
     assert not missing
+
+
+@pytest.mark.parametrize("path", LINKED, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_anchor_is_a_heading(path):
+    """`make docs` holds this for the site; here it is held for whoever reads the files."""
+    links = [(page, anchor) for page, anchor in _ANCHOR.findall(path.read_text()) if "://" not in page]
+    missing = [
+        (page, anchor)
+        for page, anchor in links
+        if anchor not in _anchors(path.parent / page if page else path)
+    ]
+    assert not missing
+
+
+def _anchors(path: Path) -> set[str]:
+    headings = _HEADING.findall(re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL))
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+def test_every_page_is_in_the_navigation_and_every_public_name_on_a_page():
+    site = (ROOT / "mkdocs.yml").read_text()
+    pages = {str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs").rglob("*.md")}
+    assert [p for p in pages if f" {p}\n" not in site] == []
+    shown = {
+        name.rpartition(".")[2]
+        for page in (ROOT / "docs" / "api").glob("*.md")
+        for name in re.findall(r"^::: ([\w.]+)$", page.read_text(), re.MULTILINE)
+    }
+    assert shown == {*skimql.__all__, *skimql.sketches.__all__} - {"__version__"}
 
 
 def _is_known(name: str) -> bool:

@@ -11,17 +11,24 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ... import JobProgress
+    from ... import Answer, JobProgress
 
 
 class Task:
-    """A piece of work in the thread of the statements."""
+    """A piece of work in the thread of the statements.
+
+    Attributes
+    ----------
+    estimate : Answer or None
+        What it has found so far, where it goes on to a better answer.
+    """
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self._work = work
         self.done = threading.Event()
         self.cancelled = threading.Event()
         self.result: Any = None
+        self.estimate: Answer | None = None
         self.fault: BaseException | None = None
 
     def run(self) -> None:
@@ -79,3 +86,10 @@ class Worker:
     def done(self) -> None:
         """The job is over, the statement may have more of them."""
         self.progress = None
+
+    def estimated(self, answer: Answer) -> None:
+        """A statement that goes on to a better answer has this one; one that was cancelled does not go on."""
+        if self._task is not None:
+            self._task.estimate = answer
+            if self._task.cancelled.is_set():
+                raise KeyboardInterrupt

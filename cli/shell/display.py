@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, TextIO
 
 from ... import SkimqlError
 from ..config import Config
 from ..formats import format_of_file
 from ..streams import encodes, is_unicode
+from .keyboard import typed_lines
 from .lines import broken, in_colour
-from .theme import THEMES, has_colours, is_dumb, theme_of
+from .theme import colours, has_colours, is_dumb
 
 if TYPE_CHECKING:
     from ... import Answer
@@ -44,16 +47,21 @@ class Display:
         """The theme that is set."""
         return str(self.config["theme"])
 
+    @property
+    def columns(self) -> int:
+        """The width of the terminal, but for its last column."""
+        return max(shutil.get_terminal_size().columns - 1, 20)
+
     def say(self, text: str, style: str = "dim") -> None:
         """Lines beside results, broken between words."""
-        width = max(shutil.get_terminal_size().columns - 1, 20)
+        width = self.columns
         lines = [broken(line, width) for line in encodes(sys.stdout, text).split("\n")]
         self._write(in_colour("\n".join(lines), self._colour(style)) + "\n")
 
-    def page(self, text: str) -> None:
-        """A text of any length: through the pager where it is longer than the screen."""
-        lines = text.count("\n")
+    def page(self, text: str, head: int = 0) -> None:
+        """A text of any length: through the pager where it is longer than the screen, its first lines always there."""
         size = shutil.get_terminal_size()
+        lines = sum(1 + len(line) // max(size.columns, 1) for line in text.split("\n")) - 1
         if not self.config["pager"] or is_dumb() or not sys.stdout.isatty() or lines < size.lines - 2:
             self._write(text)
             return
@@ -61,7 +69,9 @@ class Display:
         if not pager:
             self._write(text)
             return
-        with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+        if head:
+            pager, text = with_head(pager, text, head, size.lines - 1)
+        with typed_lines(), contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
             subprocess.run(
                 pager, input=text.encode(sys.stdout.encoding or "utf-8", "replace"), shell=True, check=False
             )
@@ -71,26 +81,26 @@ class Display:
         sys.stdout.flush()
 
     def _colour(self, name: str) -> str:
-        return THEMES[theme_of(self.theme)].get(name, "")
+        return colours(self.theme).get(name, "")
 
     def screen(self) -> Screen:
         """What results are shown on."""
         from .results import Screen
 
-        theme = THEMES[theme_of(self.theme)] if has_colours() else None
+        theme = colours(self.theme) if has_colours() else None
         width = shutil.get_terminal_size().columns
         return Screen(width, is_unicode(sys.stdout), theme or None, str(self.config["expanded"]))
 
     def show(self, answer: Answer) -> None:
         """A result on the terminal, or into the file of ``\\o``."""
         from ..render import render
-        from .results import shown
+        from .results import laid_out
 
         if self._sink is not None:
             render(answer, format_of_file(self._sink.name), self._sink)
             self._sink.flush()
             return
-        self.page(shown(answer, self.screen()))
+        self.page(*laid_out(answer, self.screen()))
 
     def redirect(self, path: str | None) -> None:
         """Send results to a file; None: to the terminal again.
@@ -126,7 +136,36 @@ class Display:
 
             with contextlib.closing(_opened(path)) as sink:
                 render(self.last_answer, format_of_file(path), sink)
-        self.say(f"{len(self.last_answer.rows):,} rows in {path}")
+        rows = len(self.last_answer.rows)
+        self.say(f"{rows:,} row{'' if rows == 1 else 's'} in {path}")
+
+
+# From this version on less keeps lines at the top itself.
+_KEEPS_HEAD = 600
+
+
+def with_head(pager: str, text: str, head: int, lines: int) -> tuple[str, str]:
+    """The command of a pager and its text, so that the first lines of the text are at the top of each screen."""
+    name = os.path.basename(pager.split()[0])
+    if name == "less" and _version_of_less(pager.split()[0]) >= _KEEPS_HEAD:
+        return f"{pager} --header={head}", text
+    room = lines - head
+    if name not in ("less", "more", "most") or room < 1:
+        return pager, text
+    told = text.splitlines(keepends=True)
+    first, body = told[:head], told[head:]
+    screens = [[*first, *body[at : at + room]] for at in range(0, max(len(body), 1), room)]
+    return pager, "".join(line for screen in screens for line in screen)
+
+
+@cache
+def _version_of_less(command: str) -> int:
+    try:
+        told = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=2, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    number = re.search(r"less (\d+)", told.stdout)
+    return int(number[1]) if number else 0
 
 
 def _opened(path: str) -> TextIO:

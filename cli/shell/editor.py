@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import pairwise
 from typing import Any, Protocol
 
 from ... import Token, is_complete, tokens
 from .interrupts import INTERRUPTS
+from .keyboard import typed_lines
 from .names import Names
-from .theme import THEMES, is_dumb, theme_of
+from .theme import colours, has_sixteen, is_dumb, theme_of
 
 # Characters; beyond this a text is not coloured, each key would cost too much.
 MOST_COLOURED = 40_000
@@ -64,9 +66,9 @@ class PlainEditor:
         """A statement."""
         lines: list[str] = []
         while True:
-            sys.stdout.write(MORE if lines else PROMPT)
-            sys.stdout.flush()
-            with INTERRUPTS.raised():
+            with typed_lines(), INTERRUPTS.raised():
+                sys.stdout.write(MORE if lines else PROMPT)
+                sys.stdout.flush()
                 line = sys.stdin.readline()
             if not line:
                 if lines:
@@ -104,13 +106,10 @@ class FullEditor:
     def __init__(self, around: Surroundings, history: Any) -> None:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
-        from prompt_toolkit.enums import EditingMode
         from prompt_toolkit.layout.processors import ConditionalProcessor, HighlightMatchingBracketProcessor
-        from prompt_toolkit.output.color_depth import ColorDepth
         from prompt_toolkit.styles import DynamicStyle
 
         self._around = around
-        none = theme_of(around.theme) == "none"
         self._session: PromptSession[str] = PromptSession(
             message=[("class:prompt", PROMPT)],
             multiline=True,
@@ -122,16 +121,14 @@ class FullEditor:
             completer=_completer(around),
             complete_while_typing=True,
             lexer=_lexer(around),
-            style=DynamicStyle(lambda: _style(around.theme)),
+            style=DynamicStyle(lambda: _style(theme_of(around.theme))),
             include_default_pygments_style=False,
-            color_depth=ColorDepth.DEPTH_1_BIT if none else None,
             input_processors=[
                 ConditionalProcessor(HighlightMatchingBracketProcessor(chars="()"), filter=_short_text())
             ],
             key_bindings=_keys(around),
             bottom_toolbar=lambda: [("class:toolbar", around.toolbar())],
             placeholder=lambda: _placeholder(around),
-            editing_mode=EditingMode.VI if around.option("editing") == "vi" else EditingMode.EMACS,
             search_ignore_case=True,
             enable_open_in_editor=True,
             enable_suspend=True,
@@ -143,8 +140,16 @@ class FullEditor:
 
     def read(self, text: str = "") -> str:
         """A statement."""
+        from prompt_toolkit.enums import EditingMode
+        from prompt_toolkit.output.color_depth import ColorDepth
         from prompt_toolkit.patch_stdout import patch_stdout
 
+        # As they are set now.
+        vi = self._around.option("editing") == "vi"
+        self._session.editing_mode = EditingMode.VI if vi else EditingMode.EMACS
+        plain = theme_of(self._around.theme) == "none"
+        depth = ColorDepth.DEPTH_4_BIT if has_sixteen() else None
+        self._session.color_depth = ColorDepth.DEPTH_1_BIT if plain else depth
         INTERRUPTS.take()
         # What is told meanwhile by other threads stands above the prompt.
         with patch_stdout(raw=True):
@@ -174,19 +179,29 @@ def _short_text() -> Any:
     return Condition(lambda: len(get_app().current_buffer.text) <= MOST_COLOURED)
 
 
+@cache
 def _style(theme: str) -> Any:
+    """The style of a theme; ever the same one, since with another all rules are read anew at every key."""
     from prompt_toolkit.styles import Style
 
-    colours = THEMES[theme_of(theme)]
+    styles = {name: _as_prompt_toolkit(value) for name, value in colours(theme).items()}
     return Style.from_dict(
         {
-            **{name: value for name, value in colours.items() if name != "toolbar"},
+            **{name: value for name, value in styles.items() if name != "toolbar"},
             "bottom-toolbar": "noreverse",
-            "toolbar": colours.get("toolbar", ""),
+            "toolbar": styles.get("toolbar", ""),
             "matching-bracket.cursor": "bold",
             "matching-bracket.other": "bold underline",
         }
     )
+
+
+def _as_prompt_toolkit(style: str) -> str:
+    """A style with the names that prompt_toolkit has for the 16 colours."""
+    words = {"white": "ansigray", "bright_white": "ansiwhite", "black": "ansiblack"}
+    names = ("red", "green", "yellow", "blue", "magenta", "cyan")
+    words |= {n: f"ansi{n}" for n in names} | {f"bright_{n}": f"ansibright{n}" for n in names}
+    return " ".join(words.get(word, word) for word in style.split())
 
 
 def _completer(around: Surroundings) -> Any:
@@ -292,6 +307,8 @@ def _keys(around: Surroundings) -> Any:
     def _take(event: KeyPressEvent) -> None:
         event.current_buffer.complete_state = None
 
+    # Behind Alt a line feed is what Enter was while no prompt was there.
+    @keys.add("escape", "c-j", filter=in_text)
     @keys.add("escape", "enter", filter=in_text)
     def _line(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")

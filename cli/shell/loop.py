@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-import os
 import sys
 
 from ... import SkimqlError, __version__
@@ -12,11 +10,12 @@ from ..crash import report
 from ..request import Request
 from . import meta
 from .interrupts import INTERRUPTS
+from .keyboard import kept_keys
+from .names import files
 from .shell import Shell
 
 DONE = 0
 _BARE = {"help": "\\?", "quit": "\\q", "exit": "\\q"}
-MOST_FILES = 200
 
 
 def run_shell(request: Request, config: Config) -> int:
@@ -27,7 +26,7 @@ def run_shell(request: Request, config: Config) -> int:
         print(fault, file=sys.stderr)
         return 1
     shell.run_command = lambda text: meta.run(shell, text)
-    shell.complete_command = lambda text: meta.complete(text, shell.names, _files)
+    shell.complete_command = lambda text: meta.complete(text, shell.names, files)
     if not request.quiet:
         shell.say(f"skimql {__version__}   \\? help   \\q leave", "")
         for note in config.notes:
@@ -35,6 +34,11 @@ def run_shell(request: Request, config: Config) -> int:
         if not (request.tables or request.demo or request.catalog):
             shell.first_page()
     INTERRUPTS.install()
+    with kept_keys():
+        return _until_left(shell)
+
+
+def _until_left(shell: Shell) -> int:
     shell.register()
     while True:
         try:
@@ -62,9 +66,3 @@ def _one(shell: Shell) -> bool:
     except EOFError:
         return False
     return True
-
-
-def _files(beginning: str) -> list[str]:
-    """Files that begin so, folders with a slash behind."""
-    found = sorted(glob.glob(glob.escape(os.path.expanduser(beginning)) + "*"))[:MOST_FILES]
-    return [f + "/" if os.path.isdir(f) else f for f in found]

@@ -17,9 +17,9 @@ from ... import SkimqlError
 from .. import config as configuration
 from .display import UNKNOWN
 from .interrupts import INTERRUPTS
+from .keyboard import typed_lines
 from .names import keys_of
 from .shell import Shell
-from .waiting import without_echo
 
 if TYPE_CHECKING:
     from ... import Answer
@@ -69,6 +69,7 @@ def _describe(shell: Shell, name: str) -> None:
         _tables(shell, "")
         return
     from ... import Answer
+    from .foot import age_text
 
     plain = name.strip("`").lower()
     shell.wait(shell.refresh_names, "looking at tables")
@@ -86,6 +87,13 @@ def _describe(shell: Shell, name: str) -> None:
         of = [str(r["sketch"]) for r in kept if column.lower() in keys_of(r)]
         rows.append((column, kind, ", ".join(of)))
     shell.show(_answer(("column", "type", "sketches"), rows))
+    seen = shell.wait(lambda: shell.session.table_statistics(table.name), "looking at the table")
+    if seen is not None and seen.tuples is not None:
+        shell.say(f"{seen.tuples:,.0f} tuples")
+    for one in seen.gathered if seen is not None else ():
+        keys = f", about {one.distinct:,.0f} keys" if one.distinct is not None else ""
+        age = f", {age_text(one.seconds)} old" if one.seconds is not None else ""
+        shell.say(f"statistics of {one.of}: {one.source}{keys}{age}")
     for record in kept:
         shell.say(
             f"{record['sketch']}: {record['tuples']:,} tuples, {record['method']}, updated {record['updated']}"
@@ -117,16 +125,40 @@ def _views(shell: Shell, _: str) -> None:
     shell.statement("SHOW VIEWS")
 
 
+def _continuous(shell: Shell, _: str) -> None:
+    shell.statement("SHOW QUERIES EXTENDED")
+
+
 def _sketches(shell: Shell, pattern: str) -> None:
     shell.statement(f"SHOW SKETCHES LIKE '{pattern}'" if pattern else "SHOW SKETCHES")
 
 
 def _explain(shell: Shell, _: str) -> None:
-    shell.statement(f"EXPLAIN {_last(shell)}", remember=False)
+    _draw_plan(shell, "EXPLAIN")
 
 
 def _plan(shell: Shell, _: str) -> None:
-    shell.statement(f"EXPLAIN ANALYZE {_last(shell)}", remember=False)
+    _draw_plan(shell, "EXPLAIN ANALYZE")
+
+
+def _draw_plan(shell: Shell, words: str) -> None:
+    """The join graph and the plan of the last query as trees; of one that Spark answers, what Spark tells."""
+    from ...parser.statement import is_approximate
+    from .tree import drawn
+
+    query = _last(shell)
+    if not is_approximate(query):
+        shell.statement(f"EXPLAIN {query}", remember=False)
+        return
+
+    def ask() -> tuple[str, str]:
+        return tuple(
+            str(shell.session.sql(f"{w} {query}").rows[0][0]) for w in (words, "EXPLAIN FORMAT JSON")
+        )  # type: ignore[return-value]
+
+    told = shell.wait(ask, "planning")
+    if told is not None:
+        shell.page("\n".join(drawn(*told, unicode=shell.screen().unicode)) + "\n")
 
 
 def _exact(shell: Shell, _: str) -> None:
@@ -177,7 +209,10 @@ def _plot(shell: Shell, path: str) -> None:
         shell.say(f"drawn in {path}")
         return
     screen = shell.screen()
-    shell.page(pictures.chart(points, screen.width, unicode=screen.unicode))
+    told = pictures.chart(points, screen.width, unicode=screen.unicode)
+    if shell.last_answer is not None and shell.last_answer.plan is not None:
+        told += pictures.intervals(shell.last_answer, screen.width, unicode=screen.unicode)
+    shell.page(told)
 
 
 def _switch(shell: Shell, name: str, text: str, command: str) -> None:
@@ -203,7 +238,7 @@ def _include(shell: Shell, path: str) -> None:
 
 def _read(path: str) -> str:
     try:
-        return Path(path).expanduser().read_text(encoding="utf-8")
+        return Path(os.path.expanduser(path)).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError, ValueError) as fault:
         why = getattr(fault, "strerror", None) or "it is not UTF-8"
         raise SkimqlError(f"cannot read {path}: {why}", UNKNOWN) from fault
@@ -216,7 +251,8 @@ def _edit(shell: Shell, path: str) -> None:
         file = Path(folder) / "query.sql"
         file.write_text(_read(path) if path else (shell.last or ""), encoding="utf-8")
         try:
-            subprocess.run([*shlex.split(editor), str(file)], check=False)
+            with typed_lines():
+                subprocess.run([*shlex.split(editor), str(file)], check=False)
         except (OSError, ValueError) as fault:
             raise SkimqlError(f"cannot start {editor}: {fault}", UNKNOWN, hint="set EDITOR") from fault
         shell.offered = file.read_text(encoding="utf-8", errors="replace").strip()
@@ -255,13 +291,12 @@ def _watch(shell: Shell, text: str) -> None:
     if not 0 < period < 1e6:
         raise _wrong("watch", "seconds, such as \\watch 5")
     shell.say(f"every {period:g} s; Ctrl-C ends it")
-    with without_echo():
-        while shell.statement(query, remember=False):
-            next_time = time.monotonic() + period
-            while time.monotonic() < next_time:
-                if INTERRUPTS.take():
-                    return
-                time.sleep(0.05)
+    while shell.statement(query, remember=False):
+        next_time = time.monotonic() + period
+        while time.monotonic() < next_time:
+            if INTERRUPTS.take():
+                return
+            time.sleep(0.05)
 
 
 def _set(shell: Shell, text: str) -> None:
@@ -296,7 +331,8 @@ def _copy(shell: Shell, path: str) -> None:
 
 def _outside(shell: Shell, command: str) -> None:
     if command:
-        subprocess.run(command, shell=True, check=False)
+        with typed_lines():
+            subprocess.run(command, shell=True, check=False)
 
 
 def _help(shell: Shell, _: str) -> None:
@@ -346,10 +382,19 @@ def _table(shell: Shell, text: str) -> None:
     name, equals, path = text.partition("=")
     if not equals or not path.strip():
         raise _wrong("t", "NAME=PATH")
-    shell.wait(
-        lambda: shell.session.table(name.strip(), os.path.expanduser(path.strip())), "reading the file"
-    )
+    name, path = name.strip(), path.strip()
+    shell.wait(lambda: shell.session.table(name, os.path.expanduser(path)), "reading the file")
     shell.refresh_names()
+    table = shell.names.by_name.get(name.lower())
+    if table is not None:
+        shell.say(
+            f"{name}: {', '.join(c for c, _ in table.columns[:MOST_NAMED]) or 'no columns'}"
+            f"{f', ... ({len(table.columns)} columns)' if len(table.columns) > MOST_NAMED else ''}"
+        )
+
+
+# Columns of a new table that are named.
+MOST_NAMED = 12
 
 
 def _expanded(shell: Shell, text: str) -> None:
@@ -361,6 +406,8 @@ COMMANDS: Mapping[str, Command] = {
     "dt": Command("[NAME]", "tables", _tables),
     "dv": Command("", "views", _views),
     "sketches": Command("[PATTERN]", "kept sketches", _sketches),
+    "views": Command("", "continuous views, and how they are", _continuous),
+    "queries": Command("", "saved queries", lambda s, _: _named(s, "")),
     "t": Command("NAME=PATH", "make a file or folder a table", _table, "file"),
     "demo": Command("", "the flights tables, to try", _demo),
     "explain": Command("", "of the last query: join graph and plan", _explain),

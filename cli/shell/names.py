@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import glob
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 # Of Spark's own tables so many are asked for their columns.
 MOST_OF_SPARK = 200
+MOST_FILES = 200
 
 
 @dataclass(frozen=True)
@@ -103,3 +106,9 @@ def keys_of(record: Mapping[str, object]) -> set[str]:
     """The key columns of a row of SHOW SKETCHES, in lower case: of ``oid CLASS id, `k``` oid and k."""
     parts = str(record.get("keys") or "").split(",")
     return {part.split()[0].strip("`()").lower() for part in parts if part.strip()}
+
+
+def files(beginning: str) -> list[str]:
+    """Files that begin so, folders with a slash behind."""
+    found = sorted(glob.glob(glob.escape(os.path.expanduser(beginning)) + "*"))[:MOST_FILES]
+    return [f + "/" if os.path.isdir(f) else f for f in found]

@@ -31,19 +31,25 @@ class Screen:
 
 def shown(answer: Answer, screen: Screen) -> str:
     """The result as text, with the terminal's own signs for colours where the screen has a theme."""
+    return laid_out(answer, screen)[0]
+
+
+def laid_out(answer: Answer, screen: Screen) -> tuple[str, int]:
+    """The result as text, and how many lines of it are a head that holds for all below."""
     if answer.is_text:
-        return f"{answer.rows[0][0]}\n"
+        return f"{answer.rows[0][0]}\n", 0
     table = _Cells.of(answer, screen)
     if not table.header:
-        return ""
+        return "", 0
+    head = 0
     wide = table.width(with_bars=False) > screen.width
     if answer.compared is None and (screen.expanded == "on" or (screen.expanded == "auto" and wide)):
         text = _down_the_page(table, screen)
     else:
-        text = _across(table, screen, bars=table.width(with_bars=True) <= screen.width)
+        text, head = _across(table, screen, bars=table.width(with_bars=True) <= screen.width), 2
     if len(answer.rows) > MOST_ROWS:
         text += f"... the first {MOST_ROWS:,} of {len(answer.rows):,} rows; \\copy FILE writes all\n"
-    return text
+    return text, head
 
 
 @dataclass(frozen=True, slots=True)

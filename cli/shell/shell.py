@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import sys
 import threading
 import time
@@ -22,10 +23,11 @@ from .display import UNKNOWN, Display
 from .editor import Editor, make_editor
 from .history import StatementHistory, is_secret
 from .interrupts import INTERRUPTS
-from .names import Names
+from .keyboard import typed_lines
+from .names import Names, files
 from .saved import keep, kept_queries
 from .theme import is_dumb
-from .waiting import CANCELLING, WaitingLine, without_echo
+from .waiting import CANCELLING, WaitingLine
 
 if TYPE_CHECKING:
     from ... import Answer, Session
@@ -54,6 +56,7 @@ class Shell(Display):
         self.correction: str | None = None
         self.offered = ""
         self._reach = ""
+        self._read: dict[str, float | None] = {}
         self.run_command: Callable[[str], None] = lambda text: None
         self.complete_command: Callable[[str], Iterable[tuple[str, int, str]]] = lambda text: ()
         self._leftover: Task | None = None
@@ -112,7 +115,8 @@ class Shell(Display):
         parts = [f"spark: {self.spark_state}"]
         if self._is_busy():
             parts.append("the cancelled statement is still ending")
-        parts.append(f"{len(self.names.tables)} tables, {len(self.names.sketches)} sketches")
+        tables, sketches = len(self.names.tables), len(self.names.sketches)
+        parts.append(f"{tables} table{'s' * (tables != 1)}, {sketches} sketch{'es' * (sketches != 1)}")
         if self._session is not None:
             error = self._session.settings.error
             parts.append("error none" if error is None else f"error {100 * error:g} %")
@@ -128,14 +132,14 @@ class Shell(Display):
             return []
         from .completion.complete import complete
 
-        return [(c.text, c.start, c.about or c.kind) for c in complete(text, cursor, self.names)]
+        return [(c.text, c.start, c.about or c.kind) for c in complete(text, cursor, self.names, files)]
 
     def tell_fault(self, fault: BaseException, text: str = "") -> None:
         """What is wrong, and a correction for Enter where there is one."""
         if not isinstance(fault, SkimqlError):
             self.say(report(fault), "error")
             return
-        self.say(str(fault), "error")
+        self.say(fault.told(self.columns), "error")
         if fault.code in _GONE:
             self.say("\\restart starts Spark anew; tables of files and settings are kept")
         from .corrections import correction
@@ -168,18 +172,20 @@ class Shell(Display):
             return False
         wall, cpu = time.perf_counter(), time.process_time()
         task = self.worker.submit(lambda: self._ask(sql, compare))
-        if not self._await(task, "planning"):
-            self.say(
-                "cancelled; it ends beside the prompt. Tables, settings and kept sketches are as they were"
-            )
+        over = self._await(task, "planning")
+        answer = task.result
+        if task.cancelled.is_set() and (not over or task.fault is not None):
+            if task.estimate is None:
+                kept = "ables, settings and kept sketches are as they were"
+                self.say(f"cancelled; {'t' if over else 'it ends beside the prompt. T'}{kept}")
+                return False
+            from .refined import taken
+
+            answer = taken(task.estimate)
+        elif task.fault is not None:
+            self.tell_fault(task.fault, sql)
             return False
-        if task.fault is not None:
-            if isinstance(task.fault, KeyboardInterrupt):
-                self.say("cancelled; tables, settings and kept sketches are as they were")
-            else:
-                self.tell_fault(task.fault, sql)
-            return False
-        self._tell(sql, task.result, remember, time.perf_counter() - wall, time.process_time() - cpu)
+        self._tell(sql, answer, remember, time.perf_counter() - wall, time.process_time() - cpu)
         return True
 
     def _ask(self, sql: str, compare: bool) -> Answer:
@@ -188,13 +194,24 @@ class Shell(Display):
 
         result = self.session.compare(sql) if compare else self.session.sql(sql)
         if isinstance(result, Answer):
-            self._reach = "" if result.target != "missed" else self._what_would_reach(sql)
+            self._reach = self._what_would_reach(sql) if result.target in ("missed", "unknown") else ""
+            self._read = self._tables_read(sql, result)
             return result
         if not result.columns:
             return Message((), (), exact=True)
         from ...engine.queries.exact import collected
 
         return collected(result, None if self._sink is not None else MOST_COLLECTED, self.worker)
+
+    def _tables_read(self, sql: str, answer: Answer) -> dict[str, float | None]:
+        """The tables of which something was read, with their tuples as far as these are known."""
+        from .foot import tables_read
+
+        with contextlib.suppress(SkimqlError, KeyError):
+            tables = tables_read(answer)
+            named = self.session.tables.named_in(sql) if tables is None else tables
+            return {t: self.session.table_statistics(t).tuples for t in named}
+        return {}
 
     def _what_would_reach(self, sql: str) -> str:
         """What the planner says of a query that missed its error: the cheapest other way, and the exact run."""
@@ -206,7 +223,7 @@ class Shell(Display):
 
     def _tell(self, sql: str, answer: Answer, remember: bool, wall: float, cpu: float) -> None:
         from ... import Message
-        from ..render import foot_line
+        from .foot import foot
 
         if isinstance(answer, Message):
             for note in answer.notes:
@@ -215,13 +232,10 @@ class Shell(Display):
             self.show(answer)
             for note in answer.notes:
                 self.say(f"note: {note}")
-            foot = [f for f in (foot_line(answer),) if f]
-            if answer.rows and not foot and not answer.is_text:
-                foot = [f"{len(answer.rows):,} row{'' if len(answer.rows) == 1 else 's'}"]
-                foot = [f"{foot[0]}; {wall:.2f} s"]
-            if foot:
-                self.say(foot[0])
-            if answer.target == "missed":
+            below = foot(answer, self._read, wall, cpu)
+            if below:
+                self.say(below)
+            if answer.target in ("missed", "unknown"):
                 self.say(
                     self._reach
                     or "wider than asked: \\size shows what more bytes would give, \\exact runs it exactly"
@@ -241,9 +255,9 @@ class Shell(Display):
         if not takes_away or not self.config["confirm"] or not sys.stdin.isatty():
             return True
         first = " ".join(sql.split()[:6])
-        self._write(f"{encodes(sys.stdout, first)} ... really? [y/N] ")
         try:
-            with INTERRUPTS.raised():
+            with typed_lines(anew=True), INTERRUPTS.raised():
+                self._write(f"{encodes(sys.stdout, first)} ... really? [y/N] ")
                 told = sys.stdin.readline()
         except KeyboardInterrupt:
             self._write("\n")
@@ -277,8 +291,8 @@ class Shell(Display):
     def _await(self, task: Task, phase: str) -> bool:
         """Wait until a task is over, telling how far it is; whether it is, and was not left alone."""
         line = WaitingLine(sys.stderr)
-        cancelled = 0.0
-        with without_echo(), contextlib.closing(line):
+        cancelled, estimate, above = 0.0, None, ""
+        with contextlib.closing(line):
             while not task.done.wait(0.05):
                 now = time.monotonic()
                 if INTERRUPTS.take():
@@ -292,8 +306,16 @@ class Shell(Display):
                 if cancelled and now - cancelled > PATIENCE:
                     self._leave_alone(task)
                     return False
-                line.tick(self._phase(phase, bool(cancelled)), self.worker.progress)
+                if task.estimate is not None and estimate is not task.estimate:
+                    estimate = task.estimate
+                    above = self._so_far(estimate)
+                line.tick(self._phase(phase, bool(cancelled)), self.worker.progress, above)
         return True
+
+    def _so_far(self, estimate: Answer) -> str:
+        from .refined import so_far
+
+        return so_far(estimate, self.screen(), shutil.get_terminal_size().lines)
 
     def _phase(self, phase: str, cancelled: bool) -> str:
         if cancelled:
@@ -366,6 +388,7 @@ class Shell(Display):
         self.worker.submit(self.make_session)
         if not (self.request.demo or self.request.tables or self.request.first):
             self.load_names()
+            self.worker.submit(self._warm_up)
             return None
 
         def work() -> None:
@@ -388,6 +411,15 @@ class Shell(Display):
 
         threading.Thread(target=told, daemon=True).start()
         return task
+
+    def _warm_up(self) -> None:
+        """Read a statement, and show a result to nobody: what the first ones load is there before they are."""
+        from ... import Answer
+        from ...parser.statement import is_approximate
+        from .results import shown
+
+        is_approximate("SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k ERROR WITHIN 1%")
+        shown(Answer(("n",), ((1,),), exact=True), self.screen())
 
     def load_names(self) -> None:
         """Have the names looked up beside the prompt."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,11 +24,14 @@ from ...parser.join_graph import Term
 from ...parser.keys import Decomposition, Role
 from ...parser.measures import is_list, measure_of
 from ...parser.sampled_select import SET, SampledQuery
+from ...sketches.intervals.interval import Estimate, exact
+from ...sketches.intervals.rounding import slack_of
 from ...sketches.samples.cluster_quantiles import ClusteredValues
 from ...sketches.samples.known_keys import JoinTerms
 from ...sketches.samples.sampled_hash import HASH_BITS, sample_family, seed_text
 from ..observed import observed
 from ..sources.keys import key_text
+from ..sources.literals import literal
 from .sample_join import SampleJoin
 
 if TYPE_CHECKING:
@@ -39,6 +43,9 @@ KEY = "__k"
 
 # Groups that a sampled query may have: each is some rows of a table, and no sketch.
 MOST_GROUPS = 10_000
+
+# With more groups than this to be run exactly all of them are.
+MOST_NAMED = 200
 
 BYTES_PER_VALUE = 8
 
@@ -148,6 +155,59 @@ def run_sampled(
     return of_table(query, in_zone(spark, table), _threshold(rate) / (1 << HASH_BITS))
 
 
+def run_groups(
+    spark: SparkSession,
+    query: SampledQuery,
+    groups: Sequence[Sequence[Any]],
+    listener: ProgressListener | None = None,
+) -> list[tuple[tuple[Any, ...], tuple[Estimate, ...]]]:
+    """The values and the exact aggregates of some groups, by the query as it stands; others may come along.
+
+    Raises
+    ------
+    DataError
+        If the run fails.
+    """
+    from ..sources.python_values import in_zone, python_values
+    from ..spark.jobs import run_job
+    from ..spark.session import SPARK_FAULTS, first_line
+
+    texts = [query.text_of(a) for a in query.aggregates]
+    text = query.whole([f"{t} AS `__a{n}`" for n, t in enumerate(texts)])
+    condition = _among(query.group_texts, groups)
+    try:
+        # Spark filters by what is grouped by before it joins.
+        frame = spark.sql(f"{text}\nHAVING {condition}" if condition else text)
+        table = in_zone(spark, run_job(spark, "groups exactly", frame.toArrow, listener))
+    except SPARK_FAULTS as fault:
+        message = f"the exact run of some groups failed: {first_line(fault)}"
+        raise DataError(message, "SKIMQL_EXACT_FAILED", query.sql, hint="BEHAVIOR 'do_nothing'") from fault
+    columns = [python_values(c) for c in table.columns]
+    number = len(query.group_texts)
+    rows = zip(*columns, strict=True) if columns else ()
+    return [(row[:number], tuple(map(_known, row[number:]))) for row in rows]
+
+
+def _among(texts: Sequence[str], groups: Sequence[Sequence[Any]]) -> str:
+    """The condition that a group is among some, as SQL; empty where all are as well, or a value has no literal."""
+    if len(groups) > MOST_NAMED:
+        return ""
+    try:
+        one = [
+            " AND ".join(f"({t}) <=> {literal(t, v)}" for t, v in zip(texts, values, strict=True))
+            for values in groups
+        ]
+    except UnsupportedQuery:
+        return ""
+    return " OR ".join(f"({o})" for o in one)
+
+
+def _known(value: Any) -> Estimate:
+    if value is None:
+        return exact(math.nan)
+    return exact(value if isinstance(value, int | float) else Fraction(value))
+
+
 def of_table(query: SampledQuery, table: pa.Table, rate: float) -> Sampled:
     """What the rows of a sample, one for each group and key, say of every group."""
     keys, known = _integers(table.column(KEY))
@@ -167,12 +227,18 @@ def of_table(query: SampledQuery, table: pa.Table, rate: float) -> Sampled:
             for sql, counts in zip(query.measures, counting, strict=True)
         ]
     )
+    if rate == 1.0:
+        # Sums that are computed by key differ from Spark's in their last digits.
+        unseen = np.zeros_like(unseen)
     numbers = tuple((n,) for n in range(len(query.measures)))
-    nothing = (0.0,) * len(numbers)
+    slacks = [
+        0.0 if counts or rate < 1.0 else slack_of(t.size, np.abs(t).sum())
+        for counts, t in zip(counting, terms, strict=True)
+    ]
     found = []
     for values, places in _groups(query, table):
         added = JoinTerms(keys[places], terms[:, places], probabilities[places], unseen)
-        joined = SampleJoin(numbers, added, table.nbytes, (1.0,) * len(numbers), nothing)
+        joined = SampleJoin(numbers, added, table.nbytes, (1.0,) * len(numbers), tuple(slacks))
         own = {n: held.of(places, added.probabilities) for n, held in lists.items()}
         found.append((values, joined, own))
     return Sampled(tuple(found), len(np.unique(keys[known])), table.nbytes)

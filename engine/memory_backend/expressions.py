@@ -23,6 +23,7 @@ from .arithmetic import arithmetic, negative, widest
 from .casts import cast
 from .comparisons import compare
 from .functions import call, like
+from .intervals import shifted
 from .values import Value, arrow_type, column_of, is_decimal, is_integer, not_known, repeated
 
 _ARITHMETIC: dict[type[exp.Expr], str] = {
@@ -159,6 +160,9 @@ class _Evaluation:
                 return self._cast(node)
             case exp.Like() | exp.ILike() | exp.Escape():
                 return self._like(node)
+            case exp.Add(expression=exp.Interval() as by) | exp.Sub(expression=exp.Interval() as by):
+                sign = 1 if isinstance(node, exp.Add) else -1
+                return shifted(self.value(node.this), by, sign, self._text(node))
         if type(node) in _ARITHMETIC:
             return arithmetic(_ARITHMETIC[type(node)], self.value(node.this), self.value(node.expression))
         if type(node) in _COMPARISONS:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from ...errors import DataError, EnvironmentFault, SkimqlError, UnsupportedQuery
@@ -28,6 +28,7 @@ from ...optimizer.physical import (
     SampleJoin,
     SketchJoin,
 )
+from ...parser.sampled_select import SampledQuery as AskedSample
 from ...sketches.intervals.interval import Estimate
 from ..execution import message_limit
 from ..execution.message_limit import MessageTooLarge
@@ -43,7 +44,7 @@ from ..results.answer import (
     with_confidence,
     with_target,
 )
-from ..results.rows import Estimated
+from ..results.rows import Estimated, GroupNumbers
 from .attempt_run import AttemptRun, GroupList
 from .behavior import PARTLY, missed_fault, runs_in_full, with_exact_groups
 from .planner import SPENT, Planner
@@ -81,6 +82,9 @@ class AdaptiveRun:
         Measures what each operator takes, for EXPLAIN ANALYZE.
     refines : bool
         Whether the answer of each attempt is shown, so that all of them together may cost twice the last at most.
+    shown : callable, optional
+        Is given an answer that one may stop at while what follows it runs: of a sample, since samples spend the
+        confidence, and of what an exact run follows, which cannot miss.
     record : list of Attempted
     first : PhysicalPlan or None
         What was planned before anything ran.
@@ -92,6 +96,7 @@ class AdaptiveRun:
     by_hand: bool = False
     meter: Meter | None = None
     refines: bool = False
+    shown: Callable[[Answer], None] | None = None
     record: list[Attempted] = field(default_factory=list)
     first: PhysicalPlan | None = None
     _recorder: Recorder = field(default_factory=Recorder)
@@ -124,9 +129,13 @@ class AdaptiveRun:
             if final:
                 yield found
                 return
-            so_far = replace(found, attempts=tuple(self.record), method=self.record[-1].attempt.method)
-            error = self.planner.settings.error
-            yield so_far if error is None else with_target(so_far, error)
+            yield self._so_far(found)
+
+    def _so_far(self, found: Answer) -> Answer:
+        """The answer of the last attempt, which misses the asked error."""
+        so_far = replace(found, attempts=tuple(self.record), method=self.record[-1].attempt.method)
+        error = self.planner.settings.error
+        return so_far if error is None else with_target(so_far, error)
 
     def _steps(self) -> Iterator[tuple[Answer, bool]]:
         """The answers of all attempts, the last of them marked; what runs between two is recorded."""
@@ -180,6 +189,9 @@ class AdaptiveRun:
             if following is None and estimated is not None:
                 answer = self._with_exact_groups(answer, estimated)
             if following is not None:
+                spends = isinstance(attempt, (SampleJoin, SampledQuery)) and attempt.enlarges
+                if self.shown is not None and (spends or _is_exact(following)):
+                    self.shown(self._so_far(answer))
                 yield answer, False
             attempt = following
         assert answer is not None, "every attempt gives an answer or raises"
@@ -200,7 +212,7 @@ class AdaptiveRun:
         started = time.perf_counter()
         if isinstance(attempt, ExactRun):
             return self._exact(), None
-        if isinstance(attempt, SampledQuery) and attempt.rate == 1.0:
+        if isinstance(attempt, SampledQuery) and attempt.rate == 1.0 and self.planner.request.may_run:
             note = f"all keys of {attempt.class_name}: the query as Spark runs it"
             known = self._exact()
             return replace(known, notes=(*self._notes, note, *known.notes)), None
@@ -302,12 +314,19 @@ class AdaptiveRun:
 
         sizes = self.planner.sampled(jobs=True)
         if taken >= len(SPENT):
-            return sizes.resized(attempt, 1.0)
+            return None if self._runs_groups else sizes.resized(attempt, 1.0)
         larger = sizes.enlarged(attempt, wide / target)
+        if larger.rate == 1.0 and self._runs_groups:
+            return None
         if not self.refines:
             return larger
         tried = [a.attempt.rate for a in self.record if isinstance(a.attempt, SampledQuery)]
         return sizes.resized(attempt, max(larger.rate, least_rate(tried)))
+
+    @property
+    def _runs_groups(self) -> bool:
+        """Whether groups are run exactly in place of the whole query."""
+        return self.planner.settings.behavior == PARTLY and bool(self.planner.query.groups)
 
     @staticmethod
     def _state(answer: Answer, estimated: Estimated | None, target: float) -> str:
@@ -405,11 +424,22 @@ class AdaptiveRun:
             return attempt
 
     def _with_exact_groups(self, answer: Answer, estimated: Estimated) -> Answer:
-        """The answer, the groups that miss the asked error run exactly where that is the behaviour."""
-        planner, groups, error = self.planner, self._groups.known, self.planner.settings.error
-        if groups is None or error is None or planner.settings.behavior != PARTLY:
+        """The answer, its groups that are not known well enough run exactly where that is the behaviour."""
+        planner, groups = self.planner, self._groups.known
+        query, settings = planner.query, planner.settings
+        if settings.behavior != PARTLY or not query.groups:
             return answer
-        return with_exact_groups(answer, estimated, planner.query, error, self.backend(), groups, self._notes)
+        run: Callable[[Sequence[GroupNumbers]], Mapping[GroupNumbers, Sequence[Estimate]]]
+        if isinstance(query, AskedSample):
+            sampled = planner.sampled(jobs=True)
+            run = partial(sampled.exact_groups, estimated=estimated)
+        elif groups is None or settings.error is None:
+            return answer
+        else:
+            run = partial(self.backend().exact_groups, query, groups)
+        if self.shown is not None and self.record[-1].outcome != MET:
+            self.shown(self._so_far(answer))
+        return with_exact_groups(answer, estimated, settings.error, run, self._notes)
 
     def _as_asked(self, answer: Answer) -> Answer:
         settings, select = self.planner.settings, self.planner.select
@@ -439,6 +469,8 @@ class AdaptiveRun:
             raise missed_fault(select, noted.notes[len(answer.notes) :], ran=ran)
         if not ran and runs_in_full(settings, self.planner.query):
             note = "run exactly, since the asked error was missed"
+            if self.shown is not None:
+                self.shown(noted)
             started = time.perf_counter()
             found = self._exact()
             self._keep(self.planner.exact(), "met", 0.0, 0, started)
@@ -475,6 +507,11 @@ class AdaptiveRun:
         ran = self._recorder.taken() if ran is None else ran
         operators = of_attempt(attempt, ran, predicted, first=not self.record)
         self.record.append(Attempted(attempt, outcome, wide, nbytes, seconds, note, operators))
+
+
+def _is_exact(attempt: Attempt) -> bool:
+    """Whether an attempt gives what Spark gives."""
+    return isinstance(attempt, ExactRun) or (isinstance(attempt, SampledQuery) and attempt.rate == 1.0)
 
 
 def _widest(answer: Answer) -> float:

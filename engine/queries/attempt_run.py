@@ -93,7 +93,7 @@ class AttemptRun:
         """What estimates the groups, what is to be told of it, and whether tables have changed since it was made."""
         match attempt:
             case Nothing():
-                return self._nothing(), (), False
+                return self._nothing(attempt), (), False
             case SketchJoin():
                 return self._sketched(attempt), (), False
             case SampleJoin():
@@ -105,9 +105,11 @@ class AttemptRun:
             case MaterializedJoin():
                 return self._materialized()
 
-    def _nothing(self) -> Estimated:
+    def _nothing(self, attempt: Nothing) -> Estimated:
         query = self.planner.query
-        known = tuple(exact(0 if a.function.startswith("count") else math.nan) for a in query.aggregates)
+        known = tuple(map(exact, attempt.known)) or tuple(
+            exact(0 if a.function.startswith("count") else math.nan) for a in query.aggregates
+        )
         plan = Plan(query, 0, (), (), (), (), ())
         one: dict[GroupNumbers, Evaluator] = {(): Evaluator(plan, None, 1.0, known=known)}
         return Estimated(query, {} if query.groups else one)
@@ -160,7 +162,14 @@ class AttemptRun:
     def _sampled_query(self, attempt: SampledQuery) -> tuple[Estimated, tuple[str, ...]]:
         from ...parser.sampled_select import SampledQuery as Asked
         from ..execution.sampled_query import run_sampled
-        from .sampled_groups import evaluators_of, most_unseen, told_of_groups, uncertain_groups, unseen_keys
+        from .sampled_groups import (
+            SampledGroups,
+            evaluators_of,
+            most_unseen,
+            told_of_groups,
+            uncertain_groups,
+            unseen_keys,
+        )
 
         planner, settings = self.planner, self.planner.settings
         query, sizes = planner.query, planner.sampled(jobs=True)
@@ -180,16 +189,17 @@ class AttemptRun:
             )
         spent = SPENT[self.samples] if attempt.enlarges else 1.0
         confidence = 1.0 - spent * (1.0 - settings.confidence)
-        evaluators = evaluators_of(query, attempt.plan, found, confidence)
+        evaluators = evaluators_of(query, attempt.plan, found, confidence, sizes.extremes)
         told: tuple[str, ...] = (
             f"{_share(attempt.rate)} keys of {attempt.class_name} sampled: {found.keys:,} met",
         )
-        weak: frozenset[int] = frozenset()
         if query.groups:
             told += told_of_groups(query, found, attempt.rate, settings.confidence)
             largest = most_unseen(found, unseen_keys(attempt.rate, settings.confidence))
             weak = uncertain_groups(query, found, evaluators, largest)
-        return Estimated(query, evaluators, listed=False, weak=weak), told
+            known = SampledGroups(query, evaluators, listed=False, weak=weak, found=found, most=largest)
+            return known, told
+        return Estimated(query, evaluators, listed=False), told
 
     def _materialized(self) -> tuple[Estimated, tuple[str, ...], bool]:
         planner = self.planner
@@ -231,4 +241,6 @@ class AttemptRun:
 
 
 def _share(rate: float) -> str:
+    if rate == 1.0:
+        return "all"
     return f"one in {1 / rate:,.0f}" if rate <= MOST_RATE else f"{rate:.0%} of the"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,13 +11,12 @@ from ...errors import AccuracyNotReached
 from ...parser.join_graph import Query
 from ...parser.statement import ApproximateSelect
 from ..results.answer import Answer
-from ..results.rows import Estimated, groups_text
+from ..results.rows import Estimated, GroupNumbers, groups_text
 from ..settings import Settings
 from .settings_of import span_of
 
 if TYPE_CHECKING:
-    from ..execution.groups import Groups
-    from .backend import Backend
+    from ...sketches.intervals.interval import Estimate
 
 PARTLY = "partial_run_on_base_table"
 
@@ -30,13 +29,11 @@ def runs_in_full(settings: Settings, query: Query) -> bool:
 def with_exact_groups(
     answer: Answer,
     estimated: Estimated,
-    query: Query,
-    error: float,
-    backend: Backend,
-    groups: Groups,
+    error: float | None,
+    run: Callable[[Sequence[GroupNumbers]], Mapping[GroupNumbers, Sequence[Estimate]]],
     notes: tuple[str, ...],
 ) -> Answer:
-    """An answer whose groups that miss the asked error are run exactly.
+    """An answer of which some groups are run exactly: those that miss the asked error, and those at the edge of LIMIT.
 
     Parameters
     ----------
@@ -44,22 +41,23 @@ def with_exact_groups(
         Of the last attempt.
     estimated : Estimated
         What it is of.
-    query : Query
-    error : float
+    error : float or None
         The asked one.
-    backend : Backend
-        Runs the groups.
-    groups : Groups
-        As they were listed.
+    run : callable
+        Gives the exact aggregates of some groups.
     notes : tuple of str
         What is told of the attempts so far.
     """
-    missed = estimated.missed(error)
-    if not missed:
+    missed = () if error is None else estimated.missed(error)
+    why = (
+        "the asked error was missed" if missed else "LIMIT could not tell which of them belong to the answer"
+    )
+    groups = list(dict.fromkeys((*missed, *estimated.at_edge())))
+    if not groups:
         return answer
     started = time.perf_counter()
-    known = backend.exact_groups(query, groups, missed)
-    note = f"{groups_text(len(missed))} run exactly, since the asked error was missed"
+    known = run(groups)
+    note = f"{groups_text(len(groups))} run exactly, since {why}"
     found = estimated.with_known(known).answer()
     seconds = {**answer.seconds, "exact": time.perf_counter() - started}
     return replace(found, seconds=seconds, notes=(*notes, note, *found.notes))

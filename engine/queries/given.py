@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
-import math
 import string
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from decimal import Decimal
 from typing import Any
 
 from ...errors import UnsupportedQuery
 from ..results.columns import Names
+from ..sources.literals import literal
 from ..sources.spark_tables import is_frame
 from ..sources.tables import Tables
 
@@ -37,7 +35,7 @@ def given(tables: Tables, text: str, values: Mapping[str, Any]) -> Iterator[str]
                 registered.append(free)
                 written[name] = f"`{free}`"
             else:
-                written[name] = _literal(name, values[name])
+                written[name] = literal(name, values[name])
         yield text.format(**written)
     finally:
         for name in registered:
@@ -59,29 +57,3 @@ def _names_in(text: str, values: Mapping[str, Any]) -> list[str]:
                 hint=", ".join(f"{{{v}}}" for v in values),
             )
     return list(dict.fromkeys(fields))
-
-
-def _literal(name: str, value: Any) -> str:
-    match value:
-        case None:
-            return "NULL"
-        case bool():
-            return str(value).upper()
-        case int():
-            return str(value)
-        case Decimal() if value.is_finite():
-            return f"{value:f}BD"
-        case float() if math.isfinite(value):
-            return f"{value!r}D"
-        case str():
-            escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-            return f"'{escaped}'"
-        case datetime.datetime():
-            return f"TIMESTAMP '{value.isoformat(' ')}'"
-        case datetime.date():
-            return f"DATE '{value.isoformat()}'"
-    raise UnsupportedQuery(
-        f"{{{name}}} is a {type(value).__name__}, for which SQL has no literal",
-        "SKIMQL_BAD_VALUE",
-        hint="a DataFrame, number, text, date or None",
-    )

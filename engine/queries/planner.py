@@ -81,6 +81,8 @@ class Planner:
         The session's, then OPTIONS, then the clauses.
     counts_rows : bool
         Whether it is ESTIMATE ROWS: the join is never run.
+    refines : bool
+        Whether the answer of each attempt is shown.
     """
 
     context: Context | None
@@ -89,6 +91,7 @@ class Planner:
     query: Query
     settings: Settings
     counts_rows: bool = False
+    refines: bool = False
 
     def plan(self, groups: Callable[[], Groups] | None) -> PhysicalPlan:
         """How the query is answered.
@@ -136,6 +139,8 @@ class Planner:
             if self._exact_is_cheap:
                 return self._of(self.exact())
             if self.footers is not None and self.footers.large:
+                if self.footers.filters_look_at_large and self.may_run_exactly:
+                    return self._of(self.exact())
                 first = self._first_sample(jobs=groups is not None)
                 if first is not None:
                     return self._of(first)
@@ -288,7 +293,7 @@ class Planner:
         assert isinstance(self.query, SampledQuery), "it was read as one"
         assert self.context is not None, "Spark runs it"
         refuse_sizes(self.query, self.select)
-        return SampledPlan(self.context, self.query, self.settings, jobs)
+        return SampledPlan(self.context, self.query, self.settings, jobs, self.refines)
 
     def exact(self) -> ExactRun:
         """The exact run, with what its cost is predicted to be where files tell."""
@@ -297,14 +302,18 @@ class Planner:
     def exactly(self, choice: Choice, most_runs: float) -> Attempt | None:
         """The cheapest exact way among the candidates of a choice.
 
-        None where there is none, or where it and what was taken cost more than `most_runs` exact runs.
+        None where there is none, or where it, what was taken and a pilot cost more than `most_runs` exact runs.
         """
+        from ...optimizer.prediction.cost import pilots
+
         ways = [c for c in choice.candidates if c.method in ("exact", "exact_run") and not c.refused]
         run = next((c for c in choice.candidates if c.method == "exact_run"), None)
         if run is None or not ways:
             return None
         cheapest = min(ways, key=lambda c: c.cost.seconds)
-        if choice.taken.cost.seconds + cheapest.cost.seconds > most_runs * run.cost.seconds:
+        # What was looked at for the choice is paid for too.
+        looked = 0.0 if choice.figures is None else pilots(choice.figures.relations).seconds
+        if looked + choice.taken.cost.seconds + cheapest.cost.seconds > most_runs * run.cost.seconds:
             return None
         return self._attempt(replace(choice, taken=cheapest), (), self.settings.fold_bytes, {})
 
@@ -353,15 +362,18 @@ class Planner:
             return None
         from .footers import Footers
 
-        return Footers(self.context.spark, self.context.tables, self.query)
+        context = self.context
+        return Footers(context.spark, context.tables, self.query, context.evaluate)
 
     @property
     def _exact_is_cheap(self) -> bool:
         """Whether the exact run surely costs less than finding out what else there is, by what files tell."""
         footers = self.footers
-        if footers is None or footers.large or not self.request.may_run:
+        if footers is None or footers.large or None in footers.tuples or not self.request.may_run:
             return False
-        return max(footers.outputs) <= sum(t or 0.0 for t in footers.tuples)
+        if max(footers.outputs, default=0.0) <= sum(t or 0.0 for t in footers.tuples):
+            return True
+        return footers.exact_seconds <= footers.looking_seconds
 
     @property
     def _exact_distinct_is_cheap(self) -> bool:
@@ -369,7 +381,9 @@ class Planner:
         footers = self.footers
         if footers is None or self.query.sets is not None or not self.request.aims_freely:
             return False
-        return footers.large and self.may_run_exactly and footers.exact_distinct_is_cheap
+        if not footers.large:
+            return self._exact_is_cheap
+        return self.may_run_exactly and footers.exact_distinct_is_cheap
 
     def _of(self, attempt: Attempt) -> PhysicalPlan:
         # Where nothing has vertices the groups are of the query's own result.
@@ -415,33 +429,51 @@ class Planner:
     def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
         """What is tried on large tables before anything else is known; None where that is for statistics to say."""
         from ...optimizer.candidates.first_sample import first_sample as sample_of
+        from ...optimizer.candidates.first_sample import is_worth_while
+        from ...optimizer.candidates.value_draws import is_bounded
+        from ...optimizer.messages import tree_of
 
         assert self.request.target is not None, "a sample is taken for an asked error"
         footers = self.footers
         assert footers is not None, "large tables are of files"
         sizes = footers.sizes if jobs else footers.bare_sizes
-        groups = math.prod(self.first_groups(jobs=jobs).values())
         asked = partial(
             sample_of,
             self.query.graph,
             sizes,
             self.request.target,
             footers.values,
-            groups,
-            self._most_drawn,
+            most_drawn=self._most_drawn,
             grouped=grouped_vertices(self.query),
             counts_alone=self.query.counts_tuples_alone,
             jobs_count=self._jobs_count,
         )
+        # Groups and values are looked at only where a sample is worth while without: they make it dearer.
         sample = asked()
+        if sample is not None and self.query.groups:
+            groups = math.prod(self.first_groups(jobs=jobs).values())
+            sample = asked(groups=groups)
+            asked = partial(asked, groups=groups)
         if sample is not None and jobs and footers.summed:
-            # Values are looked at where a sample is worth while without: they make it dearer.
-            sample = asked(footers.summed)
+            sample = asked(summed=footers.summed)
+            if sample is not None and self.may_run_exactly:
+                members = tree_of(self.query.graph).classes[sample.joined].vertices
+                if not is_bounded(footers.summed, members, sample.value_draws):
+                    # Its interval would not be certified, and the exact run follow in any case.
+                    return self.exact()
         if sample is None:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)
         attempt = SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
-        return self.foreseen(attempt, jobs=jobs)
+        found = self.foreseen(attempt, jobs=jobs)
+        width = found.predicted.half_width
+        if (
+            self._jobs_count
+            and self.may_run_exactly
+            and not is_worth_while(sample, width, self.request.target)
+        ):
+            return self.exact()
+        return found
 
     def first_groups(self, *, jobs: bool) -> Mapping[int, int]:
         """How many groups each grouped vertex is taken to have before they are listed."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -37,6 +38,14 @@ if TYPE_CHECKING:
 
 # What a BIGINT holds, as a double.
 LARGEST_COUNT = float(1 << 63)
+
+
+@runtime_checkable
+class EstimateListener(Protocol):
+    """A listener that is told the answers so far of a query that runs on until its error is met."""
+
+    def estimated(self, answer: Answer) -> None:
+        """An answer; its interval holds for whoever stops at it."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +112,8 @@ class SelectRun:
                 hint="ERROR WITHIN 1%",
             )
         self.check()
-        run = AdaptiveRun(self._planner(self.typed), self._backend, self.exact, refines=True)
+        planner = replace(self._planner(self.typed), refines=True)
+        run = AdaptiveRun(planner, self._backend, self.exact, refines=True)
         return map(self._presented, run.answers())
 
     def analyzed(self) -> tuple[PhysicalPlan, Answer]:
@@ -133,7 +143,7 @@ class SelectRun:
             uncertain = (False,) * len(answer.rows)
         presented = replace(
             answer,
-            rows=tuple(tuple(map(_presented, row, kinds, known)) for row in answer.rows),
+            rows=_shown(answer, kinds, known),
             columns=tuple(item.name for item in self.query.items),
             aggregated=aggregated,
             types=kinds,
@@ -141,8 +151,10 @@ class SelectRun:
             bounds=self.settings.bounds,
             notes=tuple(f"{n}: {self._way_to_tell(answer)}" if n == USELESS else n for n in answer.notes),
         )
+        if answer.method == "exact_run":
+            return presented
         try:
-            # An estimate out of the range of its type is told here, not when it is read.
+            # An estimate out of the range of its type is told here, not when it is read. What Spark gives fits.
             presented.result  # noqa: B018
         except DataError as fault:
             hint = "the sum of CAST(... AS DOUBLE), or SUM(1D) in place of COUNT(*)"
@@ -226,7 +238,8 @@ class SelectRun:
     def _of_what_joins(self, meter: Meter | None = None) -> tuple[Answer, PhysicalPlan]:
         """The answer, and the plan as it was before anything ran."""
         self.check()
-        run = AdaptiveRun(self._planner(self.typed), self._backend, self.exact, meter=meter)
+        shown = self._shown if meter is None and isinstance(self.context.listener, EstimateListener) else None
+        run = AdaptiveRun(self._planner(self.typed), self._backend, self.exact, meter=meter, shown=shown)
         try:
             return run.answer(), _planned(run)
         except Exception as fault:
@@ -234,6 +247,14 @@ class SelectRun:
             if not self._may_fail_apart(fault):
                 raise
             return self._of_contributing(fault, meter)
+
+    def _shown(self, answer: Answer) -> None:
+        """Tell the listener an answer that one may stop at."""
+        listener: object = self.context.listener
+        assert isinstance(listener, EstimateListener), "only such a one is told"
+        # An estimate that fits no type of its column is told when it is the answer.
+        with contextlib.suppress(DataError):
+            listener.estimated(self._presented(answer))
 
     def _may_fail_apart(self, fault: Exception) -> bool:
         """Whether a value could not be computed that the user's own query may never compute."""
@@ -283,6 +304,19 @@ class SelectRun:
 def _planned(run: AdaptiveRun) -> PhysicalPlan:
     assert run.first is not None, "what has an answer was planned"
     return run.first
+
+
+def _shown(
+    answer: Answer, kinds: Sequence[pa.DataType | None], known: Sequence[bool]
+) -> tuple[tuple[Any, ...], ...]:
+    """The rows, each cell as `_presented`; of an exact answer only those of aggregates need be looked at."""
+    if not answer.exact:
+        return tuple(tuple(map(_presented, row, kinds, known)) for row in answer.rows)
+    columns = [
+        [_presented(cell, kind, True) for cell in column] if estimated else column
+        for column, kind, estimated in zip(zip(*answer.rows, strict=True), kinds, known, strict=False)
+    ]
+    return tuple(zip(*columns, strict=True))
 
 
 def _presented(cell: Any, kind: pa.DataType | None, known: bool) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,9 +12,10 @@ import numpy as np
 from ...parser.expressions import Aggregated, has_aggregate
 from ...parser.measures import measure_of
 from ...sketches.intervals.interval import Estimate
+from ..results.answer import misses
 from ..results.clusters import ClusterEvaluator, Clusters
 from ..results.having_order_limit import is_cut
-from ..results.rows import GroupNumbers
+from ..results.rows import Estimated, GroupNumbers
 
 if TYPE_CHECKING:
     from ...optimizer.plan import Plan
@@ -30,13 +32,21 @@ MOST_TOLD = 3
 
 
 def evaluators_of(
-    query: Query, plan: Plan, found: Sampled, confidence: float
+    query: Query,
+    plan: Plan,
+    found: Sampled,
+    confidence: float,
+    extremes: Mapping[str, int] | None = None,
 ) -> dict[GroupNumbers, Evaluator]:
-    """By the number of each group that was met; of an ungrouped query one, of no numbers."""
+    """By the number of each group that was met; of an ungrouped query one, of no numbers.
+
+    `extremes` are the measures that files tell.
+    """
+    told = {n: extremes[m] for n, m in enumerate(_measures(query)) if extremes and m in extremes}
     evaluators: dict[GroupNumbers, Evaluator] = {}
     for number, (values, joined, lists) in enumerate(found.groups):
         known = joined.contributions
-        clusters = Clusters(known.terms, known.probabilities, lists)
+        clusters = Clusters(known.terms, known.probabilities, lists, told)
         evaluators[(number,) if query.groups else ()] = ClusterEvaluator(
             plan, joined, confidence, values, clusters=clusters
         )
@@ -45,6 +55,8 @@ def evaluators_of(
 
 def unseen_keys(rate: float, confidence: float) -> int:
     """How many keys a group has at most, but for a chance, of which none is in the sample."""
+    if rate == 1.0:
+        return 0
     return math.ceil(math.log(1 - confidence) / math.log1p(-rate))
 
 
@@ -64,11 +76,53 @@ def uncertain_groups(
     """The places of those groups of which little was met, or before which one that was not met may come."""
     weak = set()
     cut = is_cut(query) and any(has_aggregate(o.expression) for o in query.order)
-    for number, ((_, joined, _), evaluator) in enumerate(zip(found.groups, evaluators.values(), strict=True)):
-        drawn = np.count_nonzero(joined.contributions.probabilities < 1.0)
-        if drawn < LEAST_KEYS or (cut and not _is_beyond(query, evaluator, most)):
+    for number, evaluator in enumerate(evaluators.values()):
+        few = evaluator.known is None and _is_of_few(found, number)
+        if few or (cut and not _is_beyond(query, evaluator, most)):
             weak.add(number)
     return frozenset(weak)
+
+
+def _is_of_few(found: Sampled, number: int) -> bool:
+    """Whether few keys of a group were drawn."""
+    _, joined, _ = found.groups[number]
+    return int(np.count_nonzero(joined.contributions.probabilities < 1.0)) < LEAST_KEYS
+
+
+@dataclass(frozen=True)
+class SampledGroups(Estimated):
+    """The groups that a sample has met, of which some may be run exactly.
+
+    Attributes
+    ----------
+    found : Sampled or None
+    most : sequence of float
+        What a group that was not met has of each measure at most.
+    """
+
+    found: Sampled | None = None
+    most: Sequence[float] = ()
+
+    def missed(self, target: float) -> list[GroupNumbers]:
+        """The groups that may be shown and of which few keys were drawn, or whose intervals are wider than asked."""
+        assert self.found is not None, "it was sampled"
+        may_be_shown = {r.number for r in self.shown_rows} | {self.rows[n].number for n in self.at_edge()}
+        if not is_cut(self.query):
+            may_be_shown = {r.number for r in self.rows.values() if r.passes.may_hold}
+        return [
+            n
+            for n, r in self.rows.items()
+            if r.number in may_be_shown
+            and (_is_of_few(self.found, r.number) or any(misses(c, target) for c in r.cells))
+        ]
+
+    def with_known(self, known: Mapping[GroupNumbers, Sequence[Estimate]]) -> SampledGroups:
+        """See `Estimated.with_known`: what is known is not of few keys any more."""
+        again = super().with_known(known)
+        assert isinstance(again, SampledGroups), "as it was"
+        assert self.found is not None, "it was sampled"
+        weak = uncertain_groups(self.query, self.found, again.evaluators, list(self.most))
+        return replace(again, weak=weak)
 
 
 def _is_beyond(query: Query, evaluator: Evaluator, most: list[float]) -> bool:
@@ -86,6 +140,8 @@ def _is_beyond(query: Query, evaluator: Evaluator, most: list[float]) -> bool:
 def told_of_groups(query: Query, found: Sampled, rate: float, confidence: float) -> tuple[str, ...]:
     """What a reader should know of groups that the sample may not have met."""
     keys = unseen_keys(rate, confidence)
+    if not keys:
+        return ()
     most = dict(zip(_measures(query), most_unseen(found, keys), strict=False))
     sums = [a for a in query.aggregates if a.function in ("count", "sum") and a.asked and a.total]
     bounds = [f"{a.name} up to {most[measure_of(a.total[0])]:,.4g}" for a in sums if found.groups][:MOST_TOLD]

@@ -6,16 +6,21 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery
+from ...optimizer.physical import Nothing
 from ...optimizer.physical import SampledQuery as Attempt
 from ...parser.keys import Decomposition, Role
+from ...parser.measures import measure_of
 from ...parser.sampled_select import SampledQuery
+from ..results.rows import Estimated, GroupNumbers
 from ..settings import Settings
 from .behavior import PARTLY
 
 if TYPE_CHECKING:
+    from ...sketches.intervals.interval import Estimate
     from ..context import Context
 
 # Of the keys a share that is looked at where nothing is asked, and first where an error is.
@@ -72,24 +77,32 @@ class SampledPlan:
     settings : Settings
     jobs : bool
         Whether tuples may be counted by a job.
+    refines : bool
+        Whether the answer of each sample is shown, of the first too.
     """
 
     context: Context
     query: SampledQuery
     settings: Settings
     jobs: bool
+    refines: bool = False
 
-    def first(self) -> Attempt:
-        """The first sample.
+    def first(self) -> Attempt | Nothing:
+        """The first sample; nothing where files tell what is asked.
 
         Raises
         ------
         UnsupportedQuery
-            ``SKIMQL_CLAUSE`` where single groups are to be run exactly.
+            ``SKIMQL_CLAUSE`` where single groups of ROLLUP and its like are to be run exactly,
+            ``SKIMQL_UNSUPPORTED_AGGREGATE`` where files do not tell a MIN or MAX.
         """
-        if self.settings.behavior == PARTLY and self.query.groups:
+        known = self.extremes
+        if self.query.is_in_files:
+            asked = [a for a in self.query.aggregates if a.asked]
+            return Nothing("files tell it", tuple(known[measure_of(a.total[0])] for a in asked))
+        if self.settings.behavior == PARTLY and self.query.sets_of_groups:
             raise UnsupportedQuery(
-                f"{PARTLY} runs single groups exactly, which a sampled query does not",
+                f"{PARTLY} runs single groups exactly, which is not done of several sets of them",
                 "SKIMQL_CLAUSE",
                 self.query.sql,
                 hint="BEHAVIOR 'run_on_full_table'",
@@ -97,6 +110,19 @@ class SampledPlan:
         ways = self.query.ways
         way = min(range(len(ways)), key=lambda n: self._order(ways[n]))
         return self._of(way, self._first_rate(ways[way]), self.settings.seed)
+
+    @cached_property
+    def extremes(self) -> dict[str, int]:
+        """What files tell of the measures that they are to tell."""
+        from ..sources.files import integer_range
+
+        found = {}
+        for measure, extreme in self.query.extremes:
+            told = integer_range(self.context.tables, extreme.table, extreme.column)
+            if told is None:
+                raise extreme.refusal(self.query.sql)
+            found[measure] = told[extreme.function == "max"]
+        return found
 
     def _first_rate(self, way: Decomposition) -> float:
         largest = max(self.tuples(r.table) for r in way.roles)
@@ -108,7 +134,17 @@ class SampledPlan:
             rate = max(DEFAULT_RATE, least)
             return rate if rate <= MOST_RATE else 1.0
         rate = max(FIRST_RATE, least)
+        if not self.refines:
+            rate = max(rate, self._least_rate(way, self.settings.error))
         return rate if rate <= MOST_FIRST else 1.0
+
+    def _least_rate(self, way: Decomposition, error: float) -> float:
+        """The share of the keys that an error takes at least of counts and sums: if each key added the same."""
+        if all(a.function not in ("count", "sum") for a in self.query.aggregates if a.asked):
+            return 0.0
+        keys = sum(min(self.tuples(r.table), self._range(r)) for r in way.roles)
+        normal = NormalDist().inv_cdf((1.0 + self.settings.confidence) / 2)
+        return 1.0 / (1.0 + keys * (error / normal) ** 2)
 
     @property
     def row_bytes(self) -> int:
@@ -160,11 +196,31 @@ class SampledPlan:
             wanted = 1.0 / (1.0 + odds)
         return self.resized(attempt, wanted if wanted <= MOST_RATE else 1.0)
 
+    def exact_groups(
+        self, numbers: Sequence[GroupNumbers], estimated: Estimated
+    ) -> dict[GroupNumbers, Sequence[Estimate]]:
+        """The exact aggregates of some of the groups that a sample has met."""
+        from ..execution.sampled_query import run_groups
+
+        wanted = {repr(tuple(estimated.evaluators[n].group)): n for n in numbers}
+        values = [tuple(estimated.evaluators[n].group) for n in numbers]
+        found = run_groups(self.context.spark, self.query, values, self.context.listener)
+        return {wanted[repr(group)]: known for group, known in found if repr(group) in wanted}
+
     def _order(self, way: Decomposition) -> tuple[bool, float]:
-        """Classes of many keys first, then those that leave little to be read whole."""
+        """Classes of many keys first, then those that leave little to be read for the same error.
+
+        The error falls with the number of keys that are drawn: of a class of fewer keys a larger share is to be taken.
+        """
         sampled = sum(self.tuples(r.table) for r in way.roles)
         whole = sum(self.tuples(t) for t in way.whole)
-        return self._few(way), whole + DEFAULT_RATE * sampled
+        most = max(map(self._keys, self.query.ways))
+        rate = min(DEFAULT_RATE * most / max(self._keys(way), 1.0), 1.0)
+        return self._few(way), whole + rate * sampled
+
+    def _keys(self, way: Decomposition) -> float:
+        """No more keys than that are in every table of a class."""
+        return min(min(self.tuples(r.table), self._range(r)) for r in way.roles)
 
     def _few(self, way: Decomposition) -> bool:
         return any(self._range(r) < FEW_KEYS for r in way.roles)

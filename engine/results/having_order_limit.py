@@ -13,6 +13,8 @@ from functools import cmp_to_key
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from ...errors import UnsupportedQuery
 from ...parser.expressions import COMPARISONS, Expression, Operation
 from ...parser.join_graph import Order, Query
@@ -118,6 +120,38 @@ def show(rows: Sequence[Row], query: Query) -> Shown:
 def is_cut(query: Query) -> bool:
     """Whether rows in an order are cut by LIMIT or OFFSET."""
     return (query.limit is not None or query.offset > 0) and bool(query.order)
+
+
+def edge(rows: Sequence[Row], query: Query) -> frozenset[int]:
+    """The numbers of the rows that LIMIT and OFFSET may let in or leave out, by the first key of ORDER BY alone.
+
+    None where that is no estimate.
+    """
+    may = [r for r in rows if r.passes.may_hold]
+    if not is_cut(query) or not any(isinstance(r.keys[0], Estimate) for r in may):
+        return frozenset()
+    first = query.order[0]
+    ends = np.array([_place(r.keys[0], first) for r in may])
+    sure = np.array([r.passes.must_hold for r in may])
+    low, high = np.sort(ends[:, 0]), np.sort(ends[sure, 1])
+    # Others that may come before each row, and those that do.
+    most = np.searchsorted(low, ends[:, 1], "right") - 1
+    least = np.searchsorted(high, ends[:, 0], "left")
+    end = math.inf if query.limit is None else query.offset + query.limit
+    within = (least >= query.offset) & (most < end)
+    without = (most < query.offset) | (least >= end)
+    return frozenset(r.number for r, sure in zip(may, within | without, strict=True) if not sure)
+
+
+def _place(cell: Cell, key: Order) -> tuple[float, float]:
+    """The ends of the first key of ORDER BY, least first in the order of the rows."""
+    if isinstance(cell, Estimate) and math.isnan(cell.value) and not cell.exact:
+        return -math.inf, math.inf
+    if _point(cell) is None:
+        place = -math.inf if key.nulls_first else math.inf
+        return place, place
+    low, high = _ends(cell)
+    return (-high, -low) if key.descending else (low, high)
 
 
 def surely_within(row: Row, rows: Sequence[Row], query: Query, end: int | None) -> bool:

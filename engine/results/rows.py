@@ -11,7 +11,7 @@ from ...parser.join_graph import Aggregate, Query, Term
 from ...sketches.intervals.interval import Estimate
 from .answer import MET, Answer, state_of
 from .expressions import Cell, Evaluator
-from .having_order_limit import Row, Shown, Truth, condition, show
+from .having_order_limit import Row, Shown, Truth, condition, edge, show
 from .selection import SCREENED, WIDENED, chosen, is_chosen, selection, widened
 
 GroupNumbers = tuple[int, ...]
@@ -98,6 +98,19 @@ class Estimated:
             for n, r in self.rows.items()
             if r.passes.may_hold and any(state_of(c, target) != MET for c in shown.get(r.number, r.cells))
         ]
+
+    def at_edge(self) -> list[GroupNumbers]:
+        """The groups of which it is uncertain whether LIMIT lets them in, by the first key of ORDER BY."""
+        return [n for n, r in self.rows.items() if r.number in self._edge]
+
+    @cached_property
+    def _edge(self) -> frozenset[int]:
+        return edge(list(self.rows.values()), self.query)
+
+    @property
+    def shown_rows(self) -> tuple[Row, ...]:
+        """The rows that are shown, in their order."""
+        return self._shown.rows
 
     @cached_property
     def _shown(self) -> Shown:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote, urlparse
@@ -91,12 +91,14 @@ def local_files(frame: DataFrame) -> list[str] | None:
     return local if len(local) == len(paths) else None
 
 
-def values_between(frame: DataFrame, column: str) -> float:
+def values_between(frame: DataFrame, column: str, paths: Sequence[str] | None = None) -> float:
     """Integers from the least to the greatest value of a column, by the footers of Parquet files.
 
-    Infinite where they do not tell: many files, none of Parquet, another type, no statistics.
+    Infinite where they do not tell: many files, none of Parquet, another type, no statistics. `paths` are the files of
+    the frame, where they are known already.
     """
-    paths = local_files(frame) or []
+    if paths is None:
+        paths = local_files(frame) or []
     if not 0 < len(paths) <= MOST_RANGED:
         return math.inf
     low, high = math.inf, -math.inf
@@ -115,32 +117,47 @@ def values_between(frame: DataFrame, column: str) -> float:
 def column_range(tables: Tables, name: str, column: str) -> Range:
     """What the values of a column of a registered table lie between, by the footers of its Parquet files.
 
-    Unbounded where they do not tell, and for views and DataFrames, whose columns need not be those of the files.
+    Unbounded where they do not tell, and for views and DataFrames whose columns need not be those of the files.
     Footers leave NaN out: `has_nan` looks for them.
     """
+    kind, told = _ends(tables, name, column, _numbers)
+    # Without its type an integer would not overflow.
+    return ANY if told is None else Range(*told, _INTEGER_BITS.get(kind))
+
+
+def integer_range(tables: Tables, name: str, column: str) -> tuple[int, int] | None:
+    """The least and the greatest value of a column of integers, as `column_range`, with all their digits."""
+    kind, told = _ends(tables, name, column, _range)
+    return None if told is None or kind not in _INTEGER_BITS else (int(told[0]), int(told[1]))
+
+
+def _ends(
+    tables: Tables,
+    name: str,
+    column: str,
+    read: Callable[[str, int, int, str], tuple[float, float] | None],
+) -> tuple[str, tuple[float, float] | None]:
+    """The type of a column of a registered table, and its ends by what `read` finds in each of its files."""
     kind, _ = tables.origin(name)
     frame = tables.frame(name)
-    if kind == "frame" or (kind == "catalog" and tables.sources(name).state.kind != "table"):
-        return ANY
-    # Names are looked up as Spark does by default, whatever their case; without its type an integer would not overflow.
+    if kind != "file" and not tables.sources(name).bare:
+        return "", None
+    # Names are looked up as Spark does by default, whatever their case.
     kinds = [f.dataType.typeName() for f in frame.schema if f.name.lower() == column.lower()]
-    if len(kinds) != 1:
-        return ANY
-    bits = _INTEGER_BITS.get(kinds[0])
     paths = local_files(frame) or []
-    if not 0 < len(paths) <= MOST_RANGED:
-        return ANY
-    low, high = math.inf, -math.inf
+    if len(kinds) != 1 or not 0 < len(paths) <= MOST_RANGED:
+        return "", None
+    found = []
     try:
         for path in paths:
             state = os.stat(path)
-            told = _numbers(path, state.st_mtime_ns, state.st_size, column.lower())
-            if told is None:
-                return ANY
-            low, high = min(low, told[0]), max(high, told[1])
+            found.append(read(path, state.st_mtime_ns, state.st_size, column.lower()))
     except (OSError, ValueError):
-        return ANY
-    return Range(low, high, bits)
+        return "", None
+    known = [ends for ends in found if ends is not None]
+    if len(known) < len(found):
+        return "", None
+    return kinds[0], (min(low for low, _ in known), max(high for _, high in known))
 
 
 def has_nan(

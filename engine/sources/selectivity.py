@@ -1,12 +1,16 @@
 """What filters keep, by a glance at the files of their tables: no Spark job.
 
-A few thousand tuples are read from Parquet in the driver, from row groups spread over the files; Spark's optimizer
-evaluates the filter on them, as it does on any local relation.
+A few thousand tuples are read from Parquet in the driver, from row groups spread over the files. Expressions are
+evaluated on them in the driver too, where that is known to give what Spark gives; else by Spark's optimizer, as on any
+local relation, which takes several times as long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,71 +20,126 @@ from pyspark.sql.types import StructType
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from ...errors import SkimqlError
 from ..spark.session import SPARK_FAULTS
 from .files import local_files
 
 PROBE = 16_384  # tuples
 PLACES = 4  # row groups
 
+# The values of an expression on all tuples of a table, as Spark has them. Raises SkimqlError for what it does not
+# know, ValueError for a value that cannot be computed.
+Evaluate = Callable[[str, pa.Table], pa.Array]
 
-def filter_selectivity(spark: SparkSession, frame: DataFrame, condition: str) -> float:
-    """The share of the tuples that a filter keeps, 1 where the files do not tell.
+_NOTHING_TOLD = (
+    pa.ArrowException,
+    OSError,
+    SqlglotError,
+    ValueError,
+    LookupError,
+    StopIteration,
+    TypeError,
+    *SPARK_FAULTS,
+)
 
-    Parameters
+
+@dataclass(frozen=True)
+class Probe:
+    """Some tuples of a table of Parquet files.
+
+    Attributes
     ----------
     spark : SparkSession
     frame : DataFrame
-        Of Parquet files.
-    condition : str
-        SQL over its columns.
+    evaluate : callable or None
+        Evaluates without Spark.
     """
-    try:
-        schema = _used(frame.schema, condition)
-        seen = some_tuples(local_files(frame) or [], schema.names)
-        kept = len(spark.createDataFrame(seen, schema).where(condition).selectExpr("1L").collect())
-    except (pa.ArrowException, OSError, SqlglotError, ValueError, LookupError, StopIteration, *SPARK_FAULTS):
-        return 1.0
-    return kept / max(int(seen.num_rows), 1)
+
+    spark: SparkSession
+    frame: DataFrame
+    evaluate: Evaluate | None = None
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """The files, none where one is not on this machine."""
+        return local_files(self.frame) or []
+
+    def share(self, condition: str) -> float:
+        """The share of the tuples that a filter keeps, 1 where the files do not tell.
+
+        Parameters
+        ----------
+        condition : str
+            SQL over the columns.
+        """
+        try:
+            tuples, kept, _ = self._evaluated(condition, [])
+        except _NOTHING_TOLD:
+            return 1.0
+        return kept / max(tuples, 1)
+
+    def groups(self, condition: str | None, expressions: Sequence[str]) -> int | None:
+        """How many groups some tuples that a filter keeps are of; None where nothing tells.
+
+        Parameters
+        ----------
+        condition : str or None
+        expressions : sequence of str
+            SQL over the columns.
+        """
+        try:
+            _, _, columns = self._evaluated(condition, expressions)
+            return len(set(map(repr, zip(*columns, strict=True)))) or None
+        except _NOTHING_TOLD:
+            return None
+
+    def values(self, condition: str | None, expression: str) -> list[float | None]:
+        """The values of an expression on some tuples that a filter keeps, None for NULL; none where nothing tells.
+
+        Parameters
+        ----------
+        condition : str or None
+        expression : str
+            SQL over the columns, of any numeric type.
+        """
+        try:
+            _, _, (found,) = self._evaluated(condition, [f"CAST(({expression}) AS DOUBLE)"])
+        except _NOTHING_TOLD:
+            return []
+        return found
+
+    def _evaluated(
+        self, condition: str | None, expressions: Sequence[str]
+    ) -> tuple[int, int, list[list[Any]]]:
+        """How many tuples were looked at, how many of them a filter keeps, and some expressions' values on these."""
+        schema = _used(self.frame.schema, [*expressions, *([] if condition is None else [condition])])
+        seen = some_tuples(self.paths, schema.names)
+        if self.evaluate is not None:
+            try:
+                kept = _without_views(seen)
+                if condition is not None:
+                    kept = kept.filter(self.evaluate(condition, kept).cast(pa.bool_()).fill_null(False))
+                found = [self.evaluate(e, kept).to_pylist() for e in expressions]
+                return seen.num_rows, kept.num_rows, found
+            except (SkimqlError, ValueError, pa.ArrowException):
+                pass
+        frame = self.spark.createDataFrame(seen, schema)
+        frame = frame if condition is None else frame.where(condition)
+        columns = [f"({e}) AS x{n}" for n, e in enumerate(expressions)] or ["1L"]
+        rows = frame.selectExpr(*columns).collect()
+        return seen.num_rows, len(rows), [[row[n] for row in rows] for n in range(len(expressions))]
 
 
-def groups_seen(
-    spark: SparkSession, frame: DataFrame, condition: str | None, expressions: Sequence[str]
-) -> int | None:
-    """How many groups some tuples that a filter keeps are of; None where nothing tells.
-
-    Parameters are those of `filter_selectivity`; `expressions` are SQL over the columns.
-    """
-    try:
-        text = " AND ".join(f"(({e}) IS NULL)" for e in expressions)
-        schema = _used(frame.schema, text if condition is None else f"{text} AND ({condition})")
-        seen = spark.createDataFrame(some_tuples(local_files(frame) or [], schema.names), schema)
-        kept = seen if condition is None else seen.where(condition)
-        return len(kept.selectExpr(*expressions).distinct().collect()) or None
-    except (pa.ArrowException, OSError, SqlglotError, ValueError, LookupError, StopIteration, *SPARK_FAULTS):
-        return None
+def _without_views(seen: pa.Table) -> pa.Table:
+    """The tuples with texts in the form that Arrow has all of its functions for."""
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    return seen.cast(pa.schema([f.with_type(plain.get(f.type, f.type)) for f in seen.schema]))
 
 
-def values_seen(
-    spark: SparkSession, frame: DataFrame, condition: str | None, expression: str
-) -> list[float | None]:
-    """The values of an expression on some tuples that a filter keeps, None for NULL; none where nothing tells.
-
-    Parameters are those of `filter_selectivity`; `expression` is SQL over the columns, of any numeric type.
-    """
-    try:
-        schema = _used(frame.schema, expression if condition is None else f"({expression}) AND ({condition})")
-        seen = spark.createDataFrame(some_tuples(local_files(frame) or [], schema.names), schema)
-        kept = seen if condition is None else seen.where(condition)
-        value = f"CAST(({expression}) AS DOUBLE) AS x"
-        return [row.x for row in kept.selectExpr(value).collect()]
-    except (pa.ArrowException, OSError, SqlglotError, ValueError, LookupError, StopIteration, *SPARK_FAULTS):
-        return []
-
-
-def _used(schema: StructType, condition: str) -> StructType:
-    """The columns that a condition names, the first one where it names none."""
-    columns = sqlglot.parse_one(condition, dialect="spark").find_all(exp.Column)
-    names = {part.name.lower() for column in columns for part in column.parts}
+def _used(schema: StructType, expressions: Iterable[str]) -> StructType:
+    """The columns that expressions name, the first one where they name none."""
+    parsed = [sqlglot.parse_one(e, dialect="spark") for e in expressions]
+    names = {part.name.lower() for p in parsed for column in p.find_all(exp.Column) for part in column.parts}
     return StructType([f for f in schema.fields if f.name.lower() in names] or schema.fields[:1])
 
 

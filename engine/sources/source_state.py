@@ -39,12 +39,15 @@ class Sources:
     state : SourceState
     whole : bool
         Whether every tuple of the files is a tuple of it.
+    bare : bool
+        Whether its columns are those of the files, as they stand there.
     """
 
     files: tuple[str, ...]
     formats: frozenset[str]
     state: SourceState
     whole: bool = False
+    bare: bool = False
 
 
 def sources_of(frame: DataFrame) -> Sources:
@@ -94,7 +97,8 @@ def _analysed(frame: DataFrame) -> Sources:
         complete,
     )
     whole = chain is not None and complete and chain <= _WHOLE
-    return Sources(tuple(sorted(files)), frozenset(formats), state, whole)
+    bare = chain is not None and chain <= _TABLE | {"View"} and _views_are_of_frames(plan)
+    return Sources(tuple(sorted(files)), frozenset(formats), state, whole, bare)
 
 
 def _leaves(plan: Any) -> Iterator[Any]:
@@ -117,6 +121,15 @@ def _chain(plan: Any) -> Iterator[str]:
         if children.size() != 1:
             return
         plan = children.apply(0)
+
+
+def _views_are_of_frames(plan: Any) -> bool:
+    """Whether every view down to the leaf is a DataFrame under another name: one of a text may rename and cast."""
+    while plan.children().size() == 1:
+        if plan.getClass().getSimpleName() == "View" and not plan.isTempViewStoringAnalyzedPlan():
+            return False
+        plan = plan.children().apply(0)
+    return True
 
 
 def _is_in_catalog(plan: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -16,17 +17,23 @@ from ..spark.session import SPARK_FAULTS
 from .files import column_range
 from .filters import filtered
 from .ranges import weight_range
-from .selectivity import PROBE, values_seen
+from .selectivity import PROBE, Probe
 from .tables import Tables
 
 
-def summed_values(spark: SparkSession, tables: Tables, query: Query) -> tuple[Summed, ...]:
-    """What is summed, with the values of some tuples: of files in the driver, of anything else of its first ones."""
+def summed_values(
+    spark: SparkSession, tables: Tables, query: Query, probe: Callable[[str], Probe] | None = None
+) -> tuple[Summed, ...]:
+    """What is summed, with the values of some tuples: of files in the driver, of anything else of its first ones.
+
+    `probe` gives some tuples of a table, where these are at hand.
+    """
     found = []
     for vertex, expression, alone in expressions_of(query):
         relation = query.graph.vertices[vertex]
         frame = tables.frame(relation.table)
-        seen = values_seen(spark, frame, relation.filter, expression)
+        some = Probe(spark, frame) if probe is None else probe(relation.table)
+        seen = some.values(relation.filter, expression)
         seen = seen or _first_values(spark, relation.table, frame, relation.filter, expression)
         known = np.array([math.nan if x is None else x for x in seen], np.float64)
         ends = weight_range(Weight(expression), partial(column_range, tables, relation.table))
@@ -37,7 +44,7 @@ def summed_values(spark: SparkSession, tables: Tables, query: Query) -> tuple[Su
 def _first_values(
     spark: SparkSession, table: str, frame: DataFrame, condition: str | None, expression: str
 ) -> list[float | None]:
-    """As `values_seen`, of the first tuples: a job that ends when it has them."""
+    """As `Probe.values`, of the first tuples: a job that ends when it has them."""
     value = f"CAST(({expression}) AS DOUBLE) AS x"
     try:
         first = filtered(frame, [condition]).selectExpr(value).limit(PROBE)

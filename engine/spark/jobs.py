@@ -41,6 +41,8 @@ class Progress:
         Rows read from the sources so far, as Spark reports them: at the end of each task, and every ten seconds.
     seconds : float
         Wall time since the start.
+    bytes : int
+        Read from files so far, as Spark reports them.
     """
 
     description: str
@@ -48,6 +50,7 @@ class Progress:
     tasks: int
     rows: int = 0
     seconds: float = 0.0
+    bytes: int = 0
 
     @property
     def share(self) -> float | None:
@@ -102,22 +105,41 @@ def _run_twice(
     listener: ProgressListener | None,
 ) -> Result:
     try:
-        return _run(spark, description, action, listener)
+        return twice_if_worker_dies(description, lambda: _run(spark, description, action, listener))
+    except EnvironmentFault:
+        raise
+    except Exception as fault:
+        _raise_if_out_of_room(fault)
+        raise
+
+
+def twice_if_worker_dies(
+    description: str,
+    action: Callable[[], Result],
+    way_out: str = "SET skimql.route = jvm, which needs no Python workers",
+) -> Result:
+    """What `action` gives, which is called once more where a Python worker of Spark has died.
+
+    Raises
+    ------
+    EnvironmentFault
+        ``SKIMQL_WORKER_DIED``, if a worker dies again.
+    """
+    try:
+        return action()
     except Exception as fault:
         if not _is_dead_worker(fault):
-            _raise_if_out_of_room(fault)
             raise
     try:
-        return _run(spark, description, action, listener)
+        return action()
     except Exception as fault:
         if not _is_dead_worker(fault):
-            _raise_if_out_of_room(fault)
             raise
         raise EnvironmentFault(
             f"{description}: a Python worker of Spark died, and again when all was repeated; the system may have"
             " ended it for want of memory",
             "SKIMQL_WORKER_DIED",
-            hint="SET skimql.route = jvm, which needs no Python workers, or fewer tasks at once (spark.master)",
+            hint=f"{way_out}, or fewer tasks at once (spark.master)",
         ) from fault
 
 
@@ -199,10 +221,10 @@ def _thread_cpu(spark: SparkSession) -> tuple[float, float]:
 def _progress(spark: SparkSession, group: str, description: str, started: float) -> Progress:
     tracker = spark.sparkContext.statusTracker()
     stages = {stage for job in tracker.getJobIdsForGroup(group) for stage in _stages_of(tracker, job)}
-    done, tasks, rows = (
-        sum(figure) for figure in zip((0, 0, 0), *map(partial(_figures, spark), stages), strict=True)
+    done, tasks, rows, nbytes = (
+        sum(figure) for figure in zip((0, 0, 0, 0), *map(partial(_figures, spark), stages), strict=True)
     )
-    return Progress(description, done, tasks, rows, time.monotonic() - started)
+    return Progress(description, done, tasks, rows, time.monotonic() - started, nbytes)
 
 
 def _stages_of(tracker: StatusTracker, job: int) -> list[int]:
@@ -210,15 +232,16 @@ def _stages_of(tracker: StatusTracker, job: int) -> list[int]:
     return list(info.stageIds) if info else []
 
 
-def _figures(spark: SparkSession, stage: int) -> tuple[int, int, int]:
-    """Finished tasks, tasks and rows read of a stage; zeros where Spark does not tell, or skips it."""
+def _figures(spark: SparkSession, stage: int) -> tuple[int, int, int, int]:
+    """Finished tasks, tasks, rows and bytes read of a stage; zeros where Spark does not tell, or skips it."""
     from .java_faults import Py4JError
 
     try:
         # PySpark's status tracker counts neither rows nor skipped stages; the store behind it does.
         data = spark.sparkContext._jsc.sc().statusStore().lastStageAttempt(stage)
         if str(data.status()) == "SKIPPED":
-            return 0, 0, 0
-        return int(data.numCompleteTasks()), int(data.numTasks()), int(data.inputRecords())
+            return 0, 0, 0, 0
+        read = int(data.inputRecords()), int(data.inputBytes())
+        return int(data.numCompleteTasks()), int(data.numTasks()), *read
     except (Py4JError, AttributeError, TypeError):
-        return 0, 0, 0
+        return 0, 0, 0, 0

@@ -72,7 +72,15 @@ def find_java() -> Path | None:
 def java_version(java: Path) -> int | None:
     """Major version of a `java` command, or None if it does not run."""
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True)
+        # In a session of its own: Ctrl-C meanwhile is not for it.
+        told = subprocess.run(
+            [java, "-version"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+            start_new_session=True,
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     words = told.stderr.replace('"', " ").split()

@@ -45,6 +45,10 @@ class KnownStatistics:
         """Keep what was found."""
         self._found[relation] = state, statistics
 
+    def of(self, table: str) -> list[tuple[VirtualRelation, RelationStatistics]]:
+        """What is known of the relations of a table; its files may have changed since."""
+        return [(r, found[1]) for r, found in list(self._found.items()) if r.table.lower() == table.lower()]
+
     def drop(self, table: str) -> None:
         """Forget the relations of a table, which is another one now."""
         self._found = {r: found for r, found in self._found.items() if r.table != table.lower()}

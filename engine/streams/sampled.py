@@ -33,6 +33,11 @@ def keys_in(rows: int, buckets: int) -> int:
     return max(1, (BYTES_PER_COUNTER * rows * buckets - BESIDE) // ENTRY)
 
 
+def bytes_of_keys(keys: int) -> int:
+    """The bytes of a sample of so many keys; `keys_in` the other way."""
+    return ENTRY * keys + BESIDE
+
+
 def with_key_samples(plan: Plan, residual: Residual, rows: int, buckets: int) -> Plan:
     """A plan with key samples in the place of its hash sketches, of as many bytes.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...optimizer.plan import Message, Plan
 from ..execution.build import add_up
@@ -17,6 +17,7 @@ from ..execution.messages import Messages
 from ..execution.partial_aggregate import PARTIAL_SCHEMA, group_column, task
 from ..execution.scan import PreparedScan, prepare
 from ..materialized.definition import now
+from ..spark.jobs import twice_if_worker_dies
 from .cells import CELL_SCHEMA, Cut, add_up_cells, cell_task
 from .changes import FILE, OFFSET, REASON
 from .quarantine import write_rows
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from ..sources.tables import Frames
+
+Result = TypeVar("Result")
 
 
 @dataclass
@@ -72,7 +75,7 @@ class SparkBuilder:
                 assert not cuts, "what is told apart hangs on the state before"
                 built_by, prepared = self._ahead
             # In the thread of the stream, so that stopping it cancels the job.
-            sent = frame.toArrow().to_pylist()
+            sent = _repeated(frame.toArrow).to_pylist()
             parts = add_up_cells(prepared, cuts, sent) if cuts else add_up(prepared, sent)
         wanted = {m for s in plan.synopses for m in _all(s.messages)}
         senders = {
@@ -89,7 +92,7 @@ class SparkBuilder:
 
     def pass_over(self, frame: DataFrame) -> None:
         """See `Builder`."""
-        frame.write.format("noop").mode("append").save()
+        _repeated(frame.write.format("noop").mode("append").save)
 
     def quarantine(self, frame: DataFrame, batch: int, ahead: Mapping[str, int]) -> None:
         """See `Builder`; a second action, where there are such rows."""
@@ -114,7 +117,8 @@ class SparkBuilder:
             frame.where(which).select(row.alias("row"), reason.alias("reason"), file.alias("file"), *offset)
             for which, row, reason in rows
         ]
-        write_rows(self.quarantined, batch, reduce(lambda a, b: a.unionByName(b), parts).toArrow())
+        aside = reduce(lambda a, b: a.unionByName(b), parts)
+        write_rows(self.quarantined, batch, _repeated(aside.toArrow))
 
 
 def _after(frame: DataFrame, time: str, latest: int) -> Column:
@@ -148,6 +152,11 @@ def _partials(prepared: PreparedScan, cuts: tuple[Cut, ...] = ()) -> DataFrame:
     if cuts:
         return prepared.columns.mapInArrow(cell_task(prepared.sketches, prepared.feeds, cuts), CELL_SCHEMA)
     return prepared.columns.mapInArrow(task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA)
+
+
+def _repeated(action: Callable[[], Result]) -> Result:
+    """An action of a batch; Spark itself repeats no task on one machine, and a stream is to outlive a worker."""
+    return twice_if_worker_dies("a batch", action, "RESUME: the batch is read again")
 
 
 def _told(plan: Plan) -> AbstractContextManager[None]:

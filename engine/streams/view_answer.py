@@ -43,9 +43,20 @@ def answer(planned_view: PlannedView, states: Mapping[str, StreamState], bounds:
     return replace(
         found,
         rows=tuple(tuple(map(_cell, row)) for row in found.rows),
-        notes=(*_as_of(planned_view, states), *found.notes),
+        notes=(*_as_of(planned_view, states), *found.notes, *_unseen(plan, found)),
         method=method,
         bounds=bounds,
+    )
+
+
+def _unseen(plan: Plan, found: Answer) -> tuple[str, ...]:
+    """What an interval of samples does not know, said beside it."""
+    estimates = [c for row in found.rows for c in row if isinstance(c, Estimate)]
+    if plan.method != KEY_SAMPLE or all(e.certified for e in estimates):
+        return ()
+    return (
+        "the interval is measured on the keys that are kept: if one of the others weighs much more than these, it"
+        " is too narrow (without USING, sketches give one that holds)",
     )
 
 

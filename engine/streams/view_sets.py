@@ -1,19 +1,23 @@
 """CREATE CONTINUOUS VIEWS: many views whose sketches are shared and sized together.
 
 Planned as `CREATE SKETCHES` is (EDBT 2004: CoalesceJoinGraphs, ComputeSpace), on what is known before the first event:
-the queries alone.
+the queries alone. Views that no sketches of joins answer (COUNT(DISTINCT), key samples, a table beside several streams)
+are planned one by one, in an equal share of the bytes; synopses that they have in common are kept once all the same.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
-from ...errors import SkimqlError, UnsupportedQuery
+from ...errors import BudgetExceeded, SkimqlError, UnsupportedQuery
 from ...optimizer.combinations import check_aggregates
 from ...optimizer.describe.workload import describe_workload
 from ...optimizer.methods import KEY_SAMPLE
+from ...optimizer.plan import Synopsis, most_bytes
 from ...parser.join_graph import Query, Schema
 from ...parser.statement import ApproximateSelect, parse_statement
 from ...parser.syntax import CreateContinuousViews, Part
@@ -22,9 +26,10 @@ from ..materialized.declared import plan_workload_of
 from ..materialized.definition import now
 from ..materialized.names import place_of
 from ..settings import Settings
-from .dense_keys import BYTES, is_skimmed
+from .dense_keys import BYTES, is_skimmed, may_be_skimmed
 from .planned import PlannedView
 from .refusals import unsupported
+from .sampled import bytes_of_keys
 from .view_plan import own_plan, plan_text
 from .views import define
 
@@ -73,25 +78,35 @@ def define_set(
             place_of(statement.name),
         )
     _refuse_twice(statement)
-    alone = replace(ours, size_bytes=None)
-    members = [_member(statement, m, known, found, alone, typed, options) for m in statement.members]
-    together = [n for n, m in enumerate(members) if len(m.plan.vertices) > 1]
-    for n in together:
-        if members[n].view.folds:
-            raise unsupported(
-                f"a table beside several streams in a set of views ({members[n].view.name})",
-                f"CREATE CONTINUOUS VIEW {members[n].view.name} AS {members[n].view.select}, by itself",
-                sql,
-                place_of(statement.members[n][1]),
-            )
-    stages = f"continuous views {statement.name.text}: no query needs a sketch, all are exact"
+
+    def member(number: int, size: int | None) -> PlannedView:
+        own = replace(ours, size_bytes=size)
+        return _member(statement, statement.members[number], known, found, own, typed, options)
+
+    members = [member(n, None) for n in range(len(statement.members))]
+    apart = [n for n, m in enumerate(members) if _is_apart(m)]
+    together = [n for n, m in enumerate(members) if n not in apart and len(m.plan.vertices) > 1]
+    share = statement.size_bytes // max(1, len(apart) + len(together))
+    try:
+        members = [member(n, share) if n in apart else m for n, m in enumerate(members)]
+    except BudgetExceeded as fault:
+        enough = max(_enough(partial(member, n), share) for n in apart)
+        raise BudgetExceeded(
+            f"{fault.message}, which is the share of one of {len(apart) + len(together)} views",
+            sql=sql,
+            span=fault.span,
+            hint=f"SIZE {enough * (len(apart) + len(together))}",
+        ) from fault
+    taken = _bytes([members[n] for n in apart])
+    statement = replace(statement, size_bytes=statement.size_bytes - taken)
+    stages = f"continuous views {statement.name.text}"
     if together:
         # The sketches of a group are those of all, with fewer events.
         queries = [replace(members[n].query, groups=()) for n in together]
         declared = plan_workload_of(statement, queries, ours.seed, ours.sparse, {})
         # The keys that may be dense stand beside the sketches that are skimmed.
-        apart = any(m.told_apart for m in members)
-        skimmed = [] if apart else [p for p in map(own_plan, declared.plans) if is_skimmed(p)]
+        told_apart = any(m.told_apart for m in members)
+        skimmed = [] if told_apart else [p for p in map(own_plan, declared.plans) if is_skimmed(p)]
         read = {s for p in skimmed for s in p.synopses}
         beside = BYTES * len(read)
         if beside:
@@ -102,6 +117,11 @@ def define_set(
             view = replace(members[n].view, plan=plan_text(own))
             members[n] = replace(members[n], view=view, plan=own)
         stages = describe_workload(statement.name.text, declared, [])
+    if apart:
+        names = ", ".join(members[n].view.name for n in apart)
+        stages += f"\nplanned one by one, in {share:,} bytes each, {taken:,} together: {names}"
+    elif not together:
+        stages += ": no query needs a sketch, all are exact"
     return PlannedSet(StoredSet(statement.name.text, stages, now()), tuple(members))
 
 
@@ -135,7 +155,6 @@ def _member(
         _refuse_own_words(statement, part, text)
         alone = define(name.text, text, known, found, ours, typed, options, statement.sql)
         check_aggregates(alone.query)
-        _refuse_alone(statement, alone)
     except SkimqlError as fault:
         start, end = place_of(part)
         span = fault.span
@@ -148,20 +167,34 @@ def _member(
     return replace(alone, view=replace(alone.view, set=statement.name.text))
 
 
-def _refuse_alone(statement: CreateContinuousViews, view: PlannedView) -> None:
-    """Refuse a view whose synopses cannot be planned with those of others."""
-    known = (
-        ("COUNT(DISTINCT)", view.query.counts_distinct),
-        (f"USING {KEY_SAMPLE}", view.query.method == KEY_SAMPLE),
+def _is_apart(view: PlannedView) -> bool:
+    """Whether its synopses are none that are planned with those of other queries."""
+    several = len(view.plan.vertices) > 1
+    return (
+        view.query.counts_distinct or view.query.method == KEY_SAMPLE or (several and bool(view.view.folds))
     )
-    for what, found in known:
-        if found:
-            name = view.view.name
-            raise unsupported(
-                f"{what} in a set of views ({name})",
-                f"CREATE CONTINUOUS VIEW {name} AS ..., by itself",
-                statement.sql,
-            )
+
+
+def _enough(sized: Callable[[int], PlannedView], share: int) -> int:
+    """The least of `share` doubled again and again that a view can be planned in."""
+    while True:
+        with suppress(BudgetExceeded):
+            sized(share)
+            return share
+        share *= 2
+
+
+def _bytes(views: Iterable[PlannedView]) -> int:
+    """The bytes of all synopses that views read, what is equal once; totals are in no SIZE."""
+    found: dict[Synopsis, int] = {}
+    for view in views:
+        for s in view.plan.synopses:
+            if s.method == KEY_SAMPLE:
+                found[s] = bytes_of_keys(s.buckets)
+            elif s.attributes:
+                beside = BYTES if view.skimmed and may_be_skimmed(s) else 0
+                found[s] = max(found.get(s, 0), most_bytes(s) + beside)
+    return sum(found.values())
 
 
 def _approximate(text: str) -> tuple[str, int]:

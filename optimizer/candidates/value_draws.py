@@ -137,3 +137,18 @@ def value_draws(
         # What is drawn at all has its keys read again: then a tighter bound costs little more.
         found.append((one, few if one.drawn(few, tuples[member]) < 1.0 else many))
     return found
+
+
+def is_bounded(summed: Sequence[Summed], members: Sequence[int], draws: Sequence[ValueDraw]) -> bool:
+    """Whether something bounds what an unseen key adds to each sum: else an interval is never certified.
+
+    Parameters
+    ----------
+    summed : sequence of Summed
+    members : sequence of int
+        The vertices of the sampled class.
+    draws : sequence of ValueDraw
+        What is drawn for its value.
+    """
+    drawn = {(members[d.member], d.expression) for d in draws}
+    return all(math.isfinite(s.largest) or (s.alone and (s.vertex, s.expression) in drawn) for s in summed)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from skimql import Answer, Estimate, SkimqlError
-from skimql.cli.pictures import SIZES, Point, chart, curve, draw
+from skimql.cli.pictures import SIZES, Point, chart, curve, draw, intervals
 
 POINTS = [
     Point("4 KB", 4096, 0.4, "hash"),
@@ -84,3 +84,15 @@ def test_other_files_are_refused(tmp_path):
     assert fault.value.code == "SKIMQL_BAD_SETTING"
     with pytest.raises(SkimqlError, match="cannot write"):
         draw(POINTS, None, str(tmp_path / "no" / "a.svg"))
+
+
+@pytest.mark.parametrize("unicode", [True, False])
+def test_intervals_of_groups_are_on_one_scale(unicode):
+    cells = [Estimate(v, v - w, v + w, 0.95, True, "theorem") for v, w in ((100.0, 20.0), (50.0, 5.0))]
+    answer = Answer(("g", "n"), (("a", cells[0]), ("b" * 90, cells[1])))
+    head, first, second = intervals(answer, 60, unicode=unicode).splitlines()
+    assert head == "n, from 0 to 120"
+    dot = "●" if unicode else "o"
+    assert first.index(dot) > second.index(dot)
+    assert max(map(len, (first, second))) <= 60
+    assert intervals(Answer(("n",), ((1,),), exact=True), 60) == ""

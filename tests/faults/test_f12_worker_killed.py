@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 
-from skimql import EnvironmentFault
+from skimql import EnvironmentFault, Session
 from skimql.engine.execution import build as maintain
 from skimql.engine.spark.session import explained
+from skimql.engine.streams import spark_builder
 
 QUERY = "SELECT APPROXIMATE COUNT(*) FROM a JOIN b ON a.k = b.k"
 
@@ -20,10 +23,15 @@ def killed(session, spark, tmp_path, monkeypatch):
     """Tables, and workers of this session's that kill themselves, so often as there are files in the folder."""
     session.table("a", spark.sql("SELECT id % 7 AS k FROM range(50)"))
     session.table("b", spark.sql("SELECT id % 5 AS k FROM range(50)"))
-    plain, folder = maintain.task, str(tmp_path)
+    monkeypatch.setattr(maintain, "task", _dying(maintain.task, str(tmp_path)))
+    return session
+
+
+def _dying(task, folder):
+    """What makes the functions of workers, which take a file of the folder away and kill their worker while there are any."""
 
     def dying(*arguments):
-        function = plain(*arguments)
+        function = task(*arguments)
 
         def run(batches):
             for name in os.listdir(folder):
@@ -36,8 +44,7 @@ def killed(session, spark, tmp_path, monkeypatch):
 
         return run
 
-    monkeypatch.setattr(maintain, "task", dying)
-    return session
+    return dying
 
 
 def test_the_job_is_repeated_where_spark_gives_up(killed, tmp_path):
@@ -54,6 +61,33 @@ def test_an_error_of_ours_says_what_happened_where_workers_die_again(killed, tmp
     assert told.value.code == "SKIMQL_WORKER_DIED"
     assert "Py4J" not in str(told.value)
     assert "route = jvm" in told.value.hint
+
+
+def test_a_stream_goes_on_where_a_worker_dies_and_counts_every_event_once(spark, tmp_path, monkeypatch):
+    folder, deaths = tmp_path / "a", tmp_path / "deaths"
+    folder.mkdir()
+    deaths.mkdir()
+    pq.write_table(pa.table({"k": [1, 2, 2, 3]}), folder / "0.parquet")
+    monkeypatch.setattr(spark_builder, "task", _dying(spark_builder.task, str(deaths)))
+    monkeypatch.setattr(spark_builder, "cell_task", _dying(spark_builder.cell_task, str(deaths)))
+    now = "WITH (trigger = 'available now')"
+    with Session(spark, catalog=tmp_path / "catalog") as session:
+        session.sql(f"CREATE STREAM a (k BIGINT) FROM PARQUET '{folder}'")
+        (deaths / "once").touch()
+        session.sql(
+            f"CREATE CONTINUOUS VIEW q {now} AS SELECT APPROXIMATE COUNT(*) AS n FROM a x JOIN a y ON x.k = y.k"
+        )
+        assert not os.listdir(deaths)
+        assert session.sql("SELECT * FROM q").value == 6
+        pq.write_table(pa.table({"k": [2]}), folder / "1.parquet")
+        for number in range(8):
+            (deaths / str(number)).touch()
+        with pytest.raises(EnvironmentFault) as told:
+            session.sql(
+                f"CREATE CONTINUOUS VIEW g {now} AS SELECT APPROXIMATE k, COUNT(*) AS n FROM a GROUP BY k"
+            )
+        assert told.value.code == "SKIMQL_WORKER_DIED"
+        assert "RESUME" in told.value.hint
 
 
 def test_a_job_without_memory_says_what_would_help_whoever_asked_for_it():

@@ -34,6 +34,7 @@ def test_a_table_that_is_not_there_is_named():
         read(f"{SELECT}a WHERE EXISTS (SELECT 1 FROM nothing WHERE k = a.k)")
 
 
-def test_a_comma_is_joined_after_the_joins_beside_it():
-    # `a` is no part of the RIGHT JOIN: were it, its rows would be padded.
-    assert roles(f"{SELECT}a, b RIGHT JOIN c ON b.k = c.k WHERE a.k = c.k") == ["a.k", "b.k", "c.k"]
+def test_joins_are_taken_from_left_to_right_as_spark_does():
+    # Rows of `a` have a part in the RIGHT JOIN behind the comma: which of them are there decides what is padded.
+    assert roles(f"{SELECT}a, b RIGHT JOIN c ON a.k = c.k") == ["a.k", "c.k"]
+    assert roles(f"{SELECT}a, b RIGHT JOIN c ON b.k = c.k WHERE a.k = c.k") == ["c.k"]

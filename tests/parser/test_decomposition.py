@@ -3,7 +3,7 @@
 import pytest
 from support.sampled_queries import SCHEMA, Maker, database, differences
 
-from skimql.errors import SkimqlError, UnsupportedQuery
+from skimql.errors import SkimqlError, UnknownName, UnsupportedQuery
 from skimql.parser.sampled_select import resolve_sampled
 from skimql.parser.statement import parse_statement
 
@@ -71,6 +71,40 @@ DECOMPOSE = {
         "(SELECT k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS r FROM a) t JOIN b ON t.k = b.k",
         "a.k b.k",
     ),
+    "QUALIFY by the key": (
+        "(SELECT k, v FROM a QUALIFY RANK() OVER (PARTITION BY k ORDER BY v) = 1) t JOIN b ON t.k = b.k",
+        "a.k b.k",
+    ),
+    "QUALIFY by another column is left whole": (
+        "(SELECT k, v FROM a QUALIFY RANK() OVER (PARTITION BY j ORDER BY v) = 1) t JOIN b ON t.k = b.k",
+        "b.k",
+    ),
+    "a window by its name": (
+        "(SELECT k, v, RANK() OVER (w) AS r FROM a WINDOW w AS (PARTITION BY k ORDER BY v)) t JOIN b ON t.k = b.k",
+        "a.k b.k",
+    ),
+    "a window by the name of one that looks at all keys": (
+        "(SELECT k, RANK() OVER w AS r FROM a WINDOW w AS (ORDER BY v)) t JOIN b ON t.k = b.k JOIN c ON b.k = c.k",
+        "b.k c.k",
+    ),
+    "LATERAL VIEW": ("a JOIN b ON a.k = b.k LATERAL VIEW OUTER explode(sequence(1, a.v)) t AS x", "a.k b.k"),
+    "LATERAL of a function": ("a, LATERAL explode(sequence(1, a.v)) t(x) JOIN b ON a.k = b.k", "a.k b.k"),
+    "LATERAL that is correlated": (
+        "a, LATERAL (SELECT COUNT(*) AS n FROM b WHERE b.k = a.k) t JOIN c ON a.k = c.k",
+        "a.k b.k c.k",
+    ),
+    "LEFT JOIN LATERAL of the first rows of each": (
+        "a LEFT JOIN LATERAL (SELECT b.v FROM b WHERE b.k = a.k ORDER BY b.v LIMIT 2) t ON t.v > 1",
+        "a.k b.k",
+    ),
+    "LATERAL on another column is left whole": (
+        "a JOIN c ON a.k = c.k, LATERAL (SELECT MAX(b.v) AS m FROM b WHERE b.v < a.v) t",
+        "a.k c.k",
+    ),
+    "a PIVOT beside a join is left whole": (
+        "(SELECT * FROM (SELECT k, j, v FROM a) PIVOT (SUM(v) FOR j IN (1 AS x))) t JOIN b ON t.k = b.k JOIN c ON b.k = c.k",
+        "b.k c.k",
+    ),
     "a LIMIT beside a join is left whole": (
         "(SELECT k FROM a ORDER BY k LIMIT 3) t JOIN b ON t.k = b.k",
         "b.k",
@@ -115,6 +149,10 @@ REFUSED = {
     ),
     "a TABLESAMPLE (5 ROWS)": ("TABLESAMPLE draws from all rows", "a TABLESAMPLE (5 ROWS)"),
     "range(5)": ("no table has a column", None),
+    "a UNPIVOT (x FOR y IN (j, v)) t": (
+        "PIVOT and UNPIVOT are not read",
+        "a UNPIVOT (x FOR y IN (j, v)) t",
+    ),
     "a WHERE rand() < 0.5": ("rand() is different at every call", "rand"),
 }
 
@@ -129,6 +167,29 @@ def test_what_does_not_decompose_is_refused_at_its_place(source):
     assert fault.hint == "EXACT SELECT ..."
     if place is not None:
         assert (SELECT + source)[slice(*fault.span)] == place
+
+
+def test_columns_that_spark_alone_knows_are_not_called_unknown():
+    for source in (
+        "(SELECT * FROM (SELECT k, j, v FROM a) PIVOT (SUM(v) FOR j IN (1 AS x))) t JOIN b ON b.k = t.k",
+        "a PIVOT (SUM(v) FOR j IN (1 AS x)) t JOIN b ON b.k = t.k",
+        "range(5) t JOIN b ON b.k = t.x",
+    ):
+        with pytest.raises(UnsupportedQuery) as raised:
+            read(f"SELECT APPROXIMATE SUM(t.x) AS s FROM {source}")
+        assert (raised.value.code, raised.value.hint) == ("SKIMQL_NOT_DECOMPOSED", "EXACT SELECT ...")
+    with pytest.raises(UnknownName, match="no column 'x' in b"):
+        read("SELECT APPROXIMATE SUM(b.x) AS s FROM a JOIN b ON b.k = a.k")
+
+
+def test_a_name_of_with_that_is_read_as_a_whole_is_refused_where_that_is():
+    text = "WITH t AS (SELECT j, SUM(v) AS s FROM a GROUP BY j) SELECT APPROXIMATE COUNT(*) AS n FROM t "
+    text += "WHERE t.s > (SELECT AVG(s) FROM t)"
+    with pytest.raises(
+        UnsupportedQuery, match="t is read here as a whole, and so wherever else it stands"
+    ) as raised:
+        read(text)
+    assert text[slice(*raised.value.span)] == "(SELECT AVG(s) FROM t)"
 
 
 def test_a_side_that_is_kept_whole_decides_over_all_keys():

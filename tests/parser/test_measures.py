@@ -18,6 +18,14 @@ def test_distinct_values_add_up_where_they_have_the_key_among_them():
     query = read("SELECT APPROXIMATE COUNT(DISTINCT b.k) AS d FROM a LEFT JOIN b ON a.k = b.k")
     assert query.ones == ("COUNT(DISTINCT b.k)",)
     read("SELECT APPROXIMATE COUNT(DISTINCT a.v, a.k) AS d FROM a JOIN b ON a.k = b.k")
+    for some in (
+        "CASE WHEN a.v > 1 THEN a.k WHEN b.v = 1 THEN (a.k) END",
+        "IF(a.v > 1, NULL, IF(b.v > 1, a.k, NULL))",
+    ):
+        assert read(f"SELECT APPROXIMATE COUNT(DISTINCT {some}) AS d FROM a JOIN b ON a.k = b.k").ones
+    for other in ("CASE WHEN a.v > 1 THEN a.k ELSE 0 END", "IF(a.v > 1, a.k, a.j)", "a.k + 1"):
+        with pytest.raises(UnsupportedQuery, match="adds up over keys only where"):
+            read(f"SELECT APPROXIMATE COUNT(DISTINCT {other}) AS d FROM a JOIN b ON a.k = b.k")
     with pytest.raises(
         UnsupportedQuery, match=r"adds up over keys only where x has the key in it: k"
     ) as raised:
@@ -28,6 +36,8 @@ def test_distinct_values_add_up_where_they_have_the_key_among_them():
 def test_aggregates_that_do_not_add_up_are_refused():
     for item in (
         "MAX(a.v)",
+        "MIN(a.v) FILTER (WHERE a.j > 1)",
+        "MAX(CAST(a.v AS STRING))",
         "SUM(DISTINCT a.k)",
         "collect_list(a.v)",
         "PERCENTILE(a.v, array(0.5, 0.9))",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skimql.errors import ParseError
+from skimql.errors import ParseError, UnsupportedQuery
 from skimql.parser.join_graph import Span
 from skimql.parser.select import parse_expression, parse_select
 
@@ -29,3 +29,11 @@ def test_what_is_no_select_is_refused_in_a_line_of_ours(text):
     with pytest.raises(ParseError) as fault:
         parse_select(text)
     assert fault.value.line == 1
+
+
+def test_pipe_syntax_is_refused_at_its_place():
+    # `v` is the count there, and would be taken for a column of t.
+    text = "SELECT COUNT(*) AS v FROM t |> WHERE v > 3"
+    with pytest.raises(UnsupportedQuery, match="pipe syntax is not read") as fault:
+        parse_select(text)
+    assert text[slice(*fault.value.span)] == "|>"

@@ -86,6 +86,101 @@ DESCRIBE orders
 SHOW TABLES
 """.strip().splitlines()
 
+# Others, with more of Spark's own statements in them.
+MORE_STATEMENTS = """
+SELECT APPROXIMATE c.segment, COUNT(*) AS n, SUM(l.price * (1 - l.discount)) AS revenue FROM lineitem l JOIN orders o ON l.orderkey = o.orderkey JOIN customer c USING (custkey) WHERE o.orderdate >= DATE '2025-01-01' GROUP BY c.segment HAVING n > 100 ORDER BY n DESC LIMIT 10 ERROR WITHIN 5% AT CONFIDENCE 95%
+SELECT COUNT(*) FROM orders WITH ERROR 5% CONFIDENCE 95% BEHAVIOR 'strict'
+SELECT APPROXIMATE COUNT(*) FROM orders o JOIN lineitem l ON o.orderkey = l.orderkey USING two_level OPTIONS (rows = 7, buckets = 4096) SEED 7
+SELECT APPROXIMATE COUNT(*) FROM orders o JOIN customer c USING (custkey) USING sampled_query
+ESTIMATE ROWS FOR SELECT * FROM flights a JOIN planes b ON a.tailnum = b.tailnum
+SELECT APPROXIMATE COUNT(DISTINCT custkey) FROM (SELECT custkey FROM orders INTERSECT SELECT custkey FROM customer)
+CREATE SKETCH x ON orders (custkey CLASS c, orderkey) FOR SUM(total) WHERE status = 'F' GROUP BY status USING key_sample SIZE 64 KB
+CREATE SKETCH x ON orders (custkey) USING agms ERROR WITHIN 5% CONFIDENCE 95% OPTIONS (sparse = false)
+CREATE SKETCHES x FOR QUERIES (SELECT COUNT(*) FROM orders o JOIN customer c ON o.custkey = c.custkey; SELECT SUM(total) FROM orders) SIZE 16 MB MINIMIZE AVERAGE ERROR PARTITION INTO 4
+CREATE SKETCHES x FOR QUERIES ((SELECT COUNT(*) FROM orders), (SELECT COUNT(*) FROM customer)) SIZE 1 MB MINIMIZE MAX ERROR
+APPEND SKETCH s FROM orders WHERE orderdate = '2026-11-27' DELETES WHEN status = 'd'
+APPEND SKETCH s FROM 'new.parquet' WEIGHT total
+APPEND SKETCH s FROM SKETCH w
+REFRESH SKETCH s
+REFRESH SKETCHES w
+DESCRIBE SKETCHES w
+DROP SKETCHES IF EXISTS w
+EXPORT SKETCH s TO 'path'
+IMPORT SKETCH x FROM 'path' TRUSTED
+CREATE STREAM x (src BIGINT, dst BIGINT, op STRING) FROM JSON 'path' OPTIONS () DELETES WHEN op = 'd' DEDUP (src) WITHIN '1 hour'
+CREATE STREAM x (src BIGINT) FROM RATE 'path' WEIGHT src
+CREATE STREAM x (src BIGINT) FROM KAFKA 'topic' CHANGES DELTA
+CREATE CONTINUOUS VIEW q WITH (window = '1 hour', slide = '5 minutes', watermark = '10 minutes', time = ts) AS SELECT APPROXIMATE COUNT(*) FROM flows f JOIN alerts a ON f.src = a.src
+CREATE OR REPLACE CONTINUOUS VIEWS x (v AS (SELECT COUNT(*) FROM flows f JOIN alerts a ON f.src = a.src)) SIZE 1 MB MINIMIZE MAX ERROR PARTITION INTO 4
+SHOW QUERIES EXTENDED
+SHOW STREAMS
+SHOW SKETCHES LIKE 's*'
+TERMINATE traffic
+EXPLAIN ANALYZE FORMAT JSON SELECT APPROXIMATE COUNT(*) FROM orders
+EXPLAIN FORMAT SVG SELECT APPROXIMATE COUNT(*) FROM orders
+EXPLAIN FORMAT MERMAID SELECT APPROXIMATE COUNT(*) FROM orders
+EXPLAIN EXTENDED SELECT * FROM orders
+EXPLAIN FORMATTED SELECT * FROM orders
+SET skimql.error = 5%
+SET skimql.simultaneous = true
+SET skimql.max_bytes = '64 MB'
+SET skimql.bounds = none
+WITH big AS (SELECT custkey, total FROM orders WHERE total > 100) SELECT APPROXIMATE COUNT(*) FROM big b JOIN customer c ON b.custkey = c.custkey WHERE c.segment = 'x'
+WITH a AS (SELECT tailnum FROM flights), b AS (SELECT tailnum FROM planes) SELECT COUNT(*) FROM a JOIN b ON a.tailnum = b.tailnum
+SELECT q.origin, COUNT(*) FROM (SELECT origin, dest FROM flights WHERE distance > 100) q JOIN weather w ON q.origin = w.origin GROUP BY q.origin
+SELECT APPROXIMATE COUNT(*) FROM flights f JOIN weather w ON f.origin = w.origin AND f.time_hour = w.time_hour WHERE f.carrier IN ('UA', 'AA') AND w.precip IS NOT NULL
+SELECT carrier, COUNT(*) AS n FROM flights WHERE dep_delay BETWEEN 1 AND 2 GROUP BY carrier ORDER BY carrier
+SELECT * FROM flights f LEFT JOIN planes p ON f.tailnum = p.tailnum WHERE p.tailnum IS NULL
+SELECT * FROM flights f LEFT ANTI JOIN planes p ON f.tailnum = p.tailnum
+SELECT * FROM flights WHERE EXISTS (SELECT * FROM planes p WHERE p.tailnum = flights.tailnum)
+SELECT * FROM flights WHERE tailnum IN (SELECT tailnum FROM planes WHERE seats > 100)
+SELECT `order id`, `unit.price` FROM `order items` WHERE `order id` > 5
+SELECT DISTINCT carrier FROM flights ORDER BY carrier LIMIT 10
+SELECT CASE WHEN distance > 500 THEN 'x' ELSE 'y' END AS k FROM flights
+SELECT origin FROM flights UNION ALL SELECT dest FROM flights
+SELECT origin FROM flights EXCEPT SELECT origin FROM weather
+INSERT INTO orders SELECT * FROM orders WHERE total > 5
+INSERT INTO orders VALUES (1, 2)
+INSERT OVERWRITE TABLE orders SELECT * FROM orders
+CREATE TABLE x (id INT, n STRING) USING PARQUET
+CREATE TABLE IF NOT EXISTS x USING PARQUET AS SELECT * FROM orders
+CREATE OR REPLACE TEMPORARY VIEW x AS SELECT custkey FROM orders WHERE total > 5
+CREATE OR REPLACE TEMP VIEW x AS SELECT custkey FROM orders
+CREATE VIEW x AS SELECT custkey FROM orders
+CREATE TEMPORARY VIEW x USING CSV OPTIONS (path 'x')
+CREATE DATABASE IF NOT EXISTS x
+DROP VIEW IF EXISTS orders
+DROP TABLE orders
+ALTER TABLE orders RENAME TO x
+ALTER TABLE orders ADD COLUMNS (z INT)
+ALTER TABLE orders DROP COLUMN total
+TRUNCATE TABLE orders
+CACHE TABLE orders
+UNCACHE TABLE orders
+REFRESH TABLE orders
+ANALYZE TABLE orders COMPUTE STATISTICS FOR COLUMNS custkey
+ANALYZE TABLE orders COMPUTE STATISTICS
+SHOW TABLES LIKE 'o*'
+SHOW COLUMNS FROM orders
+SHOW CREATE TABLE orders
+SHOW PARTITIONS orders
+SHOW FUNCTIONS
+SHOW DATABASES
+DESCRIBE EXTENDED orders
+DESC orders
+DESCRIBE FUNCTION upper
+DELETE FROM orders WHERE total > 5
+UPDATE orders SET total = 5 WHERE status = 'x'
+MERGE INTO orders USING lineitem ON orders.orderkey = lineitem.orderkey WHEN MATCHED THEN DELETE
+USE DATABASE x
+SELECT APPROXIMATE year, month, COUNT(*) FROM flights GROUP BY year, month ORDER BY year, month
+SELECT COUNT(*) FILTER (WHERE distance > 5) FROM flights
+SELECT carrier, SUM(distance) OVER (PARTITION BY carrier ORDER BY year) FROM flights
+SELECT APPROXIMATE SUM(f.distance) FROM flights f, planes p WHERE f.tailnum = p.tailnum AND p.seats < 100 ERROR WITHIN 1%
+SELECT APPROXIMATE AVG(distance) FROM flights WHERE origin LIKE 'J%' OR dest = 'x'
+SELECT lower_bound(n), upper_bound(n), COUNT(*) AS n FROM orders WITH ERROR 5%
+""".strip().splitlines()
+
 # A bar is the cursor; what must be among the first candidates.
 CASES = """
 | -> SELECT, SHOW SKETCHES
@@ -191,6 +286,28 @@ SELECT up| FROM flights -> upper(
 SELECT * FROM flights WHERE upp| -> upper(
 select count(*) from flights where ori| -> origin
 SELECT 'fl| ->
+SELECT * FROM flights WHERE carrier = '| ->
+SELECT COUNT(*) FROM orders BEHAVIOR 'st| -> 'strict'
+SET skimql.max_bytes = '6| -> '64 MB'
+SELECT CASE | -> WHEN
+SELECT CASE WHEN distance > 5 | FROM flights -> THEN, AND
+SELECT CASE WHEN distance > 5 THEN 1 | FROM flights -> ELSE, END
+SELECT * FROM flights WHERE dep_delay BETWEEN 1 | -> AND
+SELECT * FROM flights WHERE dep_delay IS NOT | -> NULL
+SELECT * FROM flights WHERE carrier IN | -> (
+SELECT * FROM orders WHERE orderdate > | -> DATE '
+SELECT * FROM flights WHERE distance | -> >, <, BETWEEN
+SELECT * FROM flights f WHERE EXISTS (SELECT * FROM planes p WHERE p.tailnum = | -> f.tailnum
+SELECT carrier, SUM(distance) OVER (| FROM flights -> PARTITION BY
+SELECT APPROXIMATE SUM(distance) FROM flights USING hash | -> OPTIONS, SIZE
+SELECT c.seg| -> segment
+ALTER TABLE orders | -> RENAME TO, DROP
+INSERT INTO orders SELECT tot| FROM orders -> total
+UPDATE orders SET | -> total
+MERGE INTO orders o USING lineitem l ON | -> o.orderkey = l.orderkey
+CREATE TABLE x (id | -> BIGINT, STRING
+CREATE TEMPORARY VIEW x USING CSV OPTIONS (| -> path
+CREATE CONTINUOUS VIEW x WITH (time = | -> ts
 SELECT 1 -- fl| ->
 SELECT /* fl| ->
 SELECT 12| ->

@@ -101,6 +101,12 @@ class Maker:
                 + ["RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN", ","]
             )
             kind = rng.choice(kinds)
+            if rng.random() < 0.08:
+                key, alias = rng.choice([n for n in names if n.endswith(".k")] or names), self.name()
+                inner = f"SELECT COUNT(*) AS v, SUM(q.j) AS j FROM {rng.choice(TABLES)} q WHERE q.k = {key}"
+                text += f", LATERAL ({inner}) {alias}"
+                names = [*names, f"{alias}.v", f"{alias}.j"]
+                continue
             if kind == ",":
                 text, names = f"{text}, {right}", names + theirs
                 continue
@@ -189,7 +195,10 @@ class Maker:
         """A query in FROM, and its columns."""
         rng = self.rng
         form = rng.choice(
-            ("plain", "plain", "star", "grouped", "grouped", "distinct", "set", "window", "whole", "limit")
+            (
+                *("plain", "plain", "star", "grouped", "grouped", "distinct", "set", "window", "qualify"),
+                *("whole", "limit"),
+            )
         )
         if form == "set":
             word = rng.choice(("UNION ALL", "UNION ALL", "UNION", "INTERSECT", "EXCEPT"))
@@ -224,6 +233,10 @@ class Maker:
                 "k",
                 "v",
             ]
+        if form == "qualify":
+            by, other = rng.choice((key, key, rng.choice(names))), rng.choice(names)
+            only = f"COUNT(*) OVER (PARTITION BY {by}) {rng.choice(('> 1', '= 1'))}"
+            return f"SELECT {key} AS k, {other} AS v FROM {source}{where} QUALIFY {only}", ["k", "v"]
         if form == "whole":
             return f"SELECT MAX({rng.choice(names)}) AS k, COUNT(*) AS v FROM {source}{where}", ["k", "v"]
         if form == "limit":

@@ -50,18 +50,25 @@ class Terminal:
             cwd=str(cwd or home),
             timeout=None,
         )
+        # Keys are pressed at once; pexpect waits 50 ms before each otherwise.
+        self.process.delaybeforesend = None
 
     def _pump(self, seconds):
         try:
             data = self.process.read_nonblocking(1 << 16, timeout=seconds)
         except (pexpect.TIMEOUT, pexpect.EOF):
             return False
+        self.take(data)
+        return True
+
+    def take(self, data):
+        """Draw what the command has written."""
         asked = (self.raw[-3:] + data).count(b"\x1b[6n")
         self.raw += data
         self._stream.feed(data)
         # What asks for the cursor's place gets an answer, as a terminal gives one.
-        self.process.send(f"\x1b[{self.screen.cursor.y + 1};{self.screen.cursor.x + 1}R" * asked)
-        return True
+        if asked:
+            self.process.send(f"\x1b[{self.screen.cursor.y + 1};{self.screen.cursor.x + 1}R" * asked)
 
     def keys(self, *keys):
         """Press keys: texts as they stand, and names of `KEYS`."""

@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .... import Token, vocabulary
 from ..names import Names, Table
-from .joins import join_conditions, same_class, stem
+from .clauses import (
+    ARITHMETIC,
+    CONDITIONS,
+    clause,
+    goes_on,
+    in_expression,
+    joins,
+    ordered,
+    wants_operand,
+    window,
+)
+from .operands import by_type, operands, qualified, relations_seen, settings
 from .patterns import Piece, following
-from .place import WORDS, Place, after_semicolon, find_place, pieces_of
-from .scope import Relation, relations, unquoted
-from .streams import VIEW_SETTINGS, declared, in_list, makes_stream
+from .place import Place, after_semicolon, find_place, pieces_of, typed_path
+from .scope import relations, unquoted
+from .streams import VIEW_SETTINGS, declared, in_list
 from .words import match, quoted
 
 MOST = 50
 # Characters; of a script that was pasted nobody wants completion.
 MOST_TEXT = 50_000
-_AGGREGATES = ("count(*)", "sum(", "avg(", "count(distinct ", "count(", "min(", "max(")
-_OPERATORS = (
-    "AND",
-    "OR",
-    "IN",
-    "IS NULL",
-    "IS NOT NULL",
-    "BETWEEN",
-    "LIKE",
-    "NOT",
-    "AS",
-    "DESC",
-    "ASC",
-    "THEN",
-    "END",
-)
-_OPERANDS = ("NOT", "CASE", "DATE", "INTERVAL", "EXISTS", "CAST(")
+_READERS = ("path", "header", "delimiter", "inferSchema", "nullValue")
 _OPTION_NAMES = ("rows", "buckets", "sparse", "route", "cache", "confidence")
+
+
+Files = Callable[[str], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ class Candidate:
     about: str = ""
 
 
-def complete(text: str, cursor: int, names: Names) -> list[Candidate]:
+def complete(text: str, cursor: int, names: Names, files: Files | None = None) -> list[Candidate]:
     """Candidates for the place of the cursor in SQL text, the likeliest first; at most `MOST`.
 
     Parameters
@@ -59,10 +56,26 @@ def complete(text: str, cursor: int, names: Names) -> list[Candidate]:
         Offset in the text.
     names : Names
         Tables, columns and sketches that there are.
+    files : callable, optional
+        The files that begin so, where a path may stand; without it none are offered.
     """
     place = find_place(text, cursor, names) if len(text) <= MOST_TEXT else None
     if place is None:
         return []
+    paths = typed_path(place) if files is not None else None
+    if paths is not None and files is not None:
+        beginning, quote = paths
+        return [
+            Candidate(f"{quote}{f}{'' if f.endswith('/') else quote}", place.start, "file")
+            for f in files(beginning)
+        ]
+    if place.prefix.startswith("'"):
+        # A text that is not closed yet.
+        return [
+            Candidate(word, place.start, kind, about)
+            for word, kind, about in _offered(replace(place, prefix=""), names)
+            if word.lower().startswith(place.prefix.lower()) and len(word) > max(len(place.prefix), 1)
+        ][:MOST]
     seen: dict[str, Candidate] = {}
     for word, kind, about in _offered(place, names):
         if word.lower() not in seen:
@@ -82,7 +95,7 @@ def _offered(place: Place, names: Names) -> Iterator[tuple[str, str, str]]:
     """What may stand here, by what stands in front."""
     outer = [t.word for t in place.outer]
     if place.qualifier:
-        yield from _qualified(place, names)
+        yield from qualified(place, names)
         return
     heads = [t.word for t in place.before[:1]]
     if place.outer and not (heads and heads[0] in ("SELECT", "WITH", "FROM")):
@@ -94,82 +107,39 @@ def _offered(place: Place, names: Names) -> Iterator[tuple[str, str, str]]:
 
 def _by_pattern(place: Place, names: Names, pieces: Sequence[Piece]) -> Iterator[tuple[str, str, str]]:
     after = following(pieces)
-    open_operand = _wants_operand(pieces)
-    within = any(s in ("<expression>", "<items>") for s in after)
-    if within and open_operand:
-        yield from _operands(place, names, pieces)
+    if not after:
         return
-    symbols = [s for s in after if s not in ("<expression>", "<items>")]
-    words = [s for s in symbols if not s.startswith("<")]
     if pieces and pieces[-1].kind == "number" and len(pieces) > 1 and pieces[-2].word == "SIZE":
         yield from ((unit, "unit", "") for unit in ("KB", "MB", "GB"))
-    clause = _clause(pieces)
-    if within and clause in _CONDITIONS and not _compares(pieces):
-        # What is to be compared is there, with what is not.
-        yield from ((word, "keyword", "") for word in _COMPARISONS)
-        return
+    within = any(s in ("<expression>", "<items>") for s in after)
+    if within:
+        must = in_expression(pieces)
+        if must:
+            yield from ((word, "keyword", "") for word in by_type(must, place, names))
+            return
+        if wants_operand(pieces):
+            yield from operands(place, names, pieces)
+            return
+    symbols = [s for s in after if s not in ("<expression>", "<items>")]
+    words = [s for s in symbols if not s.startswith("<")]
     if within:
         # Behind a value the expression may go on.
-        words += _OPERATORS if clause in _CONDITIONS else ("DESC", "ASC") if clause == "ORDER" else ("AS",)
-    words = sorted(dict.fromkeys(words), key=_likelihood)
-    names_last = words if "<table>" in symbols else []
-    for symbol in (*names_last, *(s for s in symbols if s.startswith("<")), *words):
-        yield from _of_symbol(symbol, place, names)
+        words = [*words, *goes_on(pieces)]
+    words = ordered(words, pieces, nested=bool(place.outer))
+    slots = [s for s in symbols if s.startswith("<")]
+    if slots == ["<method>"] and joins(pieces[:-1]):
+        slots = []
+    first = [w for w in words if w in _BEFORE_NAMES] if slots else []
+    offered = [o for symbol in (*first, *slots) for o in _of_symbol(symbol, place, names)]
+    if "<table>" in slots and pieces and pieces[-1].word in ("FROM", "JOIN"):
+        offered.insert(min(4, len(offered)), ("(", "sign", ""))
+    yield from offered
+    for word in words:
+        yield from _of_symbol(word, place, names)
 
 
-_CONDITIONS = frozenset(("WHERE", "ON", "HAVING", "WHEN"))
-_COMPARISONS = ("=", "IN", "IS NULL", "IS NOT NULL", "BETWEEN", "LIKE", "<", ">", "<>", "+", "-", "*", "/")
-_CLAUSEWORDS = frozenset("SELECT WHERE ON HAVING WHEN GROUP ORDER WEIGHT".split())
-_COMPARING = frozenset("= < > <= >= <> != == <=> IN IS BETWEEN LIKE ILIKE RLIKE EXISTS NOT".split())
-
-
-def _clause(pieces: Sequence[Piece]) -> str:
-    """The word that began the clause in which these end."""
-    return next((p.word for p in reversed(pieces) if p.kind == "word" and p.word in _CLAUSEWORDS), "")
-
-
-def _compares(pieces: Sequence[Piece]) -> bool:
-    """Whether the last condition has its operator already."""
-    for piece in reversed(pieces):
-        if piece.kind == "word" and piece.word in ("AND", "OR", *_CLAUSEWORDS):
-            return False
-        if piece.word in _COMPARING:
-            return True
-    return False
-
-
-# The order of words that may follow, where several may.
-_LIKELY = (
-    "SELECT", "FROM", "ON", "JOIN", "AND", "WHERE", "ERROR WITHIN", "GROUP BY", "USING", "SIZE", "ORDER BY",
-    "CONFIDENCE", "HAVING", "LIMIT", "OPTIONS", "AS", "OR", "FOR SUM", "SEED", "BEHAVIOR",
-    "LEFT JOIN", "=", "SHOW SKETCHES",
-    "SHOW", "CREATE", "EXPLAIN", "SET", "SKETCH", "SKETCHES", "CONTINUOUS VIEW", "STREAM",
-    "OR REPLACE SKETCH", "TEMPORARY VIEW",
-)  # fmt: skip
-_RANKS = {word: number for number, word in enumerate(_LIKELY)}
-
-
-def _likelihood(word: str) -> int:
-    return _RANKS.get(word, len(_RANKS))
-
-
-_SIGNS = frozenset("= < > <= >= <> != == <=> + - / % || , |".split())
-_BEFORE_OPERANDS = frozenset(
-    """
-    SELECT APPROXIMATE APPROX DISTINCT WHERE ON HAVING BY AND OR NOT IN LIKE ILIKE RLIKE BETWEEN CASE WHEN THEN ELSE FOR
-    WEIGHT
-    """.split()
-)
-
-
-def _wants_operand(pieces: Sequence[Piece]) -> bool:
-    """Whether a value must follow: nothing stands here yet, or an operator does."""
-    if not pieces:
-        return False
-    last = pieces[-1]
-    if last.word == "*":
-        return len(pieces) > 1 and pieces[-2].kind in ("name", "number", "group", "text")
-    return last.word in _SIGNS or (last.kind == "word" and last.word in _BEFORE_OPERANDS)
+# Behind the first word of a statement these come before the names that may stand there too.
+_BEFORE_NAMES = ("SKETCH", "SKETCHES", "TABLE", "EXTENDED", "IF EXISTS")
 
 
 def _of_symbol(symbol: str, place: Place, names: Names) -> Iterator[tuple[str, str, str]]:
@@ -189,7 +159,7 @@ def _of_symbol(symbol: str, place: Place, names: Names) -> Iterator[tuple[str, s
         case "<method>":
             yield from ((m, "method", "") for m in words.methods)
         case "<setting>":
-            yield from ((f"skimql.{s}", "setting", "") for s in _settings())
+            yield from ((f"skimql.{s}", "setting", "") for s in settings())
         case "<value>":
             name = next(
                 (t.text.lower() for t in reversed(place.before) if t.text.lower() in words.settings), ""
@@ -204,7 +174,16 @@ def _of_symbol(symbol: str, place: Place, names: Names) -> Iterator[tuple[str, s
         case "<size>":
             yield from ((value, "value", "") for value in ("64 KB", "256 KB", "1 MB", "16 MB"))
         case "<number>":
-            yield from ((value, "value", "") for value in ("10", "100"))
+            some = _NUMBERS.get(place.before[-1].word if place.before else "", ("10", "100"))
+            yield from ((value, "value", "") for value in some)
+        case "<format>":
+            yield from ((value, "format", "") for value in ("PARQUET", "CSV", "JSON", "ORC", "DELTA"))
+        case "<function>":
+            yield from ((f, "function", "") for f in words.functions)
+        case "<column>":
+            yield from (
+                (quoted(c), "column", k) for r in relations_seen(place, names) for c, k in r.table.columns
+            )
         case "()":
             yield "(", "sign", ""
         case "," | "=":
@@ -213,10 +192,7 @@ def _of_symbol(symbol: str, place: Place, names: Names) -> Iterator[tuple[str, s
             yield symbol, "keyword", ""
 
 
-def _settings() -> list[str]:
-    """The settings, those first that are set often."""
-    often = ("error", "confidence", "behavior", "cache", "seed")
-    return [*often, *(s for s in vocabulary().settings if s not in often)]
+_NUMBERS = {"INTO": ("4", "2", "8"), "SEED": ("1", "7")}
 
 
 def _percents(before: Sequence[Token]) -> tuple[str, ...]:
@@ -227,48 +203,20 @@ def _about(table: Table) -> str:
     return f"{len(table.columns)} columns" if table.columns else ""
 
 
-def _qualified(place: Place, names: Names) -> Iterator[tuple[str, str, str]]:
-    """Columns of one relation; behind ``skimql.`` settings, and values behind one of these."""
-    if place.qualifier.lower() == "skimql":
-        yield from ((s, "setting", "") for s in _settings())
-        return
-    mine = [r for r in _relations(place, names) if r.alias.lower() == place.qualifier.lower()]
-    tables = [r.table for r in mine] or [
-        t for t in (names.by_name.get(place.qualifier.lower()),) if t is not None
-    ]
-    left = _left_of_equals(place)
-    for table in tables:
-        ordered = sorted(table.columns, key=lambda c: _unlike(left, c, table)) if left else table.columns
-        yield from ((quoted(c), "column", kind) for c, kind in ordered)
-
-
-def _relations(place: Place, names: Names) -> list[Relation]:
-    level = place.level
-    # Of queries between semicolons, the one with the cursor.
-    behind = [i for i, t in enumerate(level) if t.text == ";" and t.start >= place.start]
-    before = [i for i, t in enumerate(level) if t.text == ";" and t.start < place.start]
-    own = level[(before[-1] + 1 if before else 0) : (behind[0] if behind else len(level))]
-    found = relations(own, names, place.named)
-    if not found and place.outer:
-        found = relations(place.outer, names, place.named)
-    if not found and [t.word for t in own[:1]] == ["CREATE"] and "SKETCH" in [t.word for t in own[1:5]]:
-        # ON names the table there.
-        found = relations(
-            [replace(t, text="FROM", kind="keyword") if t.word == "ON" else t for t in own], names, {}
-        )
-    if makes_stream(own):
-        found = [Relation("", Table("", tuple(declared(own))))]
-    return found
-
-
 def _inside(place: Place, names: Names, outer: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Within a parenthesis that holds no query yet."""
     last = outer[-1] if outer else ""
     if last == "OPTIONS":
-        if "STREAM" not in outer[:5]:
+        if "USING" in outer and outer[:1] == ["CREATE"] and "SKETCH" not in outer[:4]:
+            yield from ((word, "option", "") for word in _option(place.before, _READERS))
+        elif "STREAM" not in outer[:5]:
             yield from ((word, "option", "") for word in _option(place.before, _OPTION_NAMES))
         return
     if last == "WITH" and "CONTINUOUS" in outer[:4]:
+        if len(place.before) > 1 and [t.word for t in place.before[-2:]] == ["TIME", "="]:
+            columns = [(c, k) for t in names.streams for c, k in t.columns if k.lower() == "timestamp"]
+            yield from ((quoted(c), "column", k) for c, k in columns)
+            return
         yield from ((word, "option", "") for word in _option(place.before, tuple(VIEW_SETTINGS)))
         return
     if last == "DEDUP":
@@ -277,6 +225,11 @@ def _inside(place: Place, names: Names, outer: Sequence[str]) -> Iterator[tuple[
     listed = in_list(place.outer, place.before)
     if listed is not None:
         yield from listed
+        return
+    if "QUERIES" in outer and last in ("QUERIES", "(", ",", ";"):
+        yield from (
+            (("SELECT", "keyword", ""), ("(", "sign", "")) if not place.before or last == "QUERIES" else ()
+        )
         return
     if not place.before and last in _BEFORE_QUERIES:
         yield "SELECT", "keyword", ""
@@ -288,17 +241,29 @@ def _inside(place: Place, names: Names, outer: Sequence[str]) -> Iterator[tuple[
     if last == "USING":
         yield from _common(place, names)
         return
-    if (
-        place.before
-        and not _wants_operand(pieces_of(place.before))
-        and place.before[-1].text not in ("DISTINCT",)
-    ):
-        yield from ((word, "keyword", "") for word in _OPERATORS)
+    inner = pieces_of(place.before)
+    if last == "OVER":
+        yield from ((word, "keyword", "") for word in window(inner))
+        if not inner or not wants_operand(inner):
+            return
+    if last == "FILTER" and not inner:
+        yield "WHERE", "keyword", ""
+        return
+    is_call = place.outer[-1].kind == "function" if place.outer else False
+    if clause(pieces_of(place.outer)) in CONDITIONS and not is_call:
+        # A part of the condition around it.
+        inner = [Piece("word", "WHERE"), *inner]
+    must = in_expression(inner)
+    if must or (place.before and not wants_operand(inner) and place.before[-1].text != "DISTINCT"):
+        told = must or (
+            (*ARITHMETIC, "AND", "OR") if is_call else (*goes_on(inner), *ARITHMETIC, "AND", "OR")
+        )
+        yield from ((word, "keyword", "") for word in dict.fromkeys(told))
         return
     if not place.before and last in ("COUNT",):
         yield "*", "sign", ""
         yield "DISTINCT", "keyword", ""
-    yield from _operands(place, names, pieces_of(place.before))
+    yield from operands(place, names, inner)
 
 
 _BEFORE_QUERIES = frozenset(("QUERIES", "AS", "FROM", "JOIN", "EXISTS", "IN"))
@@ -338,114 +303,3 @@ def _common(place: Place, names: Names) -> Iterator[tuple[str, str, str]]:
         return
     earlier = {c.lower() for r in found[:-1] for c, _ in r.table.columns}
     yield from ((quoted(c), "column", kind) for c, kind in found[-1].table.columns if c.lower() in earlier)
-
-
-def _operands(place: Place, names: Names, pieces: Sequence[Piece]) -> Iterator[tuple[str, str, str]]:
-    """What may be a value: join conditions behind ON, columns, aggregates, functions."""
-    found = _relations(place, names)
-    last = pieces[-1].word if pieces else ""
-    selects = last in ("SELECT", "APPROXIMATE", "APPROX", "HAVING") or (last == "," and _in_select(pieces))
-    if last == "SELECT":
-        yield "APPROXIMATE", "ours", ""
-    if selects:
-        yield "count(*)", "function", ""
-        if not found:
-            yield "*", "sign", ""
-            yield from ((a, "function", "") for a in _AGGREGATES)
-    if last == "ON" or (last == "AND" and _in_on(pieces)):
-        yield from ((c, "join", "join keys") for c in join_conditions(_in_front(found, place, names)))
-    left = _left_of_equals(place)
-    if left is not None:
-        yield from ((c, "column", kind) for c, kind in _alike(found, left))
-    several = len(found) > 1
-    counts: dict[str, int] = {}
-    for relation in found:
-        for column, _ in relation.table.columns:
-            counts[column.lower()] = counts.get(column.lower(), 0) + 1
-    for relation in found:
-        for column, kind in relation.table.columns:
-            if several and counts[column.lower()] > 1:
-                yield f"{quoted(relation.alias)}.{quoted(column)}", "column", kind
-            else:
-                yield quoted(column), "column", kind
-    if several:
-        # Qualified too, for who begins with the alias.
-        for relation in found:
-            yield quoted(relation.alias), "alias", relation.table.name
-            if place.prefix:
-                yield from (
-                    (f"{quoted(relation.alias)}.{quoted(c)}", "column", kind)
-                    for c, kind in relation.table.columns
-                )
-    elif found:
-        yield quoted(found[0].alias), "alias", ""
-    if selects:
-        yield from ((a, "function", "") for a in _AGGREGATES)
-    if last == "SELECT":
-        yield "DISTINCT", "keyword", ""
-        yield "*", "sign", ""
-    if not found and place.prefix and last != "SET":
-        yield from ((quoted(c), "column", "") for c in _beginning(names, place.prefix))
-    yield from ((w, "keyword", "") for w in _OPERANDS)
-    yield from ((f"{f}(", "function", "") for f in vocabulary().functions)
-
-
-def _beginning(names: Names, prefix: str) -> Iterable[str]:
-    """Columns of any table that begin so: there may be a hundred thousand."""
-    columns, typed = names.all_columns, prefix.lower().lstrip("`")
-    at = bisect_left(columns, typed, key=str.lower)
-    for column in columns[at : at + MOST]:
-        if not column.lower().startswith(typed):
-            return
-        yield column
-
-
-def _in_on(pieces: Sequence[Piece]) -> bool:
-    words = [p.word for p in pieces]
-    on = max((i for i, w in enumerate(words) if w == "ON"), default=-1)
-    return on >= 0 and "WHERE" not in words[on:]
-
-
-def _in_select(pieces: Sequence[Piece]) -> bool:
-    words = [p.word for p in pieces]
-    select = max((i for i, w in enumerate(words) if w == "SELECT"), default=-1)
-    return select >= 0 and "FROM" not in words[select:]
-
-
-def _in_front(found: Sequence[Relation], place: Place, names: Names) -> Sequence[Relation]:
-    """The relations up to the cursor: ON sees no later ones."""
-    known = relations(after_semicolon(place.before), names, place.named)
-    return found[: len(known)] if len(known) <= len(found) else found
-
-
-def _left_of_equals(place: Place) -> tuple[str, str] | None:
-    """Qualifier and column on the left of an equals sign at the cursor."""
-    before = list(place.before)
-    if len(before) >= 2 and before[-1].text == "=" and before[-2].kind in (*WORDS, "quoted_name"):
-        name = unquoted(before[-2].text)
-        qualified = len(before) >= 4 and before[-3].text == "."
-        return (unquoted(before[-4].text) if qualified else "", name)
-    return None
-
-
-def _alike(found: Sequence[Relation], left: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    """Columns of other relations, those first that go with the left side."""
-    known = {(r.alias.lower(), c.lower()): kind for r in found for c, kind in r.table.columns}
-    own = [r.alias.lower() for r in found if (not left[0] or r.alias.lower() == left[0].lower())]
-    kind = next((known[a, left[1].lower()] for a in own if (a, left[1].lower()) in known), "")
-    rest = [(r, c) for r in found if r.alias.lower() != left[0].lower() for c in r.table.columns]
-    rest.sort(key=lambda rc: (_unlike(left, rc[1], rc[0].table), not same_class(kind, rc[1][1])))
-    many = len(found) > 1
-    for relation, (column, its_kind) in rest[:20]:
-        yield (f"{quoted(relation.alias)}.{quoted(column)}" if many else quoted(column)), its_kind
-
-
-def _unlike(left: tuple[str, str] | None, column: tuple[str, str], table: Table) -> int:
-    if left is None:
-        return 0
-    name, typed = column[0].lower(), left[1].lower()
-    if name == typed:
-        return 0
-    if stem(name) == stem(typed):
-        return 1
-    return 2 if name in table.keys else 3

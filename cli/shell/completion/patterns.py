@@ -15,22 +15,25 @@ ANY = frozenset(("<expression>", "<items>", "<types>"))
 
 _TAIL = """
     [ WHERE <expression> ] [ GROUP BY <items> ] [ HAVING <expression> ] [ ORDER BY <items> ] [ LIMIT <number> ]
+    [ OFFSET <number> ]
     [ ERROR WITHIN <percent> [ AT ] [ CONFIDENCE <percent> ] ] [ WITH ERROR <percent> [ CONFIDENCE <percent> ] ]
     [ USING <method> ] [ SIZE <size> ] [ OPTIONS () ] [ SEED <number> ] [ BEHAVIOR <behavior> ]
 """
 _RELATION = "<table> [ AS ] [ <alias> ]"
-_JOIN = f"""{{ [ INNER | LEFT | RIGHT | FULL | CROSS | NATURAL | LEFT OUTER | LEFT SEMI | LEFT ANTI ] JOIN {_RELATION}
-    [ ON <expression> | USING () ] }}"""
+_JOIN = f"""{{ [ INNER | LEFT | RIGHT | FULL | CROSS | NATURAL | LEFT OUTER | LEFT SEMI | LEFT ANTI | RIGHT OUTER |
+    FULL OUTER ] JOIN {_RELATION} [ ON <expression> | USING () ] }}"""
 _FROM = f"FROM {_RELATION} {_JOIN} {{ , {_RELATION} {_JOIN} }}"
 _SELECT = f"SELECT [ APPROXIMATE | APPROX | DISTINCT ] <items> [ {_FROM} {_TAIL} ]"
 _WITH = "WITH <new> AS () { , <new> AS () }"
 _QUERY = f"[ {_WITH} ] {_SELECT} {{ UNION [ ALL ] {_SELECT} | EXCEPT|INTERSECT {_SELECT} }}"
+_EXPLAINED = "[ FORMAT TEXT|JSON|MERMAID|SVG ]"
 
 PATTERNS = (
     _QUERY,
     f"EXACT {_QUERY}",
     f"ESTIMATE ROWS FOR {_QUERY}",
-    f"EXPLAIN [ ANALYZE ] [ FORMAT TEXT | FORMAT JSON | FORMAT MERMAID ] {_QUERY}",
+    f"EXPLAIN [ ANALYZE ] {_EXPLAINED} {_QUERY}",
+    f"EXPLAIN FORMATTED|EXTENDED|COST|CODEGEN {_QUERY}",
     f"EXPLAIN [ ANALYZE ] ESTIMATE ROWS FOR {_QUERY}",
     f"EXPLAIN EXACT {_QUERY}",
     "EXPLAIN SKETCHES <workload>",
@@ -40,8 +43,8 @@ PATTERNS = (
     "CREATE [ OR REPLACE ] CONTINUOUS VIEW <new> [ WITH () ] AS SELECT APPROXIMATE <items> " + f"{_FROM} {_TAIL}",
     """CREATE [ OR REPLACE ] CONTINUOUS VIEWS <new> [ WITH () ] () SIZE <size> MINIMIZE AVERAGE|MAX ERROR
        [ PARTITION INTO <number> ]""",
-    "SHOW STREAMS|QUERIES",
-    "SHOW QUERIES EXTENDED",
+    "SHOW STREAMS",
+    "SHOW QUERIES [ EXTENDED ]",
     "DESCRIBE|DESC STREAM <stream>",
     "DROP STREAM [ IF EXISTS ] <stream>",
     "PAUSE|RESUME|TERMINATE|REFRESH <view>",
@@ -50,23 +53,55 @@ PATTERNS = (
        [ ERROR WITHIN <percent> [ AT ] [ CONFIDENCE <percent> ] ] [ OPTIONS () ]""",
     """CREATE [ OR REPLACE ] SKETCHES <new> FOR QUERIES () SIZE <size> MINIMIZE AVERAGE|MAX ERROR
        [ PARTITION INTO <number> ]""",
-    "CREATE [ OR REPLACE ] TEMPORARY VIEW <new> AS SELECT <items> FROM <table> [ WHERE <expression> ]",
-    "CREATE TABLE [ IF NOT EXISTS ] <new> () [ USING <format> ]",
+    f"CREATE [ OR REPLACE ] [ TEMPORARY | TEMP | GLOBAL TEMPORARY ] VIEW [ IF NOT EXISTS ] <new> [ () ] AS {_QUERY}",
+    "CREATE [ OR REPLACE ] TEMPORARY|TEMP VIEW <new> USING <format> OPTIONS ()",
+    f"""CREATE TABLE [ IF NOT EXISTS ] <new> [ () ] [ USING <format> ] [ OPTIONS () ] [ PARTITIONED BY () ]
+       [ LOCATION <path> ] [ COMMENT <text> ] [ AS {_QUERY} ]""",
+    "CREATE DATABASE|SCHEMA [ IF NOT EXISTS ] <new> [ COMMENT <text> ] [ LOCATION <path> ]",
+    "CREATE FUNCTION <new> AS <text>",
     "APPEND SKETCH <sketch> FROM <table> [ WHERE <expression> ] [ DELETES WHEN <expression> | WEIGHT <expression> ]",
     "APPEND SKETCH <sketch> FROM SKETCH <sketch>",
-    "REFRESH SKETCH <sketch>",
+    "REFRESH SKETCH|SKETCHES <sketch>",
+    "REFRESH TABLE <table>",
     "SHOW SKETCHES [ LIKE <text> ]",
-    "SHOW TABLES|VIEWS|FUNCTIONS|DATABASES|COLUMNS",
+    "SHOW TABLES|VIEWS [ IN <new> ] [ LIKE <text> ]",
+    "SHOW DATABASES|SCHEMAS|FUNCTIONS|CATALOGS [ LIKE <text> ]",
+    "SHOW COLUMNS FROM|IN <table>",
+    "SHOW CREATE TABLE <table>",
+    "SHOW PARTITIONS|TBLPROPERTIES <table>",
     "DESCRIBE|DESC [ TABLE ] [ EXTENDED ] <table>",
-    "DESCRIBE|DESC SKETCH [ EXTENDED ] <sketch>",
+    "DESCRIBE|DESC SKETCH|SKETCHES [ EXTENDED ] <sketch>",
+    "DESCRIBE|DESC FUNCTION <function>",
+    "DESCRIBE|DESC DATABASE <new>",
     "DROP SKETCH|SKETCHES [ IF EXISTS ] <sketch>",
     "DROP TABLE|VIEW [ IF EXISTS ] <table>",
-    "EXPORT SKETCH <sketch> TO <path>",
-    "IMPORT SKETCH <new> FROM <path> [ TRUSTED ]",
+    "DROP CONTINUOUS VIEW|VIEWS [ IF EXISTS ] <view>",
+    "DROP DATABASE|SCHEMA [ IF EXISTS ] <new>",
+    "EXPORT SKETCH|SKETCHES <sketch> TO <path>",
+    "IMPORT SKETCH|SKETCHES <new> FROM <path> [ TRUSTED ]",
     "SET <setting> = <value>",
-    "USE <new>",
-    "INSERT INTO|OVERWRITE [ TABLE ] <table> SELECT <items> FROM <table>",
-    "CACHE TABLE <table>",
+    "RESET <new>",
+    "USE [ DATABASE | SCHEMA | CATALOG ] <new>",
+    f"INSERT INTO|OVERWRITE [ TABLE ] <table> [ () ] {_QUERY}",
+    "INSERT INTO|OVERWRITE [ TABLE ] <table> [ () ] VALUES () { , () }",
+    "DELETE FROM <table> [ WHERE <expression> ]",
+    "UPDATE <table> SET <items> [ WHERE <expression> ]",
+    """MERGE INTO <table> [ AS ] [ <alias> ] USING <table> [ AS ] [ <alias> ] ON <expression>
+       { WHEN [ NOT ] MATCHED [ AND <expression> ] THEN DELETE
+       | WHEN [ NOT ] MATCHED [ AND <expression> ] THEN UPDATE SET <items>
+       | WHEN [ NOT ] MATCHED [ AND <expression> ] THEN INSERT () VALUES () }""",
+    "ALTER TABLE <table> RENAME TO <new>",
+    "ALTER TABLE <table> RENAME COLUMN <column> TO <new>",
+    "ALTER TABLE <table> ADD COLUMNS|COLUMN ()",
+    "ALTER TABLE <table> DROP COLUMN|COLUMNS <column>",
+    "ALTER TABLE <table> ALTER COLUMN <column> TYPE <new>",
+    "ALTER TABLE <table> SET TBLPROPERTIES|LOCATION ()",
+    f"ALTER VIEW <table> AS {_QUERY}",
+    "ANALYZE TABLE <table> COMPUTE STATISTICS [ NOSCAN | FOR COLUMNS <items> | FOR ALL COLUMNS ]",
+    "TRUNCATE TABLE <table>",
+    f"CACHE [ LAZY ] TABLE <table> [ AS {_QUERY} ]",
+    "UNCACHE TABLE [ IF EXISTS ] <table>",
+    "CLEAR CACHE",
 )  # fmt: skip
 
 
@@ -201,6 +236,9 @@ def following(pieces: Sequence[Piece]) -> list[str]:
     places = automaton.reached([automaton.start])
     for number, piece in enumerate(pieces):
         taking = [p for p in places if _takes(automaton.symbols[p], piece, number == 0)]
+        if begins_clause(pieces, number):
+            # No expression goes on here.
+            taking = [p for p in taking if automaton.symbols[p] == piece.word]
         literal = [p for p in taking if automaton.symbols[p] == piece.word]
         if number == len(pieces) - 1 and literal and piece.kind == "word" and piece.word not in _ALSO_VALUES:
             # The last word is one of the statement's own, not the name of something.
@@ -223,6 +261,29 @@ def _phrase(automaton: _Automaton, place: int) -> str:
     return " ".join(words)
 
 
+def begins_clause(pieces: Sequence[Piece], number: int) -> bool:
+    """Whether a clause of ours begins at a piece: its first word may be the name of a column elsewhere."""
+    after = pieces[number + 1] if number + 1 < len(pieces) else None
+    if pieces[number].kind != "word" or after is None or number == 0:
+        return False
+    match pieces[number].word:
+        case "ERROR":
+            return after.word == "WITHIN" and pieces[number - 1].word != "WITH"
+        case "WITH":
+            return after.word == "ERROR"
+        case "USING":
+            return after.kind == "word"
+        case "OPTIONS":
+            return after.kind == "group"
+        case "SIZE" | "SEED":
+            return after.kind == "number"
+        case "CONFIDENCE":
+            return after.kind in ("number", "percent")
+        case "BEHAVIOR":
+            return after.kind == "text"
+    return False
+
+
 def _takes(symbol: str, piece: Piece, first: bool) -> bool:
     if symbol in ANY:
         return not first and piece.word not in _NEVER_INSIDE
@@ -241,6 +302,8 @@ def _takes(symbol: str, piece: Piece, first: bool) -> bool:
             return piece.kind in ("number", "word")
         if symbol == "<table>":
             return piece.kind in ("name", "group", "word", "text") and piece.word not in _NEVER_NAMES
+        if symbol == "<format>":
+            return piece.kind in ("name", "word")
         if symbol == "<alias>":
             return piece.kind in ("name", "word") and piece.word not in _NEVER_NAMES
         return piece.kind in ("name", "word", "text", "number") and piece.word not in _NEVER_NAMES

@@ -25,6 +25,7 @@ class Place:
     prefix, start : the word that is being typed, and where it starts
     qualifier : of it, such as an alias
     named : common table expressions that may be used
+    around : all tokens of the level around, behind that level too
     """
 
     before: Sequence[Token]
@@ -34,6 +35,7 @@ class Place:
     start: int
     qualifier: str
     named: Mapping[str, Table]
+    around: Sequence[Token] = ()
 
 
 def find_place(text: str, cursor: int, names: Names) -> Place | None:
@@ -46,6 +48,10 @@ def find_place(text: str, cursor: int, names: Names) -> Place | None:
     prefix, start = "", cursor
     if at is not None:
         if at.kind in WORDS or (at.kind in ("mistake", "quoted_name") and at.text.startswith("`")):
+            prefix, start = text[at.start : cursor], at.start
+            before = [t for t in before if t.end <= at.start]
+        elif at.kind == "mistake" and at.text.startswith("'"):
+            # A text that is not closed yet.
             prefix, start = text[at.start : cursor], at.start
             before = [t for t in before if t.end <= at.start]
         elif at.kind in ("comment", "mistake", "number") or (at.kind == "text" and cursor < at.end):
@@ -63,9 +69,30 @@ def find_place(text: str, cursor: int, names: Names) -> Place | None:
         named.update(common_tables(own[begin:end], names, named))
     begin = opened[-1] + 1 if opened else 0
     end = closing(own, opened[-1]) if opened else len(own)
+    around = opened[-2] + 1 if len(opened) > 1 else 0
     return Place(
-        before[begin:], before[: begin - 1] if opened else [], own[begin:end], prefix, start, qualifier, named
+        before[begin:],
+        before[: begin - 1] if opened else [],
+        own[begin:end],
+        prefix,
+        start,
+        qualifier,
+        named,
+        own[around : closing(own, opened[-2]) if len(opened) > 1 else len(own)] if opened else (),
     )
+
+
+def typed_path(place: Place) -> tuple[str, str] | None:
+    """The beginning of a path that is being typed in quotes, and its quote; None where no path may stand."""
+    before = place.before[-1].word if place.before else ""
+    if place.prefix.startswith("'") and before in _BEFORE_PATHS:
+        return place.prefix[1:], "'"
+    if place.prefix.startswith("`") and place.qualifier.lower() in ("parquet", "csv", "json", "text", "orc"):
+        return place.prefix[1:], "`"
+    return None
+
+
+_BEFORE_PATHS = frozenset(("FROM", "JOIN", "TO", "JSON", "CSV", "PARQUET", "LOCATION"))
 
 
 def _statement(found: Sequence[Token], cursor: int) -> list[Token]:

@@ -52,10 +52,22 @@ def relations(tokens: Sequence[Token], names: Names, named: Mapping[str, Table])
     """
     found: list[Relation] = []
     number, wanted, depth_from = 0, False, False
+    depth, selects = 0, -1
+    for place, token in enumerate(tokens):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if depth == 0 and token.word == "SELECT" and token.kind == "keyword":
+            selects = place
+            break
+    merges = bool(tokens) and tokens[0].word == "MERGE"
     while number < len(tokens):
         token = tokens[number]
         word = token.word if token.kind in _NAMES else token.text
-        if word in ("FROM", "JOIN", "INTO", "TABLE") and token.kind == "keyword":
+        if token.kind == "keyword" and (
+            word in ("FROM", "JOIN")
+            # What is written to is no relation of the query that is written.
+            or (word in ("INTO", "TABLE", "UPDATE") and selects < 0)
+            or (merges and word == "USING")
+        ):
             wanted, depth_from = True, depth_from or word == "FROM"
         elif word == "," and depth_from:
             wanted = True

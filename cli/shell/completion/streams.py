@@ -45,7 +45,8 @@ def in_list(outer: Sequence[Token], before: Sequence[Token]) -> list[tuple[str, 
     """What follows in the list of columns of a stream, or of views of a set; None where the cursor is in neither."""
     words = [t.word for t in outer]
     last = before[-1].text if before else ","
-    if makes_stream(outer) and "FROM" not in words:
+    makes = words[:2] == ["CREATE", "TABLE"] and not set(words) & {"USING", "OPTIONS", "AS", "PARTITIONED"}
+    if (makes_stream(outer) and "FROM" not in words) or makes or words[-1:] in (["COLUMNS"], ["COLUMN"]):
         at_type = last != "," and (len(before) == 1 or before[-2].text == ",")
         return [(kind, "type", "") for kind in _TYPES] if at_type else []
     if words[:1] == ["CREATE"] and "VIEWS" in words[:5] and sum(_DEPTH.get(t.text, 0) for t in outer) == 0:

@@ -6,7 +6,8 @@ import pytest
 
 from skimql import Answer, SkimqlError
 from skimql.cli.config import load
-from skimql.cli.shell.display import Display
+from skimql.cli.shell import display as module
+from skimql.cli.shell.display import Display, with_head
 
 
 @pytest.fixture
@@ -46,3 +47,12 @@ def test_a_file_that_cannot_be_written_is_told(display):
         display.redirect("/no/such/folder/x.csv")
     with pytest.raises(SkimqlError, match="cannot write"):
         display.redirect("x\x00y")
+
+
+def test_the_head_of_a_table_is_at_the_top_of_each_screen(monkeypatch):
+    text = "head\n----\n" + "".join(f"{i}\n" for i in range(5))
+    assert with_head("more", text, 2, 4) == ("more", "head\n----\n0\n1\nhead\n----\n2\n3\nhead\n----\n4\n")
+    assert with_head("cat", text, 2, 4) == ("cat", text)
+    for version, found in ((590, "less -R"), (643, "less -R --header=2")):
+        monkeypatch.setattr(module, "_version_of_less", lambda command, v=version: v)
+        assert with_head("less -R", text, 2, 4)[0] == found

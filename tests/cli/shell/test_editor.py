@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 
 import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
 from support.completion_cases import NAMES
 
-from skimql.cli.shell.editor import PlainEditor, coloured, ends
+from skimql.cli.shell.editor import FullEditor, PlainEditor, coloured, ends
 from skimql.cli.shell.names import Names
 
 
@@ -72,3 +76,14 @@ def test_a_plain_terminal_reads_lines(monkeypatch, capsys):
     with pytest.raises(EOFError):
         editor.read()
     assert "   ...> " in capsys.readouterr().out
+
+
+def test_a_style_stays_the_same_until_the_theme_changes():
+    # With another one prompt_toolkit reads all rules anew, at every key.
+    with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
+        around = SimpleNamespace(theme="dark", names=Names(), option=lambda name: "emacs")
+        style = FullEditor(around, None)._session.style
+        before = style.invalidation_hash()
+        assert style.invalidation_hash() == before
+        around.theme = "light"
+        assert style.invalidation_hash() != before

@@ -6,7 +6,7 @@ import pytest
 from support.kept_catalog import two_sketches
 
 from skimql import Session
-from skimql.cli.shell.names import gather, keys_of
+from skimql.cli.shell.names import files, gather, keys_of
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,10 @@ def test_tables_and_sketches_of_a_catalog_are_known_without_spark(tmp_path):
     assert names.all_columns == ["id", "oid", "price"]
     assert not names.complete
     assert session.spark_state == "none"
+
+
+def test_files_are_listed_as_they_begin_and_folders_end_in_a_slash(tmp_path):
+    (tmp_path / "a[1].csv").touch()
+    (tmp_path / "a[d").mkdir()
+    assert files(f"{tmp_path}/a[") == [f"{tmp_path}/a[1].csv", f"{tmp_path}/a[d/"]
+    assert files("/no/such/") == []

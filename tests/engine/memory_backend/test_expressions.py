@@ -223,6 +223,8 @@ def _expressions():
             f"{a} IN (DATE '2000-01-01')" if a != "dtext" else f"to_date({a})",
             f"datediff({a}, DATE '2000-01-01')",
             f"date_add({a}, 3)",
+            f"EXTRACT(YEAR FROM {a})",
+            f"extract(month FROM {a})",
             f"date_sub({a}, k)",
             f"to_date({a})",
         )
@@ -245,6 +247,11 @@ def _expressions():
         "coalesce(day, DATE '2000-01-01')",
         "year(day) * 100 + month(day)",
         "cast(dtext as timestamp)",
+        "day + INTERVAL '1' YEAR",
+        "day - INTERVAL 14 MONTHS",
+        "day + INTERVAL '2' DAY - INTERVAL '1' MONTH",
+        "day < DATE '2024-02-29' + INTERVAL '-12' MONTH",
+        "day BETWEEN DATE '2023-12-31' - INTERVAL '1' DAY AND DATE '2099-12-31'",
     )
     yield from ("i < k IS NULL", "NOT i < k IS NULL", "NOT i = k")
     for a in ("b", "c", "i > 0", "NULL", "TRUE"):
@@ -415,6 +422,9 @@ def test_a_value_that_spark_cannot_compute_is_a_fault(text):
             "i = k = b",
             "i IN (SELECT 1)",
             "t + INTERVAL 1 DAY",
+            "day + INTERVAL 1 HOUR",
+            "day + INTERVAL k DAY",
+            "day + INTERVAL 9000 YEARS",
             "'a' 'b'",
             "substring(s, k)",
             "cast(s as date format 'x')",

@@ -33,6 +33,9 @@ FORMS = (
     "a WHERE a.k NOT IN (SELECT b.k FROM b WHERE b.v > 1) OR a.j IN (SELECT c.k FROM c WHERE c.k = a.k)",
     "a FULL JOIN b USING (k) LEFT ANTI JOIN c ON a.k <=> c.k AND c.v = 4",
     "(SELECT k, v FROM a EXCEPT ALL SELECT k, v FROM b) t LEFT SEMI JOIN d ON t.k = d.k",
+    "a, b RIGHT JOIN c ON a.k = c.k",
+    "a x JOIN b y ON x.k = y.k, LATERAL (SELECT COUNT(*) AS n FROM c WHERE c.k = x.k HAVING COUNT(*) > 1) t",
+    "(SELECT k, v FROM a QUALIFY COUNT(*) OVER (PARTITION BY k) > 1) t FULL JOIN b ON t.k = b.k",
     "(SELECT v FROM a UNION ALL SELECT v FROM b WHERE EXISTS (SELECT 1 FROM c WHERE c.k = b.k)) t",
 )
 
@@ -179,15 +182,19 @@ def test_an_error_that_a_sample_misses_is_met_on_all_keys(session, monkeypatch):
 
     register(session, **LARGE)
     monkeypatch.setattr(sampled_plan, "LEAST_TUPLES", 100.0)
-    text = "SELECT APPROXIMATE COUNT(*) AS n FROM e JOIN f ON e.k = f.k AND e.v < f.v ERROR WITHIN 1% USING sampled_query"
+    text = "SELECT APPROXIMATE COUNT(*) AS n FROM e JOIN f ON e.k = f.k AND e.v < f.v ERROR WITHIN 10% USING sampled_query"
     answer = session.sql(text)
     assert answer.exact
     assert [a.outcome for a in answer.attempts] == ["unknown", "met"]
     assert any(note.endswith("of k: not enough") for note in answer.notes)
+    # Where keys that all add the same would not be enough either, none is drawn.
+    known = session.sql(text.replace("10%", "1%"))
+    assert [a.outcome for a in known.attempts] == ["met"]
+    assert "all keys of k: the query as Spark runs it" in known.notes
     # A wider one is not known to be met, as nothing bounds what unseen keys add; a behaviour takes that for missed.
-    wide = session.sql(text.replace("1%", "90%"))
+    wide = session.sql(text.replace("10%", "90%"))
     assert (wide.exact, wide.target) == (False, "unknown")
-    full = session.sql(text.replace("1%", "90%") + " BEHAVIOR 'run_on_full_table'")
+    full = session.sql(text.replace("10%", "90%") + " BEHAVIOR 'run_on_full_table'")
     assert (full.exact, full.method) == (True, "exact_run")
 
 
@@ -202,7 +209,7 @@ def test_explain_shows_what_spark_will_run(tables):
 
 
 def test_clauses_that_cannot_be_honoured_are_refused(tables):
-    text = "SELECT APPROXIMATE v, COUNT(*) AS n FROM a GROUP BY v"
+    text = "SELECT APPROXIMATE v, COUNT(*) AS n FROM a GROUP BY ROLLUP (v)"
     refused = {
         "ERROR WITHIN 5% BEHAVIOR 'partial_run_on_base_table' USING sampled_query": "SKIMQL_CLAUSE",
         "USING sampled_query OPTIONS (cache = true)": "SKIMQL_CLAUSE",
@@ -249,3 +256,74 @@ def test_a_refused_query_says_that_a_sample_of_keys_answers_it_and_typed_it_does
     with pytest.raises(UnsupportedQuery) as raised:
         tables.sql("SELECT APPROXIMATE COUNT(*) AS n FROM (SELECT k FROM a LIMIT 2) t")
     assert "sampled_query" not in raised.value.hint
+
+
+def test_groups_at_the_edge_of_limit_run_exactly_where_that_is_asked(session, monkeypatch):
+    from skimql.engine.queries import sampled_plan
+
+    register(session, **LARGE)
+    monkeypatch.setattr(sampled_plan, "LEAST_TUPLES", 100.0)
+    group = "CASE WHEN e.j < 6 THEN e.j END"
+    source = "FROM e LEFT JOIN f ON e.k = f.k AND (e.j > 0 OR f.v > 11)"
+    text = f"SELECT APPROXIMATE {group} AS g, COUNT(*) AS n, STDDEV(f.v) AS s {source} GROUP BY g ORDER BY n DESC, g LIMIT 3"
+    asked = f"{text} ERROR WITHIN 60% BEHAVIOR 'partial_run_on_base_table' USING sampled_query"
+    answer = session.sql(asked)
+    exact = session.sql(text.replace("APPROXIMATE ", "")).collect()
+    assert answer.method == "sampled_query"
+    assert any("run exactly, since" in note for note in answer.notes)
+    assert [row[0] for row in answer.rows] == [row.g for row in exact]
+    assert [row[1].value for row in answer.rows] == [row.n for row in exact]
+    assert [row[2].value for row in answer.rows] == pytest.approx([row.s for row in exact])
+    assert all(row[1].exact for row in answer.rows)
+
+
+def test_files_tell_min_and_max_of_a_whole_column_and_a_sample_their_bounds(session, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    large = 2**60 + 1
+    pq.write_table(pa.table({"k": [1, 2, None], "v": [3, -4, large]}), tmp_path / "p.parquet")
+    session.table("p", tmp_path / "p.parquet")
+    register(session, f=LARGE["f"])
+    answer = session.sql("SELECT APPROXIMATE MAX(v) AS m, MIN(v) - 1 AS l FROM p")
+    assert [c.value for c in answer.rows[0]] == [large, -5]
+    assert all(c.exact for c in answer.rows[0])
+    assert answer.method == "nothing"
+    text = "SELECT APPROXIMATE MAX(p.v) AS m, lower_bound(MAX(f.v)) AS w, COUNT(*) AS n FROM p LEFT JOIN f ON p.k = f.k"
+    row = session.sql(f"{text} USING sampled_query").rows[0]
+    assert (row[0].value, row[0].exact, row[1], row[2].value) == (large, True, 12.0, 7)
+    for query, way_out in (
+        (
+            "SELECT APPROXIMATE MAX(v) AS m FROM f",
+            "lower_bound(MAX(v)) with USING sampled_query, which is certain, or EXACT SELECT ...",
+        ),
+        (
+            "SELECT APPROXIMATE MAX(p.v) AS m FROM p JOIN f ON p.k = f.k ERROR WITHIN 5%",
+            "lower_bound(MAX(p.v)) with USING sampled_query, which is certain, or EXACT SELECT ...",
+        ),
+    ):
+        with pytest.raises(UnsupportedQuery, match="may be that of a single tuple") as raised:
+            session.sql(query)
+        assert raised.value.hint == way_out
+
+
+def test_of_two_classes_that_is_taken_which_reads_less_for_the_same_error(monkeypatch):
+    from skimql.engine.queries.sampled_plan import SampledPlan
+    from skimql.engine.settings import Settings
+
+    text = (
+        "SELECT APPROXIMATE COUNT(*) AS n FROM a JOIN b ON a.k = b.k JOIN c ON b.j = c.j USING sampled_query"
+    )
+    query = resolve_sampled(parse_statement(text), SCHEMA)
+    keys = {"k": 2e3, "j": 1e9}
+    monkeypatch.setattr(SampledPlan, "_range", lambda self, role: keys[role.column])
+    plan = SampledPlan(None, query, Settings(error=0.05), jobs=False)
+    plan.__dict__["_tuples"] = {"a": 1e6, "b": 1e6, "c": 2e5}.__getitem__
+
+    def taken():
+        return min(query.ways, key=plan._order).name
+
+    # Reading c as a whole is cheaper, but of 2,000 keys nearly all are to be read.
+    assert taken() == "j"
+    keys["k"] = 1e9
+    assert taken() == "k"

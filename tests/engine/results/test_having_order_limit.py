@@ -17,6 +17,7 @@ from skimql.engine.results.scalars import compare, scalar_value
 from skimql.optimizer.plan import Plan
 from skimql.parser.expressions import Aggregated, Constant, Grouped, Operation
 from skimql.parser.join_graph import JoinGraph, Order, Query, Span
+from skimql.sketches.intervals.interval import exact
 
 SPAN = Span(0, 0)
 N, G = Aggregated(0), Grouped(0)
@@ -163,3 +164,28 @@ def test_plain_values_compare_as_spark_compares_them():
     assert compare(2, 2.5, "q") == -1
     with pytest.raises(UnsupportedQuery):
         compare({"a": 1}, {"a": 2}, "q")
+
+
+@given(st.lists(intervals, min_size=1, max_size=7), st.integers(0, 3), st.integers(0, 2), st.booleans())
+def test_a_row_is_at_the_edge_of_limit_where_its_place_is_not_certain(cells, limit, offset, descending):
+    asked = query(order=(Order(N, descending, not descending, SPAN),), limit=limit, offset=offset)
+    rows = rows_of(asked, [estimate(*c) for c in cells])
+    found = decide.edge(rows, asked)
+    for row in rows:
+        others = [r.cells[0] for r in rows if r is not row]
+        own = row.cells[0]
+        before = [(-c.high, -c.low) if descending else (c.low, c.high) for c in others]
+        low, high = (-own.high, -own.low) if descending else (own.low, own.high)
+        least, most = sum(h < low for _, h in before), sum(o <= high for o, _ in before)
+        within = least >= offset and most < offset + limit
+        without = most < offset or least >= offset + limit
+        assert (row.number in found) == (not within and not without)
+
+
+def test_without_an_estimate_that_is_ordered_by_no_row_is_at_the_edge():
+    rows = rows_of(query(order=(Order(G, False, True, SPAN),), limit=1), [estimate(0, 1, 2)] * 3)
+    assert decide.edge(rows, query(order=(Order(G, False, True, SPAN),), limit=1)) == frozenset()
+    asked = query(order=(Order(N, True, False, SPAN),), limit=1)
+    unknown = Estimate(math.nan, -math.inf, math.inf, 0.95, False, "measured")
+    rows = rows_of(asked, [exactly(5), unknown, exact(math.nan), exactly(3)])
+    assert decide.edge(rows, asked) == {0, 1}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from skimql.engine.sources.keys_seen import keys_seen
+from skimql.engine.sources.keys_seen import distinct_keys, keys_seen, seen_distinct
 from skimql.optimizer.plan import Attribute
 
 pytestmark = pytest.mark.spark
@@ -51,3 +53,19 @@ def test_what_is_no_column_of_integers_or_of_no_file_has_no_keys_that_are_seen(s
     assert of(frame, "`nowhere`") is None
     assert of(frame, "`k` +") is None
     assert of(spark.range(10), "`id`") is None
+
+
+def test_the_distinct_keys_of_a_small_table_are_counted_of_any_type(path):
+    assert distinct_keys([path], ["K"]) == 1000
+    assert distinct_keys([path], ["u", "s"]) == len({*SHUFFLED[:-1], None})
+    assert distinct_keys([path, path], ["d"]) == 1
+    assert distinct_keys([path], ["nowhere"]) == math.inf
+    assert distinct_keys([], ["k"]) == math.inf
+
+
+def test_distinct_keys_of_a_large_table_are_told_by_some_of_its_tuples(path):
+    assert seen_distinct([path], ["K"], 1000.0) == 1000.0
+    assert seen_distinct([path], ["k", "s"], 4000.0) == 2000.0, "each key once: the root of what was not seen"
+    assert seen_distinct([path], ["s"], 1e9) == 1.0
+    assert seen_distinct([path], ["nowhere"], 1e9) == math.inf
+    assert seen_distinct([], ["k"], 1e9) == math.inf

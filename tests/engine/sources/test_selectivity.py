@@ -9,9 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
+from skimql.engine.memory_backend.expressions import evaluate
 from skimql.engine.sources.files import column_range, has_nan, values_between
 from skimql.engine.sources.ranges import ANY, Range
-from skimql.engine.sources.selectivity import PROBE, filter_selectivity, groups_seen
+from skimql.engine.sources.selectivity import PROBE, Probe
 
 pytestmark = pytest.mark.spark
 
@@ -42,7 +43,7 @@ def test_share(session, file, condition, share, tolerance):
     frame = session.spark.read.parquet(file)
     tracker = session.spark.sparkContext.statusTracker()
     before = len(tracker.getJobIdsForGroup())
-    found = filter_selectivity(session.spark, frame, condition)
+    found = Probe(session.spark, frame).share(condition)
     assert abs(found - share) <= tolerance
     assert len(tracker.getJobIdsForGroup()) == before, "no job"
 
@@ -51,34 +52,53 @@ def test_all_rows_of_a_small_file_are_looked_at(session, tmp_path):
     path = str(tmp_path / "small.parquet")
     pq.write_table(pa.table({"a": range(1000)}), path)
     assert PROBE > 1000
-    assert filter_selectivity(session.spark, session.spark.read.parquet(path), "a < 77") == 0.077
+    assert Probe(session.spark, session.spark.read.parquet(path)).share("a < 77") == 0.077
 
 
 def test_groups_are_those_of_some_tuples_behind_the_filter(session, file):
     frame = session.spark.read.parquet(file)
 
     def groups(condition, *expressions):
-        return groups_seen(session.spark, frame, condition, expressions)
+        return Probe(session.spark, frame).groups(condition, expressions)
 
     assert (groups(None, "`s`"), groups("Id % 2 = 0", "s"), groups(None, "s", "Id % 3")) == (2, 1, 6)
     assert groups("1 = 0", "s") is None
     assert groups(None, "nowhere") is None
 
 
+def test_what_can_be_evaluated_in_the_driver_does_not_ask_spark(session, file):
+    """Without a Spark session what it would have to evaluate tells nothing."""
+
+    def in_driver(expression, tuples):
+        return evaluate(expression, tuples).data
+
+    frame = session.spark.read.parquet(file)
+    here, there = Probe(None, frame, in_driver), Probe(session.spark, frame)
+    for condition in ("id % 4 = 0 AND s = 'x'", "s LIKE '%y}' OR id BETWEEN 5 AND 900", "day IN (3, 900)"):
+        assert here.share(condition) == there.share(condition) < 1.0
+    assert here.groups("id < 40000", ["s", "Id % 3"]) == there.groups("id < 40000", ["s", "Id % 3"]) == 6
+    asked = ("day < 2", "CASE WHEN s = 'x' THEN 0.5 ELSE NULL END")
+    assert here.values(*asked) == there.values(*asked)
+    assert {0.5, None} == set(here.values(*asked))
+    unknown = "hash(id) % 4 = 0"
+    assert here.share(unknown) == 1.0
+    assert Probe(session.spark, frame, in_driver).share(unknown) == there.share(unknown) < 1.0
+
+
 @pytest.mark.parametrize("condition", ["nowhere = 1", "Id = ", "computed > 3"])
 def test_what_the_files_do_not_tell_is_taken_for_all(session, file, condition):
     frame = session.spark.read.parquet(file).withColumn("computed", F.col("Id") + 1)
-    assert filter_selectivity(session.spark, frame, condition) == 1.0
+    assert Probe(session.spark, frame).share(condition) == 1.0
 
 
 def test_no_files(session):
-    assert filter_selectivity(session.spark, session.spark.range(10), "id < 3") == 1.0
+    assert Probe(session.spark, session.spark.range(10)).share("id < 3") == 1.0
 
 
 def test_an_empty_file(session, tmp_path):
     path = str(tmp_path / "empty.parquet")
     pq.write_table(pa.table({"a": pa.array([], pa.int64())}), path)
-    assert filter_selectivity(session.spark, session.spark.read.parquet(path), "a < 3") == 1.0
+    assert Probe(session.spark, session.spark.read.parquet(path)).share("a < 3") == 1.0
 
 
 def test_values_between_is_told_by_footers_of_integers(session, file, tmp_path):
@@ -100,7 +120,13 @@ def test_a_column_range_is_that_of_files_and_of_no_view_of_them(session, file):
     """A view may call anything by the name of a column: what bounds an interval must hold."""
     session.table("t", file)
     session.table("viewed", session.spark.read.parquet(file).selectExpr("Id * 1000 AS Id"))
-    assert column_range(session.tables, "t", "Id") == Range(0.0, 99_999.0, 64)
+    read = session.spark.read.parquet(file)
+    read.createOrReplaceTempView("renamed")
+    session.table("given", read)
+    session.spark.sql("CREATE OR REPLACE TEMP VIEW of_text AS SELECT day AS Id FROM renamed")
+    for bare in ("t", "renamed", "given"):
+        assert column_range(session.tables, bare, "Id") == Range(0.0, 99_999.0, 64)
+    assert column_range(session.tables, "of_text", "Id") == ANY
     assert column_range(session.tables, "t", "iD").bits == 64, (
         "an integer by any spelling: its products may overflow"
     )

@@ -15,6 +15,7 @@ from support.workloads import TPCH_JOINS
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.streams.describe import explain
 from skimql.engine.streams.store import continuous, load
+from skimql.engine.streams.view_sets import _bytes
 from skimql.engine.streams.views import planned, readers
 from skimql.errors import SkimqlError
 
@@ -142,13 +143,19 @@ def test_a_view_that_comes_to_a_set_has_its_sketches_from_their_beginning(tmp_pa
         (SET.replace("f AS", "W AS"), "SKIMQL_NAME_TAKEN", "W"),
         (SET.replace("SUM(v) AS s FROM a", "SUM(v) AS s FROM a SIZE 1 KB"), "SKIMQL_CLAUSE", None),
         (SET.replace("SUM(v) AS s FROM a", "SUM(x) AS s FROM a"), "SKIMQL_UNKNOWN_COLUMN", "x"),
-        (SET.replace("SUM(v) AS s", "COUNT(DISTINCT v) AS s"), "SKIMQL_STREAM_UNSUPPORTED", None),
-        (SET.replace("SUM(v) AS s FROM a", "COUNT(*) FROM x"), "SKIMQL_NO_STREAM", None),
         (
-            SET.replace("SUM(v) AS s FROM a", "COUNT(*) FROM a JOIN b ON a.k = b.k JOIN x ON b.v = x.k"),
-            "SKIMQL_STREAM_UNSUPPORTED",
+            SET.replace("SUM(v) AS s FROM a", "COUNT(DISTINCT v) AS s FROM a USING hash"),
+            "SKIMQL_UNKNOWN_METHOD",
             None,
         ),
+        (
+            SET.replace(
+                "SUM(v) AS s FROM a", "COUNT(DISTINCT a.v, b.v) AS s FROM a, b WHERE a.k = b.k AND a.g = b.g"
+            ),
+            "SKIMQL_BUDGET_EXCEEDED",
+            None,
+        ),
+        (SET.replace("SUM(v) AS s FROM a", "COUNT(*) FROM x"), "SKIMQL_NO_STREAM", None),
     ],
 )
 def test_what_a_set_cannot_be_is_refused_at_its_place_and_nothing_is_kept(tmp_path, sql, code, marked):
@@ -199,3 +206,68 @@ def test_a_set_with_windows_and_groups_answers_as_its_views_do_by_themselves(tmp
             s for v in found.members("w") for s in planned(v, found.streams).plan.synopses if s.attributes
         ]
         assert sum(8 * s.rows * s.buckets for s in set(keyed)) <= 64 << 10
+
+
+APART = {
+    "d": "SELECT COUNT(DISTINCT a.k) AS n FROM a",
+    "e": "SELECT COUNT(DISTINCT a.k) AS n FROM a JOIN b ON a.k = b.k",
+    "k": "SELECT COUNT(*) AS n FROM a JOIN b ON a.k = b.k USING key_sample",
+    "f": "SELECT SUM(a.v) AS n FROM a JOIN b ON a.k = b.k JOIN x ON b.g = x.g",
+}
+
+
+@pytest.mark.parametrize("more", [{}, {"n": "SELECT COUNT(*) AS n FROM a JOIN b ON a.k = b.k"}])
+def test_what_is_planned_by_itself_stands_in_a_set_within_its_bytes_and_answers_as_alone(tmp_path, more):
+    members = {**APART, **more}
+    catalog, size = Catalog(tmp_path / "c"), 256 << 10
+    own = ", ".join(f"{n} AS ({text})" for n, text in members.items())
+    statics = {"x": arrow("g BIGINT", [(1,), (2,), (2,)])}
+    made = declared_set(
+        catalog,
+        two_streams(),
+        f"CREATE CONTINUOUS VIEWS w ({own}) SIZE 256 KB MINIMIZE AVERAGE ERROR",
+        statics,
+    )
+    assert f"planned one by one, in {size // len(members):,} bytes each" in made.stored.stages
+    assert made.stored.stages.endswith("together: d, e, k, f")
+    assert _bytes(made.views) <= size
+    left, right = events(1, 500, 300), events(2, 500, 300)
+    MemorySpark(catalog, "a", tmp_path / "a").run([arrow(SCHEMA, left)])
+    MemorySpark(catalog, "b", tmp_path / "b", statics).run([arrow(SCHEMA, right)])
+    net = {}
+    for k, _, _, op in left:
+        net[k] = net.get(k, 0) + (-1 if op == "d" else 1)
+    alive = {k for k, n in net.items() if n}
+    others = {}
+    for k, _, _, op in right:
+        others[k] = others.get(k, 0) + (-1 if op == "d" else 1)
+    folded = sum(
+        va * (-1 if oa == "d" else 1) * (-1 if ob == "d" else 1) * {1: 1, 2: 2}.get(gb, 0)
+        for ka, _, va, oa in left
+        for kb, gb, _, ob in right
+        if ka == kb
+    )
+    wanted = {
+        "d": len(alive),
+        "e": len(alive & {k for k, n in others.items() if n}),
+        "k": truth(left, right),
+        "f": folded,
+        "n": truth(left, right),
+    }
+    for name in members:
+        (row,) = asked(catalog, name).records()
+        assert row["n_low"] <= wanted[name] <= row["n_high"], name
+    assert "views read" in explain(catalog, "w").rows[0][0]
+
+
+@pytest.mark.parametrize("names", ["dek", "ef"])
+def test_the_size_that_a_refusal_names_is_enough(tmp_path, names):
+    own = ", ".join(f"{n} AS ({APART[n]})" for n in names)
+    sql, statics = (
+        f"CREATE CONTINUOUS VIEWS w ({own}) %s MINIMIZE AVERAGE ERROR",
+        {"x": arrow("g BIGINT", [(1,)])},
+    )
+    with pytest.raises(SkimqlError, match="share of one of") as fault:
+        declared_set(Catalog(tmp_path / "a"), two_streams(), sql % "SIZE 300 B", statics)
+    made = declared_set(Catalog(tmp_path / "b"), two_streams(), sql % fault.value.hint, statics)
+    assert _bytes(made.views) <= int(fault.value.hint.removeprefix("SIZE "))

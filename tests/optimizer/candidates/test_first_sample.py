@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from skimql.optimizer.candidates.first_sample import (
     enlarged,
     first_sample,
     is_large,
+    is_worth_while,
 )
 from skimql.optimizer.candidates.value_draws import Summed
 
@@ -140,3 +142,27 @@ def test_keys_of_large_values_are_read_again_and_that_costs():
     assert found.row_rates == sample().row_rates
     least = next(s for s in np.geomspace(0.01, 1, 60) if sample(scale=s) is not None)
     assert first_sample(GRAPH, [Size(t * least) for t in TUPLES], 0.05, summed=summed) is None
+
+
+def test_what_a_sample_is_expected_to_cost_grows_with_what_is_unsure_and_stays_below_the_exact_run():
+    """A filter on a table beyond leaves it unsure how many keys contribute: more of them, or the scans once more."""
+    sure, unsure = sample(), sample(c=0.9999)
+    assert 0.0 < sure.over_exact < unsure.over_exact <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("cost", "predicted", "taken"),
+    [
+        (0.3, 0.02, True),
+        (0.3, 0.05, True),  # as likely as not to miss, and the exact run is three times as dear
+        (0.6, 0.05, False),
+        (0.3, 0.2, False),
+        (0.3, math.inf, False),
+        (0.95, 0.02, True),
+        (0.95, 0.03, False),
+        (0.95, math.nan, True),  # nothing speaks against it
+        (math.nan, 0.2, True),
+    ],
+)
+def test_a_sample_that_is_likely_to_be_followed_by_the_exact_run_is_not_taken(cost, predicted, taken):
+    assert is_worth_while(replace(sample(), over_exact=cost), predicted, 0.05) is taken

@@ -1,10 +1,12 @@
 """Which tuples are drawn for their values: none where footers bound them well, few where a few carry the sum."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from skimql.optimizer.candidates.tuple_draws import tuple_draws
-from skimql.optimizer.candidates.value_draws import Summed, value_draws
+from skimql.optimizer.candidates.value_draws import Summed, is_bounded, value_draws
 
 TUPLES, LEFT, ERROR, RATE = (1e7, 5e6), 1e7, 0.05, 0.01
 DRAWS = tuple_draws(TUPLES, 5e6, LEFT, ERROR)
@@ -46,3 +48,12 @@ def test_what_nothing_is_known_of_and_tables_beyond_the_class_have_no_draw():
     assert draws(np.zeros(100), np.inf)[1] == []
     assert draws(FLAT[:0], np.inf)[1] == []
     assert draws(PARETO, np.inf, vertex=4)[1] == []
+
+
+def test_a_sum_is_bounded_by_footers_or_by_what_is_drawn_for_it_alone():
+    open_ended, drawn = draws(FLAT, np.inf)
+    assert is_bounded([draws(FLAT, 180.0)[0]], (3, 5), [])
+    assert is_bounded([open_ended], (3, 5), drawn)
+    assert not is_bounded([open_ended], (3, 5), [])
+    assert not is_bounded([replace(open_ended, vertex=5)], (3, 5), drawn)
+    assert not is_bounded([replace(open_ended, alone=False)], (3, 5), drawn), "times what nothing bounds"

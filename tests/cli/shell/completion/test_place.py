@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.completion_cases import NAMES
 
 from skimql import tokens
-from skimql.cli.shell.completion.place import after_semicolon, find_place, pieces_of
+from skimql.cli.shell.completion.place import after_semicolon, find_place, pieces_of, typed_path
 
 
 def test_the_level_and_the_word_of_the_cursor():
@@ -16,8 +16,15 @@ def test_the_level_and_the_word_of_the_cursor():
     assert place.start == text.index("di")
 
 
-def test_in_texts_and_comments_there_is_no_place():
-    assert find_place("SELECT 'a", 9, NAMES) is None
+def test_a_text_is_a_word_while_it_is_open_and_a_path_where_one_may_stand():
+    assert find_place("SELECT 'a'", 9, NAMES) is None
+    assert find_place("SELECT 'a b", 11, NAMES).prefix == "'a b"
+    assert typed_path(find_place("SELECT 'a", 9, NAMES)) is None
+    assert typed_path(find_place("SELECT 1 FROM 'd/f", 18, NAMES)) == ("d/f", "'")
+    assert typed_path(find_place("SELECT 1 FROM parquet.`d/f", 26, NAMES)) == ("d/f", "`")
+
+
+def test_in_comments_there_is_no_place():
     assert find_place("SELECT 1 -- a", 13, NAMES) is None
 
 
