@@ -237,9 +237,9 @@ def test_a_hot_key_of_large_files_stays_within_the_budget(session, tmp_path, mon
     monkeypatch.setattr("skimql.optimizer.prediction.cost.BROADCAST_BYTES", 0)
     tuples = 1_200_000
     hot, keys = str(tmp_path / "hot"), str(tmp_path / "keys")
-    session.spark.sql(f"SELECT if(id % 10 < 9, 7, id) AS k, 9 + id % 3 AS v FROM range({tuples})").write.parquet(
-        hot
-    )
+    session.spark.sql(
+        f"SELECT if(id % 10 < 9, 7, id) AS k, 9 + id % 3 AS v FROM range({tuples})"
+    ).write.parquet(hot)
     session.spark.sql(f"SELECT id AS k FROM range({tuples})").write.parquet(keys)
     session.table("hot", hot)
     session.table("keys", keys)
