@@ -29,6 +29,7 @@ CLI_TAKES = {
     "engine.queries.exact": {"collected"},
     "engine.queries.in_parts": {"each_part"},
     "engine.results.display": {"cell_text"},
+    "engine.sources.paths": {"near_file"},
     "engine.spark.doctor": {"checks"},
     "parser.statement": {"is_approximate", "split_statements"},
 }

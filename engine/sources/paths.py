@@ -260,7 +260,7 @@ def near_file(path: str) -> str:
     folder, name = os.path.split(path)
     try:
         there = sorted(os.listdir(folder or "."))[:MOST_LISTED]
-    except OSError:
+    except (OSError, ValueError):
         while folder and not os.path.isdir(folder):
             folder = os.path.dirname(folder)
         return f"a file in {folder}" if folder not in ("", "/") else ""
