@@ -484,7 +484,11 @@ def complete(text: str, shell_names: Any, files: Callable[[str], list[str]]) -> 
     if not blank:
         return [(f"\\{n}", 0, c.about) for n, c in COMMANDS.items() if n.startswith(name)]
     command = COMMANDS.get(name)
-    word = rest.rpartition("=" if command is not None and command.completes == "file" else " ")[2]
+    takes_file = command is not None and command.completes == "file"
+    # A path may have blanks.
+    word = (
+        (rest.rpartition("=")[2].lstrip() if "=" in rest else rest) if takes_file else rest.rpartition(" ")[2]
+    )
     start = len(text) - len(word)
     match command.completes if command is not None else "":
         case "table":
