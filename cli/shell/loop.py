@@ -65,4 +65,6 @@ def _one(shell: Shell) -> bool:
         shell.execute(_BARE.get(bare, text))
     except EOFError:
         return False
+    except SkimqlError as fault:
+        shell.tell_fault(fault, text.strip())
     return True
