@@ -71,8 +71,8 @@ def _near_word(fault: SkimqlError, text: str, names: Names) -> str | None:
     at = text.lower().find(missing[1].lower(), start, end)
     if not near or at < 0:
         return None
-    word = near[0].upper() if missing[1].isupper() else near[0]
-    return text[:at] + word + text[at + len(missing[1]) :]
+    word: str = near[0].upper() if missing[1].isupper() else near[0]
+    return f"{text[:at]}{word}{text[at + len(missing[1]) :]}"
 
 
 def _overlapping(fault: SkimqlError, text: str, names: Names) -> str | None:
