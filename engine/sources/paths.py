@@ -89,7 +89,7 @@ def defaults_of(path: str, file_format: str) -> dict[str, Any]:
 def _separator(path: str) -> str:
     """What separates the columns of a CSV file: a comma, unless its head has none and another sign does it."""
     first = _first_file(path)
-    if first is None:
+    if first is None or Path(first).suffix in COMPRESSIONS - {".gz"}:
         return ","
     try:
         with gzip.open(first) if first.endswith(".gz") else open(first, "rb") as file:
