@@ -108,6 +108,7 @@ class Typist:
 
 def main() -> int:
     """Install, type, compare; the exit code."""
+    sys.stdout.reconfigure(line_buffering=True)
     asked = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     asked.add_argument("--python", default=sys.executable, help="the Python of the fresh environment")
     asked.add_argument("--json", type=Path, help="records go there")
