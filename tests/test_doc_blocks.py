@@ -25,12 +25,7 @@ def _is_run(block):
     return not block.reason or (LONG and not block.never)
 
 
-_WAITS = [p for p in PAGES if "\n?\n" in p.read_text(encoding="utf-8")]
-TO_RUN = [
-    page
-    for page, found in ALL.items()
-    if page not in _WAITS and any(_is_run(b) for b in found if b.language != "before")
-]
+TO_RUN = [page for page, found in ALL.items() if any(_is_run(b) for b in found if b.language != "before")]
 
 
 class Captured(io.TextIOWrapper):
