@@ -26,9 +26,10 @@ test-cluster: java .venv/test$(JRE) .venv/package
 test-spark-versions: java
 	PYTHON=$(PYTHON) tests/spark_versions.sh
 
-# The same statements by Session.sql, by spark.sql, and without a jar.
+# The same statements wherever SQL is spoken, on the oldest and newest Spark; then docs/spark-sql.md as it is written.
 test-surfaces: java .venv/test$(JRE) .venv/package
-	$(BIN)/python -m benchmarks.surfaces
+	PYTHON=$(PYTHON) tests/surfaces.sh
+	$(BIN)/python -m benchmarks.quick_start
 
 check: .venv/test$(JRE) .venv/package
 	$(BIN)/ruff check .

@@ -17,6 +17,8 @@ import traceback
 import unicodedata
 
 TAB_WIDTH = 4
+# Characters of a message that a terminal shows.
+MOST_TOLD = 1500
 # Control characters, halves of characters, line separators; and what turns the direction of the text around.
 _UNPRINTABLE = frozenset(("Cc", "Cs", "Zl", "Zp"))
 _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -71,9 +73,16 @@ class SkimqlError(Exception):
         return str(self).splitlines()
 
     def __str__(self) -> str:
-        lines = [f"error: {self.message}"]
+        return self.told()
+
+    def told(self, columns: int | None = None) -> str:
+        """The whole message; on a terminal of so many columns the part of a long line that has the mistake."""
+        message = self.message
+        if columns is not None and len(message) > MOST_TOLD:
+            message = f"{message[:MOST_TOLD]} ... ({len(message) - MOST_TOLD:,} characters more)"
+        lines = [f"error: {message}"]
         if self.span is not None and self.sql:
-            lines += _caret_lines(self.sql, self.span)
+            lines += _caret_lines(self.sql, self.span, columns)
         if self.hint:
             lines.append(f"  try: {self.hint}")
         return "\n".join(lines)
@@ -157,7 +166,7 @@ def _escaped(c: str) -> str:
     return f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}"
 
 
-def _caret_lines(sql: str, span: tuple[int, int]) -> list[str]:
+def _caret_lines(sql: str, span: tuple[int, int], columns: int | None) -> list[str]:
     """The offending line with carets under the part of `span` that lies on it."""
     start = min(span[0], len(sql))
     end = max(start + 1, span[1])
@@ -170,8 +179,26 @@ def _caret_lines(sql: str, span: tuple[int, int]) -> list[str]:
     shown = sql[line_start:line_end].expandtabs(TAB_WIDTH).rstrip()
     before, through, shown = (printable(part) for part in (before, through, shown))
     prefix = f"  line {line_number}:  "
+    room = None if columns is None else max(columns - len(prefix), 20)
+    if room is not None and _columns(shown) > room:
+        # Some of what stands in front, then as much as there is room for.
+        cut = max(len(before) - room // 3, 0)
+        cut, sign = (cut, "...") if cut > len("...") else (0, "")
+        before, through, shown = (f"{sign}{part[cut:]}" for part in (before, through, shown))
+        shown = _fitted(shown, room)
+        through = through[: len(shown)]
     pad = " " * (len(prefix) + _columns(before))
     return [prefix + shown, pad + "^" * max(1, _columns(through) - _columns(before))]
+
+
+def _fitted(text: str, room: int) -> str:
+    """The text, cut where it takes more columns than there are."""
+    if _columns(text) <= room:
+        return text
+    kept = 0
+    while _columns(text[: kept + 1]) <= room - len("..."):
+        kept += 1
+    return f"{text[:kept]}..."
 
 
 def _columns(text: str) -> int:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from . import surface_clients as clients
+from .cpu import measured
 
 QUERY = "SELECT APPROXIMATE COUNT(*) AS n FROM oa JOIN ob ON oa.k = ob.k"
 BARS = {"SELECT 1, more": 0.2, "stored, spark.sql": 20.0, "stored, beeline": 60.0}
@@ -29,16 +30,10 @@ _SECONDS = re.compile(r"\((\d+\.\d+) seconds\)")
 class Clock:
     """Times of statements, with what else they take."""
 
-    def __init__(self, spark: Any) -> None:
-        beans = spark._jvm.java.lang.management.ManagementFactory
-        self.jvm = beans.getOperatingSystemMXBean()
+    def __init__(self) -> None:
         self.ms: list[float] = []
         self.calls = 0
         self.cpu = 0.0
-
-    def cpu_now(self) -> float:
-        """Of this process and of the JVM, in milliseconds."""
-        return time.process_time() * 1e3 + float(self.jvm.getProcessCpuTime()) / 1e6
 
     def timed(self, ask: Callable[[], Any]) -> None:
         """One statement."""
@@ -85,7 +80,7 @@ def calls_of(ask: Callable[[], Any]) -> int:
 
 def select_one(plain: Any, known: Any, times: int) -> list[dict[str, Any]]:
     """``SELECT 1`` in turns."""
-    clocks = {"SELECT 1, without": (Clock(plain), plain), "SELECT 1, with": (Clock(known), known)}
+    clocks = {"SELECT 1, without": (Clock(), plain), "SELECT 1, with": (Clock(), known)}
     for _ in range(times):
         for clock, spark in clocks.values():
             clock.timed(lambda spark=spark: spark.sql("SELECT 1"))
@@ -97,15 +92,17 @@ def select_one(plain: Any, known: Any, times: int) -> list[dict[str, Any]]:
     return [*records, {"what": "SELECT 1, more", "statements": times, "ms": round(more, 3)}]
 
 
-def stored(what: str, spark: Any, ask: Callable[[], Any], times: int) -> dict[str, Any]:
+def stored(what: str, ask: Callable[[], Any], times: int) -> dict[str, Any]:
     """An answer from kept sketches, warm."""
     for _ in range(times // 2):
         ask()
-    clock = Clock(spark)
-    before = clock.cpu_now()
-    for _ in range(times):
-        clock.timed(ask)
-    clock.cpu = clock.cpu_now() - before
+    clock = Clock()
+
+    def all_of_them() -> None:
+        for _ in range(times):
+            clock.timed(ask)
+
+    clock.cpu = measured(all_of_them).cpu_s * 1e3
     clock.calls = calls_of(ask)
     return clock.record(what)
 
@@ -154,9 +151,9 @@ def main(arguments: list[str] | None = None) -> int:
         for name in paths:
             spark.sql(f"CREATE SKETCH s{name} ON {name} (k)")
         some = max(asked.times // 10, 20)
-        records.append(stored("stored, Session.sql", spark, lambda: session.sql(QUERY).rows, some))
-        records.append(stored("stored, spark.sql", spark, lambda: spark.sql(QUERY).collect(), some))
-        records.append(stored("SELECT 1, collected", spark, lambda: spark.sql("SELECT 1").collect(), some))
+        records.append(stored("stored, Session.sql", lambda: session.sql(QUERY).rows, some))
+        records.append(stored("stored, spark.sql", lambda: spark.sql(QUERY).collect(), some))
+        records.append(stored("SELECT 1, collected", lambda: spark.sql("SELECT 1").collect(), some))
         spark.stop()
         with clients.thrift(paths) as port:
             records.append(by_beeline(port, some))

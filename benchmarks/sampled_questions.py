@@ -150,7 +150,7 @@ class SampledForms:
             text = f"({text})"
         if self.rng.random() < 0.1 and text.startswith("w"):
             other = self._name()
-            joined = f"{text} {alias} JOIN {text} {other} ON {alias}.{key} = {other}.{key}"
+            joined = f"({text} {alias} JOIN {text} {other} ON {alias}.{key} = {other}.{key})"
             return _Source(joined, tuple(f"{n}.{c}" for n in (alias, other) for c in columns))
         return _Source(f"{text} {alias}", tuple(f"{alias}.{c}" for c in columns))
 
@@ -172,6 +172,10 @@ class SampledForms:
             (
                 f"SELECT {key}, v, h, COUNT(*) OVER (PARTITION BY {by}) AS g FROM {table}{where}",
                 (key, "v", "h", "g"),
+            ),
+            (
+                f"SELECT {key}, v, SUM(v) OVER w AS g FROM {table} WINDOW w AS (PARTITION BY {by})",
+                (key, "v", "g"),
             ),
             (
                 f"SELECT {key}, v, g, h FROM {table} QUALIFY RANK() OVER (PARTITION BY {by} ORDER BY v DESC) <= 2",
@@ -212,6 +216,9 @@ class SampledForms:
         mine, alias, table = left.named((key,)), self._name(), self.one_of("a", "b", "c")
         if not mine:
             return left
+        if self.rng.random() < 0.3:
+            made = f"{left.text}, LATERAL explode(sequence(1, 1 + hash({mine[0]}) % 2)) {alias}(v)"
+            return _Source(made, (*left.columns, f"{alias}.v"))
         inner = f"SELECT COUNT(*) AS v, SUM(q.v) AS d FROM {table} q WHERE q.{key} = {mine[0]}"
         return _Source(f"{left.text}, LATERAL ({inner}) {alias}", (*left.columns, f"{alias}.v", f"{alias}.d"))
 
@@ -262,6 +269,7 @@ class SampledForms:
             f"ROUND(AVG({v}), 1)",
             f"COALESCE(SUM({v}), 0)",
             f"COUNT(DISTINCT {keys[0]})",
+            f"COUNT(DISTINCT CASE WHEN {v} > 2 THEN {keys[0]} END)",
             f"APPROX_COUNT_DISTINCT({v})",
             *(f"STDDEV({v})", f"VAR_POP({v})", f"CORR({v}, {w})", f"COVAR_SAMP({v}, {w})"),
             *(f"MEDIAN({v})", f"PERCENTILE({v}, 0.9)", f"APPROX_PERCENTILE({v}, 0.25)"),

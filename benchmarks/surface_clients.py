@@ -121,7 +121,7 @@ def thrift(tables: dict[str, str]) -> Iterator[int]:
     with tempfile.TemporaryDirectory() as folder:
         named = [word for name, path in tables.items() for word in ("-t", f"{name}={path}")]
         conf = ["--conf", "spark.sql.session.timeZone=UTC", "--conf", "spark.master=local[2]"]
-        command = ["skimql", "thrift", "--port", str(port), "--catalog", f"{folder}/catalog", *conf, *named]
+        command = ["skimql", *conf, "thrift", "--port", str(port), "--catalog", f"{folder}/catalog", *named]
         with process(command, folder, port):
             yield port
 

@@ -30,6 +30,7 @@ TABLES = {
 }
 # Of every new sketch or run.
 _VARYING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)|/tmp/\S+")
+PARTS = ("process", "untouched", "clients")
 Outcome = tuple[Any, ...]
 
 
@@ -98,18 +99,20 @@ def compared(spark: Any, folder: str) -> Iterator[tuple[str, Compared]]:
     import skimql
 
     texts = statements()
-    for name, path in tables(spark, folder).items():
+    paths = tables(spark, folder)
+    for name, path in paths.items():
         spark.read.parquet(path).createOrReplaceTempView(name)
 
     def made(ask: Callable[[str], Any]) -> list[Outcome]:
         return [outcome(ask, text) for text in texts]
 
     session = skimql.Session(spark, catalog=f"{folder}/one")
-    for name in TABLES:
-        session.table(name, spark.table(name))
+    for name, path in paths.items():
+        # Of files a session without Spark can tell that they are as they were.
+        session.table(name, path)
     first = made(by_session(session))
     yield "Session.sql", list(zip(texts, first, first, strict=True))
-    yield "%%skimql", list(zip(texts, first, made(by_magic(spark, f"{folder}/two")), strict=True))
+    yield "%%skimql", list(zip(texts, first, made(by_magic(spark, f"{folder}/two", paths)), strict=True))
     skimql.enable(spark, catalog=f"{folder}/three")
     try:
         yield "spark.sql", list(zip(texts, first, made(by_spark(spark)), strict=True))
@@ -130,7 +133,7 @@ def tables(spark: Any, folder: str) -> dict[str, str]:
     return paths
 
 
-def by_magic(spark: Any, catalog: str) -> Callable[[str], Any]:
+def by_magic(spark: Any, catalog: str, paths: dict[str, str]) -> Callable[[str], Any]:
     """What a cell ``%%skimql`` gives."""
     from IPython.core.interactiveshell import InteractiveShell
 
@@ -139,8 +142,8 @@ def by_magic(spark: Any, catalog: str) -> Callable[[str], Any]:
     shell = InteractiveShell.instance()
     shell.run_line_magic("load_ext", "skimql")
     shell.user_ns["session"] = skimql.Session(spark, catalog=catalog)
-    for name in TABLES:
-        shell.user_ns["session"].table(name, spark.table(name))
+    for name, path in paths.items():
+        shell.user_ns["session"].table(name, path)
 
     def ask(text: str) -> Any:
         found = shell.run_cell_magic("skimql", "", text)
@@ -182,6 +185,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Print the records, and each difference; 1 where there is one."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.surfaces", description=__doc__)
     parser.add_argument("--json", type=Path)
+    parser.add_argument(
+        "--only", nargs="+", choices=PARTS, default=PARTS, help="of this process, Spark's own, clients"
+    )
     asked = parser.parse_args(arguments)
     from skimql.engine.spark.session import start_spark
 
@@ -192,11 +198,13 @@ def main(arguments: list[str] | None = None) -> int:
         for surface, found in compared(spark, folder):
             first = first or [wanted for _, wanted, _ in found]
             records.append(record(spark.version, surface, found))
-        paths = tables(spark, folder)
-        records.append(untouched(spark))
-        version = spark.version
+            if "process" not in asked.only:
+                break
+        paths, version = tables(spark, folder), spark.version
+        if "untouched" in asked.only:
+            records.append(untouched(spark))
         spark.stop()
-        for surface, found in by_clients(paths, first):
+        for surface, found in by_clients(paths, first) if "clients" in asked.only else ():
             records.append(record(version, surface, found))
     if asked.json is not None:
         asked.json.write_text("\n".join(map(json.dumps, records)) + "\n")

@@ -40,6 +40,7 @@ def outcomes(spark: Any, asked: list[Asked]) -> list[tuple[Any, ...]]:
 
 def outcome(spark: Any, text: str, args: Any) -> tuple[Any, ...]:
     """Plan, schema, rows of what costs no job; or class, condition, message, parameters and places of the error."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
@@ -57,6 +58,13 @@ def outcome(spark: Any, text: str, args: Any) -> tuple[Any, ...]:
             _steady(str(fault)),
             fault.getMessageParameters(),
             contexts,
+        )
+    except Py4JJavaError as fault:
+        # An exception of Java's that PySpark has no class for.
+        return (
+            "Java",
+            fault.java_exception.getClass().getName(),
+            _steady(str(fault.java_exception.getMessage())),
         )
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import EnvironmentFault, ParseError, SkimqlError, UnknownName, UnsupportedQuery
+from ..errors import EnvironmentFault, SkimqlError, UnknownName, UnsupportedQuery
 from ..optimizer.methods import ANSWERED, DISTINCT, GROUPING
 from ..optimizer.physical import PhysicalPlan
 from ..parser.file_tables import with_file_tables
@@ -723,7 +723,9 @@ class Session:
         try:
             return run_by_spark(self.tables, self.spark, text)
         except SPARK_FAULTS as fault:
-            raise ParseError(first_line(fault), "SKIMQL_SPARK_REFUSES", sql) from fault
+            from .queries.refusals import refusal
+
+            raise refusal(first_line(fault), sql, text, self.tables.at_hand()) from fault
 
     def _running(self) -> SparkSession | None:
         """The Spark session if there is one already."""

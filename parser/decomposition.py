@@ -19,6 +19,7 @@ from .blocks import (
     FULL,
     INNER,
     LEFT,
+    NOWHERE,
     RIGHT,
     Block,
     Body,
@@ -56,10 +57,10 @@ from .keys import (
 class _Again(Exception):
     """What was decided has to be decided anew, with some tables and names left whole."""
 
-    def __init__(self, places: Collection[int] = (), names: Collection[Common] = ()) -> None:
+    def __init__(self, places: Collection[int] = (), names: Mapping[Common, Span] | None = None) -> None:
         super().__init__()
         self.places = frozenset(places)
-        self.names = frozenset(names)
+        self.names = names or {}
 
 
 @dataclass(eq=False)
@@ -73,8 +74,8 @@ class Decomposer:
         By the place of a table in the text, the column of the class.
     left_whole : set of int
         Tables of the class that are not to be filtered.
-    whole_names : set of Common
-        Queries of WITH that are left whole.
+    whole_names : dict of Common to Span
+        Queries of WITH that are left whole, with the place for which they are.
     unread : frozenset of str
         The names of WITH that stand where nothing looks for them: such queries are left whole too.
     natural : bool
@@ -84,14 +85,14 @@ class Decomposer:
     types: Mapping[Ref, str]
     seeds: Mapping[int, str]
     left_whole: set[int] = field(default_factory=set)
-    whole_names: set[Common] = field(default_factory=set)
+    whole_names: dict[Common, Span] = field(default_factory=dict)
     unread: frozenset[str] = frozenset()
     natural: bool = False
     roles: dict[int, Role] = field(default_factory=dict)
     added: dict[int, str] = field(default_factory=dict)
     reasons: list[Undecomposed] = field(default_factory=list)
     _common: dict[Common, list[Offered]] = field(default_factory=dict)
-    _needed_whole: set[Common] = field(default_factory=set)
+    _needed_whole: dict[Common, Span] = field(default_factory=dict)
 
     def decompose(self, top: Block) -> Decomposition:
         """How the query decomposes.
@@ -103,7 +104,7 @@ class Decomposer:
         """
         for _ in range(2 * len(self.seeds) + len(self.whole_names) + 8):
             self.roles, self.added, self.reasons = {}, {}, []
-            self._common, self._needed_whole = {}, set()
+            self._common, self._needed_whole = {}, {}
             try:
                 return self._top(top)
             except _Again as again:
@@ -116,7 +117,7 @@ class Decomposer:
             keys = self._rows(top, [])
         except Undecomposed as fault:
             raise self.reasons[0] if self.reasons else fault from None
-        clash = self._needed_whole & set(self._common)
+        clash = {c: place for c, place in self._needed_whole.items() if c in self._common}
         if clash:
             raise _Again(names=clash)
         if not keys:
@@ -177,14 +178,18 @@ class Decomposer:
 
     def _offered_common(self, common: Common) -> list[Offered]:
         if common in self.whole_names or common.name.lower() in self.unread:
-            self._whole(common.body)
+            place = self.whole_names.get(common, NOWHERE)
+            if place != NOWHERE:
+                why = f"{common.name} is read here as a whole, and so wherever else it stands"
+                self.reasons.append(Undecomposed(why, place, elsewhere=True))
+            self._whole(common.body, place)
             return []
         if common not in self._common:
             before = len(outputs_of(common.body))
             try:
                 found = self._offered(common.body)
             except Undecomposed:
-                self.whole_names.add(common)
+                self.whole_names[common] = NOWHERE
                 raise
             for name, _ in outputs_of(common.body)[before:]:
                 if name not in common.names:
@@ -297,7 +302,7 @@ class Decomposer:
         except Undecomposed as fault:
             self.reasons.append(fault)
         self._back_to(kept)
-        self._whole(nested.body)
+        self._whole(nested.body, nested.place)
 
     def _linked(self, body: Body, nested: Nested, chain: list[list[Key]]) -> bool:
         """Whether the rows of a subquery are of a key of the query outside."""
@@ -324,10 +329,10 @@ class Decomposer:
     def _back_to(self, state: tuple[dict[int, Role], dict[int, str], dict[Common, list[Offered]]]) -> None:
         self.roles, self.added, self._common = state
 
-    def _whole(self, body: Body) -> None:
+    def _whole(self, body: Body, place: Span = NOWHERE) -> None:
         """What is read as it is, with the names that it reads."""
         for common in names_in(body):
-            self._needed_whole.add(common)
+            self._needed_whole.setdefault(common, place)
 
     # Joins.
 
@@ -409,7 +414,7 @@ class Decomposer:
         if not self._all_linked(step, left, right):
             self.reasons.append(why_not(step, left))
             self._back_to(kept)
-            self._whole_joined(step.right)
+            self._whole_joined(step.right, step.place)
             right = []
         return self._kept(step, left, right, chain)
 
@@ -428,7 +433,7 @@ class Decomposer:
     def _all_linked(self, step: Step, kept: list[Key], other: list[Key]) -> bool:
         return all(partner_of(step, kept, key) is not None for key in other)
 
-    def _whole_joined(self, joined: Relation | Joined) -> None:
+    def _whole_joined(self, joined: Relation | Joined, place: Span) -> None:
         for relation in relations_in(joined):
             if relation.body is not None:
-                self._whole(relation.body)
+                self._whole(relation.body, place)

@@ -87,7 +87,8 @@ def _refusal(outside: Scope, top: Block, tried: list[tuple[Seeds, Undecomposed]]
             return outside.fault(why, CODE, place, EXACT)
         message = "no table has a column by whose values the query could be sampled"
         return outside.fault(message, CODE, outside.source.tree, EXACT)
-    seeds, fault = tried[0]
+    # That a class comes to nothing elsewhere alone says more than that another column is none.
+    seeds, fault = next((t for t in tried if t[1].elsewhere), tried[0])
     columns = " and ".join(dict.fromkeys(seeds.values()))
     message = f"not the sum over the keys {columns} of what each adds: {fault.reason}"
     place = fault.place if fault.place.end else outside.span_of(outside.source.tree)

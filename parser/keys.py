@@ -21,11 +21,12 @@ _WORDS = {LEFT: "LEFT JOIN", RIGHT: "RIGHT JOIN", SEMI: "SEMI JOIN", ANTI: "ANTI
 class Undecomposed(Exception):
     """Why a query, or a part of it, does not decompose over a class, and where."""
 
-    def __init__(self, reason: str, place: Span, *, by_groups: bool = False) -> None:
+    def __init__(self, reason: str, place: Span, *, by_groups: bool = False, elsewhere: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.place = place
         self.by_groups = by_groups
+        self.elsewhere = elsewhere
 
 
 @dataclass(frozen=True, slots=True)

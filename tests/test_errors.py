@@ -8,6 +8,7 @@ import pytest
 from support.golden_text import assert_golden
 from support.schemas import schema, table
 
+from skimql import errors
 from skimql.errors import SkimqlError
 from skimql.parser.resolve import resolve, resolve_rows
 from skimql.parser.statement import ApproximateSelect, EstimateRows, parse_statement
@@ -102,3 +103,23 @@ def test_every_mistake_has_a_place_a_way_out_and_survives_pickling(name):
     assert error.hint
     assert error.code.startswith("SKIMQL_")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT x FROM t", "SELECT " + "a, " * 60 + "x FROM t " + "WHERE 1 " * 60, "城 " * 70 + "x"]
+)
+@pytest.mark.parametrize("columns", [None, 79, 40])
+def test_the_carets_stand_below_the_mistake_on_a_narrow_terminal_too(sql, columns):
+    start = sql.index("x")
+    fault = SkimqlError("no", sql=sql, span=(start, start + 1))
+    _, line, carets = fault.told(columns).splitlines()
+    assert columns is None or errors._columns(line) <= columns
+    before = next(line[:n] for n in range(len(line)) if errors._columns(line[:n]) == carets.index("^"))
+    assert line[len(before)] == "x"
+
+
+def test_a_long_message_is_cut_on_a_terminal():
+    fault = SkimqlError("x" * 5000)
+    assert len(fault.told(80)) < 1600
+    assert "3,500 characters more" in fault.told(80)
+    assert len(str(fault)) > 5000

@@ -127,7 +127,7 @@ class MemoryFooters(Footers):
             Size(t or 0.0, self._share(v.table, v.filter)) for v, t in zip(vertices, self.tuples, strict=True)
         )
 
-    def _glance(self, name: str, least: int = 64) -> pa.Table:
+    def _probe(self, name: str, least: int = 64) -> pa.Table:
         table = self._table(name)
         each = table.num_rows // GLANCES
         looked = min(max(each // GLANCED, least), each)
@@ -146,7 +146,7 @@ class MemoryFooters(Footers):
 
     def _groups_of(self, vertex: int) -> int | None:
         relation = self.query.graph.vertices[vertex]
-        seen = self._glance(relation.table)
+        seen = self._probe(relation.table)
         kept = None if relation.filter is None else passing(relation.filter, seen, "UTC")
         names = [g.expression.strip("`") for g in self.query.groups if g.vertex == vertex]
         if not set(names) <= set(seen.column_names):
@@ -160,13 +160,13 @@ class MemoryFooters(Footers):
         looked, found = int(PROBE * min(1.0, math.sqrt(most / STANDS_FOR))) // GLANCES, {}
         for number, joined in enumerate(tree_of(self.query.graph).classes):
             for v in joined.vertices:
-                some = self._glance(self.query.graph.vertices[v].table, looked)
+                some = self._probe(self.query.graph.vertices[v].table, looked)
                 keys = key_values(class_attribute(self.query.graph, joined, v), some)
                 found[v, number] = SeenKeys.of(keys.drop_null().to_numpy(), len(keys))
         return found
 
     def _share(self, name: str, condition: str | None) -> float:
-        seen = self._glance(name)
+        seen = self._probe(name)
         kept = None if condition is None else passing(condition, seen, "UTC")
         return 1.0 if kept is None else seen.filter(kept).num_rows / max(seen.num_rows, 1)
 
@@ -174,6 +174,9 @@ class MemoryFooters(Footers):
         edges = [self.query.graph.edges[e] for e in joined.edges]
         keys = {(e.left, e.left_keys) for e in edges} | {(e.right, e.right_keys) for e in edges}
         return min(math.prod(self._range(v, k.strip("`")) for k in own) for v, own in keys)
+
+    def _seen(self, joined: JoinClass) -> float:
+        return math.inf
 
     def _range(self, vertex: int, column: str) -> float:
         table = self._table(self.query.graph.vertices[vertex].table)

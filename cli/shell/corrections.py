@@ -11,6 +11,7 @@ from .names import Names
 
 _NAME = re.compile(r"[A-Za-z_][\w.]*|`[^`]+`(?:\.`[^`]+`)?")
 _UNKNOWN = ("SKIMQL_UNKNOWN_TABLE", "SKIMQL_UNKNOWN_COLUMN", "SKIMQL_UNKNOWN_NAME")
+_REFUSED = "SKIMQL_SPARK_REFUSES"
 _SPARK_TABLE = re.compile(r"table or view `([^`]+)` cannot be found", re.IGNORECASE)
 _HEADS = (
     "SELECT",
@@ -29,12 +30,18 @@ _HEADS = (
 
 def correction(fault: SkimqlError, text: str, names: Names) -> str | None:
     """The statement with the near name in the place of the unknown one; None where none is near enough."""
-    if fault.code in _UNKNOWN and fault.span is not None and fault.sql == text:
+    placed = fault.span is not None and fault.sql == text
+    if placed and fault.span is not None and "must be back quoted" in fault.message:
+        return text[: fault.span[0]] + fault.hint + text[fault.span[1] :]
+    names_something = fault.code in _UNKNOWN or (
+        fault.code == _REFUSED and "yntax error" not in fault.message
+    )
+    if names_something and placed and fault.span is not None:
         start, end = fault.span
         meant = fault.hint.split(", ")[0].strip()
         typed = text[start:end]
         if not _NAME.fullmatch(meant):
-            return None
+            return _lost_table(fault, text, names)
         bare = typed.rpartition(".")[2].strip("`")
         near = get_close_matches(bare.lower(), [meant.rpartition(".")[2].strip("`").lower()], 1, 0.6)
         if not near or bare.lower() == near[0]:
@@ -42,12 +49,13 @@ def correction(fault: SkimqlError, text: str, names: Names) -> str | None:
         if "." in typed and "." not in meant:
             meant = typed[: typed.rindex(".") + 1] + meant
         return text[:start] + meant + text[end:]
+    lost = _lost_table(fault, text, names)
+    return _misspelt_word(text) if lost is None and fault.code == _REFUSED else lost
+
+
+def _lost_table(fault: SkimqlError, text: str, names: Names) -> str | None:
     lost = _SPARK_TABLE.search(fault.message)
-    if lost is not None:
-        return _replaced(text, lost[1], [t.name for t in names.tables])
-    if fault.code == "SKIMQL_SPARK_REFUSES":
-        return _misspelt_word(text)
-    return None
+    return None if lost is None else _replaced(text, lost[1], [t.name for t in names.tables])
 
 
 def _replaced(text: str, name: str, known: Iterable[str]) -> str | None:

@@ -17,7 +17,7 @@ from ..formats import format_of_file
 from ..streams import encodes, is_unicode
 from .keyboard import typed_lines
 from .lines import broken, in_colour
-from .theme import THEMES, has_colours, is_dumb, theme_of
+from .theme import colours, has_colours, is_dumb
 
 if TYPE_CHECKING:
     from ... import Answer
@@ -47,16 +47,21 @@ class Display:
         """The theme that is set."""
         return str(self.config["theme"])
 
+    @property
+    def columns(self) -> int:
+        """The width of the terminal, but for its last column."""
+        return max(shutil.get_terminal_size().columns - 1, 20)
+
     def say(self, text: str, style: str = "dim") -> None:
         """Lines beside results, broken between words."""
-        width = max(shutil.get_terminal_size().columns - 1, 20)
+        width = self.columns
         lines = [broken(line, width) for line in encodes(sys.stdout, text).split("\n")]
         self._write(in_colour("\n".join(lines), self._colour(style)) + "\n")
 
     def page(self, text: str, head: int = 0) -> None:
         """A text of any length: through the pager where it is longer than the screen, its first lines always there."""
-        lines = text.count("\n")
         size = shutil.get_terminal_size()
+        lines = sum(1 + len(line) // max(size.columns, 1) for line in text.split("\n")) - 1
         if not self.config["pager"] or is_dumb() or not sys.stdout.isatty() or lines < size.lines - 2:
             self._write(text)
             return
@@ -64,6 +69,9 @@ class Display:
         if not pager:
             self._write(text)
             return
+        if os.path.basename(pager.split()[0]) == "less":
+            # It shows what colours are made of otherwise.
+            pager += " -R"
         if head:
             pager, text = with_head(pager, text, head, size.lines - 1)
         with typed_lines(), contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
@@ -76,13 +84,13 @@ class Display:
         sys.stdout.flush()
 
     def _colour(self, name: str) -> str:
-        return THEMES[theme_of(self.theme)].get(name, "")
+        return colours(self.theme).get(name, "")
 
     def screen(self) -> Screen:
         """What results are shown on."""
         from .results import Screen
 
-        theme = THEMES[theme_of(self.theme)] if has_colours() else None
+        theme = colours(self.theme) if has_colours() else None
         width = shutil.get_terminal_size().columns
         return Screen(width, is_unicode(sys.stdout), theme or None, str(self.config["expanded"]))
 
@@ -131,7 +139,8 @@ class Display:
 
             with contextlib.closing(_opened(path)) as sink:
                 render(self.last_answer, format_of_file(path), sink)
-        self.say(f"{len(self.last_answer.rows):,} rows in {path}")
+        rows = len(self.last_answer.rows)
+        self.say(f"{rows:,} row{'' if rows == 1 else 's'} in {path}")
 
 
 # From this version on less keeps lines at the top itself.

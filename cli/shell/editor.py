@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import pairwise
 from typing import Any, Protocol
 
 from ... import Token, is_complete, tokens
 from .interrupts import INTERRUPTS
 from .keyboard import typed_lines
+from .mistakes import unknown_names
 from .names import Names
-from .theme import THEMES, is_dumb, theme_of
+from .theme import colours, has_all, has_sixteen, is_dumb, theme_of
 
 # Characters; beyond this a text is not coloured, each key would cost too much.
 MOST_COLOURED = 40_000
@@ -106,13 +106,10 @@ class FullEditor:
     def __init__(self, around: Surroundings, history: Any) -> None:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
-        from prompt_toolkit.enums import EditingMode
         from prompt_toolkit.layout.processors import ConditionalProcessor, HighlightMatchingBracketProcessor
-        from prompt_toolkit.output.color_depth import ColorDepth
         from prompt_toolkit.styles import DynamicStyle
 
         self._around = around
-        none = theme_of(around.theme) == "none"
         self._session: PromptSession[str] = PromptSession(
             message=[("class:prompt", PROMPT)],
             multiline=True,
@@ -126,14 +123,12 @@ class FullEditor:
             lexer=_lexer(around),
             style=DynamicStyle(lambda: _style(theme_of(around.theme))),
             include_default_pygments_style=False,
-            color_depth=ColorDepth.DEPTH_1_BIT if none else None,
             input_processors=[
                 ConditionalProcessor(HighlightMatchingBracketProcessor(chars="()"), filter=_short_text())
             ],
             key_bindings=_keys(around),
             bottom_toolbar=lambda: [("class:toolbar", around.toolbar())],
             placeholder=lambda: _placeholder(around),
-            editing_mode=EditingMode.VI if around.option("editing") == "vi" else EditingMode.EMACS,
             search_ignore_case=True,
             enable_open_in_editor=True,
             enable_suspend=True,
@@ -145,8 +140,16 @@ class FullEditor:
 
     def read(self, text: str = "") -> str:
         """A statement."""
+        from prompt_toolkit.enums import EditingMode
+        from prompt_toolkit.output.color_depth import ColorDepth
         from prompt_toolkit.patch_stdout import patch_stdout
 
+        # As they are set now.
+        vi = self._around.option("editing") == "vi"
+        self._session.editing_mode = EditingMode.VI if vi else EditingMode.EMACS
+        plain = theme_of(self._around.theme) == "none"
+        depth = ColorDepth.DEPTH_4_BIT if has_sixteen() else ColorDepth.DEPTH_24_BIT if has_all() else None
+        self._session.color_depth = ColorDepth.DEPTH_1_BIT if plain else depth
         INTERRUPTS.take()
         # What is told meanwhile by other threads stands above the prompt.
         with patch_stdout(raw=True):
@@ -181,16 +184,35 @@ def _style(theme: str) -> Any:
     """The style of a theme; ever the same one, since with another all rules are read anew at every key."""
     from prompt_toolkit.styles import Style
 
-    colours = THEMES[theme]
+    styles = {name: _as_prompt_toolkit(value) for name, value in colours(theme).items()}
     return Style.from_dict(
         {
-            **{name: value for name, value in colours.items() if name != "toolbar"},
+            **{name: value for name, value in styles.items() if name != "toolbar"},
             "bottom-toolbar": "noreverse",
-            "toolbar": colours.get("toolbar", ""),
+            "toolbar": styles.get("toolbar", ""),
+            # These come in grey by themselves, too pale for one background or the other.
+            **dict.fromkeys(("auto-suggestion", "aborting", "exiting"), styles.get("dim", "")),
+            **(_MENU if styles else {}),
             "matching-bracket.cursor": "bold",
             "matching-bracket.other": "bold underline",
         }
     )
+
+
+_MENU = {
+    "completion-menu.completion": "bg:#bbbbbb #000000",
+    "completion-menu.completion.current": "bg:#303030 #ffffff",
+    "completion-menu.meta.completion": "bg:#999999 #000000",
+    "completion-menu.meta.completion.current": "bg:#505050 #ffffff",
+}
+
+
+def _as_prompt_toolkit(style: str) -> str:
+    """A style with the names that prompt_toolkit has for the 16 colours."""
+    words = {"white": "ansigray", "bright_white": "ansiwhite", "black": "ansiblack"}
+    names = ("red", "green", "yellow", "blue", "magenta", "cyan")
+    words |= {n: f"ansi{n}" for n in names} | {f"bright_{n}": f"ansibright{n}" for n in names}
+    return " ".join(words.get(word, word) for word in style.split())
 
 
 def _completer(around: Surroundings) -> Any:
@@ -239,10 +261,12 @@ def coloured(text: str, names: Names) -> list[list[tuple[str, str]]]:
     """The lines of a text as pieces with their classes."""
     lines: list[list[tuple[str, str]]] = [[]]
     found = tokens(text)
+    unknown = unknown_names(found, names)
     at = 0
     for number, token in enumerate(found):
         _add(lines, "", text[at : token.start])
-        _add(lines, _class_of(found, number, names, len(text)), token.text)
+        # What may be typed on is no mistake yet.
+        _add(lines, _class_of(token, number in unknown and token.end < len(text)), token.text)
         at = token.end
     _add(lines, "", text[at:])
     return lines
@@ -254,23 +278,10 @@ def _add(lines: list[list[tuple[str, str]]], style: str, piece: str) -> None:
     lines.extend([(style, line)] for line in rest)
 
 
-def _class_of(found: tuple[Token, ...], number: int, names: Names, end: int) -> str:
-    token = found[number]
-    if token.kind in ("name", "quoted_name") and token.end < end and _is_unknown(found, number, names):
+def _class_of(token: Token, unknown: bool) -> str:
+    if unknown:
         return "class:unknown"
     return "" if token.kind in ("name", "symbol") else f"class:{token.kind}"
-
-
-def _is_unknown(found: tuple[Token, ...], number: int, names: Names) -> bool:
-    """Whether a name behind FROM or JOIN is of no table; one that may be typed on, or is defined by WITH, is not."""
-    if not names.complete or number == 0 or found[number - 1].word not in ("FROM", "JOIN"):
-        return False
-    if found[0].word not in ("SELECT", "WITH", "EXACT", "ESTIMATE", "EXPLAIN"):
-        return False
-    after = found[number + 1].text if number + 1 < len(found) else ""
-    name = found[number].text.strip("`").lower()
-    defined = {t.text.strip("`").lower() for t, behind in pairwise(found) if behind.word == "AS"}
-    return after not in (".", "(") and name not in names.by_name and name not in defined
 
 
 def _keys(around: Surroundings) -> Any:

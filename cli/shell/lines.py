@@ -14,7 +14,7 @@ def broken(line: str, width: int) -> str:
 
 def in_colour(text: str, style: str) -> str:
     """A text in a colour of a theme, as the terminal wants it told."""
-    if not style.startswith("#"):
+    if not style:
         return text
     from rich.color import Color, ColorSystem
     from rich.console import Console

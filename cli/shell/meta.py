@@ -382,10 +382,19 @@ def _table(shell: Shell, text: str) -> None:
     name, equals, path = text.partition("=")
     if not equals or not path.strip():
         raise _wrong("t", "NAME=PATH")
-    shell.wait(
-        lambda: shell.session.table(name.strip(), os.path.expanduser(path.strip())), "reading the file"
-    )
+    name, path = name.strip(), path.strip()
+    shell.wait(lambda: shell.session.table(name, os.path.expanduser(path)), "reading the file")
     shell.refresh_names()
+    table = shell.names.by_name.get(name.lower())
+    if table is not None:
+        shell.say(
+            f"{name}: {', '.join(c for c, _ in table.columns[:MOST_NAMED]) or 'no columns'}"
+            f"{f', ... ({len(table.columns)} columns)' if len(table.columns) > MOST_NAMED else ''}"
+        )
+
+
+# Columns of a new table that are named.
+MOST_NAMED = 12
 
 
 def _expanded(shell: Shell, text: str) -> None:

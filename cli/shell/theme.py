@@ -43,6 +43,59 @@ THEMES: Mapping[str, Mapping[str, str]] = {
     "none": {},
 }  # fmt: skip
 
+# The same for terminals of 16 colours, in those that are told from the background there.
+OF_SIXTEEN: Mapping[str, Mapping[str, str]] = {
+    "dark": {
+        "keyword": "bright_cyan bold",
+        "ours": "bright_yellow bold",
+        "function": "cyan",
+        "text": "green",
+        "number": "bright_green",
+        "comment": "white italic",
+        "quoted_name": "yellow",
+        "mistake": "bright_magenta underline",
+        "unknown": "bright_magenta underline",
+        "prompt": "cyan bold",
+        "dim": "white",
+        "toolbar": "white",
+        "error": "bright_magenta",
+        "bar": "cyan",
+    },
+    "light": {
+        "keyword": "blue bold",
+        "ours": "magenta bold",
+        "function": "bright_blue",
+        "text": "bright_blue",
+        "number": "magenta",
+        "comment": "black italic",
+        "quoted_name": "bright_blue",
+        "mistake": "red underline",
+        "unknown": "red underline",
+        "prompt": "blue bold",
+        "dim": "black",
+        "toolbar": "black",
+        "error": "red",
+        "bar": "blue",
+    },
+    "none": {},
+}  # fmt: skip
+
+
+def colours(name: str) -> Mapping[str, str]:
+    """The styles of a theme on this terminal."""
+    return (OF_SIXTEEN if has_sixteen() else THEMES)[theme_of(name)]
+
+
+def has_sixteen() -> bool:
+    """Whether the terminal is not known to have more than 16 colours."""
+    term = os.environ.get("TERM", "").lower()
+    return not has_all() and not any(known in term for known in ("256color", "direct", "kitty", "alacritty"))
+
+
+def has_all() -> bool:
+    """Whether the terminal says that it has every colour."""
+    return os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit")
+
 
 def theme_of(name: str) -> str:
     """The theme that a setting means here: none without colours, else what the terminal says of its background."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ...errors import EnvironmentFault, UnsupportedQuery
+from ...errors import EnvironmentFault, SkimqlError, UnsupportedQuery
 from ..catalog.catalog import Catalog
 from ..session import Session
 from ..spark.shipping import ship
@@ -47,6 +47,17 @@ def catalog_answer(catalog: str, text: str) -> pa.Table:
     """
     answer = CatalogSession(catalog=catalog).answer(text)
     return answer.arrow()
+
+
+class Refused(Exception):
+    """An error of ours in a Python worker: of its traceback Spark shows the text, in which the code is."""
+
+
+def _answered(catalog: str, text: str) -> pa.Table:
+    try:
+        return catalog_answer(catalog, text)
+    except SkimqlError as fault:
+        raise Refused(f"[{fault.code}] {str(fault).removeprefix('error: ')}") from None
 
 
 def register(spark: SparkSession, catalog: str | Path | Catalog) -> None:
@@ -94,7 +105,7 @@ def _source(place: str) -> Any:
             return [InputPartition(0)]
 
         def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-            yield from catalog_answer(self.catalog, self.text).to_batches()
+            yield from _answered(self.catalog, self.text).to_batches()
 
     class Source(DataSource):
         @classmethod
@@ -123,18 +134,18 @@ def _function(place: str) -> Any:
             return AnalyzeResult(schema_of(place, str(query.value)))
 
         def eval(self, query: str) -> Iterator[tuple[Any, ...]]:
-            for row in catalog_answer(place, query).to_pylist():
+            for row in _answered(place, query).to_pylist():
                 yield tuple(row.values())
 
     return SkimqlAnswer
 
 
 def schema_of(catalog: str, text: str) -> Any:
-    """The columns of such an answer, as Spark has them."""
+    """The columns of such an answer, as Spark has them; errors as they are told by a worker."""
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import StructType
 
     schema = StructType()
-    for field in catalog_answer(catalog, text).schema:
+    for field in _answered(catalog, text).schema:
         schema.add(field.name, from_arrow_type(field.type, prefer_timestamp_ntz=True))
     return schema

@@ -57,6 +57,11 @@ def call(node: exp.Expr, value: Evaluate, zone: str, text: str) -> Value:
     if type(node) in _DATES:
         return _date_part(_DATES[type(node)], node, value, zone)
     match node:
+        case exp.Extract():
+            part = node.name.lower()
+            if part not in _EXTRACTED:
+                raise not_known(text)
+            return _part_of(part, value(node.expression), zone)
         case exp.Abs():
             _only(node, text)
             return absolute(value(node.this))
@@ -321,7 +326,10 @@ def _date_part(part: str, node: exp.Expr, value: Evaluate, zone: str) -> Value:
     inner = node.this.this if isinstance(node.this, exp.TsOrDsToDate) else node.this
     if any(v for k, v in node.args.items() if k != "this"):
         raise not_known(f"{part} of several arguments")
-    own = value(inner)
+    return _part_of(part, value(inner), zone)
+
+
+def _part_of(part: str, own: Value, zone: str) -> Value:
     if part in ("hour", "minute", "second"):
         moment = own if own.kind == "timestamp_ntz" else cast(own, "timestamp", zone)
         found = getattr(pc, part)(local_time(moment.data, zone))
@@ -347,6 +355,7 @@ def _positive_modulus(left: Value, right: Value) -> Value:
     return Value(rest.kind, pc.if_else(below, again.data.cast(rest.data.type), rest.data))
 
 
+_EXTRACTED = ("year", "quarter", "month", "day", "hour", "minute")
 _DATES: dict[type[exp.Expr], str] = {
     exp.Year: "year",
     exp.Month: "month",

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from ...errors import DataError, EnvironmentFault, SkimqlError, UnsupportedQuery
@@ -44,7 +44,7 @@ from ..results.answer import (
     with_confidence,
     with_target,
 )
-from ..results.rows import Estimated
+from ..results.rows import Estimated, GroupNumbers
 from .attempt_run import AttemptRun, GroupList
 from .behavior import PARTLY, missed_fault, runs_in_full, with_exact_groups
 from .planner import SPENT, Planner
@@ -429,17 +429,17 @@ class AdaptiveRun:
         query, settings = planner.query, planner.settings
         if settings.behavior != PARTLY or not query.groups:
             return answer
+        run: Callable[[Sequence[GroupNumbers]], Mapping[GroupNumbers, Sequence[Estimate]]]
         if isinstance(query, AskedSample):
             sampled = planner.sampled(jobs=True)
-            return with_exact_groups(
-                answer, estimated, settings.error, lambda n: sampled.exact_groups(n, estimated), self._notes
-            )
-        if groups is None or settings.error is None:
+            run = partial(sampled.exact_groups, estimated=estimated)
+        elif groups is None or settings.error is None:
             return answer
-        listed, backend = groups, self.backend()
-        return with_exact_groups(
-            answer, estimated, settings.error, lambda n: backend.exact_groups(query, listed, n), self._notes
-        )
+        else:
+            run = partial(self.backend().exact_groups, query, groups)
+        if self.shown is not None and self.record[-1].outcome != MET:
+            self.shown(self._so_far(answer))
+        return with_exact_groups(answer, estimated, settings.error, run, self._notes)
 
     def _as_asked(self, answer: Answer) -> Answer:
         settings, select = self.planner.settings, self.planner.select

@@ -20,8 +20,8 @@ from ...optimizer.messages import JoinClass, tree_of
 from ...optimizer.prediction.cost import distinct_synopses, exact_distinct, exact_join, pilots, scans
 from ...parser.join_graph import Query
 from ..sources.files import files_of, values_between
-from ..sources.keys_seen import distinct_keys
-from ..sources.selectivity import Evaluate, Glance
+from ..sources.keys_seen import distinct_keys, seen_distinct
+from ..sources.selectivity import Evaluate, Probe
 from ..sources.tables import Tables
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Footers:
         """Tuples of each vertex, and what its filter keeps of some of them."""
         sizes = []
         for vertex, tuples in zip(self.query.graph.vertices, self.tuples, strict=True):
-            share = 1.0 if vertex.filter is None else self._glance(vertex.table).share(vertex.filter)
+            share = 1.0 if vertex.filter is None else self._probe(vertex.table).share(vertex.filter)
             sizes.append(Size(tuples or 0.0, share))
         return tuple(replace(s, nbytes=n) for s, n in zip(sizes, self.nbytes, strict=True))
 
@@ -137,7 +137,7 @@ class Footers:
         """The expressions that are summed over the join and are of one vertex, with what files tell of their values."""
         from ..sources.summed import summed_values
 
-        return summed_values(self.spark, self.tables, self.query, self._glance)
+        return summed_values(self.spark, self.tables, self.query, self._probe)
 
     @cached_property
     def groups(self) -> dict[int, int]:
@@ -147,7 +147,7 @@ class Footers:
     def _groups_of(self, vertex: int) -> int | None:
         relation = self.query.graph.vertices[vertex]
         expressions = [g.expression for g in self.query.groups if g.vertex == vertex]
-        return self._glance(relation.table).groups(relation.filter, expressions)
+        return self._probe(relation.table).groups(relation.filter, expressions)
 
     @cached_property
     def keys_seen(self) -> dict[tuple[int, int], SeenKeys]:
@@ -171,6 +171,9 @@ class Footers:
         """
         tree = tree_of(self.query.graph)
         order, distinct = tree.joined_order(), [self._distinct(joined) for joined in tree.classes]
+        distinct = [
+            d if math.isfinite(d) else self._seen(j) for d, j in zip(distinct, tree.classes, strict=True)
+        ]
         if None in self.tuples or not all(map(math.isfinite, distinct)):
             return (math.inf,) * (len(order) - 1)
         sizes = []
@@ -192,6 +195,11 @@ class Footers:
         return exact_join([tables[v].input for v in order], sizes).seconds
 
     @property
+    def looking_seconds(self) -> float:
+        """CPU seconds of a pilot, by which statistics are gathered where nothing is known."""
+        return pilots([s.input for s in self.bare_sizes]).seconds
+
+    @property
     def exact_distinct_is_cheap(self) -> bool:
         """Whether an exact COUNT(DISTINCT) costs no more than a pilot and the least synopses, of evenly spread keys."""
         tables = [s.input for s in self.bare_sizes]
@@ -205,15 +213,28 @@ class Footers:
         least = distinct_synopses([min(tables, key=lambda t: t.tuples)], ["levels"], len(tables))
         return exact.seconds <= pilots(tables).plus(scans(tables)).plus(least).seconds
 
+    def _keys(self, joined: JoinClass) -> set[tuple[int, tuple[str, ...]]]:
+        """The vertices of a class with the columns of their keys."""
+        edges = [self.query.graph.edges[e] for e in joined.edges]
+        return {(e.left, e.left_keys) for e in edges} | {(e.right, e.right_keys) for e in edges}
+
+    def _seen(self, joined: JoinClass) -> float:
+        """About as many distinct keys as a class has at the least, by some tuples; infinite where they do not tell."""
+        found = []
+        for vertex, own in self._keys(joined):
+            tuples, some = self.tuples[vertex], self._probe(self.query.graph.vertices[vertex].table)
+            if tuples is not None:
+                found.append(seen_distinct(some.paths, [k.strip("`") for k in own], tuples))
+        return min(found, default=math.inf)
+
     def _distinct(self, joined: JoinClass) -> float:
         """Most distinct keys that a class can have, as far as files tell; infinite where they do not."""
-        edges = [self.query.graph.edges[e] for e in joined.edges]
-        keys = {(e.left, e.left_keys) for e in edges} | {(e.right, e.right_keys) for e in edges}
+        keys = self._keys(joined)
         told = min(math.prod(self._values_between(v, k) for k in own) for v, own in keys)
         return told if math.isfinite(told) else min(self._counted(v, own) for v, own in keys)
 
     def _values_between(self, vertex: int, key: str) -> float:
-        some = self._glance(self.query.graph.vertices[vertex].table)
+        some = self._probe(self.query.graph.vertices[vertex].table)
         return values_between(some.frame, key.strip("`"), some.paths)
 
     def _counted(self, vertex: int, keys: Sequence[str]) -> float:
@@ -222,16 +243,16 @@ class Footers:
         if tuples is None or tuples > MOST_READ:
             return math.inf
         table = self.query.graph.vertices[vertex].table
-        return distinct_keys(self._glance(table).paths, [k.strip("`") for k in keys])
+        return distinct_keys(self._probe(table).paths, [k.strip("`") for k in keys])
 
-    def _glance(self, table: str) -> Glance:
+    def _probe(self, table: str) -> Probe:
         """Some tuples of a table, looked for once."""
-        if table not in self._glances:
-            self._glances[table] = Glance(self.spark, self.tables.frame(table), self.evaluate)
-        return self._glances[table]
+        if table not in self._probes:
+            self._probes[table] = Probe(self.spark, self.tables.frame(table), self.evaluate)
+        return self._probes[table]
 
     @cached_property
-    def _glances(self) -> dict[str, Glance]:
+    def _probes(self) -> dict[str, Probe]:
         return {}
 
     def _frame(self, vertex: int) -> DataFrame:

@@ -81,6 +81,8 @@ class Planner:
         The session's, then OPTIONS, then the clauses.
     counts_rows : bool
         Whether it is ESTIMATE ROWS: the join is never run.
+    refines : bool
+        Whether the answer of each attempt is shown.
     """
 
     context: Context | None
@@ -89,6 +91,7 @@ class Planner:
     query: Query
     settings: Settings
     counts_rows: bool = False
+    refines: bool = False
 
     def plan(self, groups: Callable[[], Groups] | None) -> PhysicalPlan:
         """How the query is answered.
@@ -290,7 +293,7 @@ class Planner:
         assert isinstance(self.query, SampledQuery), "it was read as one"
         assert self.context is not None, "Spark runs it"
         refuse_sizes(self.query, self.select)
-        return SampledPlan(self.context, self.query, self.settings, jobs)
+        return SampledPlan(self.context, self.query, self.settings, jobs, self.refines)
 
     def exact(self) -> ExactRun:
         """The exact run, with what its cost is predicted to be where files tell."""
@@ -299,14 +302,18 @@ class Planner:
     def exactly(self, choice: Choice, most_runs: float) -> Attempt | None:
         """The cheapest exact way among the candidates of a choice.
 
-        None where there is none, or where it and what was taken cost more than `most_runs` exact runs.
+        None where there is none, or where it, what was taken and a pilot cost more than `most_runs` exact runs.
         """
+        from ...optimizer.prediction.cost import pilots
+
         ways = [c for c in choice.candidates if c.method in ("exact", "exact_run") and not c.refused]
         run = next((c for c in choice.candidates if c.method == "exact_run"), None)
         if run is None or not ways:
             return None
         cheapest = min(ways, key=lambda c: c.cost.seconds)
-        if choice.taken.cost.seconds + cheapest.cost.seconds > most_runs * run.cost.seconds:
+        # What was looked at for the choice is paid for too.
+        looked = 0.0 if choice.figures is None else pilots(choice.figures.relations).seconds
+        if looked + choice.taken.cost.seconds + cheapest.cost.seconds > most_runs * run.cost.seconds:
             return None
         return self._attempt(replace(choice, taken=cheapest), (), self.settings.fold_bytes, {})
 
@@ -364,7 +371,9 @@ class Planner:
         footers = self.footers
         if footers is None or footers.large or None in footers.tuples or not self.request.may_run:
             return False
-        return max(footers.outputs, default=0.0) <= sum(t or 0.0 for t in footers.tuples)
+        if max(footers.outputs, default=0.0) <= sum(t or 0.0 for t in footers.tuples):
+            return True
+        return footers.exact_seconds <= footers.looking_seconds
 
     @property
     def _exact_distinct_is_cheap(self) -> bool:

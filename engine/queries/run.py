@@ -112,7 +112,8 @@ class SelectRun:
                 hint="ERROR WITHIN 1%",
             )
         self.check()
-        run = AdaptiveRun(self._planner(self.typed), self._backend, self.exact, refines=True)
+        planner = replace(self._planner(self.typed), refines=True)
+        run = AdaptiveRun(planner, self._backend, self.exact, refines=True)
         return map(self._presented, run.answers())
 
     def analyzed(self) -> tuple[PhysicalPlan, Answer]:

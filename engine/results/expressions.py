@@ -115,7 +115,8 @@ class Evaluator:
     def _sum_of_nothing(self, planned: PlannedAggregate) -> Estimate | None:
         """NULL where, by its interval too, no tuple joins that has a value to be summed."""
         counted = self._joined.total(planned.presence, self.confidence, bounded=True)
-        if counted.high > 0:
+        # What is deleted and was never inserted counts below zero: that is something.
+        if counted.high != 0:
             return None
         return replace(counted, value=math.nan, low=math.nan, high=math.nan)
 

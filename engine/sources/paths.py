@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import gzip
 import io
 import itertools
@@ -38,6 +39,10 @@ MOST_PATH = 200  # characters of a path in a message
 MOST_LOOKED_AT = 10_000
 # Bytes of a CSV file that are looked at for line breaks within quotes.
 LOOKED_AT_BYTES = 1 << 20
+# By so much of its beginning it is told what separates the columns of a file.
+LOOKED_AT_HEAD, LINES_OF_HEAD = 1 << 16, 20
+# Names of a folder among which a near one is looked for.
+MOST_LISTED = 2000
 COMPRESSIONS = {".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate"}
 
 
@@ -77,9 +82,28 @@ def defaults_of(path: str, file_format: str) -> dict[str, Any]:
         return {}
     # columnPruning off: which rows are malformed must not depend on the columns that a query asks for.
     defaults: dict[str, Any] = {"header": True, "inferSchema": True, "columnPruning": False}
-    if ".tsv" in Path(path).suffixes:
-        defaults["sep"] = "\t"
-    return defaults
+    separator = "\t" if ".tsv" in Path(path).suffixes else _separator(path)
+    return defaults if separator == "," else {**defaults, "sep": separator}
+
+
+def _separator(path: str) -> str:
+    """What separates the columns of a CSV file: a comma, unless its head has none and another sign does it."""
+    first = _first_file(path)
+    if first is None:
+        return ","
+    try:
+        with gzip.open(first) if first.endswith(".gz") else open(first, "rb") as file:
+            lines = file.read(LOOKED_AT_HEAD).decode("utf-8", "replace").splitlines()[:LINES_OF_HEAD]
+    except (OSError, EOFError):
+        return ","  # Spark says what is wrong with it.
+    for sign in (",", ";", "\t", "|"):
+        try:
+            widths = [len(row) for row in csv.reader(lines[:-1] or lines, delimiter=sign) if row]
+        except csv.Error:
+            continue
+        if widths and widths[0] > 1 and (sign == "," or set(widths) == {widths[0]}):
+            return sign
+    return ","
 
 
 def _refuse_split_rows(name: str, path: str, options: Mapping[str, Any]) -> None:
@@ -231,6 +255,19 @@ def no_format(name: str, path: str) -> DataError:
     return DataError(message, "SKIMQL_UNKNOWN_FORMAT", hint=hint)
 
 
+def near_file(path: str) -> str:
+    """A file with nearly that name where it was looked for; else the nearest folder that is there, or nothing."""
+    folder, name = os.path.split(path)
+    try:
+        there = sorted(os.listdir(folder or "."))[:MOST_LISTED]
+    except OSError:
+        while folder and not os.path.isdir(folder):
+            folder = os.path.dirname(folder)
+        return f"a file in {folder}" if folder not in ("", "/") else ""
+    near = difflib.get_close_matches(name, there, 1, 0.6)
+    return os.path.join(folder, near[0]) if near else ""
+
+
 def check_file(name: str, path: str) -> None:
     """Refuse a local path at which there is no file or folder, unless it is a pattern."""
     try:
@@ -239,7 +276,7 @@ def check_file(name: str, path: str) -> None:
         if any(c in path for c in "*?[{"):
             return
         raise DataError(
-            f"table {name}: there is no file {path[:MOST_PATH]}", "SKIMQL_NO_SUCH_FILE"
+            f"table {name}: there is no file {path[:MOST_PATH]}", "SKIMQL_NO_SUCH_FILE", hint=near_file(path)
         ) from fault
     except OSError as fault:
         raise DataError(

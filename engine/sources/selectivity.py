@@ -44,7 +44,7 @@ _NOTHING_TOLD = (
 
 
 @dataclass(frozen=True)
-class Glance:
+class Probe:
     """Some tuples of a table of Parquet files.
 
     Attributes
@@ -116,9 +116,9 @@ class Glance:
         seen = some_tuples(self.paths, schema.names)
         if self.evaluate is not None:
             try:
-                kept = seen
+                kept = _without_views(seen)
                 if condition is not None:
-                    kept = seen.filter(self.evaluate(condition, seen).cast(pa.bool_()).fill_null(False))
+                    kept = kept.filter(self.evaluate(condition, kept).cast(pa.bool_()).fill_null(False))
                 found = [self.evaluate(e, kept).to_pylist() for e in expressions]
                 return seen.num_rows, kept.num_rows, found
             except (SkimqlError, ValueError, pa.ArrowException):
@@ -128,6 +128,12 @@ class Glance:
         columns = [f"({e}) AS x{n}" for n, e in enumerate(expressions)] or ["1L"]
         rows = frame.selectExpr(*columns).collect()
         return seen.num_rows, len(rows), [[row[n] for row in rows] for n in range(len(expressions))]
+
+
+def _without_views(seen: pa.Table) -> pa.Table:
+    """The tuples with texts in the form that Arrow has all of its functions for."""
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    return seen.cast(pa.schema([f.with_type(plain.get(f.type, f.type)) for f in seen.schema]))
 
 
 def _used(schema: StructType, expressions: Iterable[str]) -> StructType:

@@ -17,22 +17,22 @@ from ..spark.session import SPARK_FAULTS
 from .files import column_range
 from .filters import filtered
 from .ranges import weight_range
-from .selectivity import PROBE, Glance
+from .selectivity import PROBE, Probe
 from .tables import Tables
 
 
 def summed_values(
-    spark: SparkSession, tables: Tables, query: Query, glance: Callable[[str], Glance] | None = None
+    spark: SparkSession, tables: Tables, query: Query, probe: Callable[[str], Probe] | None = None
 ) -> tuple[Summed, ...]:
     """What is summed, with the values of some tuples: of files in the driver, of anything else of its first ones.
 
-    `glance` gives some tuples of a table, where these are at hand.
+    `probe` gives some tuples of a table, where these are at hand.
     """
     found = []
     for vertex, expression, alone in expressions_of(query):
         relation = query.graph.vertices[vertex]
         frame = tables.frame(relation.table)
-        some = Glance(spark, frame) if glance is None else glance(relation.table)
+        some = Probe(spark, frame) if probe is None else probe(relation.table)
         seen = some.values(relation.filter, expression)
         seen = seen or _first_values(spark, relation.table, frame, relation.filter, expression)
         known = np.array([math.nan if x is None else x for x in seen], np.float64)
@@ -44,7 +44,7 @@ def summed_values(
 def _first_values(
     spark: SparkSession, table: str, frame: DataFrame, condition: str | None, expression: str
 ) -> list[float | None]:
-    """As `Glance.values`, of the first tuples: a job that ends when it has them."""
+    """As `Probe.values`, of the first tuples: a job that ends when it has them."""
     value = f"CAST(({expression}) AS DOUBLE) AS x"
     try:
         first = filtered(frame, [condition]).selectExpr(value).limit(PROBE)

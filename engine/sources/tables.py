@@ -23,6 +23,7 @@ from .paths import (
     format_of,
     is_remote,
     load,
+    near_file,
     no_format,
     refuse_odd_path,
     stamp,
@@ -463,7 +464,9 @@ class Tables(Mapping[str, TableSchema]):
                 return self._from_catalog(path)
             if not is_remote(path) and not os.path.exists(path):
                 raise DataError(
-                    f"table {name}: there is no file or Spark table {path}", "SKIMQL_NO_SUCH_FILE"
+                    f"table {name}: there is no file or Spark table {path}",
+                    "SKIMQL_NO_SUCH_FILE",
+                    hint=near_file(path),
                 )
             raise no_format(name, path)
         return load(self._spark, name, path, file_format, options)

@@ -22,15 +22,17 @@ MADE = (1980, 1, 1, 0, 0, 0)  # of every file in the archive: equal code makes e
 def ship(spark: SparkSession) -> None:
     """Make the package importable by Python workers; to be called before any function of ours is sent to them.
 
-    Local masters run in this machine's own Python, which has the package. Everywhere else the workers get the archive
-    of the driver's code, in front of whatever version they have installed. Once a session; after that it does nothing.
+    Local masters run in this machine's own Python, which has the package. Everywhere else, and behind Spark Connect
+    whatever its master is called, the workers get the archive of the driver's code, in front of whatever version they
+    have installed. Once a session; after that it does nothing.
 
     Raises
     ------
     EnvironmentFault
         If Spark does not take the archive.
     """
-    if is_local(str(spark.conf.get("spark.master", ""))):
+    behind = type(spark).__module__.startswith("pyspark.sql.connect")
+    if not behind and is_local(str(spark.conf.get("spark.master", ""))):
         return
     try:
         spark.addArtifacts(str(archive()), pyfile=True)

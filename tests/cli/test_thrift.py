@@ -7,9 +7,11 @@ import os
 import signal
 
 import pytest
+import typer.testing
 
 from skimql import EnvironmentFault
 from skimql.cli import thrift
+from skimql.cli.app import app
 from skimql.cli.request import Request
 
 REQUEST = Request((), "table", (("t", "t.parquet"),), None, False, False, {}, False, False, True)
@@ -28,6 +30,13 @@ def test_it_serves_until_a_signal_and_warns_where_others_reach_it(monkeypatch, c
     told = capsys.readouterr().err
     assert f"jdbc:hive2://{host}:8/" in told
     assert ("no password" in told) == warned
+
+
+def test_tables_are_named_behind_the_command_too(monkeypatch):
+    told = []
+    monkeypatch.setattr(thrift, "serve_thrift", lambda request, *_: told.append(request.tables) or 0)
+    typer.testing.CliRunner().invoke(app, ["-t", "a=a.csv", "thrift", "-t", "b=b.csv"])
+    assert [dict(tables) for tables in told] == [{"a": "a.csv", "b": "b.csv"}]
 
 
 def test_what_cannot_be_served_is_told(monkeypatch, capsys):

@@ -182,6 +182,16 @@ def test_columns_that_spark_alone_knows_are_not_called_unknown():
         read("SELECT APPROXIMATE SUM(b.x) AS s FROM a JOIN b ON b.k = a.k")
 
 
+def test_a_name_of_with_that_is_read_as_a_whole_is_refused_where_that_is():
+    text = "WITH t AS (SELECT j, SUM(v) AS s FROM a GROUP BY j) SELECT APPROXIMATE COUNT(*) AS n FROM t "
+    text += "WHERE t.s > (SELECT AVG(s) FROM t)"
+    with pytest.raises(
+        UnsupportedQuery, match="t is read here as a whole, and so wherever else it stands"
+    ) as raised:
+        read(text)
+    assert text[slice(*raised.value.span)] == "(SELECT AVG(s) FROM t)"
+
+
 def test_a_side_that_is_kept_whole_decides_over_all_keys():
     with pytest.raises(UnsupportedQuery, match="the side that LEFT JOIN keeps has no key") as raised:
         read(f"{SELECT}range(5) t LEFT JOIN b ON t.id = b.k")

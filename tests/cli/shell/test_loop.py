@@ -84,7 +84,7 @@ def test_two_shells_a_resize_and_no_colours(terminal, tmp_path):
     narrow.until("2 sketches")
     wide.keys(QUERY, "enter")
     wide.until("95 % interval")
-    assert b"\x1b[38" not in wide.raw, "no colours"
+    assert b"\x1b[38;" not in wide.raw, "no colours"
     narrow.resize(100, 30)
     narrow.keys("SELECT 7 AS", "ctrl-c", "\\x on", "enter")
     narrow.until("expanded is on")

@@ -223,6 +223,8 @@ def _expressions():
             f"{a} IN (DATE '2000-01-01')" if a != "dtext" else f"to_date({a})",
             f"datediff({a}, DATE '2000-01-01')",
             f"date_add({a}, 3)",
+            f"EXTRACT(YEAR FROM {a})",
+            f"extract(month FROM {a})",
             f"date_sub({a}, k)",
             f"to_date({a})",
         )

@@ -95,7 +95,9 @@ def test_an_answer_that_is_not_stopped_before_the_error_is_met_is_exact():
     assert all(len(a.attempts) == n + 1 for n, a in enumerate(answers))
 
 
-def test_a_first_sample_that_would_be_a_large_share_is_not_taken_where_an_error_is_asked():
+def test_a_first_sample_that_would_be_a_large_share_is_not_taken_where_an_error_is_asked(monkeypatch):
+    keys = [1e9]
+    monkeypatch.setattr(SampledPlan, "_range", lambda self, role: keys[0])
     rates = {}
     for error in (None, 0.05):
         for tuples in (1e5, 6e5, 6e6):
@@ -104,6 +106,21 @@ def test_a_first_sample_that_would_be_a_large_share_is_not_taken_where_an_error_
             rates[error, tuples] = plan._first_rate(QUERY.ways[0])
     assert [rates[0.05, t] for t in (1e5, 6e5, 6e6)] == [1.0, 1.0, FIRST_RATE]
     assert [rates[None, t] for t in (1e5, 6e5, 6e6)] == [1.0, 1 / 6, 1 / 16]
+
+    def first(error, number):
+        keys[0] = number
+        plan = SampledPlan(None, QUERY, Settings(error=error), jobs=False)
+        plan.__dict__["_tuples"] = lambda table: 6e6
+        return plan._first_rate(QUERY.ways[0])
+
+    # Were all keys alike, no smaller share would do: two tables have twice as many keys at most.
+    assert first(0.05, 3e5) == FIRST_RATE
+    assert FIRST_RATE < first(0.03, 4e4) < 1 / 16
+    assert first(0.03, 2e4) == 1.0
+    # Who looks at each answer sees a first one soon.
+    refined = SampledPlan(None, QUERY, Settings(error=0.03), jobs=False, refines=True)
+    refined.__dict__["_tuples"] = lambda table: 6e6
+    assert refined._first_rate(QUERY.ways[0]) == FIRST_RATE
 
 
 def test_who_looks_at_the_samples_of_an_answer_has_intervals_that_hold_and_changes_nothing():

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from skimql.engine.sources.keys_seen import distinct_keys, keys_seen
+from skimql.engine.sources.keys_seen import distinct_keys, keys_seen, seen_distinct
 from skimql.optimizer.plan import Attribute
 
 pytestmark = pytest.mark.spark
@@ -61,3 +61,11 @@ def test_the_distinct_keys_of_a_small_table_are_counted_of_any_type(path):
     assert distinct_keys([path, path], ["d"]) == 1
     assert distinct_keys([path], ["nowhere"]) == math.inf
     assert distinct_keys([], ["k"]) == math.inf
+
+
+def test_distinct_keys_of_a_large_table_are_told_by_some_of_its_tuples(path):
+    assert seen_distinct([path], ["K"], 1000.0) == 1000.0
+    assert seen_distinct([path], ["k", "s"], 4000.0) == 2000.0, "each key once: the root of what was not seen"
+    assert seen_distinct([path], ["s"], 1e9) == 1.0
+    assert seen_distinct([path], ["nowhere"], 1e9) == math.inf
+    assert seen_distinct([], ["k"], 1e9) == math.inf

@@ -49,3 +49,7 @@ def test_it_is_sent_only_where_workers_may_lack_it():
     assert not sent
     ship(Spark("spark://a:7077"))
     assert sent == [((str(archive()),), True)]
+    # A client of Spark Connect: the master is that of its server.
+    Spark.__module__ = "pyspark.sql.connect.session"
+    ship(Spark("local[2]"))
+    assert len(sent) == 2

@@ -48,6 +48,17 @@ def test_two_streams_with_deletions_join_what_is_there_now(tmp_path):
     assert (row["n"], row["s"]) == (0, None)
 
 
+def test_a_sum_of_what_is_deleted_and_was_never_inserted_is_no_sum_of_nothing(tmp_path):
+    catalog = declared(
+        Catalog(tmp_path / "catalog"),
+        [stream_of("a", SCHEMA, DELETES)],
+        {"q": "SELECT APPROXIMATE COUNT(*) AS n, SUM(v) AS s, SUM(g) AS t, AVG(g) AS m FROM a"},
+    )
+    spark_of(catalog, tmp_path, "a").run([arrow(SCHEMA, [(1, 5, 0, "d")])])
+    (row,) = asked(catalog, "q").records()
+    assert (row["n"], row["s"], row["t"], row["m"]) == (-1, 0, -5, 5)
+
+
 def test_after_deletions_an_interval_is_not_clipped_by_what_is_gone(tmp_path):
     catalog = declared(
         Catalog(tmp_path / "catalog"),
