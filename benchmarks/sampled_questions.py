@@ -150,7 +150,7 @@ class SampledForms:
             text = f"({text})"
         if self.rng.random() < 0.1 and text.startswith("w"):
             other = self._name()
-            joined = f"{text} {alias} JOIN {text} {other} ON {alias}.{key} = {other}.{key}"
+            joined = f"({text} {alias} JOIN {text} {other} ON {alias}.{key} = {other}.{key})"
             return _Source(joined, tuple(f"{n}.{c}" for n in (alias, other) for c in columns))
         return _Source(f"{text} {alias}", tuple(f"{alias}.{c}" for c in columns))
 

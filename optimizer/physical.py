@@ -164,6 +164,8 @@ class SampledQuery:
         Those that are read as they are.
     enlarges : bool
         Whether a larger sample follows one whose interval is too wide.
+    dense : tuple of int
+        Keys that are there whatever their hash.
     """
 
     plan: Plan
@@ -176,6 +178,7 @@ class SampledQuery:
     enlarges: bool = False
     predicted: Predicted = Predicted()
     method: str = "sampled_query"
+    dense: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

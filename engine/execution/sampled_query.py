@@ -81,15 +81,18 @@ def plan_of(query: SampledQuery, seed: int) -> Plan:
     return Plan(query, seed, (), (), (), aggregates, ())
 
 
-def sampled_text(query: SampledQuery, way: Decomposition, rate: float, seed: int) -> str:
-    """What Spark runs: the query by groups and keys, for a share of the keys."""
+def sampled_text(
+    query: SampledQuery, way: Decomposition, rate: float, seed: int, dense: Sequence[int] = ()
+) -> str:
+    """What Spark runs: the query by groups and keys, for a share of the keys and for all `dense` ones."""
     family = sample_family(seed, way.name)
     below = _threshold(rate)
 
     def condition(role: Role) -> str:
         column = quote_name(role.column)
         word = f"xxhash64('{seed_text(family)}', {_key(column, way)}) & {(1 << HASH_BITS) - 1}L"
-        return f"{column} IS NULL OR {word} < {below}L"
+        heavy = f" OR {_key(column, way)} IN ({', '.join(f'{k}L' for k in dense)})" if dense else ""
+        return f"{column} IS NULL OR {word} < {below}L{heavy}"
 
     columns = [f"{_key(way.key, way)} AS `{KEY}`"]
     columns += [
@@ -115,6 +118,7 @@ def run_sampled(
     class_name: str,
     most_bytes: int,
     listener: ProgressListener | None = None,
+    dense: Sequence[int] = (),
 ) -> Sampled | None:
     """Run the text of a sample; None where what the keys add takes more than `most_bytes`.
 
@@ -152,7 +156,7 @@ def run_sampled(
         raise DataError(message, "SKIMQL_EXACT_FAILED", query.sql) from fault
     if table.num_rows > most or (any(map(is_list, query.measures)) and table.nbytes > most_bytes):
         return None
-    return of_table(query, in_zone(spark, table), _threshold(rate) / (1 << HASH_BITS))
+    return of_table(query, in_zone(spark, table), _threshold(rate) / (1 << HASH_BITS), dense)
 
 
 def run_groups(
@@ -208,8 +212,8 @@ def _known(value: Any) -> Estimate:
     return exact(value if isinstance(value, int | float) else Fraction(value))
 
 
-def of_table(query: SampledQuery, table: pa.Table, rate: float) -> Sampled:
-    """What the rows of a sample, one for each group and key, say of every group."""
+def of_table(query: SampledQuery, table: pa.Table, rate: float, dense: Sequence[int] = ()) -> Sampled:
+    """What the rows of a sample, one for each group and key, say of every group; `dense` keys are there for certain."""
     keys, known = _integers(table.column(KEY))
     columns = [table.column(f"__m{n}") for n in range(len(query.measures))]
     lists = {n: _Lists(columns[n]) for n, sql in enumerate(query.measures) if is_list(sql)}
@@ -219,7 +223,7 @@ def of_table(query: SampledQuery, table: pa.Table, rate: float) -> Sampled:
         name = query.measures[int(np.argmin(finite))]
         message = f"{name} is no number for some keys: NaN or infinite"
         raise DataError(message, "SKIMQL_NOT_FINITE", query.sql, hint="EXACT SELECT ...")
-    probabilities = np.where(known, rate, 1.0)
+    probabilities = np.where(known & ~np.isin(keys, np.array(dense, np.int64)), rate, 1.0)
     counting = ["count" in m.lower().split("(")[0] for m in query.measures]
     unseen = np.array(
         [

@@ -178,7 +178,8 @@ class AttemptRun:
         most = settings.max_bytes if settings.size_bytes is None else settings.size_bytes
         spark, listener = planner.context.spark, planner.context.listener
         while True:
-            found = run_sampled(spark, query, attempt.sql, attempt.rate, attempt.class_name, most, listener)
+            text, rate, dense = attempt.sql, attempt.rate, attempt.dense
+            found = run_sampled(spark, query, text, rate, attempt.class_name, most, listener, dense)
             if found is not None or attempt.rate < LEAST_RATE:
                 break
             # What takes more than the asked size is taken again, smaller.
@@ -191,7 +192,9 @@ class AttemptRun:
         confidence = 1.0 - spent * (1.0 - settings.confidence)
         evaluators = evaluators_of(query, attempt.plan, found, confidence, sizes.extremes)
         told: tuple[str, ...] = (
-            f"{_share(attempt.rate)} keys of {attempt.class_name} sampled: {found.keys:,} met",
+            f"{_share(attempt.rate)} keys of {attempt.class_name} sampled"
+            + (f", and {len(attempt.dense)} that many tuples have" if attempt.dense else "")
+            + f": {found.keys:,} met",
         )
         if query.groups:
             told += told_of_groups(query, found, attempt.rate, settings.confidence)

@@ -62,7 +62,9 @@ def unseen_keys(rate: float, confidence: float) -> int:
 
 def most_unseen(found: Sampled, keys: int) -> list[float]:
     """What a group of so many keys has of each measure at most, if none adds more than one that was met."""
-    columns = [joined.contributions.terms for _, joined, _ in found.groups]
+    known = [joined.contributions for _, joined, _ in found.groups]
+    # Keys that are there for certain are none of those that were not met.
+    columns = [k.terms[:, k.probabilities < 1.0] for k in known]
     if not columns:
         return []
     return [

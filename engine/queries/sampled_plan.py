@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from ...errors import UnsupportedQuery
 from ...optimizer.physical import Nothing
 from ...optimizer.physical import SampledQuery as Attempt
+from ...optimizer.plan import Attribute
+from ...parser.fragment import quote_name
 from ...parser.keys import Decomposition, Role
 from ...parser.measures import measure_of
 from ...parser.sampled_select import SampledQuery
@@ -20,6 +22,7 @@ from ..settings import Settings
 from .behavior import PARTLY
 
 if TYPE_CHECKING:
+    from ...optimizer.prediction.first_class import SeenKeys
     from ...sketches.intervals.interval import Estimate
     from ..context import Context
 
@@ -48,6 +51,10 @@ SCAN_SHARE = 0.4
 # A class of fewer keys says little.
 FEW_KEYS = 1000
 
+# A key is dense that this part of the tuples that are looked at has, so many of them, and so many times more than keys
+# have on average; no more keys than that are.
+DENSE_SHARE, LEAST_SEEN, DENSE_TIMES, MOST_DENSE = 1 / 500, 8.0, 8.0, 64
+
 BYTES_PER_VALUE = 8
 
 # A sample that takes less than a part of the asked size is drawn anew, so large that it takes nearly all of it, even if
@@ -64,6 +71,16 @@ def least_rate(tried: Sequence[float]) -> float:
     spent = sum(SCAN_SHARE + (1.0 - SCAN_SHARE) * rate for rate in tried)
     rate = (spent - SCAN_SHARE) / (1.0 - SCAN_SHARE)
     return rate if rate <= MOST_RATE else 1.0
+
+
+def _heavy(seen: SeenKeys) -> Iterator[tuple[int, float]]:
+    """The keys that a part of the looked at tuples has, and many times more of them than keys have on average."""
+    if seen.ordered or not len(seen.keys):
+        return
+    least = max(DENSE_SHARE * seen.tuples, DENSE_TIMES * float(seen.counts.mean()), LEAST_SEEN)
+    for key, count in zip(seen.keys.tolist(), seen.counts.tolist(), strict=True):
+        if count >= least:
+            yield key, count / seen.tuples
 
 
 @dataclass(frozen=True)
@@ -134,7 +151,7 @@ class SampledPlan:
             rate = max(DEFAULT_RATE, least)
             return rate if rate <= MOST_RATE else 1.0
         rate = max(FIRST_RATE, least)
-        if not self.refines:
+        if not self.refines and not self._dense(way):
             rate = max(rate, self._least_rate(way, self.settings.error))
         return rate if rate <= MOST_FIRST else 1.0
 
@@ -157,9 +174,10 @@ class SampledPlan:
         taken = self.query.ways[way]
         plan = plan_of(self.query, seed)
         tables = tuple(r.table for r in taken.roles)
-        text = sampled_text(self.query, taken, rate, seed)
+        dense = self._dense(taken) if rate < 1.0 else ()
+        text = sampled_text(self.query, taken, rate, seed, dense)
         enlarges = self.settings.error is not None and self.settings.size_bytes is None
-        return Attempt(plan, text, way, taken.name, rate, tables, taken.whole, enlarges)
+        return Attempt(plan, text, way, taken.name, rate, tables, taken.whole, enlarges, dense=dense)
 
     def resized(self, attempt: Attempt, rate: float) -> Attempt:
         """The same with another share of the keys."""
@@ -196,6 +214,36 @@ class SampledPlan:
             wanted = 1.0 / (1.0 + odds)
         return self.resized(attempt, wanted if wanted <= MOST_RATE else 1.0)
 
+    @cached_property
+    def _dense(self) -> Callable[[Decomposition], tuple[int, ...]]:
+        known: dict[Decomposition, tuple[int, ...]] = {}
+
+        def dense(way: Decomposition) -> tuple[int, ...]:
+            if way not in known:
+                known[way] = self._looked_up(way)
+            return known[way]
+
+        return dense
+
+    def _looked_up(self, way: Decomposition) -> tuple[int, ...]:
+        """The keys that many of some tuples of a table have, each far more than keys have on average.
+
+        They are always there: what a sample would say of them by chance is then certain.
+        """
+        from ..sources.keys_seen import keys_seen
+
+        found: dict[int, float] = {}
+        for role in way.roles:
+            if self._is_file(role.table):
+                column = Attribute((quote_name(role.column),), (role.kind,), way.name)
+                seen = keys_seen(self.context.tables.frame(role.table), column)
+                for key, share in () if seen is None else _heavy(seen):
+                    found[key] = max(found.get(key, 0.0), share)
+        return tuple(sorted(sorted(found, key=lambda k: -found[k])[:MOST_DENSE]))
+
+    def _is_file(self, table: str) -> bool:
+        return self.context is not None and self.context.tables.origin(table)[0] == "file"
+
     def exact_groups(
         self, numbers: Sequence[GroupNumbers], estimated: Estimated
     ) -> dict[GroupNumbers, Sequence[Estimate]]:
@@ -230,7 +278,7 @@ class SampledPlan:
         from ..sources.files import values_between
 
         tables = self.context.tables
-        if tables.origin(role.table)[0] != "file":
+        if not self._is_file(role.table):
             return math.inf
         return values_between(tables.frame(role.table), role.column)
 

@@ -184,6 +184,8 @@ def _sampled_query(attempt: SampledQuery) -> list[str]:
     lines = [f"  the keys {attempt.class_name} of {', '.join(attempt.tables)}"]
     if attempt.whole:
         lines.append(f"  read whole: {', '.join(attempt.whole)}")
+    if attempt.dense:
+        lines.append(f"  all tuples of {len(attempt.dense)} keys that many have, by a look at some")
     if attempt.enlarges:
         lines.append(
             "  more keys where the interval misses the asked error; all of them where that takes many"

@@ -48,6 +48,30 @@ def test_the_text_filters_every_table_by_the_hash_of_its_key_and_keeps_those_wit
     assert sampled_text(query, query.ways[0], 0.25, 8) != text
 
 
+def test_dense_keys_are_certain_and_in_the_text():
+    query = read(PLAIN)
+    text = sampled_text(query, query.ways[0], 0.25, 7, (7, -2))
+    assert text.count("OR CAST(CAST(`k` AS bigint) AS BIGINT) IN (7L, -2L)") == 2
+    rng = np.random.default_rng(5)
+    counts = rng.integers(1, 6, 4000)
+    counts[7] = 20_000
+    missed = {(): 0, (7,): 0}
+    for _ in range(100):
+        kept = rng.random(4000) < 0.1
+        for dense in missed:
+            there = kept | np.isin(np.arange(4000), dense)
+            table = rows_of(query, np.flatnonzero(there), counts[there], counts[there])
+            found = of_table(query, table, 0.1, dense)
+            ((cell, *_),) = (
+                Estimated(query, evaluators_of(query, plan_of(query, 1), found, 0.95), listed=False)
+                .answer()
+                .rows
+            )
+            missed[dense] += not cell.low <= counts.sum() <= cell.high
+    assert missed[()] > 50
+    assert missed[7,] <= 12
+
+
 def test_intervals_cover_as_they_promise():
     """500 seeds; within the binomial bound for 5 % of misses."""
     query, rate, keys = read(PLAIN), 0.1, 4000
