@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from ...optimizer.groups import ASSUMED_GROUPS, grouped_vertices
 from ...optimizer.messages import JoinClass, tree_of
 from ...optimizer.prediction.cost import distinct_synopses, exact_distinct, exact_join, pilots, scans
 from ...parser.join_graph import Query
-from ..sources.files import files_of, values_between
+from ..sources.files import files_of, paths_of, values_between
 from ..sources.keys_seen import distinct_keys, seen_distinct
 from ..sources.selectivity import Evaluate, Probe
 from ..sources.tables import Tables
@@ -46,7 +46,9 @@ class Footers:
 
     Attributes
     ----------
-    spark, tables
+    spark : callable
+        Gives the session to work in, where that is needed.
+    tables
         The session's.
     query : Query
         With every key type known.
@@ -54,7 +56,7 @@ class Footers:
         Evaluates expressions on some tuples without Spark.
     """
 
-    spark: SparkSession
+    spark: Callable[[], SparkSession]
     tables: Tables
     query: Query
     evaluate: Evaluate | None = None
@@ -68,7 +70,7 @@ class Footers:
     def tuples(self) -> tuple[float | None, ...]:
         """Tuples of the table of each vertex, where files tell."""
         return tuple(
-            files_of(self.tables, v.table, self.tables.frame(v.table), count=True).tuples
+            files_of(self.tables, v.table, self.tables.as_given(v.table), count=True).tuples
             for v in self.query.graph.vertices
         )
 
@@ -92,7 +94,7 @@ class Footers:
 
     def _is_large(self, table: str) -> bool:
         try:
-            told = files_of(self.tables, table, self.tables.frame(table), count=True).tuples
+            told = files_of(self.tables, table, self.tables.as_given(table), count=True).tuples
         except (KeyError, SkimqlError):
             return True
         return is_large([told]) if told is not None else True
@@ -137,7 +139,7 @@ class Footers:
         """The expressions that are summed over the join and are of one vertex, with what files tell of their values."""
         from ..sources.summed import summed_values
 
-        return summed_values(self.spark, self.tables, self.query, self._probe)
+        return summed_values(self.spark(), self.tables, self.query, self._probe)
 
     @cached_property
     def groups(self) -> dict[int, int]:
@@ -248,7 +250,9 @@ class Footers:
     def _probe(self, table: str) -> Probe:
         """Some tuples of a table, looked for once."""
         if table not in self._probes:
-            self._probes[table] = Probe(self.spark, self.tables.frame(table), self.evaluate)
+            frame = self.tables.as_given(table)
+            files = paths_of(self.tables, table, frame)
+            self._probes[table] = Probe(self.spark, frame, self.evaluate, files)
         return self._probes[table]
 
     @cached_property
@@ -256,7 +260,7 @@ class Footers:
         return {}
 
     def _frame(self, vertex: int) -> DataFrame:
-        return self.tables.frame(self.query.graph.vertices[vertex].table)
+        return self.tables.as_given(self.query.graph.vertices[vertex].table)
 
 
 def _tables_in(condition: str) -> list[str]:

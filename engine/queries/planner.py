@@ -363,7 +363,7 @@ class Planner:
         from .footers import Footers
 
         context = self.context
-        return Footers(context.spark, context.tables, self.query, context.evaluate)
+        return Footers(lambda: context.spark, context.tables, self.query, context.evaluate)
 
     @property
     def _exact_is_cheap(self) -> bool:

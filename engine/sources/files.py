@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 
 from ..catalog.footer import MAGIC, integers_between, numbers_between
 from .filters import filtered
+from .listing import local_path
 from .ranges import ANY, Range
 from .source_state import stamps
 from .tables import Tables
@@ -82,6 +83,15 @@ def _of_path(frame: DataFrame, local: list[str] | None, count: bool) -> Files:
     if not count or not local or len(local) > MOST_FOOTERS:
         return Files(state, None, size)
     return Files(state, _footers(state), size)
+
+
+def paths_of(tables: Tables, name: str, frame: DataFrame) -> list[str]:
+    """The local files behind a registered table, looked for once; none where one is not on this machine."""
+    kind, _ = tables.origin(name)
+    if kind == "file":
+        return tables.once(("files", name.lower()), lambda: local_files(frame)) or []
+    found = [local_path(path) for path in tables.sources(name).files]
+    return [str(path) for path in found if path is not None] if None not in found else []
 
 
 def local_files(frame: DataFrame) -> list[str] | None:

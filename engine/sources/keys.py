@@ -126,8 +126,12 @@ def expression_type(
     from ..spark.session import SPARK_FAULTS, first_line
 
     try:
-        kind: str = tables.frame(table).selectExpr(expression).schema.fields[0].dataType.simpleString()
-        return kind
+        # The type of a column by itself stands in the schema.
+        own = tables.as_given(table).schema.fields
+        fields = [f for f in own if f"`{f.name}`".lower() == expression.lower()]
+        if len(fields) != 1:
+            fields = tables.frame(table).selectExpr(expression).schema.fields
+        return str(fields[0].dataType.simpleString())
     except SPARK_FAULTS as fault:
         raise UnsupportedQuery(
             f"Spark refuses the {what} {expression}: {first_line(fault)}",

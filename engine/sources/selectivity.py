@@ -49,20 +49,24 @@ class Probe:
 
     Attributes
     ----------
-    spark : SparkSession
+    spark : callable
+        Gives the Spark session that evaluates what the driver does not know.
     frame : DataFrame
     evaluate : callable or None
         Evaluates without Spark.
+    files : sequence of str or None
+        Where these are known already.
     """
 
-    spark: SparkSession
+    spark: Callable[[], SparkSession]
     frame: DataFrame
     evaluate: Evaluate | None = None
+    files: Sequence[str] | None = None
 
     @cached_property
-    def paths(self) -> list[str]:
+    def paths(self) -> Sequence[str]:
         """The files, none where one is not on this machine."""
-        return local_files(self.frame) or []
+        return (local_files(self.frame) or []) if self.files is None else self.files
 
     def share(self, condition: str) -> float:
         """The share of the tuples that a filter keeps, 1 where the files do not tell.
@@ -123,7 +127,7 @@ class Probe:
                 return seen.num_rows, kept.num_rows, found
             except (SkimqlError, ValueError, pa.ArrowException):
                 pass
-        frame = self.spark.createDataFrame(seen, schema)
+        frame = self.spark().createDataFrame(seen, schema)
         frame = frame if condition is None else frame.where(condition)
         columns = [f"({e}) AS x{n}" for n, e in enumerate(expressions)] or ["1L"]
         rows = frame.selectExpr(*columns).collect()

@@ -22,8 +22,9 @@ from .listing import files_under, local_path, path_or_uri
 # Leaves of a plan that are the same for ever.
 _CONSTANT = frozenset(("LocalRelation", "OneRowRelation", "Range", "CommandResult", "EmptyRelation"))
 # Nodes on the way from a table to its files, and those that leave out no tuple.
-_TABLE = frozenset(("SubqueryAlias", "LogicalRelation"))
-_WHOLE = _TABLE | {"View", "Project"}
+_FILES, _VIEW = "LogicalRelation", "View"
+_TABLE = frozenset(("SubqueryAlias", _FILES))
+_WHOLE = _TABLE | {_VIEW, "Project"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,12 @@ def _analysed(frame: DataFrame) -> Sources:
     formats: set[str] = set()
     versions: list[str] = []
     complete, names = bool(plan.deterministic()), []
-    for leaf in _leaves(plan):
-        name = str(leaf.getClass().getSimpleName()).rstrip("$")
+    nodes = list(_chain(plan))
+    for name, leaf in _leaves(plan, *nodes[-1]):
         names.append(name)
         if name in _CONSTANT:
             continue
-        relation = leaf.relation() if name == "LogicalRelation" else None
+        relation = leaf.relation() if name == _FILES else None
         if relation is not None and relation.getClass().getSimpleName() == "HadoopFsRelation":
             location = relation.location()
             files |= {path_or_uri(str(f)) for f in location.inputFiles()}
@@ -87,8 +88,8 @@ def _analysed(frame: DataFrame) -> Sources:
         version = _version(leaf)
         complete = complete and version is not None
         versions.append(f"{leaf.nodeName()} {version}")
-    chain = set(_chain(plan)) if names == ["LogicalRelation"] else None
-    is_table = chain is not None and chain <= _TABLE and _is_in_catalog(plan)
+    chain = {name for name, _ in nodes} if names == [_FILES] else None
+    is_table = chain is not None and chain <= _TABLE and bool(nodes[-1][1].catalogTable().isDefined())
     listed = {path for root in roots for path in files_under(root)} if all(map(local_path, roots)) else None
     state = SourceState(
         "table" if is_table else "other",
@@ -97,26 +98,27 @@ def _analysed(frame: DataFrame) -> Sources:
         complete,
     )
     whole = chain is not None and complete and chain <= _WHOLE
-    bare = (
-        chain is not None
-        and chain <= _TABLE | {"View"}
-        and _views_are_of_frames(plan)
-        and not _is_cached(frame)
-    )
+    # A view of a text may rename and cast; one of a DataFrame is that under another name.
+    bare = chain is not None and chain <= _TABLE | {_VIEW}
+    bare = bare and all(node.isTempViewStoringAnalyzedPlan() for name, node in nodes if name == _VIEW)
+    bare = bare and not _is_cached(frame)
     return Sources(tuple(sorted(files)), frozenset(formats), state, whole, bare)
 
 
 def _is_cached(frame: DataFrame) -> bool:
     """Whether some of it is in Spark's cache, which may be of files as they were."""
     plan = frame._jdf.queryExecution().withCachedData()
-    return any(leaf.getClass().getSimpleName() == "InMemoryRelation" for leaf in _leaves(plan))
+    return any(_name(leaf) == "InMemoryRelation" for leaf in _items(plan.collectLeaves()))
 
 
-def _leaves(plan: Any) -> Iterator[Any]:
-    """The leaves of a plan and of the subqueries in it."""
-    yield from _items(plan.collectLeaves())
+def _leaves(plan: Any, last: str, node: Any) -> Iterator[tuple[str, Any]]:
+    """The leaves of a plan and of the subqueries in it, with their names; `node` ends the chain from its root."""
+    if last == _FILES:
+        yield last, node
+    else:
+        yield from ((_name(leaf), leaf) for leaf in _items(plan.collectLeaves()))
     for inner in _items(plan.subqueriesAll()):
-        yield from _items(inner.collectLeaves())
+        yield from ((_name(leaf), leaf) for leaf in _items(inner.collectLeaves()))
 
 
 def _items(sequence: Any) -> Iterator[Any]:
@@ -124,27 +126,20 @@ def _items(sequence: Any) -> Iterator[Any]:
         yield sequence.apply(number)
 
 
-def _chain(plan: Any) -> Iterator[str]:
-    """The names of the nodes from the root down, while each has one child."""
+def _chain(plan: Any) -> Iterator[tuple[str, Any]]:
+    """The nodes from the root down with their names, while each has one child."""
     while True:
-        yield str(plan.getClass().getSimpleName())
+        yield (name := _name(plan)), plan
+        if name == _FILES:
+            return
         children = plan.children()
         if children.size() != 1:
             return
         plan = children.apply(0)
 
 
-def _views_are_of_frames(plan: Any) -> bool:
-    """Whether every view down to the leaf is a DataFrame under another name: one of a text may rename and cast."""
-    while plan.children().size() == 1:
-        if plan.getClass().getSimpleName() == "View" and not plan.isTempViewStoringAnalyzedPlan():
-            return False
-        plan = plan.children().apply(0)
-    return True
-
-
-def _is_in_catalog(plan: Any) -> bool:
-    return bool(plan.collectLeaves().apply(0).catalogTable().isDefined())
+def _name(node: Any) -> str:
+    return str(node.getClass().getSimpleName()).rstrip("$")
 
 
 def _version(leaf: Any) -> str | None:

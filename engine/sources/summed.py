@@ -31,7 +31,7 @@ def summed_values(
     for vertex, expression, alone in expressions_of(query):
         relation = query.graph.vertices[vertex]
         frame = tables.frame(relation.table)
-        some = Probe(spark, frame) if probe is None else probe(relation.table)
+        some = Probe(lambda: spark, frame) if probe is None else probe(relation.table)
         seen = some.values(relation.filter, expression)
         seen = seen or _first_values(spark, relation.table, frame, relation.filter, expression)
         known = np.array([math.nan if x is None else x for x in seen], np.float64)

@@ -196,6 +196,10 @@ class Tables(Mapping[str, TableSchema]):
         frame = self._user_frame(name)  # first: what cannot be read needs no session
         return self.place().moved(frame)
 
+    def as_given(self, name: str) -> DataFrame:
+        """As `frame`, in the user's session: for what its schema and its plan tell, which need no session of ours."""
+        return self._user_frame(name)
+
     def sources(self, name: str) -> Sources:
         """What a table is read from; looked at once in a statement."""
         from .source_state import sources_of

@@ -52,7 +52,7 @@ def test_spark_shares_the_bytes_of_files_out_by_the_columns_that_are_read(sessio
         run = session._run_of(
             *asked(session, f"SELECT APPROXIMATE {select} FROM bx JOIN by ON bx.id = by.id")
         )
-        one, other = Footers(session.spark, session.tables, run.typed).nbytes
+        one, other = Footers(lambda: session.spark, session.tables, run.typed).nbytes
         assert one == pytest.approx(whole * 8 * (1 + read) / (8 + 8 + 8 + 20))
         assert other is None, "a view has no files"
 
@@ -93,7 +93,7 @@ def test_keys_of_small_tables_are_counted_where_footers_do_not_tell(session, tmp
         pq.write_table(pa.table({"id": keys}), tmp_path / f"{name}.parquet")
         session.table(name, tmp_path / f"{name}.parquet")
     run = session._run_of(*asked(session, "SELECT APPROXIMATE COUNT(*) FROM fn JOIN fs ON fn.id = fs.id"))
-    assert Footers(session.spark, session.tables, run.typed).outputs == (1000 * 3 / 2,)
+    assert Footers(lambda: session.spark, session.tables, run.typed).outputs == (1000 * 3 / 2,)
 
 
 def test_keys_of_large_tables_that_footers_do_not_tell_are_told_by_some_tuples(
@@ -105,7 +105,7 @@ def test_keys_of_large_tables_that_footers_do_not_tell_are_told_by_some_tuples(
         pq.write_table(pa.table({"id": [f"k{i}" for i in range(40_000)]}), tmp_path / f"{name}.parquet")
         session.table(name, tmp_path / f"{name}.parquet")
     run = session._run_of(*asked(session, "SELECT APPROXIMATE COUNT(*) FROM fn JOIN fs ON fn.id = fs.id"))
-    found = Footers(session.spark, session.tables, run.typed)
+    found = Footers(lambda: session.spark, session.tables, run.typed)
     assert found.values == math.inf
     assert 40_000 <= found.outputs[0] <= 2 * 40_000
     assert found.exact_seconds < found.looking_seconds
@@ -128,5 +128,5 @@ def test_a_filter_that_reads_a_large_table_is_known_by_its_text(
         pq.write_table(pa.table({"id": range(tuples)}), tmp_path / f"{name}.parquet")
         session.table(name, tmp_path / f"{name}.parquet")
     text = f"SELECT APPROXIMATE COUNT(*) FROM fx AS x JOIN fx AS y ON x.id = y.id WHERE {filters}"
-    found = Footers(session.spark, session.tables, session._resolved(parse_statement(text)))
+    found = Footers(lambda: session.spark, session.tables, session._resolved(parse_statement(text)))
     assert found.filters_look_at_large is large

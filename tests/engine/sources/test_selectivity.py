@@ -44,7 +44,7 @@ def test_share(session, file, condition, share, tolerance):
     frame = session.spark.read.parquet(file)
     tracker = session.spark.sparkContext.statusTracker()
     before = len(tracker.getJobIdsForGroup())
-    found = Probe(session.spark, frame).share(condition)
+    found = Probe(lambda: session.spark, frame).share(condition)
     assert abs(found - share) <= tolerance
     assert len(tracker.getJobIdsForGroup()) == before, "no job"
 
@@ -53,14 +53,14 @@ def test_all_rows_of_a_small_file_are_looked_at(session, tmp_path):
     path = str(tmp_path / "small.parquet")
     pq.write_table(pa.table({"a": range(1000)}), path)
     assert PROBE > 1000
-    assert Probe(session.spark, session.spark.read.parquet(path)).share("a < 77") == 0.077
+    assert Probe(lambda: session.spark, session.spark.read.parquet(path)).share("a < 77") == 0.077
 
 
 def test_groups_are_those_of_some_tuples_behind_the_filter(session, file):
     frame = session.spark.read.parquet(file)
 
     def groups(condition, *expressions):
-        return Probe(session.spark, frame).groups(condition, expressions)
+        return Probe(lambda: session.spark, frame).groups(condition, expressions)
 
     assert (groups(None, "`s`"), groups("Id % 2 = 0", "s"), groups(None, "s", "Id % 3")) == (2, 1, 6)
     assert groups("1 = 0", "s") is None
@@ -74,7 +74,7 @@ def test_what_can_be_evaluated_in_the_driver_does_not_ask_spark(session, file):
         return evaluate(expression, tuples).data
 
     frame = session.spark.read.parquet(file)
-    here, there = Probe(None, frame, in_driver), Probe(session.spark, frame)
+    here, there = Probe(lambda: None, frame, in_driver), Probe(lambda: session.spark, frame)
     for condition in ("id % 4 = 0 AND s = 'x'", "s LIKE '%y}' OR id BETWEEN 5 AND 900", "day IN (3, 900)"):
         assert here.share(condition) == there.share(condition) < 1.0
     assert here.groups("id < 40000", ["s", "Id % 3"]) == there.groups("id < 40000", ["s", "Id % 3"]) == 6
@@ -84,23 +84,23 @@ def test_what_can_be_evaluated_in_the_driver_does_not_ask_spark(session, file):
     unknown = "hash(id) % 4 = 0"
     with pytest.raises(AttributeError, match="createDataFrame"):
         here.share(unknown)
-    assert Probe(session.spark, frame, in_driver).share(unknown) == there.share(unknown) < 1.0
+    assert Probe(lambda: session.spark, frame, in_driver).share(unknown) == there.share(unknown) < 1.0
 
 
 @pytest.mark.parametrize("condition", ["nowhere = 1", "Id = ", "computed > 3"])
 def test_what_the_files_do_not_tell_is_taken_for_all(session, file, condition):
     frame = session.spark.read.parquet(file).withColumn("computed", F.col("Id") + 1)
-    assert Probe(session.spark, frame).share(condition) == 1.0
+    assert Probe(lambda: session.spark, frame).share(condition) == 1.0
 
 
 def test_no_files(session):
-    assert Probe(session.spark, session.spark.range(10)).share("id < 3") == 1.0
+    assert Probe(lambda: session.spark, session.spark.range(10)).share("id < 3") == 1.0
 
 
 def test_an_empty_file(session, tmp_path):
     path = str(tmp_path / "empty.parquet")
     pq.write_table(pa.table({"a": pa.array([], pa.int64())}), path)
-    assert Probe(session.spark, session.spark.read.parquet(path)).share("a < 3") == 1.0
+    assert Probe(lambda: session.spark, session.spark.read.parquet(path)).share("a < 3") == 1.0
 
 
 def test_values_between_is_told_by_footers_of_integers(session, file, tmp_path):
