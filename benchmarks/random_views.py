@@ -403,8 +403,10 @@ def same(value: Any, other: Any) -> bool:
 
 def covered(cell: Any, value: Any) -> bool:
     """Whether the interval has the value; of NULL there is none to have."""
-    if value is None or plain(cell) is None:
-        return value is None
+    if value is None:
+        return True
+    if not isinstance(cell, Estimate) or np.isnan(cell.low):
+        return False
     margin = TOLERANCE * max(1.0, abs(value))
     return bool(cell.low - margin <= value <= cell.high + margin)
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from .completers import files, formats, plan_formats, settings_of_queries
+
 if TYPE_CHECKING:
     from .config import Config
 
@@ -35,24 +37,14 @@ class InOrder(TyperGroup):
         ctx.meta["skimql.order"] = [p.name for p in order if p.name in ("command", "file")]
         return super().parse_args(ctx, args)
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Subcommands, options, and files, which are tables."""
+        from click.shell_completion import CompletionItem
 
-def _complete_formats(incomplete: str) -> list[str]:
-    """For the completion of the user's shell."""
-    from .formats import FORMATS
-
-    return [f for f in FORMATS if f.startswith(incomplete)]
-
-
-def _complete_settings(incomplete: str) -> list[str]:
-    from .. import vocabulary
-
-    name, equals, _ = incomplete.partition("=")
-    known = vocabulary().settings
-    if equals:
-        return [
-            f"{name}={value}" for value in known.get(name, ()) if f"{name}={value}".startswith(incomplete)
-        ]
-    return [f"{n}=" for n in known if n.startswith(incomplete)]
+        found = list(super().shell_complete(ctx, incomplete))
+        if incomplete.startswith("-"):
+            return found
+        return [*found, *map(CompletionItem, files(incomplete))]
 
 
 app = typer.Typer(
@@ -72,7 +64,13 @@ def query(
         typer.Option("-c", "-e", "--command", help="Run this SQL; repeats, in order with -f."),
     ] = None,
     file: Annotated[
-        list[Path] | None, typer.Option("-f", "--file", help="Run the statements of this file; repeats.")
+        list[Path] | None,
+        typer.Option(
+            "-f",
+            "--file",
+            help="Run the statements of this file; repeats.",
+            autocompletion=files,
+        ),
     ] = None,
     output: Annotated[
         str | None,
@@ -81,7 +79,7 @@ def query(
             "--output-format",
             help="table, csv, tsv, json, jsonl, markdown or vertical. Without it: table on a terminal, csv with a"
             " header into a pipe or file.",
-            autocompletion=_complete_formats,
+            autocompletion=formats,
         ),
     ] = None,
     table: Annotated[
@@ -92,12 +90,16 @@ def query(
             metavar="[NAME=]PATH",
             help="Register a Parquet, CSV or JSON file or folder; without a name, under that of the file. DIR/"
             " registers every file and folder in it.",
+            autocompletion=files,
         ),
     ] = None,
     catalog: Annotated[
         str | None,
         typer.Option(
-            "--catalog", metavar="DIR", help="Folder or URI in which sketches are kept, and answered from."
+            "--catalog",
+            metavar="DIR",
+            help="Folder or URI in which sketches are kept, and answered from.",
+            autocompletion=files,
         ),
     ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Register the flights demo tables.")] = False,
@@ -112,7 +114,7 @@ def query(
             metavar="NAME=VALUE",
             help="A setting, as SET skimql.NAME = VALUE: seed, rows, buckets, size_bytes, sparse, confidence, error, "
             "behavior, bounds, max_groups, route, fold_bytes, max_bytes, max_exact_seconds, cache or simultaneous.",
-            autocompletion=_complete_settings,
+            autocompletion=settings_of_queries,
         ),
     ] = None,
     keep_going: Annotated[
@@ -136,11 +138,22 @@ def query(
         bool | None, typer.Option("--timing/--no-timing", help="Print the time that each statement took.")
     ] = None,
     output_file: Annotated[
-        str | None, typer.Option("--output-file", metavar="FILE", help="Write results there, not to stdout.")
+        str | None,
+        typer.Option(
+            "--output-file",
+            metavar="FILE",
+            help="Write results there, not to stdout.",
+            autocompletion=files,
+        ),
     ] = None,
     init: Annotated[
         Path | None,
-        typer.Option("--init", metavar="FILE", help="Run the statements of this file first, silently."),
+        typer.Option(
+            "--init",
+            metavar="FILE",
+            help="Run the statements of this file first, silently.",
+            autocompletion=files,
+        ),
     ] = None,
     project: Annotated[
         bool, typer.Option("--project", help="Read .skimql.toml of this folder, and trust it from now on.")
@@ -270,7 +283,10 @@ def explain_command(
     analyze: Annotated[
         bool, typer.Option("--analyze", help="Run it, and show predicted beside actual.")
     ] = False,
-    form: Annotated[str, typer.Option("--format", help="text, json, mermaid or svg.")] = "text",
+    form: Annotated[
+        str,
+        typer.Option("--format", help="text, json, mermaid or svg.", autocompletion=plan_formats),
+    ] = "text",
 ) -> None:
     """Print the join graph and the plan of a query: EXPLAIN [ANALYZE] [FORMAT ...]."""
     from dataclasses import replace

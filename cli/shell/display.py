@@ -69,6 +69,9 @@ class Display:
         if not pager:
             self._write(text)
             return
+        if os.path.basename(pager.split()[0]) == "less":
+            # It shows what colours are made of otherwise.
+            pager += " -R"
         if head:
             pager, text = with_head(pager, text, head, size.lines - 1)
         with typed_lines(), contextlib.suppress(BrokenPipeError, KeyboardInterrupt):

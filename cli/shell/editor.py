@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import pairwise
 from typing import Any, Protocol
 
 from ... import Token, is_complete, tokens
 from .interrupts import INTERRUPTS
 from .keyboard import typed_lines
+from .mistakes import unknown_names
 from .names import Names
-from .theme import colours, has_sixteen, is_dumb, theme_of
+from .theme import colours, has_all, has_sixteen, is_dumb, theme_of
 
 # Characters; beyond this a text is not coloured, each key would cost too much.
 MOST_COLOURED = 40_000
@@ -148,7 +148,7 @@ class FullEditor:
         vi = self._around.option("editing") == "vi"
         self._session.editing_mode = EditingMode.VI if vi else EditingMode.EMACS
         plain = theme_of(self._around.theme) == "none"
-        depth = ColorDepth.DEPTH_4_BIT if has_sixteen() else None
+        depth = ColorDepth.DEPTH_4_BIT if has_sixteen() else ColorDepth.DEPTH_24_BIT if has_all() else None
         self._session.color_depth = ColorDepth.DEPTH_1_BIT if plain else depth
         INTERRUPTS.take()
         # What is told meanwhile by other threads stands above the prompt.
@@ -190,10 +190,21 @@ def _style(theme: str) -> Any:
             **{name: value for name, value in styles.items() if name != "toolbar"},
             "bottom-toolbar": "noreverse",
             "toolbar": styles.get("toolbar", ""),
+            # These come in grey by themselves, too pale for one background or the other.
+            **dict.fromkeys(("auto-suggestion", "aborting", "exiting"), styles.get("dim", "")),
+            **(_MENU if styles else {}),
             "matching-bracket.cursor": "bold",
             "matching-bracket.other": "bold underline",
         }
     )
+
+
+_MENU = {
+    "completion-menu.completion": "bg:#bbbbbb #000000",
+    "completion-menu.completion.current": "bg:#303030 #ffffff",
+    "completion-menu.meta.completion": "bg:#999999 #000000",
+    "completion-menu.meta.completion.current": "bg:#505050 #ffffff",
+}
 
 
 def _as_prompt_toolkit(style: str) -> str:
@@ -250,10 +261,12 @@ def coloured(text: str, names: Names) -> list[list[tuple[str, str]]]:
     """The lines of a text as pieces with their classes."""
     lines: list[list[tuple[str, str]]] = [[]]
     found = tokens(text)
+    unknown = unknown_names(found, names)
     at = 0
     for number, token in enumerate(found):
         _add(lines, "", text[at : token.start])
-        _add(lines, _class_of(found, number, names, len(text)), token.text)
+        # What may be typed on is no mistake yet.
+        _add(lines, _class_of(token, number in unknown and token.end < len(text)), token.text)
         at = token.end
     _add(lines, "", text[at:])
     return lines
@@ -265,23 +278,10 @@ def _add(lines: list[list[tuple[str, str]]], style: str, piece: str) -> None:
     lines.extend([(style, line)] for line in rest)
 
 
-def _class_of(found: tuple[Token, ...], number: int, names: Names, end: int) -> str:
-    token = found[number]
-    if token.kind in ("name", "quoted_name") and token.end < end and _is_unknown(found, number, names):
+def _class_of(token: Token, unknown: bool) -> str:
+    if unknown:
         return "class:unknown"
     return "" if token.kind in ("name", "symbol") else f"class:{token.kind}"
-
-
-def _is_unknown(found: tuple[Token, ...], number: int, names: Names) -> bool:
-    """Whether a name behind FROM or JOIN is of no table; one that may be typed on, or is defined by WITH, is not."""
-    if not names.complete or number == 0 or found[number - 1].word not in ("FROM", "JOIN"):
-        return False
-    if found[0].word not in ("SELECT", "WITH", "EXACT", "ESTIMATE", "EXPLAIN"):
-        return False
-    after = found[number + 1].text if number + 1 < len(found) else ""
-    name = found[number].text.strip("`").lower()
-    defined = {t.text.strip("`").lower() for t, behind in pairwise(found) if behind.word == "AS"}
-    return after not in (".", "(") and name not in names.by_name and name not in defined
 
 
 def _keys(around: Surroundings) -> Any:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ... import Answer, Session
 
 # So long the prompt waits for what was cancelled, and so close is a second Ctrl-C to the first.
-PATIENCE = 0.7
+PATIENCE = 0.5
 TWICE = 2.0
 # Of these the names may change that there are.
 _CHANGES = frozenset("CREATE DROP ALTER USE IMPORT REPLACE TRUNCATE APPEND REFRESH SET CACHE".split())
@@ -60,6 +60,7 @@ class Shell(Display):
         self.run_command: Callable[[str], None] = lambda text: None
         self.complete_command: Callable[[str], Iterable[tuple[str, int, str]]] = lambda text: ()
         self._leftover: Task | None = None
+        self._spark_is_gone = False
         self._queries = {**kept_queries(), **{name: str(v.value) for name, v in config.queries.items()}}
         self.history = StatementHistory(state_folder() / "history.jsonl") if config["history"] else None
         self.editor: Editor = make_editor(self, self.history)
@@ -101,8 +102,9 @@ class Shell(Display):
 
     @property
     def spark_state(self) -> str:
-        """``none``, ``starting`` or ``ready``."""
-        return "none" if self._session is None else self._session.spark_state
+        """``none``, ``starting``, ``ready``, or ``gone`` where a statement has found its JVM dead."""
+        state = "none" if self._session is None else self._session.spark_state
+        return "gone" if self._spark_is_gone and state == "ready" else state
 
     # What the editor looks at.
 
@@ -141,6 +143,7 @@ class Shell(Display):
             return
         self.say(fault.told(self.columns), "error")
         if fault.code in _GONE:
+            self._spark_is_gone = True
             self.say("\\restart starts Spark anew; tables of files and settings are kept")
         from .corrections import correction
 
@@ -182,6 +185,8 @@ class Shell(Display):
             from .refined import taken
 
             answer = taken(task.estimate)
+            # How much of which tables was read until it was stopped is not known.
+            self._reach, self._read = "", {"": None}
         elif task.fault is not None:
             self.tell_fault(task.fault, sql)
             return False
@@ -367,6 +372,7 @@ class Shell(Display):
 
     def restart(self) -> None:
         """End Spark, whatever it does; it starts anew when needed."""
+        self._spark_is_gone = False
         ended = threading.Event()
 
         def end() -> None:

@@ -89,10 +89,12 @@ def colours(name: str) -> Mapping[str, str]:
 def has_sixteen() -> bool:
     """Whether the terminal is not known to have more than 16 colours."""
     term = os.environ.get("TERM", "").lower()
-    more = os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit", "yes")
-    return not more and not any(
-        known in term for known in ("256color", "direct", "kitty", "alacritty", "ghostty")
-    )
+    return not has_all() and not any(known in term for known in ("256color", "direct", "kitty", "alacritty"))
+
+
+def has_all() -> bool:
+    """Whether the terminal says that it has every colour."""
+    return os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit")
 
 
 def theme_of(name: str) -> str:

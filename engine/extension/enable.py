@@ -10,15 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from py4j.java_gateway import pre_server_shutdown
-from py4j.protocol import Py4JError, Py4JJavaError
-
 from ...errors import EnvironmentFault
 from ..catalog.catalog import Catalog
 from ..session import Session
 from ..settings import Settings
 from ..sources.tables import Tables
 from ..spark.isolation import is_classic, quoted
+from ..spark.java_faults import Py4JError, Py4JJavaError
 from ..spark.shipping import is_local
 from . import jar
 from .handler import Handler
@@ -159,6 +157,7 @@ def _is_loaded(jvm: Any, loader: Any) -> bool:
 
 def _connect(spark: SparkSession, classes: _Classes) -> None:
     """Give the JVM the handler; one that it has already stays, as each takes memory on both sides."""
+    from py4j.java_gateway import pre_server_shutdown
     from pyspark.java_gateway import ensure_callback_server_started
 
     gateway: Any = spark._sc._gateway
@@ -175,6 +174,8 @@ def _connect(spark: SparkSession, classes: _Classes) -> None:
 
 def _let_go(sender: Any, **_: Any) -> None:
     """Before a callback server is shut down: py4j would wait for the threads that read from its idle connections."""
+    from py4j.java_gateway import pre_server_shutdown
+
     pre_server_shutdown.disconnect(_let_go, sender=sender)
     for connection in list(sender.connections):
         idle = connection.socket

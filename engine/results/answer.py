@@ -349,18 +349,18 @@ def _worst(states: Sequence[str]) -> str:
 
 def with_target(answer: Answer, target: float) -> Answer:
     """The answer with its `target`, and a note on each value that is not known to meet it."""
-    named = [
-        (name + _group_text(answer, row), cell, state_of(cell, target))
+    short = [
+        (name, row, cell, state)
         for row in answer.rows
         for name, cell in zip(answer.columns, row, strict=True)
+        if (state := state_of(cell, target)) != MET
     ]
-    short = [(name, cell, state) for name, cell, state in named if state != MET]
     notes = tuple(
-        f"{name}: asked for {target:.3g} relative error, the interval allows {_reached(cell)}"
+        f"{name}{_group_text(answer, row)}: asked for {target:.3g} relative error, the interval allows {_reached(cell)}"
         if state == MISSED
-        else f"{name}: not known to be within the asked {target:.3g} relative error, its interval is not certified"
-        f" and allows {_reached(cell)}"
-        for name, cell, state in short[:MOST_MISSES_NAMED]
+        else f"{name}{_group_text(answer, row)}: not known to be within the asked {target:.3g} relative error, its"
+        f" interval is not certified and allows {_reached(cell)}"
+        for name, row, cell, state in short[:MOST_MISSES_NAMED]
     )
     if len(short) > MOST_MISSES_NAMED:
         notes += (f"{len(short) - MOST_MISSES_NAMED:,} more values miss the asked error",)
@@ -385,12 +385,9 @@ def state_of(cell: Cell, target: float) -> str:
 
     An interval that is not certified tells neither, however wide it is, but for one without ends.
     """
-    if (
-        isinstance(cell, Estimate)
-        and not cell.certified
-        and not cell.exact
-        and math.isfinite(half_width(cell))
-    ):
+    if not isinstance(cell, Estimate):
+        return MET
+    if not cell.certified and not cell.exact and math.isfinite(half_width(cell)):
         return UNKNOWN
     return MISSED if misses(cell, target) else MET
 

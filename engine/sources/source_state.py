@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
 from ..catalog.form import SourceState
 from ..spark.isolation import is_classic
+from ..spark.java_faults import Py4JError
 from ..spark.session import SPARK_FAULTS
 from .listing import files_under, local_path, path_or_uri
 

@@ -11,10 +11,10 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from .isolation import BATCHES, OwnSession
+from .java_faults import Py4JError
 from .session import SPARK_FAULTS
 
 

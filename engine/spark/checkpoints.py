@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
 
 _SETTING = "spark.sql.streaming.checkpointFileManagerClass"
@@ -37,6 +36,9 @@ def _manager(spark: SparkSession) -> str | None:
     jvm: Any = spark._jvm
     if jvm is None:
         return None
+
+    from py4j.java_gateway import JavaClass
+
     streaming = jvm.org.apache.spark.sql.execution.streaming
     # In the package of Spark 4.3, or in that of 4.0.
     for package, name in ((streaming.checkpointing, "checkpointing."), (streaming, "")):

@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
+
+from .java_faults import Py4JError
 
 # A batch of ours holds numbers alone, and few columns. With a bound on its bytes Spark measures the whole batch
 # after each tuple, a third of what sending one costs; without, and with more tuples, memory stays within megabytes.

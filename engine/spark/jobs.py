@@ -234,7 +234,7 @@ def _stages_of(tracker: StatusTracker, job: int) -> list[int]:
 
 def _figures(spark: SparkSession, stage: int) -> tuple[int, int, int, int]:
     """Finished tasks, tasks, rows and bytes read of a stage; zeros where Spark does not tell, or skips it."""
-    from py4j.protocol import Py4JError
+    from .java_faults import Py4JError
 
     try:
         # PySpark's status tracker counts neither rows nor skipped stages; the store behind it does.

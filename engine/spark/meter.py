@@ -12,9 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JError
-
 from ..observed import Measured, Observation
+from .java_faults import Py4JError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

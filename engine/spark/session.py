@@ -19,12 +19,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ...errors import DataError, EnvironmentFault, SkimqlError
 from ..catalog.disk import create
+from .java_faults import Py4JError, Py4JJavaError, Py4JNetworkError
 from .quiet import quiet_session
 from .scratch import end_first, scratch_folder
 

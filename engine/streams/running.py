@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
-from py4j.protocol import Py4JError
 
 from ...errors import SkimqlError, StreamError
 from ..catalog.catalog import Catalog
@@ -19,6 +18,7 @@ from ..catalog.streams import FRAME, StoredStream, StoredView
 from ..sources.settings_followed import ANSI, TIME_ZONE
 from ..spark.checkpoints import without_shells
 from ..spark.isolation import moved
+from ..spark.java_faults import Py4JError
 from ..spark.session import SPARK_FAULTS, first_line
 from ..spark.shipping import ship
 from .batches import Batches

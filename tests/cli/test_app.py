@@ -22,12 +22,6 @@ def test_wrong_usage_has_its_own_code(arguments):
     assert CliRunner().invoke(module.app, arguments).exit_code == module.USAGE
 
 
-def test_the_user_s_shell_completes_formats_settings_and_values():
-    assert module._complete_formats("j") == ["json", "jsonl"]
-    assert module._complete_settings("er") == ["error="]
-    assert module._complete_settings("route=j") == ["route=jvm"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "output"),
     [

@@ -17,6 +17,7 @@ class Sink(io.StringIO):
 
 def test_the_line_tells_what_goes_on_between_jobs_and_in_them_and_goes(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
     sink = Sink()
     line = ProgressLine(sink)
     with line.shown(lambda: "starting Spark"):

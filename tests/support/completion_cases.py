@@ -301,6 +301,10 @@ SELECT * FROM flights f WHERE EXISTS (SELECT * FROM planes p WHERE p.tailnum = |
 SELECT carrier, SUM(distance) OVER (| FROM flights -> PARTITION BY
 SELECT APPROXIMATE SUM(distance) FROM flights USING hash | -> OPTIONS, SIZE
 SELECT c.seg| -> segment
+SELECT carrier, AVG(distance) AS far FROM flights GROUP BY carrier ORDER BY | -> far
+SELECT carrier, AVG(distance) AS far FROM flights GROUP BY carrier HAVING f| -> far
+SELECT * FROM orders WHERE total > (| -> SELECT
+EXACT SELECT | FROM flights -> count(*), *
 ALTER TABLE orders | -> RENAME TO, DROP
 INSERT INTO orders SELECT tot| FROM orders -> total
 UPDATE orders SET | -> total

@@ -101,7 +101,7 @@ def mutated(draw: random.Random, text: str) -> str:
 
 
 def fuzz(
-    home: Path, arguments: list[str], lines: int, seed: int, told=lambda number, kind, seconds: None
+    home: Path, arguments: list[str], lines: int, seed: int, told=lambda number, kind, what, seconds: None
 ) -> float:
     """Do so many lines of random things to one shell; the longest time to the prompt.
 
@@ -123,7 +123,7 @@ def fuzz(
             do(terminal, kind, what, draw)
             took = back(terminal, number, kind, what)
             longest = max(longest, took)
-            told(number, kind, took)
+            told(number, kind, what, took)
             seen = terminal.raw[before:].decode("utf-8", "replace")
             before = len(terminal.raw)
             for word in NEVER:

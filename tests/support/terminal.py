@@ -23,9 +23,9 @@ KEYS = {
 
 
 class Terminal:
-    """The command on a terminal of some size."""
+    """The command, or another program, on a terminal of some size."""
 
-    def __init__(self, home, *arguments, columns=80, lines=24, environment=None, cwd=None):
+    def __init__(self, home, *arguments, columns=80, lines=24, environment=None, cwd=None, program=None):
         self.screen = pyte.HistoryScreen(columns, lines, history=2000, ratio=0.5)
         self._stream = pyte.ByteStream(self.screen)
         self.raw = b""
@@ -43,8 +43,8 @@ class Terminal:
             **(environment or {}),
         }
         self.process = pexpect.spawn(
-            sys.executable,
-            ["-c", COMMAND, *arguments],
+            program or sys.executable,
+            list(arguments) if program else ["-c", COMMAND, *arguments],
             dimensions=(lines, columns),
             env=given,
             cwd=str(cwd or home),

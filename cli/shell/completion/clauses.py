@@ -10,7 +10,7 @@ from .patterns import Piece
 CONDITIONS = frozenset(("WHERE", "ON", "HAVING", "WHEN"))
 AGGREGATES = frozenset("COUNT SUM AVG MEAN MIN MAX COUNT_IF APPROX_COUNT_DISTINCT".split())
 _CLAUSE_WORDS = frozenset("SELECT WHERE ON HAVING WHEN GROUP ORDER WEIGHT SET".split())
-_COMPARING = frozenset("= < > <= >= <> != == <=> IN IS BETWEEN LIKE ILIKE RLIKE EXISTS".split())
+COMPARING = frozenset("= < > <= >= <> != == <=> IN IS BETWEEN LIKE ILIKE RLIKE EXISTS".split())
 _COMPARISONS = (
     "=",
     "IN",
@@ -142,7 +142,7 @@ def _condition(pieces: Sequence[Piece]) -> tuple[bool, bool]:
             compares = between = False
         elif piece.kind == "word" and piece.word == "AND":
             compares, between = (compares, False) if between else (False, False)
-        elif piece.word in _COMPARING:
+        elif piece.word in COMPARING:
             compares, between = True, piece.word == "BETWEEN"
     return compares, between
 

@@ -9,6 +9,7 @@ from .... import Token, vocabulary
 from ..names import Names, Table
 from .clauses import (
     ARITHMETIC,
+    COMPARING,
     CONDITIONS,
     clause,
     goes_on,
@@ -132,7 +133,7 @@ def _by_pattern(place: Place, names: Names, pieces: Sequence[Piece]) -> Iterator
     first = [w for w in words if w in _BEFORE_NAMES] if slots else []
     offered = [o for symbol in (*first, *slots) for o in _of_symbol(symbol, place, names)]
     if "<table>" in slots and pieces and pieces[-1].word in ("FROM", "JOIN"):
-        offered.insert(min(4, len(offered)), ("(", "sign", ""))
+        offered.insert(min(4, len(offered)), ("(", "sign", "a subquery"))
     yield from offered
     for word in words:
         yield from _of_symbol(word, place, names)
@@ -200,7 +201,8 @@ def _percents(before: Sequence[Token]) -> tuple[str, ...]:
 
 
 def _about(table: Table) -> str:
-    return f"{len(table.columns)} columns" if table.columns else ""
+    columns = len(table.columns)
+    return f"{columns} column{'s' * (columns != 1)}" if columns else ""
 
 
 def _inside(place: Place, names: Names, outer: Sequence[str]) -> Iterator[tuple[str, str, str]]:
@@ -260,6 +262,8 @@ def _inside(place: Place, names: Names, outer: Sequence[str]) -> Iterator[tuple[
         )
         yield from ((word, "keyword", "") for word in dict.fromkeys(told))
         return
+    if not place.before and last in COMPARING:
+        yield "SELECT", "keyword", ""
     if not place.before and last in ("COUNT",):
         yield "*", "sign", ""
         yield "DISTINCT", "keyword", ""

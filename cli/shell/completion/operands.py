@@ -6,10 +6,11 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from .... import vocabulary
 from ..names import Names, Table
-from .clauses import OF_NUMBERS
+from .clauses import OF_NUMBERS, clause
 from .joins import join_conditions, same_class, stem
 from .patterns import Piece
 from .place import WORDS, Place, after_semicolon
@@ -104,8 +105,10 @@ def operands(place: Place, names: Names, pieces: Sequence[Piece]) -> Iterator[tu
     found = relations_seen(place, names)
     last = pieces[-1].word if pieces else ""
     selects = last in ("SELECT", "APPROXIMATE", "APPROX", "HAVING") or (last == "," and _in_select(pieces))
-    if last == "SELECT":
+    if last == "SELECT" and not any(p.word in ("EXACT", "ESTIMATE") for p in pieces):
         yield "APPROXIMATE", "ours", ""
+    if clause(pieces) in ("HAVING", "ORDER"):
+        yield from ((quoted(a), "alias", "") for a in _items(place))
     if selects:
         yield "count(*)", "function", ""
     if last in ("SELECT", "DISTINCT"):
@@ -153,6 +156,17 @@ def operands(place: Place, names: Names, pieces: Sequence[Piece]) -> Iterator[tu
         yield from ((quoted(c), "column", "") for c in _beginning(names, place.prefix))
     yield from ((w, "keyword", "") for w in _OPERANDS)
     yield from ((f"{f}(", "function", "") for f in vocabulary().functions)
+
+
+def _items(place: Place) -> Iterator[str]:
+    """What the items of the SELECT are called, where AS names them."""
+    before = list(place.before)
+    selects = max((n for n, t in enumerate(before) if t.word == "SELECT"), default=0)
+    for behind, token in pairwise(before[selects:]):
+        if token.word == "FROM":
+            return
+        if behind.word == "AS" and token.kind in (*WORDS, "quoted_name"):
+            yield unquoted(token.text)
 
 
 def _beginning(names: Names, prefix: str) -> Iterable[str]:

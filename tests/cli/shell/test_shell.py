@@ -17,6 +17,7 @@ SLOW = "EXACT SELECT COUNT(*) FROM range(1000000000000) WHERE id % 11 = 3"
 def terminal(tmp_path):
     (tmp_path / "x.csv").write_text("id,n\n1,10\n2,20\n")
     (tmp_path / "y.csv").write_text("id,m\n1,100\n1,101\n3,300\n")
+    (tmp_path / "semi.csv").write_text("alpha;beta\n6;7\n")
     (tmp_path / "bin").mkdir()
     t = Terminal(tmp_path, columns=160, lines=50)
     yield t
@@ -68,6 +69,19 @@ def test_spark_starts_when_it_is_needed_and_goes_when_it_is_not(terminal):
     t.until("Enter: SELECT APPROXIMATE SUM(n) AS summed FROM flights", 60)
     t.keys("enter")
     t.until(lambda t: "30" in t.text.rpartition("summed")[2], 60)
+    # What Spark refuses has its place and its correction too; a file's separator is told by its head.
+    t.keys("SELECT beat FROM 'semi.csv'", "enter")
+    t.until("Enter: SELECT beta FROM 'semi.csv'", 60)
+    t.keys("enter")
+    t.until(lambda t: t.text.rpartition("beta")[2].split()[1:2] == ["7"], 60)
+    # Statistics, the tree of a plan and a long result on a screen that is narrow now.
+    t.resize(80, 24)
+    t.keys("\\d flights", "enter")
+    t.until("column   type", 60)
+    t.keys("SELECT APPROXIMATE COUNT(*) AS c FROM flights f JOIN 'y.csv' y ON f.id = y.id", "enter")
+    t.until(lambda t: "CPU here" in t.text.rpartition("y.id")[2], 60)
+    t.keys("\\explain", "enter")
+    t.until("└ f.id = y.id", 60)
     t.keys("ctrl-d")
     for _ in range(300):
         t.rest(0.1)

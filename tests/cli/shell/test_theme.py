@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.color import Color, ColorSystem
 
+from skimql.cli.shell.editor import _MENU
 from skimql.cli.shell.theme import BACKGROUNDS, OF_SIXTEEN, THEMES, colours, contrast, theme_of
 
 COLOURS = [(theme, name) for theme in BACKGROUNDS for name in THEMES[theme]]
@@ -13,6 +14,12 @@ COLOURS = [(theme, name) for theme in BACKGROUNDS for name in THEMES[theme]]
 @pytest.mark.parametrize(("theme", "name"), COLOURS)
 def test_every_colour_can_be_read(theme, name):
     assert contrast(THEMES[theme][name].split()[0], BACKGROUNDS[theme]) >= 4.5
+
+
+@pytest.mark.parametrize("style", _MENU.values())
+def test_the_menu_can_be_read(style):
+    back, fore = style.removeprefix("bg:").split()
+    assert contrast(back, fore) >= 4.5
 
 
 # As xterm has them.

@@ -67,7 +67,7 @@ def test_groups_are_those_of_some_tuples_behind_the_filter(session, file):
 
 
 def test_what_can_be_evaluated_in_the_driver_does_not_ask_spark(session, file):
-    """Without a Spark session what it would have to evaluate tells nothing."""
+    """Without a Spark session nobody evaluates what the driver does not know."""
 
     def in_driver(expression, tuples):
         return evaluate(expression, tuples).data
@@ -81,7 +81,8 @@ def test_what_can_be_evaluated_in_the_driver_does_not_ask_spark(session, file):
     assert here.values(*asked) == there.values(*asked)
     assert {0.5, None} == set(here.values(*asked))
     unknown = "hash(id) % 4 = 0"
-    assert here.share(unknown) == 1.0
+    with pytest.raises(AttributeError, match="createDataFrame"):
+        here.share(unknown)
     assert Probe(session.spark, frame, in_driver).share(unknown) == there.share(unknown) < 1.0
 
 
