@@ -94,7 +94,7 @@ def test_every_combination_through_a_session_is_as_spark_has_it_or_refused(spark
 
 
 # Questions in the forms that people write, of one block, that do not take long.
-FORMS = (30010, 30012, 30014, 30036, 30058, 30066, 30084, 30086, 30094, 30096)
+FORMS = (30012, 30014, 30036, 30058, 30084, 30086)
 
 
 def test_forms_that_people_write_are_on_all_keys_of_a_sample_as_spark_has_them(spark, on_spark):
