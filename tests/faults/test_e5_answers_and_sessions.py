@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from skimql import Answer, EnvironmentFault, Estimate, Message, Session, SkimqlError, UnsupportedQuery
-from skimql.engine.queries.given import _literal
+from skimql.engine.sources.literals import literal
 
 ROOT = Path(__file__).parents[2]
 
@@ -91,7 +91,7 @@ def test_a_session_shows_itself_and_closes(tmp_path):
     ],
 )
 def test_values_become_literals(value, text):
-    assert _literal("v", value) == text
+    assert literal("v", value) == text
 
 
 @pytest.mark.parametrize("text", ["SELECT {x}", "SELECT {}", "SELECT {", "SELECT {v} }", "SELECT {0}"])
