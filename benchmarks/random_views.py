@@ -104,7 +104,7 @@ def world_of(rng: Rng) -> World:
     signs = {n: some(rng, "inserts", "deletes", "deletes", "weights") for n in names}
     delay = int(some(rng, 0, 20, 90))
     found = World(signs, {}, {}, netted, int(some(rng, 1, 2)), delay)
-    domain = int(some(rng, 3, 12, 60, 400))
+    domain = int(some(rng, 3, 60, 400))
     for name in names:
         found.batches[name] = events_of(rng, signs[name], netted, domain, found)
     if rng.random() < 0.5:
@@ -116,7 +116,7 @@ def world_of(rng: Rng) -> World:
 def events_of(rng: Rng, sign: str, netted: bool, domain: int, world: World) -> list[pa.Table]:
     """The batches of a stream."""
     rows = []
-    for _ in range(int(some(rng, 0, 5, 40, 200, 200))):
+    for _ in range(int(some(rng, 0, 8, 60, 300, 300, 300))):
         key = None if rng.random() < 0.05 else int(rng.integers(domain))
         value = None if rng.random() < 0.1 else int(rng.integers(-5, 20))
         rows.append((key, some(rng, None, 0, 1, 2, 3), value))
@@ -215,8 +215,7 @@ def view_of(rng: Rng, world: World) -> View:
             rng,
             "",
             "",
-            "",
-            f"OPTIONS (rows = 11, buckets = {some(rng, 16, 64, 512)}, sparse = false)",
+            *[f"OPTIONS (rows = 11, buckets = {some(rng, 16, 64, 512)}, sparse = false)"] * 3,
             f"SIZE {some(rng, 4, 32)} KB",
             f"SIZE {some(rng, 6, 64)} KB USING hash",
             f"SIZE {some(rng, 1, 16)} KB USING key_sample",
