@@ -44,6 +44,7 @@ RESERVE = 1.3
 
 # Where nothing says how wide the interval is, so many times more keys are taken.
 STEP = 8.0
+MOST_STEP = 1 / 8
 
 # Of what all keys take, the part that any sample of them takes: the scan.
 SCAN_SHARE = 0.4
@@ -208,6 +209,9 @@ class SampledPlan:
         rate = attempt.rate
         if excess == float("inf"):
             wanted = STEP * rate
+            if wanted > MOST_STEP and not self.refines:
+                # Nothing says that so many keys would be enough, and all of them take little more.
+                return self.resized(attempt, 1.0)
         else:
             # The variance of a sum goes with (1 - rate) / rate.
             odds = (1.0 - rate) / rate / (RESERVE * excess * excess)

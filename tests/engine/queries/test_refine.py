@@ -138,3 +138,17 @@ def test_who_looks_at_the_samples_of_an_answer_has_intervals_that_hold_and_chang
     assert [a.rows[0][0].confidence for a in seen] == spent
     assert [len(a.attempts) for a in seen] == list(range(1, len(last.attempts)))
     assert all(a.target in ("missed", "unknown") for a in seen)
+
+
+def test_where_no_interval_says_how_many_keys_are_needed_all_follow_a_sample_that_was_not_small():
+    rates = {}
+    for refines in (False, True):
+        plan = SampledPlan(None, QUERY, Settings(error=0.05), jobs=False, refines=refines)
+        for rate in (1 / 128, FIRST_RATE):
+            rates[rate, refines] = plan.enlarged(plan._of(0, rate, 1), float("inf")).rate
+    assert rates == {
+        (1 / 128, False): 1 / 16,
+        (1 / 128, True): 1 / 16,
+        (FIRST_RATE, False): 1.0,
+        (FIRST_RATE, True): 1 / 4,
+    }
