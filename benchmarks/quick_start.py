@@ -1,8 +1,8 @@
-"""Whether docs/spark-sql.md runs as it is written: ``python -m benchmarks.quick_start``.
+"""Whether the commands of docs/spark-sql.md run as they are written: ``python -m benchmarks.quick_start``.
 
-Its blocks of commands and of Python, in the order in which they stand, in a folder with the tables that they name. A
-command that ends with ``&`` is a server: what follows is asked when it listens, and it is ended then. Records: {block,
-seconds, ok}.
+Its blocks of commands, in the order in which they stand, in a folder with the tables that they name. One that ends
+with ``&`` is a server: what follows is asked when it listens, a client of Spark Connect in Python too, and it is ended
+then. (Its other blocks of Python are run by the suite.) Records: {block, seconds, ok}.
 """
 
 from __future__ import annotations
@@ -25,11 +25,6 @@ PAGE = Path(__file__).parents[1] / "docs" / "spark-sql.md"
 REPORT = """CREATE TEMP VIEW flights AS SELECT * FROM parquet.`flights.parquet`;
 CREATE TEMP VIEW planes AS SELECT * FROM parquet.`planes.parquet`;
 SELECT APPROXIMATE COUNT(*) AS n FROM flights f JOIN planes p ON f.tailnum = p.tailnum;
-"""
-PRELUDE = """
-from skimql.engine.spark.session import start_spark
-spark = start_spark({"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2"})
-planes_df = spark.read.parquet("planes.parquet")
 """
 SECONDS = 300
 
@@ -54,12 +49,6 @@ def make_tables(folder: str) -> None:
     (Path(folder) / "report.sql").write_text(REPORT)
 
 
-def run_python(text: str, folder: str) -> None:
-    """A block of Python, which makes its own session where it says so."""
-    prelude = "" if "spark = " in text else PRELUDE
-    _run([sys.executable, "-c", prelude + text], folder)
-
-
 def run_commands(text: str, folder: str, client: str = "") -> None:
     """Commands; servers among them run until the last, and for what follows the block."""
     servers = []
@@ -70,7 +59,7 @@ def run_commands(text: str, folder: str, client: str = "") -> None:
             else:
                 _run(["bash", "-ec", command], folder)
         if client:
-            run_python(client, folder)
+            _run([sys.executable, "-c", client], folder)
     finally:
         for server in servers:
             with contextlib.suppress(ProcessLookupError):
@@ -115,16 +104,12 @@ def main() -> int:
         make_tables(folder)
         found = blocks()
         for number, (language, text) in enumerate(found):
-            before = found[number - 1] if number else ("", "")
+            if language == "python":
+                continue
+            following = found[number + 1][1] if number + 1 < len(found) else ""
             begun, ok = time.monotonic(), True
             try:
-                if ".remote(" in text:
-                    # Of the server in front of it.
-                    run_commands(before[1], folder, text)
-                elif language == "python":
-                    run_python(text, folder)
-                elif number + 1 == len(found) or ".remote(" not in found[number + 1][1]:
-                    run_commands(text, folder)
+                run_commands(text, folder, following if ".remote(" in following else "")
             except (RuntimeError, subprocess.TimeoutExpired) as fault:
                 print(fault)
                 ok, bad = False, 1

@@ -154,7 +154,7 @@ def answers(home: str, catalog: str, runs: int) -> list[dict[str, object]]:
         started = time.perf_counter()
         terminal.keys("enter")
         # The foot line is the last of it.
-        terminal.until(lambda t, n=before: b"answer " in t.raw[n:], 20)
+        terminal.until(lambda t, n=before: b"of CPU here" in t.raw[n:], 20)
         seen.append(time.perf_counter() - started)
         terminal.rest(0.2)
     terminal.close()

@@ -50,7 +50,7 @@ def curve(session: Session, text: str) -> list[Point]:
     Raises
     ------
     SkimqlError
-        If the query as it stands cannot be planned.
+        If the query as it stands cannot be planned, or there is no Spark to look at tables with.
     """
     chosen = session.plan(text)
     plain = bare(text)
@@ -59,6 +59,8 @@ def curve(session: Session, text: str) -> list[Point]:
         number, unit = size.split()
         try:
             plan = session.plan(f"{plain} SIZE {size}")
+        except EnvironmentFault:
+            raise
         except SkimqlError as fault:
             points.append(Point(size, float(int(number) * _UNITS[unit]), math.nan, fault.code))
             continue

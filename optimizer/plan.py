@@ -141,8 +141,8 @@ class PlannedEdge:
 class ValueDraw:
     """Tuples of a member of a sampled class that are drawn for the value of an expression.
 
-    Those of an absolute value of `least` or more, with the probability that it is of `unit`, at most 1. A key of one of
-    them is evaluated. See `sketches.samples.dual_frame`.
+    Those of an absolute value of `least` or more, with the probability that it is of `unit`, at most 1. What each adds
+    is estimated by itself. See `sketches.samples.dual_frame`.
     """
 
     member: int

@@ -1,6 +1,6 @@
 """A newcomer's first hour: the tutorial's blocks, typed in a fresh environment and an empty folder, as the page has them.
 
-    python tests/first_hour.py [--python python3] [--json FILE] [--keep DIR]
+    python tests/first_hour.py [--python python3] [--json FILE] [--environment DIR]
 
 Builds a wheel of this checkout, installs it by pip, and types what docs/tutorial.md says, block after block, on a terminal
 of 120 columns. Held are: that every command prints what the page says, that nothing is left behind in the folder or in the
@@ -108,6 +108,7 @@ class Typist:
 
 def main() -> int:
     """Install, type, compare; the exit code."""
+    sys.stdout.reconfigure(line_buffering=True)
     asked = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     asked.add_argument("--python", default=sys.executable, help="the Python of the fresh environment")
     asked.add_argument("--json", type=Path, help="records go there")

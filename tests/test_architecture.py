@@ -29,7 +29,9 @@ CLI_TAKES = {
     "engine.queries.exact": {"collected"},
     "engine.queries.in_parts": {"each_part"},
     "engine.results.display": {"cell_text"},
+    "engine.sources.paths": {"near_file"},
     "engine.spark.doctor": {"checks"},
+    "engine.spark.scratch": {"watch"},
     "parser.statement": {"is_approximate", "split_statements"},
 }
 # Sub-packages, each may import those before it; modules outside of sub-packages stand wherever there is no circle.

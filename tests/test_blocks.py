@@ -58,6 +58,7 @@ def test_blocks_are_read_in_order_with_their_markers():
         ("a   b\n───────", "a b\n──"),
         ("built in 1.8 s", "built in 12.0 s"),
         ("as of 2026-11-28T03:44:53Z", "as of 2027-01-01T00:00:00Z"),
+        ("24   2026-11-28T03:44:53.171Z", "24   2027-01-01T00:00:00.641Z"),
         ("one\n...\nfour", "one\ntwo\nthree\nfour"),
         ("3 sketches ... KB", "3 sketches (hash); 4 KB"),
         ("n = 283,400 ± 7,300", "n = 280,000 ± 5,000"),

@@ -93,6 +93,18 @@ def test_every_combination_through_a_session_is_as_spark_has_it_or_refused(spark
     assert sum(r["missed"] > 0 for r in tried) <= most_misses(len(tried), 0.05, 1e-6)
 
 
+# Questions in the forms that people write, of one block, that do not take long.
+FORMS = (30012, 30014, 30036, 30058, 30084, 30086)
+
+
+def test_forms_that_people_write_are_on_all_keys_of_a_sample_as_spark_has_them(spark, on_spark):
+    runner = on_spark.Runner(spark.newSession())
+    records = [runner.record_of(seed) for seed in FORMS]
+    assert not [(r["seed"], r["sql"], r["fault"]) for r in records if r["fault"]]
+    assert {r.get("method") for r in records} == {"sampled_query"}
+    assert {r["rate"] for r in records} >= {on_spark.ALL, 0.5}
+
+
 TRUTH = (("x", 3), ("y", 1), ("z", 20))
 
 

@@ -25,12 +25,7 @@ def _is_run(block):
     return not block.reason or (LONG and not block.never)
 
 
-_WAITS = [p for p in PAGES if "\n?\n" in p.read_text(encoding="utf-8")]
-TO_RUN = [
-    page
-    for page, found in ALL.items()
-    if page not in _WAITS and any(_is_run(b) for b in found if b.language != "before")
-]
+TO_RUN = [page for page, found in ALL.items() if any(_is_run(b) for b in found if b.language != "before")]
 
 
 class Captured(io.TextIOWrapper):
@@ -49,7 +44,10 @@ class Captured(io.TextIOWrapper):
 
 
 @pytest.mark.parametrize("page", TO_RUN, ids=lambda p: str(p.relative_to(ROOT)))
-def test_the_blocks_of_a_page_print_what_it_says(page, spark, as_users_have_it, tmp_path, monkeypatch):
+def test_the_blocks_of_a_page_print_what_it_says(
+    page, spark, as_users_have_it, tmp_path, tmp_path_factory, monkeypatch
+):
+    from support.extension import with_jar
     from support.tables import forget_views
 
     monkeypatch.chdir(tmp_path)
@@ -58,17 +56,25 @@ def test_the_blocks_of_a_page_print_what_it_says(page, spark, as_users_have_it, 
     for name in [n for n in sys.modules if n.partition(".")[0] == "benchmarks"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
     names = {"spark": spark, "__name__": "__main__"}
     before = _work_in(spark, tmp_path)
+    needs_jar = any("skimql.enable(" in step.text for block in ALL[page] for step in block.steps)
     try:
-        for block in ALL[page]:
-            for step in block.steps if _is_run(block) else []:
-                came = _run(step, names, monkeypatch)
-                found = difference(step.expected, _told(came, tmp_path))
-                assert not found, f"{page.name}, line {step.line}: {found}"
+        with with_jar(tmp_path_factory.mktemp("jar")) if needs_jar else contextlib.nullcontext():
+            _hold(page, names, tmp_path, monkeypatch)
     finally:
         _work_in(spark, before)
         forget_views(spark)
+
+
+def _hold(page, names, folder, monkeypatch):
+    """Run a page's steps in order, each held against what the page says of it."""
+    for block in ALL[page]:
+        for step in block.steps if _is_run(block) else []:
+            came = _run(step, names, monkeypatch)
+            found = difference(step.expected, _told(came, folder))
+            assert not found, f"{page.name}, line {step.line}: {found}"
 
 
 def _work_in(spark, folder):

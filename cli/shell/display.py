@@ -175,4 +175,8 @@ def _opened(path: str) -> TextIO:
     try:
         return open(os.path.expanduser(path), "w", encoding="utf-8")
     except (OSError, ValueError) as fault:
-        raise SkimqlError(f"cannot write {path}: {getattr(fault, 'strerror', fault)}", UNKNOWN) from fault
+        from ...engine.sources.paths import near_file
+
+        hint = near_file(os.path.expanduser(path)) if isinstance(fault, FileNotFoundError) else ""
+        told = f"cannot write {path}: {getattr(fault, 'strerror', fault)}"
+        raise SkimqlError(told, UNKNOWN, hint=hint) from fault

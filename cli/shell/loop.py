@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from ... import SkimqlError, __version__
+from ...engine.spark.scratch import watch
 from ..config import Config
 from ..crash import report
 from ..request import Request
@@ -34,6 +35,8 @@ def run_shell(request: Request, config: Config) -> int:
         if not (request.tables or request.demo or request.catalog):
             shell.first_page()
     INTERRUPTS.install()
+    # Spark starts in another thread, where no signal can be handled: the folders that it makes go with the terminal.
+    watch()
     with kept_keys():
         return _until_left(shell)
 
@@ -65,4 +68,6 @@ def _one(shell: Shell) -> bool:
         shell.execute(_BARE.get(bare, text))
     except EOFError:
         return False
+    except SkimqlError as fault:
+        shell.tell_fault(fault, text.strip())
     return True

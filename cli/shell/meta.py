@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shlex
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,11 +48,25 @@ def run(shell: Shell, text: str) -> None:
     name, _, rest = typed[1:].partition(" ")
     if name.startswith("!"):
         name, rest = "!", (name[1:] + " " + rest).strip()
+    # As other shells have it, and in capitals.
+    name = name if name in COMMANDS else _ALIASES.get(name.lower(), name.lower())
     command = COMMANDS.get(name)
     if command is None:
         near = difflib.get_close_matches(name, list(COMMANDS), 1)
         raise SkimqlError(f"there is no command \\{name}", UNKNOWN, hint=f"\\{near[0]}" if near else "\\?")
     command.run(shell, rest.strip())
+
+
+_ALIASES = {
+    "d+": "d",
+    "dt+": "dt",
+    "dv+": "dv",
+    "h": "?",
+    "help": "?",
+    "quit": "q",
+    "exit": "q",
+    "s": "history",
+}
 
 
 def _wrong(command: str, takes: str) -> SkimqlError:
@@ -71,7 +86,7 @@ def _describe(shell: Shell, name: str) -> None:
     from ... import Answer
     from .foot import age_text
 
-    plain = name.strip("`").lower()
+    plain = name.strip("`\"'").lower()
     shell.wait(shell.refresh_names, "looking at tables")
     table = shell.names.by_name.get(plain)
     if table is None:
@@ -240,8 +255,11 @@ def _read(path: str) -> str:
     try:
         return Path(os.path.expanduser(path)).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError, ValueError) as fault:
+        from ...engine.sources.paths import near_file
+
         why = getattr(fault, "strerror", None) or "it is not UTF-8"
-        raise SkimqlError(f"cannot read {path}: {why}", UNKNOWN) from fault
+        hint = near_file(os.path.expanduser(path)) if isinstance(fault, FileNotFoundError) else ""
+        raise SkimqlError(f"cannot read {path}: {why}", UNKNOWN, hint=hint) from fault
 
 
 def _edit(shell: Shell, path: str) -> None:
@@ -269,17 +287,39 @@ def _named(shell: Shell, text: str) -> None:
         shell.keep_query(name, rest.lstrip()[1:].strip())
         return
     if name not in shell.names.queries:
+        if "=" in rest:
+            raise SkimqlError(
+                f"{name} {rest.partition('=')[0].strip()} is no name: it is one word",
+                UNKNOWN,
+                hint="\\n NAME = SQL",
+            )
         near = difflib.get_close_matches(name, list(shell.names.queries), 1)
         raise SkimqlError(f"there is no query {name!r}", UNKNOWN, hint=f"\\n {near[0]}" if near else "\\n")
     try:
         values = shlex.split(rest)
     except ValueError as fault:
         raise SkimqlError(f"the values of \\n cannot be read: {fault}", UNKNOWN) from fault
-    sql = shell.names.queries[name]
-    for number in range(len(values), 0, -1):
-        sql = sql.replace(f"${number}", values[number - 1])
+    sql = with_values(name, shell.names.queries[name], values)
     shell.say(sql)
     shell.execute(sql)
+
+
+def with_values(name: str, sql: str, values: Sequence[str]) -> str:
+    """A saved query with what stands for $1, $2, ...
+
+    Raises
+    ------
+    SkimqlError
+        ``SKIMQL_UNKNOWN_COMMAND`` where there are too few.
+    """
+    wanted = max((int(n) for n in re.findall(r"\$(\d{1,3})", sql)), default=0)
+    if len(values) < wanted:
+        told = " ".join(f"${n}" for n in range(1, wanted + 1))
+        raise SkimqlError(
+            f"{name} takes {told}, and has {len(values)} of them", UNKNOWN, hint=f"\\n {name} {told}"
+        )
+    # $0 is nothing of ours.
+    return re.sub(r"\$([1-9]\d{0,2})", lambda found: values[int(found[1]) - 1], sql)
 
 
 def _watch(shell: Shell, text: str) -> None:
@@ -444,7 +484,11 @@ def complete(text: str, shell_names: Any, files: Callable[[str], list[str]]) -> 
     if not blank:
         return [(f"\\{n}", 0, c.about) for n, c in COMMANDS.items() if n.startswith(name)]
     command = COMMANDS.get(name)
-    word = rest.rpartition("=" if command is not None and command.completes == "file" else " ")[2]
+    takes_file = command is not None and command.completes == "file"
+    # A path may have blanks.
+    word = (
+        (rest.rpartition("=")[2].lstrip() if "=" in rest else rest) if takes_file else rest.rpartition(" ")[2]
+    )
     start = len(text) - len(word)
     match command.completes if command is not None else "":
         case "table":

@@ -72,7 +72,9 @@ class Shell(Display):
             from ... import Session, Settings
             from .. import render, run  # noqa: F401
             from . import corrections, results  # noqa: F401
-            from .completion import complete  # noqa: F401
+            from .completion.complete import complete
+
+            complete("SELECT ", len("SELECT "), self.names)
 
             self._session = Session(
                 settings=Settings().with_text(self.request.settings),
@@ -436,7 +438,10 @@ class Shell(Display):
         from .names import gather
 
         with contextlib.suppress(SkimqlError):
-            self.names = gather(self.session, self._queries)
+            names = gather(self.session, self._queries)
+            # What takes long is made here, not at the next key.
+            _ = names.all_columns, names.by_name
+            self.names = names
         self.editor.invalidate()
 
     def first_page(self) -> None:

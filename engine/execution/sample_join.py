@@ -9,28 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from ...optimizer.candidates.first_sample import MOST_WANTED
 from ...optimizer.distinct_count import DistinctCount
-from ...optimizer.plan import Plan, PlannedTerm, Sample, ValueDraw, Weight
-from ...sketches.intervals.interval import Estimate, exact, uncertified
+from ...optimizer.plan import Plan, PlannedTerm
+from ...sketches.intervals.interval import Estimate, clip, exact, uncertified
 from ...sketches.intervals.rounding import slack_of
-from ...sketches.samples.dual_frame import OVERLOOKED, DualFrame
+from ...sketches.samples.dual_frame import OVERLOOKED
 from ...sketches.samples.known_keys import (
     JoinTerms,
-    KnownKeys,
     combined,
-    join_terms,
-    product_range,
-    products,
-    with_certain,
 )
 from ...sketches.samples.sample_join import (
     complete_ratio,
@@ -39,11 +32,13 @@ from ...sketches.samples.sample_join import (
     estimate_total,
     is_complete,
 )
-from ...sketches.samples.sampled_hash import HASH_BITS, sample_family
 from ..sources.tables import Frames
 from ..spark.jobs import ProgressListener
 from .absolutes import with_absolutes
-from .sample_tree import Counts, Grouped, Rows, SampleTree, asks_for_dense
+from .average_ranges import average_ranges
+from .evaluation import Evaluation, counts, is_drawn
+from .large_values import with_large
+from .sample_tree import SampleTree
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,12 +46,6 @@ if TYPE_CHECKING:
 DEFAULT_LIMIT_BYTES = 256 << 20
 
 BOUNDS_FAIL = "the bound on unseen keys does not hold with the asked confidence"
-
-# With more keys than this that the drawn tuples meet often enough, it takes more hits.
-MOST_HEAVY = 4096
-
-# More keys of tuples drawn for their values are not evaluated: the sample is then as if none had been drawn.
-MOST_VALUED = 1 << 19
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -80,6 +69,8 @@ class SampleJoin:
         For each term how far rounding may have moved its sums of doubles, where no key is left to chance.
     overlooked : float
         The chance with which what bounds unseen keys does not hold.
+    averages : mapping
+        By the terms of a ratio that is an average between which it lies for certain.
     """
 
     terms: tuple[tuple[int, ...], ...]
@@ -88,6 +79,9 @@ class SampleJoin:
     scales: tuple[float, ...]
     slacks: tuple[float, ...]
     overlooked: float = 0.0
+    averages: Mapping[tuple[tuple[PlannedTerm, ...], tuple[PlannedTerm, ...]], tuple[float, float]] = field(
+        default_factory=dict
+    )
 
     def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
         """See `Joined.total`; what is known of unseen keys bounds it in any case."""
@@ -101,7 +95,9 @@ class SampleJoin:
         """See `Joined.ratio`."""
         columns = combined(self.contributions, [self._coefficients(top), self._coefficients(bottom)])
         if not is_complete(columns):
-            return self._leaving(confidence, lambda c: estimate_ratio(columns, c))
+            found = self._leaving(confidence, lambda c: estimate_ratio(columns, c))
+            ends = self.averages.get((tuple(top), tuple(bottom)))
+            return found if ends is None or math.isnan(found.value) else clip(found, *ends)
         above, below = self.known(top), self.known(bottom)
         if above is None or below is None:
             return complete_ratio(columns, self._slack(top))
@@ -201,24 +197,35 @@ def sample_join(
     absolutes: dict[int, int] = {}
     if sample.rate == 1.0:
         plan, terms, absolutes = with_absolutes(plan, terms)
+    asked = terms
+    large: dict[int, tuple[int, int]] = {}
+    if is_drawn(sample) and sample.value_draws:
+        plan, terms, large = with_large(plan, terms)
     made = scans(plan, terms)
-    found = Evaluation(plan, terms, made).contributions(sample)
-    overlooked = OVERLOOKED * (1 + bool(sample.value_draws)) if is_drawn(sample) else 0.0
-    scales = tuple(map(math.prod, zip(*made.scales.values(), strict=True))) or (1.0,) * len(terms)
+    found = Evaluation(plan, terms, made, large).contributions(sample)
+    found, terms = {n: _first(k, len(asked)) for n, k in found.items()}, asked
+    overlooked = OVERLOOKED if is_drawn(sample) else 0.0
+    scales = made.term_scales[: len(terms)]
     doubles = [any(own) for own in zip(*made.doubles.values(), strict=True)]
     absolutes = {n: a for n, a in absolutes.items() if doubles[n]}
     counting = [n for n, t in enumerate(terms) if all(counts(plan, i) for i in t)]
+    averages = average_ranges(plan, made) if is_drawn(sample) else {}
     return {
         n: SampleJoin(
-            terms, known, made.nbytes, scales, _slacks(terms, known, absolutes, counting), overlooked
+            terms,
+            known,
+            made.nbytes,
+            scales,
+            _slacks(terms, known, absolutes, counting),
+            overlooked,
+            averages,
         )
         for n, known in found.items()
     }
 
 
-def is_drawn(sample: Sample) -> bool:
-    """Whether tuples are drawn one by one beside the sampled keys."""
-    return any(sample.row_rates) and sample.rate < 1.0
+def _first(known: JoinTerms, columns: int) -> JoinTerms:
+    return replace(known, terms=known.terms[:columns], unseen=known.unseen[:columns])
 
 
 def _slacks(
@@ -229,232 +236,4 @@ def _slacks(
     return tuple(
         slack_of(len(term) * counted, known.total(absolutes[n])) if n in absolutes else 0.0
         for n, term in enumerate(terms)
-    )
-
-
-def counts(plan: Plan, synopsis: int) -> bool:
-    """Whether a synopsis counts tuples."""
-    weight = plan.synopses[synopsis].weight
-    return weight.expression is None or weight.presence
-
-
-@dataclass(frozen=True)
-class _Sent:
-    """What is known of one member of the sampled class: in all, and for each combination of groups behind it.
-
-    `vertices` are the grouped vertices of the plan behind the member, in the order of the numbers of a group.
-    """
-
-    whole: KnownKeys
-    parts: Mapping[tuple[int, ...], KnownKeys]
-    vertices: tuple[int, ...]
-    rows: Rows
-
-    @property
-    def nothing(self) -> KnownKeys:
-        """The same of no key at all."""
-        none = np.empty(0, np.int64)
-        return replace(
-            self.whole,
-            keys=none,
-            weights=self.whole.weights[:, :0],
-            certain=none.astype(np.bool_),
-            ranks=none.astype(np.float64),
-        )
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Evaluates the terms of a plan on the keys that its scans send."""
-
-    plan: Plan
-    terms: tuple[tuple[int, ...], ...]
-    scans: SampleTree
-
-    def contributions(self, sample: Sample) -> dict[tuple[int, ...], JoinTerms]:
-        """What every known key adds to each term, by the numbers of its groups where vertices are grouped."""
-        sent = self._sent(sample)
-        found = {n: self._bounded(sample, k) for n, k in self._joined(sent).items()}
-        if not is_drawn(sample):
-            return found
-        frame, heavy, drawn = self._frame(sample, sent)
-        tuples, unvalued = [m.rows.tuples for m in sent], [m.rows.unvalued for m in sent]
-        if len(heavy):
-            dense = replace(sample, dense=tuple(heavy.tolist()), rate=0.0, row_rates=())
-            met = self._sent(dense)
-            certain, nothing = self._joined(met), join_terms([m.nothing for m in sent])
-            found = {
-                n: with_certain(found.get(n, self._bounded(sample, nothing)), certain.get(n, nothing), heavy)
-                for n in sorted({*found, *certain})
-            }
-            tuples = [_either(a, b.rows.tuples, heavy) for a, b in zip(tuples, met, strict=True)]
-            unvalued = [_either(a, b.rows.unvalued, heavy) for a, b in zip(unvalued, met, strict=True)]
-        # Of a table that was drawn as a whole no key that is not evaluated has more tuples than were met.
-        evaluated = np.union1d(heavy, np.array(sample.dense, np.int64))
-        caps = [
-            float(h.counts[~np.isin(h.keys, evaluated)].max(initial=0)) if rate == 1.0 else math.inf
-            for h, rate in zip((m.rows.hits for m in sent), sample.row_rates, strict=True)
-        ]
-        unseen = self._unseen_sums(sample, frame, caps, drawn)
-        return {
-            n: self._weighed(k, frame, tuples, unvalued if drawn else (), unseen) for n, k in found.items()
-        }
-
-    def _unseen_sums(
-        self, sample: Sample, frame: DualFrame, caps: Sequence[float], drawn: Sequence[ValueDraw]
-    ) -> Floats:
-        """The least and the most that a key that is not evaluated adds to each term, by its probability."""
-        most = frame.largest_product(caps)
-        weights = [self.scans.tuple_weights(v, sample.edges) for v, _ in sample.members]
-        low, high = _product_of(weights)
-        low, high = products(np.minimum(low, 0.0), most), products(np.maximum(high, 0.0), most)
-        for draw in drawn:
-            vertex, _ = sample.members[draw.member]
-            beside = [*weights[: draw.member], *weights[draw.member + 1 :]]
-            each = _product_of([self.scans.weights_beside(vertex, sample.edges), *beside])
-            of_one = np.maximum(np.abs(each[0]), np.abs(each[1]))
-            value = draw.least * most + frame.largest_value(draw.member, draw.unit, caps)
-            summed = [self._weight(t, vertex) == Weight(draw.expression) for t in self.terms]
-            bound = np.where(summed, products(of_one, value), np.inf)
-            low, high = np.maximum(low, -bound), np.minimum(high, bound)
-        return np.stack([low, high], axis=1)
-
-    def _weight(self, term: tuple[int, ...], vertex: int) -> Weight:
-        return self.plan.synopses[term[vertex]].weight
-
-    def _frame(self, sample: Sample, sent: Sequence[_Sent]) -> tuple[DualFrame, Ints, tuple[ValueDraw, ...]]:
-        """How keys are found, those that the drawn tuples meet often enough, and the draws of values that count."""
-        draws = tuple(self.scans.draw(sample, n) for n in range(len(sample.members)))
-        each = [sent[d].rows.hits for d in dict.fromkeys(draws)]
-        hits = Counts.counted(*(np.concatenate([getattr(h, a) for h in each]) for a in ("keys", "counts")))
-        dense = np.array(sample.dense, np.int64)
-        others = ~np.isin(hits.keys, dense)
-        keys, counts = hits.keys[others], hits.counts[others]
-        needed = sample.hits
-        if np.count_nonzero(counts >= needed) > MOST_HEAVY:
-            needed = int(np.partition(counts, -MOST_HEAVY - 1)[-MOST_HEAVY - 1]) + 1
-        heavy, drawn = keys[counts >= needed], sample.value_draws
-        valued = np.unique(np.concatenate([m.rows.valued.keys for m in sent]))
-        number = float(sum(m.rows.valued.counts.sum() for m in sent))
-        if len(valued) > MOST_VALUED:
-            drawn, valued, number = (), valued[:0], 0.0
-        frame = DualFrame(
-            sample.rate, sample.row_rates, needed, float(hits.counts.sum()), draws, valued=number
-        )
-        return frame, np.union1d(heavy, np.setdiff1d(valued, dense)), drawn
-
-    def _weighed(
-        self,
-        known: JoinTerms,
-        frame: DualFrame,
-        tuples: Sequence[Counts],
-        unvalued: Sequence[Counts],
-        unseen: Floats,
-    ) -> JoinTerms:
-        """What keys add, with the probability of each by its tuples, and what unseen ones can add."""
-        by_table = np.array([t.of(known.keys) for t in tuples], np.int64).reshape(len(tuples), -1)
-        chances = np.zeros(len(known.keys))
-        for theirs in unvalued:
-            chances += theirs.of(known.keys)
-        found = frame.probabilities(by_table, chances)
-        # Some are known for certain without.
-        dense = np.isin(known.keys, np.array(self.plan.sample.dense if self.plan.sample else (), np.int64))
-        low, high = known.unseen.T
-        bounds = np.stack([np.maximum(low, unseen[:, 0]), np.minimum(high, unseen[:, 1])], axis=1)
-        return replace(known, probabilities=np.where(dense, 1.0, found), unseen=bounds)
-
-    def _joined(self, sent: Sequence[_Sent]) -> dict[tuple[int, ...], JoinTerms]:
-        """The keys that all members know, for each combination of their groups."""
-        vertices = [v for m in sent for v in m.vertices]
-        order = sorted(range(len(vertices)), key=lambda n: vertices[n])
-        found = {}
-        for chosen in product(*(m.parts.items() for m in sent)):
-            numbers = [n for own, _ in chosen for n in own]
-            known = join_terms([k for _, k in chosen])
-            if known.keys.size or not vertices:
-                found[tuple(numbers[n] for n in order)] = known
-        return found
-
-    def _sent(self, sample: Sample) -> list[_Sent]:
-        """What is known of each table of the class, in the order of the members.
-
-        The smallest table is read first, by the share of it that is looked at; of the next ones only the keys that it
-        has are wanted.
-        """
-        order = list(range(len(sample.members)))
-        if sample.row_rates:
-            order.sort(key=lambda n: -sample.row_rates[n])
-        found: dict[int, _Sent] = {}
-        among = np.array(sample.dense, np.int64) if asks_for_dense(sample) else None
-        for number in order:
-            found[number] = self._known(sample, number, among)
-            keys = found[number].whole.keys
-            among = keys if sample.rate < 1.0 and len(keys) <= MOST_WANTED else None
-        return [found[number] for number in range(len(sample.members))]
-
-    def _bounded(self, sample: Sample, terms: JoinTerms) -> JoinTerms:
-        """What no unseen key can exceed, for the columns that count."""
-        if not sample.rate or not np.isfinite(sample.largest_product):
-            return terms
-        most = sample.largest_product / sample.rate
-        counts = [n for n, term in enumerate(self.terms) if all(self._counts(i) for i in term)]
-        unseen = terms.unseen.copy()
-        unseen[counts] = np.clip(unseen[counts], 0.0, most)
-        return replace(terms, unseen=unseen)
-
-    def _known(self, sample: Sample, number: int, among: Ints | None) -> _Sent:
-        """What is known of one table of the class, with everything that hangs from it."""
-        member = self.scans.member(sample, number, among)
-        grouped = member.grouped
-        unseen = self._unseen(sample, number)
-
-        def known(found: Grouped) -> KnownKeys:
-            certain = np.full(len(found.keys), sample.rate in (0.0, 1.0))
-            certain |= np.isin(found.keys, np.array(sample.dense, np.int64))
-            hashes = sample_family(self.plan.seed, sample.class_name).values(found.keys, 1, HASH_BITS)[0]
-            return KnownKeys(
-                found.keys,
-                found.weights,
-                certain,
-                sample.rate or 1.0,
-                unseen,
-                hashes / (1 << HASH_BITS),
-                np.full(len(self.terms), np.nan),
-            )
-
-        whole = known(grouped.whole())
-        parts: dict[tuple[int, ...], KnownKeys] = {(): whole}
-        if grouped.vertices:
-            parts = {n: known(part) for n, part in grouped.of_groups().items()}
-        return _Sent(whole, parts, grouped.vertices, member.rows)
-
-    def _unseen(self, sample: Sample, number: int) -> Floats:
-        """Bounds on the weight of a key that is not certain: known for counts where nothing else hangs on it."""
-        bounds = np.tile([-np.inf, np.inf], (len(self.terms), 1))
-        vertex, _ = sample.members[number]
-        alone = all(e in sample.edges for e, _, _ in self.scans.edges(vertex))
-        for column, term in enumerate(self.terms):
-            synopsis = self.plan.synopses[term[vertex]]
-            if self._counts(term[vertex]) and not synopsis.messages:
-                most = sample.largest_other[number] if alone and sample.largest_other else np.inf
-                bounds[column] = 0.0, most
-        return bounds
-
-    def _counts(self, synopsis: int) -> bool:
-        return counts(self.plan, synopsis)
-
-
-def _product_of(ranges: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """Between which products of weights lie, by what each of them lies between."""
-    low, high = ranges[0].T
-    for theirs in ranges[1:]:
-        low, high = product_range(low, high, *theirs.T)
-    return low, high
-
-
-def _either(sampled: Counts, met: Counts, keys: Ints) -> Counts:
-    """The tuples of sampled keys, and of some that were evaluated by themselves."""
-    rest = ~np.isin(sampled.keys, keys)
-    return Counts.counted(
-        np.concatenate([sampled.keys[rest], met.keys]), np.concatenate([sampled.counts[rest], met.counts])
     )

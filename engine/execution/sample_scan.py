@@ -35,24 +35,15 @@ from ..spark.session import SPARK_FAULTS
 from .explanation import explained
 from .grouping import SparkGroups
 from .messages import Messages
-from .sample_tree import (
-    LOOKED_AT,
-    NEVER,
-    SAMPLED,
-    VALUED,
-    Ints,
-    Rows,
-    SampleTree,
-    asks_for_dense,
-    rows_of,
-)
+from .sample_rows import LOOKED_AT, SAMPLED, VALUED, Ints, Rows, rows_of
+from .sample_tree import SampleTree, asks_for_dense
 
 # Columns of a scan, beside those of the user's table.
 KEY = "`skimql key {}`"
 WHY = "`skimql why`"
 ROW = "`skimql row`"
 DRAWN = "`skimql drawn`"
-UNVALUED = "`skimql unvalued`"
+SIZE = "`skimql size {}`"
 READ = "`skimql read`"
 WANTED = "`skimql wanted`"
 NUMBER = "`skimql number`"
@@ -92,17 +83,17 @@ class _Sampled:
     sampled : str
         Whether a tuple is read for its key, as SQL over the columns `KEY`.
     drawn : str
-        The bits `LOOKED_AT` and `VALUED` as SQL over the table.
+        The bits `LOOKED_AT` and from `VALUED` on as SQL over the table.
     heavy : bool
         Whether heavy keys are among those that are read.
-    unvalued : str
-        The logarithm of the chance that it is not drawn for a value, as SQL over the table; empty where none are.
+    sizes : tuple of (int, str)
+        Draws of values, and the absolute value as SQL over the table.
     """
 
     sampled: str = "true"
     drawn: str = "0"
     heavy: bool = False
-    unvalued: str = ""
+    sizes: tuple[tuple[int, str], ...] = ()
 
     @property
     def why(self) -> str:
@@ -116,10 +107,8 @@ class _Sampled:
         """The tuples of one member of a sampled class, by the number of its draw."""
         if sample.rate == 1.0:
             return cls()
-        values = [(n, d) for n, d in enumerate(sample.value_draws) if d.member == number]
-        unvalued = " + ".join(_unvalued(d) for _, d in values)
         if asks_for_dense(sample):
-            return cls(heavy=True, unvalued=unvalued)
+            return cls(heavy=True)
         parts = []
         if sample.rate:
             family = sample_family(seed, sample.class_name)
@@ -128,16 +117,18 @@ class _Sampled:
             parts.append(f"{KEY.format(0)} IN ({', '.join(f'{k}L' for k in sample.dense)})")
         sampled = " OR ".join(parts) or "false"
         if not sample.row_rates:
-            return cls(sampled, heavy=bool(sample.dense), unvalued=unvalued)
+            return cls(sampled, heavy=bool(sample.dense))
         # By a hash of the tuple's number: every so many would miss a key that comes at the wrong beat.
         reasons = []
         if sample.row_rates[number]:
             family = draw_family(seed, sample.class_name, draw)
             reasons.append(f"IF({_below(_word(family, ROW), sample.row_rates[number])}, {LOOKED_AT}, 0)")
-        if values:
-            drawn = " OR ".join(_drawn(d, value_family(seed, sample.class_name, n)) for n, d in values)
-            reasons.append(f"IF({drawn}, {VALUED}, 0)")
-        return cls(sampled, " | ".join(reasons) or "0", bool(sample.dense), unvalued)
+        values = [(n, d) for n, d in enumerate(sample.value_draws) if d.member == number]
+        for n, value in values:
+            drawn = _drawn(value, value_family(seed, sample.class_name, n))
+            reasons.append(f"IF({drawn}, {VALUED << n}, 0)")
+        sizes = tuple((n, _value(d)) for n, d in values)
+        return cls(sampled, " | ".join(reasons) or "0", bool(sample.dense), sizes)
 
 
 def _value(draw: ValueDraw) -> str:
@@ -151,53 +142,46 @@ def _drawn(draw: ValueDraw, family: XxHash64) -> str:
     return f"({_value(draw)} >= {draw.least!r}D AND {word} < {most})"
 
 
-def _unvalued(draw: ValueDraw) -> str:
-    """The logarithm of the chance that a tuple is not drawn, as SQL."""
-    value = _value(draw)
-    chance = f"WHEN {value} >= {draw.least!r}D THEN log1p(-{value} / {draw.unit!r}D)"
-    return f"CASE WHEN {value} >= {max(draw.unit, draw.least)!r}D THEN {NEVER!r}D {chance} ELSE 0D END"
-
-
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """The tuples that are read, as SQL over some frames; the columns with their keys; and the weight of a synopsis."""
+    """The tuples that are read, as SQL over some frames; the columns with their keys; and the weight of a synopsis.
+
+    `sizes` are the draws of values, each with a column of its own.
+    """
 
     text: str
     frames: Mapping[str, DataFrame]
     keys: tuple[str, ...]
     weights: Mapping[Synopsis, WeightColumn]
-    valued: bool = False
+    sizes: tuple[int, ...] = ()
 
     @property
     def each(self) -> str:
         """Every tuple, with its number in its partition."""
         values = [*self.keys[1:], *(w.text for w in self._weighing)]
         names = [*self.keys[1:], *(f"s{n}" for n in range(len(self._weighing)))]
-        if self.valued:
-            values, names = [*values, UNVALUED], [*names, "unvalued"]
         # Of a tuple looked at by itself only the first key is asked.
         asked = [
-            f"CASE WHEN {WHY} & {SAMPLED} > 0 THEN {v} END AS {n}" for v, n in zip(values, names, strict=True)
+            f"CASE WHEN {WHY} & {~LOOKED_AT} > 0 THEN {v} END AS {n}"
+            for v, n in zip(values, names, strict=True)
         ]
+        asked += [f"{SIZE.format(n)} AS z{n}" for n in self.sizes]
         number = f"monotonically_increasing_id() & {(1 << 33) - 1}L AS {NUMBER}"
         return f"SELECT {', '.join([WHY, self.keys[0], *asked, number])} FROM ({self.text})"
 
     @property
     def grouped(self) -> str:
         """Total weights by keys."""
-        why = f"{WHY} & {SAMPLED}"
+        why = f"{WHY} & {~LOOKED_AT}"
         keys = [self.keys[0], *(f"CASE WHEN {why} > 0 THEN {k} END" for k in self.keys[1:])]
         named = [f"{k} AS {n}" for k, n in zip(keys, self.keys, strict=True)]
         sums = [f"{total(w)} AS s{n}" for n, w in enumerate(self._weighing)]
-        counts = [
-            "count(1) AS tuples",
-            f"count_if({WHY} & {LOOKED_AT} > 0) AS hits",
-            f"count_if({WHY} & {VALUED} > 0) AS valued",
-        ]
-        if self.valued:
-            counts.append(f"sum({UNVALUED}) AS unvalued")
+        counts = ["count(1) AS tuples", f"count_if({WHY} & {LOOKED_AT} > 0) AS hits"]
+        counts += [f"max({SIZE.format(n)}) AS z{n}" for n in self.sizes]
+        # What was drawn for a value stays by itself.
+        alone = [f"CASE WHEN {WHY} >= {VALUED} THEN {ROW} END"] if self.sizes else []
         selected = ", ".join([f"{why} AS {WHY}", *named, *counts, *sums])
-        return f"SELECT {selected} FROM ({self.text}) GROUP BY {', '.join([why, *keys])}"
+        return f"SELECT {selected} FROM ({self.text}) GROUP BY {', '.join([why, *keys, *alone])}"
 
     @property
     def _weighing(self) -> list[WeightColumn]:
@@ -206,8 +190,8 @@ class _Scan:
     def rows(self, sent: pa.Table, own: Sequence[Synopsis]) -> Rows:
         """What was sent, either way."""
         why = sent[WHY.strip("`")].to_numpy()
-        counted = {n: sent[n].to_numpy() for n in ("tuples", "hits", "valued") if n in sent.column_names}
-        unvalued = sent["unvalued"].fill_null(0.0).to_numpy() if self.valued else None
+        counted = {n: sent[n].to_numpy() for n in ("tuples", "hits") if n in sent.column_names}
+        sizes = {n: sent[f"z{n}"].to_numpy() for n in self.sizes}
         tuples = counted.get("tuples", np.ones(len(why), np.int64))
         numbers = iter(range(len(self._weighing)))
         weights = {
@@ -215,8 +199,7 @@ class _Scan:
             for s, w in self.weights.items()
         }
         keys = [sent[k.strip("`")] for k in self.keys]
-        hits, valued = counted.get("hits"), counted.get("valued")
-        return rows_of(why, keys, weights, own, hits, tuples, valued, unvalued)
+        return rows_of(why, keys, weights, own, counted.get("hits"), tuples, sizes)
 
 
 class SampleScans(SampleTree):
@@ -295,7 +278,13 @@ class SampleScans(SampleTree):
         return SENT_NS * tuples > WANTED_NS + WANTED_KEY_NS * len(among)
 
     def _scan(
-        self, vertex: int, positions: Sequence[int], kept: object, among: Ints | None, tuples: float
+        self,
+        vertex: int,
+        positions: Sequence[int],
+        kept: object,
+        among: Ints | None,
+        also: Ints | None,
+        tuples: float,
     ) -> Rows:
         """What one scan sends: of about `tuples` tuples, or of fewer where only some keys are wanted."""
         own = self._plan.synopses[self._terms[0][vertex]]
@@ -304,7 +293,7 @@ class SampleScans(SampleTree):
             explained(self._plan.query.sql, own.table, attributes),
             observed(SAMPLE, self._named(vertex)) as seen,
         ):
-            return self._read(vertex, positions, kept, among, tuples, seen)
+            return self._read(vertex, positions, kept, among, also, tuples, seen)
 
     def _read(
         self,
@@ -312,6 +301,7 @@ class SampleScans(SampleTree):
         positions: Sequence[int],
         kept: object,
         among: Ints | None,
+        also: Ints | None,
         tuples: float,
         seen: Observation,
     ) -> Rows:
@@ -319,7 +309,7 @@ class SampleScans(SampleTree):
         table = own[0].table
         kept = kept if isinstance(kept, _Sampled) else _Sampled()
         group = self._groups.get(vertex)
-        scan = self._prepared(own, positions, kept, among, None if group is None else f"`{group}`")
+        scan = self._prepared(own, positions, kept, among, also, None if group is None else f"`{group}`")
         most = self._limit // (8 * (2 + len(scan.keys) + len(scan.weights)))
         many = among is None and most < tuples < math.inf
         sent = None if kept.heavy or many else self._each(table, scan, most)
@@ -366,6 +356,7 @@ class SampleScans(SampleTree):
         positions: Sequence[int],
         kept: _Sampled,
         among: Ints | None,
+        also: Ints | None,
         group: str | None,
     ) -> _Scan:
         relation, suffix = own[0], uuid.uuid4().hex
@@ -384,24 +375,32 @@ class SampleScans(SampleTree):
             text = f"SELECT *, monotonically_increasing_id() AS {ROW} FROM ({text})"
         text = f"SELECT *, {', '.join(own_columns)} FROM ({text})"
         # The sample first: neither weights nor messages are looked at for what it leaves out.
-        text = f"SELECT *, {kept.why} AS {WHY if among is None else READ} FROM ({text})"
+        listed = among is not None or also is not None
+        text = f"SELECT *, {kept.why} AS {READ if listed else WHY} FROM ({text})"
         if group is not None:
             names += (group,)
-        known = " AND ".join(f"{n} IS NOT NULL" for n in (WHY if among is None else READ, *names))
-        text = f"SELECT * FROM ({text}) WHERE {known}"
-        if among is not None:
-            wanted = self._spark.createDataFrame(pa.table({WANTED.strip("`"): among}))
+        known = " AND ".join(f"{n} IS NOT NULL" for n in names)
+        why = READ if listed else WHY
+        text = (
+            f"SELECT * FROM ({text}) WHERE {known if also is not None else f'{why} IS NOT NULL AND {known}'}"
+        )
+        if listed:
+            lists = np.unique(np.concatenate([k for k in (among, also) if k is not None]))
+            wanted = self._spark.createDataFrame(pa.table({WANTED.strip("`"): lists}))
             frames[f"skimql_wanted_{suffix}"] = F.broadcast(wanted)
             # What is drawn by itself is read whether its key is wanted or not.
-            kind = "JOIN" if kept.drawn == "0" else "LEFT JOIN"
+            kind = "JOIN" if kept.drawn == "0" and also is None else "LEFT JOIN"
             text = f"SELECT * FROM ({text}) {kind} skimql_wanted_{suffix} ON {names[0]} = {WANTED}"
-            if kept.drawn == "0":
+            if kind == "JOIN":
                 text = f"SELECT *, {READ} AS {WHY} FROM ({text})"
             else:
-                why = f"IF({WANTED} IS NOT NULL, {READ}, nullif({READ} & {LOOKED_AT | VALUED}, 0))"
-                text = f"SELECT * FROM (SELECT *, {why} AS {WHY} FROM ({text})) WHERE {WHY} IS NOT NULL"
-        if kept.unvalued:
-            text = f"SELECT *, {kept.unvalued} AS {UNVALUED} FROM ({text})"
+                found = READ if also is None else f"coalesce({READ}, 0) | {SAMPLED}"
+                other = READ if among is None else f"nullif({READ} & {~SAMPLED}, 0)"
+                text = f"SELECT *, IF({WANTED} IS NOT NULL, {found}, {other}) AS {WHY} FROM ({text})"
+                text = f"SELECT * FROM ({text}) WHERE {WHY} IS NOT NULL"
+        if kept.sizes:
+            sizes = [f"IF({WHY} >= {VALUED}, {v}, NULL) AS {SIZE.format(n)}" for n, v in kept.sizes]
+            text = f"SELECT *, {', '.join(sizes)} FROM ({text})"
         for number, join in enumerate(self._messages.joins([s.messages for s in own])):
             view = f"skimql_message{number}_{suffix}"
             frames[view] = join.frame
@@ -414,5 +413,5 @@ class SampleScans(SampleTree):
                 s: product([weights[s.weight], *self._messages.weights(s.messages)])
                 for s in dict.fromkeys(own)
             },
-            bool(kept.unvalued),
+            tuple(n for n, _ in kept.sizes),
         )

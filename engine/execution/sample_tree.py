@@ -7,30 +7,21 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from ...optimizer.operators import relation_name
 from ...optimizer.plan import Message, Plan, Sample, Synopsis, Weight
 from ...sketches.samples.known_keys import product_range, products
-from ..sources.ranges import ANY, Range, weight_range
-from ..synopses import check_mass
+from ..sources.ranges import ANY, Range, value_range, weight_range
 from .partial_aggregate import group_column
-
-SAFE = float(1 << 62)
-
-# Why a tuple is read, as bits: its key is in the sample, it is looked at by itself, it was drawn for a value.
-SAMPLED, LOOKED_AT, VALUED = 1, 2, 4
+from .sample_rows import Grouped, Rows, summed
 
 # More keys than this are not listed in a filter but sent to the scan.
 MOST_LISTED = 4096
-
-# In the place of the logarithm of no chance at all.
-NEVER = -1e6
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -42,191 +33,20 @@ def asks_for_dense(sample: Sample) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
-    """Total weights by key and by the groups of what they are of.
-
-    Attributes
-    ----------
-    keys : ndarray of int64, shape (n,), ascending
-        Distinct together with `groups`.
-    weights : ndarray of float64, shape (terms, n)
-    groups : ndarray of int64, shape (vertices, n)
-        The number of a group of each vertex of the plan in `vertices`.
-    vertices : tuple of int
-        The grouped vertices among those that were joined.
-    """
-
-    keys: Ints
-    weights: Floats
-    groups: Ints
-    vertices: tuple[int, ...] = ()
-
-    def of_groups(self) -> dict[tuple[int, ...], Grouped]:
-        """The same for each combination of groups by itself; one without vertices that are grouped."""
-        if not self.vertices:
-            return {(): self}
-        order = np.lexsort((self.keys, *self.groups[::-1]))
-        groups = self.groups[:, order]
-        starts = np.flatnonzero(np.r_[True, (groups[:, 1:] != groups[:, :-1]).any(axis=0)])
-        parts = np.split(order, starts[1:]) if order.size else []
-        return {
-            tuple(int(g) for g in self.groups[:, part[0]]): Grouped(
-                self.keys[part], self.weights[:, part], self.groups[:, part], self.vertices
-            )
-            for part in parts
-        }
-
-    def whole(self) -> Grouped:
-        """Total weights by key, all groups together."""
-        return _summed(self.keys, self.weights, self.groups[:0], ()) if self.vertices else self
-
-
-def _summed(keys: Ints, weights: Floats, groups: Ints, vertices: tuple[int, ...]) -> Grouped:
-    """Weights of equal keys and groups added up."""
-    if not vertices:
-        distinct, which = np.unique(keys, return_inverse=True)
-        chosen = np.empty((0, len(distinct)), np.int64)
-    else:
-        columns, which = np.unique(np.vstack([keys, groups]), axis=1, return_inverse=True)
-        distinct, chosen = columns[0], columns[1:]
-    sums = [np.bincount(which.reshape(-1), w, len(distinct)) for w in weights]
-    shaped = np.array(sums, np.float64).reshape(len(weights), len(distinct))
-    return Grouped(distinct, shaped, chosen, vertices)
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Distinct keys, int64 (n,), ascending, and how many tuples each has, or the sum of something over them."""
-
-    keys: Ints
-    counts: Ints | Floats
-
-    def of(self, keys: Ints) -> Ints | Floats:
-        """The counts of some keys, 0 for those that are not there."""
-        at = np.searchsorted(self.keys, keys)
-        at[at == len(self.keys)] = 0
-        found = self.keys[at] == keys if len(self.keys) else np.zeros(len(keys), np.bool_)
-        return np.where(found, self.counts[at] if len(self.keys) else 0, 0)
-
-    @classmethod
-    def counted(cls, keys: Ints, counts: Ints | Floats) -> Counts:
-        """The sums of the counts of equal keys."""
-        found, which = np.unique(keys, return_inverse=True)
-        sums = np.bincount(which, counts, len(found))
-        return cls(found, sums if counts.dtype == np.float64 else sums.astype(np.int64))
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """What a scan sent.
-
-    Attributes
-    ----------
-    keys : ndarray of int64, shape (positions, n)
-        Distinct as columns.
-    weights : ndarray of float64, shape (terms, n)
-    hits : Counts
-        Tuples that were drawn by themselves, by the first key, sampled or not.
-    tuples : Counts
-        All tuples of the sampled keys, by the first.
-    valued : Counts
-        Tuples that were drawn for their values, as `hits`.
-    unvalued : Counts
-        Of the sampled keys the logarithm of the chance that none was.
-    scales : tuple of float
-        For each term the factor that made its weights integers.
-    doubles : tuple of bool
-        For each term whether its weights are none.
-    """
-
-    keys: Ints
-    weights: Floats
-    hits: Counts
-    tuples: Counts
-    valued: Counts
-    unvalued: Counts
-    scales: tuple[float, ...] = ()
-    doubles: tuple[bool, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Member:
     """One table of the sampled class: total weights with everything that hangs from it, and its own tuples.
 
     Attributes
     ----------
     grouped : Grouped
+    drawn : Grouped
+        The same of the tuples drawn for their values, by their number in `rows.drawn` in the place of the key.
     rows : Rows
     """
 
     grouped: Grouped
+    drawn: Grouped
     rows: Rows
-
-
-def rows_of(
-    why: npt.NDArray[np.generic],
-    keys: Sequence[pa.ChunkedArray | pa.Array],
-    weights: Mapping[Synopsis, tuple[npt.NDArray[np.generic], float]],
-    own: Sequence[Synopsis],
-    hits: Ints | None = None,
-    tuples: Ints | None = None,
-    valued: Ints | None = None,
-    unvalued: Floats | None = None,
-) -> Rows:
-    """What was read, grouped by its keys.
-
-    Parameters
-    ----------
-    why : ndarray, shape (n,)
-        The bits `SAMPLED`, `LOOKED_AT` and `VALUED`.
-    keys : sequence of Arrow columns
-        BIGINT; those behind the first are NULL for a tuple that was looked at by itself.
-    weights : mapping
-        By synopsis the weight of each row, and the factor that made it an integer.
-    own : sequence of Synopsis
-        The synopsis of each term.
-    hits, valued : ndarray of int64, shape (n,), optional
-        How many tuples of each row were looked at, and were drawn for a value; by default 1 where `why` says so.
-    tuples : ndarray of int64, shape (n,), optional
-        How many tuples each row stands for; by default 1.
-    unvalued : ndarray of float64, shape (n,), optional
-        The logarithm of the chance that none of them was drawn for its value; by default 0.
-
-    Raises
-    ------
-    ValueError
-        If a weight is not finite.
-    """
-    reasons = why.astype(np.int64)
-    first, sampled = keys[0].to_numpy(), reasons & SAMPLED > 0
-    counts = (reasons & LOOKED_AT) // LOOKED_AT if hits is None else hits
-    drawn = (reasons & VALUED) // VALUED if valued is None else valued
-    own_tuples = np.ones(len(why), np.int64) if tuples is None else tuples
-    chances = np.zeros(len(why)) if unvalued is None else unvalued
-    arrays: dict[str, npt.NDArray[np.generic]] = {
-        f"k{n}": k.filter(pa.array(sampled)).to_numpy() for n, k in enumerate(keys)
-    }
-    for n, (values, _) in enumerate(weights.values()):
-        own_values = values[sampled]
-        # Integers are added up as such, as long as no sum can leave 64 bits.
-        whole = own_values.dtype == np.int64 and np.abs(own_values.astype(np.float64)).sum() < SAFE
-        arrays[f"w{n}"] = own_values if whole else own_values.astype(np.float64)
-    names = [n for n in arrays if n.startswith("w")]
-    by_keys = pa.table(arrays).group_by([n for n in arrays if n.startswith("k")], use_threads=False)
-    grouped = by_keys.aggregate([(n, "sum") for n in names])
-    sums = dict(zip(weights, (grouped[f"{n}_sum"].to_numpy() for n in names), strict=True))
-    for own_sums in sums.values():
-        check_mass(float(np.abs(own_sums).sum()) if own_sums.dtype == np.float64 else 0.0)
-    return Rows(
-        np.array([grouped[f"k{n}"].to_numpy() for n in range(len(keys))], np.int64),
-        np.array([sums[s] for s in own], np.float64),
-        Counts.counted(first[counts > 0], counts[counts > 0]),
-        Counts.counted(first[sampled], own_tuples[sampled]),
-        Counts.counted(first[drawn > 0], drawn[drawn > 0]),
-        Counts.counted(first[sampled], chances[sampled]),
-        tuple(weights[s][1] for s in own),
-        tuple(weights[s][0].dtype == np.float64 for s in own),
-    )
 
 
 class SampleTree(ABC):
@@ -261,6 +81,11 @@ class SampleTree(ABC):
         self.doubles: dict[int, tuple[bool, ...]] = {}
 
     @property
+    def term_scales(self) -> tuple[float, ...]:
+        """For each term the factor that made its contributions integers, once all vertices were read."""
+        return tuple(map(math.prod, zip(*self.scales.values(), strict=True))) or (1.0,) * len(self._terms)
+
+    @property
     @abstractmethod
     def nbytes(self) -> int:
         """Bytes of all that was sent, exact messages too."""
@@ -271,10 +96,17 @@ class SampleTree(ABC):
 
     @abstractmethod
     def _scan(
-        self, vertex: int, positions: Sequence[int], kept: object, among: Ints | None, tuples: float
+        self,
+        vertex: int,
+        positions: Sequence[int],
+        kept: object,
+        among: Ints | None,
+        also: Ints | None,
+        tuples: float,
     ) -> Rows:
         """Read the tuples of a vertex, about `tuples` of them, `among` the only keys that are wanted.
 
+        Tuples of the keys `also` are read in any case, as if they were sampled.
         Where the vertex is grouped its group numbers are one more key, the last.
         """
 
@@ -299,7 +131,9 @@ class SampleTree(ABC):
         """Whether asking for some keys alone costs less than what so many tuples cost."""
         return False
 
-    def member(self, sample: Sample, number: int, among: Ints | None = None) -> Member:
+    def member(
+        self, sample: Sample, number: int, among: Ints | None = None, also: Ints | None = None
+    ) -> Member:
         """One table of the sampled class by the class's key, with everything that hangs from it.
 
         Parameters
@@ -309,6 +143,8 @@ class SampleTree(ABC):
             Which of its members.
         among : ndarray of int64, shape (n,), optional
             The only keys that are wanted: those that the members before have. Others may come along.
+        also : ndarray of int64, shape (n,), optional
+            Keys that are wanted in any case, as if they were sampled.
 
         Raises
         ------
@@ -317,8 +153,7 @@ class SampleTree(ABC):
         """
         vertex, position = sample.members[number]
         kept = self._sampled(sample, number)
-        grouped, rows = self._grouped(vertex, position, kept, sample.rate, among, sample.edges)
-        return Member(grouped, rows)
+        return self._grouped(vertex, position, kept, sample.rate, among, sample.edges, also)
 
     def tuple_weights(self, vertex: int, above: Sequence[int]) -> Floats:
         """Between which weights one tuple of a vertex adds to each term, with what hangs from it away from `above`.
@@ -368,6 +203,12 @@ class SampleTree(ABC):
             self._own[synopsis] = float(low[0]), float(high[0])
         return self._own[synopsis]
 
+    def values(self, relation: Synopsis, expression: str) -> Range:
+        """Between which the values of an expression over the tuples of a relation lie, but for NULL."""
+        return value_range(
+            expression, lambda column: self._column_range(relation.table, column, relation.filter)
+        )
+
     def draw(self, sample: Sample, number: int) -> int:
         """The number of the draw of tuples of a member: that of the first which is the same table by the same key."""
         return next(
@@ -397,7 +238,8 @@ class SampleTree(ABC):
         rate: float,
         among: Ints | None,
         above: Sequence[int],
-    ) -> tuple[Grouped, Rows]:
+        also: Ints | None = None,
+    ) -> Member:
         """The subtree of a vertex, away from the edges `above`, as weights by one of its attributes."""
         below = [(e, own, other) for e, own, other in self.edges(vertex) if e not in above]
         positions = (position, *(own for _, own, _ in below))
@@ -406,22 +248,33 @@ class SampleTree(ABC):
         whole = (positions, own, kept)
         tuples = rate * self._expected[vertex]
         asked = among is not None and rate == 0.0
-        if among is not None and (whole in self._whole or not (asked or self._pays(tuples, among))):
+        known = None if also is not None else self._whole.get(whole)
+        if among is not None and (known is not None or not (asked or self._pays(tuples, among))):
             among = None
-        rows = self._whole.get(whole) or self._scan(vertex, positions, kept, among, tuples)
+        rows = known or self._scan(vertex, positions, kept, among, also, tuples)
         self.scales[vertex], self.doubles[vertex] = rows.scales, rows.doubles
-        if among is None:
+        if among is None and also is None:
             self._whole[whole] = rows
-        keys, groups, weights = rows.keys[: len(positions)], rows.keys[len(positions) :], rows.weights
+        # Tuples that were drawn for their values stand behind the keys, each with its number.
+        sent, drawn = np.hstack([rows.keys, rows.drawn.keys]), rows.drawn.keys.shape[1]
+        keys, groups = sent[: len(positions)], sent[len(positions) :]
+        weights = np.hstack([rows.weights, rows.drawn.weights])
+        numbers = np.concatenate([np.full(rows.keys.shape[1], -1), np.arange(drawn)])
         grouped: tuple[int, ...] = (vertex,) if vertex in self._groups else ()
         for column, (edge, _, (other, at)) in enumerate(below, 1):
-            sent, _ = self._grouped(other, at, None, 1.0, np.unique(keys[column]), [edge])
+            behind = self._grouped(other, at, None, 1.0, np.unique(keys[column]), [edge]).grouped
             # Every row with every group of its partner.
-            first = np.searchsorted(sent.keys, keys[column], "left")
-            many = np.searchsorted(sent.keys, keys[column], "right") - first
+            first = np.searchsorted(behind.keys, keys[column], "left")
+            many = np.searchsorted(behind.keys, keys[column], "right") - first
             mine = np.repeat(np.arange(keys.shape[1]), many)
             theirs = np.arange(many.sum()) + np.repeat(first - (np.cumsum(many) - many), many)
-            weights = weights[:, mine] * sent.weights[:, theirs]
-            keys, groups = keys[:, mine], np.vstack([groups[:, mine], sent.groups[:, theirs]])
-            grouped += sent.vertices
-        return _summed(keys[0], weights, groups, grouped), rows
+            weights = weights[:, mine] * behind.weights[:, theirs]
+            keys, numbers = keys[:, mine], numbers[mine]
+            groups = np.vstack([groups[:, mine], behind.groups[:, theirs]])
+            grouped += behind.vertices
+        is_key, is_drawn = numbers < 0, numbers >= 0
+        return Member(
+            summed(keys[0, is_key], weights[:, is_key], groups[:, is_key], grouped),
+            summed(numbers[is_drawn], weights[:, is_drawn], groups[:, is_drawn], grouped),
+            rows,
+        )

@@ -14,17 +14,8 @@ from ...optimizer.operators import SAMPLE
 from ...optimizer.plan import Message, Plan, Sample, ValueDraw, Weight
 from ...sketches.samples.sampled_hash import HASH_BITS, draw_family, sample_family, value_family
 from ..execution.sample_join import DEFAULT_LIMIT_BYTES, SampleJoin, sample_join
-from ..execution.sample_tree import (
-    LOOKED_AT,
-    NEVER,
-    SAMPLED,
-    VALUED,
-    Floats,
-    Ints,
-    Rows,
-    SampleTree,
-    rows_of,
-)
+from ..execution.sample_rows import LOOKED_AT, SAMPLED, VALUED, Floats, Ints, Rows, rows_of
+from ..execution.sample_tree import SampleTree
 from ..observed import Observation, observed
 from ..sources.ranges import Range
 from .build import explained
@@ -51,6 +42,10 @@ def run_sample(
         If a value cannot be computed.
     """
     return sample_join(plan, lambda plan, terms: MemoryScans(plan, terms, tables, limit_bytes, groups))
+
+
+# A column beside those of the user's table.
+SIZE = "skimql size {}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +98,18 @@ class MemoryScans(SampleTree):
         return _Sampled(sample.class_name, sample.rate, sample.dense, row_rate, draw, values)
 
     def _scan(
-        self, vertex: int, positions: Sequence[int], passing: object, among: Ints | None, tuples: float
+        self,
+        vertex: int,
+        positions: Sequence[int],
+        kept: object,
+        among: Ints | None,
+        also: Ints | None,
+        tuples: float,
     ) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
         with explained(self._plan.query.sql, own[0].table), observed(SAMPLE, self._named(vertex)) as seen:
-            before, sampled = self._sent_bytes, passing if isinstance(passing, _Sampled) else None
-            rows = self._read(vertex, positions, sampled, among, seen)
+            before, sampled = self._sent_bytes, kept if isinstance(kept, _Sampled) else None
+            rows = self._read(vertex, positions, sampled, among, also, seen)
             seen.bytes_held = self._sent_bytes - before
             return rows
 
@@ -134,6 +135,7 @@ class MemoryScans(SampleTree):
         positions: Sequence[int],
         passing: _Sampled | None,
         among: Ints | None,
+        also: Ints | None,
         seen: Observation,
     ) -> Rows:
         own = [self._plan.synopses[t[vertex]] for t in self._terms]
@@ -141,14 +143,17 @@ class MemoryScans(SampleTree):
         relation = Relation(self._relations.tuples(first.table, first.filter))
         keys = self._keys(vertex, positions, relation.tuples)
         why = self._why(keys[0], passing)
-        unvalued = self._values(relation.tuples, passing, why)
+        sizes = self._values(relation.tuples, passing, why)
         if among is not None:
             why[~np.isin(keys[0].fill_null(0).to_numpy(), among)] &= ~SAMPLED
+        if also is not None:
+            why[np.isin(keys[0].fill_null(0).to_numpy(), also)] |= SAMPLED
         known = why > 0
         for key in keys:
             known &= key.is_valid().to_numpy(zero_copy_only=False)
         wide = relation.tuples.append_column(pa.field("skimql why", pa.int64()), pa.array(why))
-        wide = wide.append_column(pa.field("skimql unvalued", pa.float64()), pa.array(unvalued))
+        for number, absolute in sizes.items():
+            wide = wide.append_column(pa.field(SIZE.format(number), pa.float64()), pa.array(absolute))
         relation = self._relations.joined(Relation(wide).filtered(known), [s.messages for s in own])
         why = relation.tuples["skimql why"].to_numpy()
         seen.rows = len(why)
@@ -158,8 +163,8 @@ class MemoryScans(SampleTree):
             found = self._relations.weights(synopsis.weight, synopsis.messages, relation)
             values = np.ones(len(why), np.int64) if found.values is None else found.values
             weights[synopsis] = values, found.scale
-        unvalued = relation.tuples["skimql unvalued"].to_numpy()
-        rows = rows_of(why, keys, weights, own, unvalued=unvalued)
+        found_sizes = {n: relation.tuples[SIZE.format(n)].to_numpy() for n in sizes}
+        rows = rows_of(why, keys, weights, own, sizes=found_sizes)
         most = self._limit // (8 * (2 + len(keys) + len(weights)))
         if rows.keys.shape[1] > most:
             raise BudgetExceeded(
@@ -197,11 +202,11 @@ class MemoryScans(SampleTree):
             found[drawn] |= LOOKED_AT
         return found
 
-    def _values(self, tuples: pa.Table, passing: _Sampled | None, why: Ints) -> Floats:
-        """The logarithm of the chance that a tuple is not drawn for a value; those that are have it in `why`."""
-        unvalued = np.zeros(len(why))
-        if passing is None:
-            return unvalued
+    def _values(self, tuples: pa.Table, passing: _Sampled | None, why: Ints) -> dict[int, Floats]:
+        """The absolute values by draw; those that are drawn have it in `why`."""
+        sizes: dict[int, Floats] = {}
+        if passing is None or not passing.row_rate:
+            return sizes
         for number, draw in passing.values:
             found = weights_of(
                 Weight(draw.expression), tuples, self._plan.query.sql, self._relations.tables.zone
@@ -210,13 +215,10 @@ class MemoryScans(SampleTree):
             family = value_family(self._plan.seed, passing.class_name, number)
             hashes = family.values(np.arange(len(why), dtype=np.int64), 1, HASH_BITS)[0].astype(np.float64)
             # What is not a number is never below anything.
-            large, certain = ~(values < draw.least), ~(values < draw.unit)
-            if passing.row_rate:
-                why[large & ~(hashes >= values * ((1 << HASH_BITS) / draw.unit))] |= VALUED
-            with np.errstate(divide="ignore", invalid="ignore"):
-                chances = np.where(certain, NEVER, np.log1p(-values / draw.unit))
-            unvalued += np.where(large, chances, 0.0)
-        return unvalued
+            large = ~(values < draw.least)
+            why[large & ~(hashes >= values * ((1 << HASH_BITS) / draw.unit))] |= VALUED << number
+            sizes[number] = values
+        return sizes
 
 
 def _below(rate: float) -> int:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ...optimizer.candidates.value_draws import Summed, expressions_of
 from ...optimizer.plan import Weight
 from ...parser.join_graph import Query
-from ..sources.ranges import weight_range
+from ..sources.ranges import value_range
 from .expressions import passing
 from .tables import MemoryTables
 from .weights import weights_of
@@ -37,6 +37,6 @@ def summed_values(query: Query, tables: MemoryTables, probe: int = PROBE) -> tup
         )
         if own.values is not None and present.values is not None:
             values = np.where(present.values / present.scale > 0, values, math.nan)
-        ends = weight_range(weight, partial(tables.column_range, relation.table))
-        found.append(Summed(vertex, expression, values[~np.isinf(values)], *ends, alone))
+        ends = value_range(expression, partial(tables.column_range, relation.table))
+        found.append(Summed(vertex, expression, values[~np.isinf(values)], ends.low, ends.high, alone))
     return tuple(found)

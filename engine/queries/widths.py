@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -130,14 +131,21 @@ def first_sample(
         [s.tuples for s in sizes],
         shares,
         footers.values,
-        _values(summed),
+        _values(summed, query),
         footers.keys_seen if jobs else {},
     )
     widths = sample_widths(query, attempt.plan, known, confidence, groups)
     return replace(attempt, predicted=with_widths(attempt.predicted, query, widths))
 
 
-def _values(summed: Sequence[Summed]) -> dict[tuple[int, str], Values]:
+def _values(summed: Sequence[Summed], query: Query | None = None) -> dict[tuple[int, str], Values]:
     from ...optimizer.prediction.made_up_keys import Values
 
-    return {(s.vertex, s.expression): Values(s.values, s.low, s.high) for s in summed if s.values.size}
+    def reached(one: Summed) -> bool:
+        """Whether the ends are those of a column of all tuples."""
+        whole = query is not None and query.graph.vertices[one.vertex].filter is None
+        return whole and math.isfinite(one.largest) and re.fullmatch("`[^`]+`", one.expression) is not None
+
+    return {
+        (s.vertex, s.expression): Values(s.values, s.low, s.high, reached(s)) for s in summed if s.values.size
+    }

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlglot
@@ -19,21 +20,37 @@ from .files import local_files
 from .keys import INTEGER_TYPES
 from .selectivity import some_tuples
 
+# An odd number of which no bit is like its neighbour for long.
+MIXED = np.uint64(0x9E3779B97F4A7C15)
+
 
 def keys_seen(frame: DataFrame, attribute: Attribute) -> SeenKeys | None:
-    """The keys of some tuples; None of a key that is not one column of integers, or where files do not tell."""
-    if len(attribute.keys) != 1 or attribute.key_types[0] not in INTEGER_TYPES:
+    """The keys of some tuples; None of a key that is not of columns of integers, or where files do not tell."""
+    if not set(attribute.key_types) <= set(INTEGER_TYPES):
         return None
     try:
-        node = sqlglot.parse_one(attribute.keys[0], dialect="spark")
-        if not isinstance(node, exp.Column) or len(node.parts) != 1:
+        nodes = [sqlglot.parse_one(key, dialect="spark") for key in attribute.keys]
+        if not all(isinstance(node, exp.Column) and len(node.parts) == 1 for node in nodes):
             return None
-        seen = some_tuples(local_files(frame) or [], [node.name]).column(0)
-        if not pa.types.is_integer(seen.type):
+        seen = some_tuples(local_files(frame) or [], [node.name for node in nodes])
+        if not all(pa.types.is_integer(column.type) for column in seen.columns):
             return None
-        return SeenKeys.of(seen.drop_null().to_numpy().astype(np.int64), len(seen))
+        known = seen.drop_null()
+        columns = [known[node.name].to_numpy().astype(np.int64) for node in nodes]
+        return SeenKeys.of(_as_one(columns), seen.num_rows, columns[0])
     except (pa.ArrowException, OSError, SqlglotError, ValueError, LookupError, StopIteration):
         return None
+
+
+def _as_one(columns: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """One number for each key: different ones of different keys but for a chance in 2^64, where several make it."""
+    if len(columns) == 1:
+        return columns[0]
+    found = np.zeros(len(columns[0]), np.uint64)
+    for column in columns:
+        found = (found ^ column.view(np.uint64)) * MIXED
+        found ^= found >> np.uint64(29)
+    return found.view(np.int64)
 
 
 def distinct_keys(paths: Sequence[str], columns: Sequence[str]) -> float:

@@ -89,7 +89,7 @@ def defaults_of(path: str, file_format: str) -> dict[str, Any]:
 def _separator(path: str) -> str:
     """What separates the columns of a CSV file: a comma, unless its head has none and another sign does it."""
     first = _first_file(path)
-    if first is None:
+    if first is None or Path(first).suffix in COMPRESSIONS - {".gz"}:
         return ","
     try:
         with gzip.open(first) if first.endswith(".gz") else open(first, "rb") as file:
@@ -260,7 +260,7 @@ def near_file(path: str) -> str:
     folder, name = os.path.split(path)
     try:
         there = sorted(os.listdir(folder or "."))[:MOST_LISTED]
-    except OSError:
+    except (OSError, ValueError):
         while folder and not os.path.isdir(folder):
             folder = os.path.dirname(folder)
         return f"a file in {folder}" if folder not in ("", "/") else ""

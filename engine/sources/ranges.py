@@ -53,12 +53,17 @@ def weight_range(weight: Weight, column: Callable[[str], Range]) -> tuple[float,
         return 1.0, 1.0
     if weight.presence:
         return 0.0, 1.0
-    try:
-        parsed = sqlglot.parse_one(weight.expression, dialect="spark")
-    except (SqlglotError, RecursionError):
-        return -math.inf, math.inf
-    found = _range(parsed, column)
+    found = value_range(weight.expression, column)
     return min(found.low, 0.0), max(found.high, 0.0)
+
+
+def value_range(expression: str, column: Callable[[str], Range]) -> Range:
+    """Between which the values of an expression lie that are not NULL, as `weight_range`."""
+    try:
+        parsed = sqlglot.parse_one(expression, dialect="spark")
+    except (SqlglotError, RecursionError):
+        return ANY
+    return _range(parsed, column)
 
 
 def _range(node: exp.Expr, column: Callable[[str], Range]) -> Range:

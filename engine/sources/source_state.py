@@ -101,7 +101,14 @@ def _analysed(frame: DataFrame) -> Sources:
     # A view of a text may rename and cast; one of a DataFrame is that under another name.
     bare = chain is not None and chain <= _TABLE | {_VIEW}
     bare = bare and all(node.isTempViewStoringAnalyzedPlan() for name, node in nodes if name == _VIEW)
+    bare = bare and not _is_cached(frame)
     return Sources(tuple(sorted(files)), frozenset(formats), state, whole, bare)
+
+
+def _is_cached(frame: DataFrame) -> bool:
+    """Whether some of it is in Spark's cache, which may be of files as they were."""
+    plan = frame._jdf.queryExecution().withCachedData()
+    return any(_name(leaf) == "InMemoryRelation" for leaf in _items(plan.collectLeaves()))
 
 
 def _leaves(plan: Any, last: str, node: Any) -> Iterator[tuple[str, Any]]:

@@ -10,13 +10,12 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
 from ...optimizer.candidates.value_draws import Summed, expressions_of
-from ...optimizer.plan import Weight
 from ...parser.join_graph import Query
 from ..spark.jobs import run_job
 from ..spark.session import SPARK_FAULTS
 from .files import column_range
 from .filters import filtered
-from .ranges import weight_range
+from .ranges import value_range
 from .selectivity import PROBE, Probe
 from .tables import Tables
 
@@ -36,8 +35,8 @@ def summed_values(
         seen = some.values(relation.filter, expression)
         seen = seen or _first_values(spark, relation.table, frame, relation.filter, expression)
         known = np.array([math.nan if x is None else x for x in seen], np.float64)
-        ends = weight_range(Weight(expression), partial(column_range, tables, relation.table))
-        found.append(Summed(vertex, expression, known[~np.isinf(known)], *ends, alone))
+        ends = value_range(expression, partial(column_range, tables, relation.table))
+        found.append(Summed(vertex, expression, known[~np.isinf(known)], ends.low, ends.high, alone))
     return tuple(found)
 
 

@@ -28,7 +28,7 @@ def scratch_folder(prefix: str) -> Path:
         atexit.register(_remove)
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     _folders[folder] = os.getpid()
-    _watch()
+    watch()
     return folder
 
 
@@ -44,8 +44,11 @@ def _remove() -> None:
             del _folders[folder]
 
 
-def _watch() -> None:
-    """Handle the deadly signals that nobody handles yet; only the main thread may."""
+def watch() -> None:
+    """Handle the deadly signals that nobody handles yet; only the main thread may.
+
+    Who makes folders in other threads calls it before.
+    """
     if threading.current_thread() is not threading.main_thread():
         return
     for number in _DEADLY:

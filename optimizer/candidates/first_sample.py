@@ -15,13 +15,13 @@ from ..messages import tree_of
 from ..plan import ValueDraw
 from ..prediction.cost import (
     Input,
+    asked_for_keys,
     drawing,
     exact_groups,
     exact_join,
     first_scans,
     jobs,
     listed_groups,
-    read_again,
     received,
     scans,
 )
@@ -37,9 +37,11 @@ LARGE = 1e6
 NEEDED = 3074.0
 NEEDED_ERROR = 0.05
 
-# By the part of the asked error that is left to unseen keys, how many times more keys chance then needs. Sums leave the
-# least: what an unseen key may add to them is its tuples times the largest value.
-MORE_KEYS = {PART: 1.0, 2.0 * PART: 1.25}
+# Parts of the asked error that are left to unseen keys.
+PARTS = (PART, 2.0 * PART)
+
+# The quantile of a standard normal variable for the usual confidence.
+QUANTILE = 1.96
 
 # How many times too few keys may be expected to be enough, since fewer contribute or what they add varies more: with at
 # most one filter, for each further one on tables that meet in the sampled key, and for each on tables beyond. All
@@ -54,6 +56,12 @@ HOPELESS = 4.0
 # Most joined tuples that a sample takes, and most keys of the smallest table, which the next tables are asked for.
 MOST = 4e6
 MOST_WANTED = 1 << 20
+
+# The steps in which a rate is looked for that is enough.
+STEP = 1.25
+
+# Values whose largest is so many times the mean, or less, may be bounded by more draws of tuples whatever their values.
+MOST_DEAR = 16.0
 
 # A sample that has to be enlarged is enlarged by so much more than its interval asks for, also because the next one is
 # asked at a higher confidence.
@@ -199,10 +207,17 @@ def first_sample(
     def planned(part: float) -> tuple[float, ClassSample] | None:
         """A sample that leaves such a part of the error to unseen keys, with what it adds to the scans."""
         draws = tuple_draws(own, most_keys, left / groups, error, most_drawn, part)
-        wanted = min(needed * MORE_KEYS[part], most)
+        # A key may add its tuples times the largest value, but of values that are drawn.
+        times = max((r for r in (*dear, together) if part * r <= MOST_PART or r == together), default=1.0)
+        room, drawn_for = error * left / groups, any(part * r > MOST_PART for r in dear)
+        wanted = min(needed * more_keys(max(part, 2.0 * PART * drawn_for)), most)
+        while times > 1.0 and needed * more_keys(times * draws.largest(wanted) / room) > wanted:
+            if wanted == most:
+                return None
+            wanted = min(STEP * wanted, most)
         # A key of middling weight is met neither by many tuples nor by its hash, unless more keys are sampled.
         least = wanted
-        while draws.largest(least) > MOST_PART * error * left / groups:
+        while draws.largest(least) * times > MOST_PART * room:
             if least == most:
                 return None
             least = min(2.0 * least, most)
@@ -215,8 +230,13 @@ def first_sample(
         seconds = rate * each + drawing(draws.drawn).seconds + listing + missed * min(again, whole.seconds)
         drawn = math.fsum(one.drawn(d, sizes[one.vertex].filtered) for one, d in valued)
         if drawn > 1.0:
-            read = read_again([sizes[v].input for v in members]).seconds
-            seconds += drawing(drawn * (1.0 + len(members))).seconds + read
+            first, *more = dict.fromkeys(one.vertex for one, _ in valued)
+            others = [sizes[v].input for v in members if v != first]
+            seconds += drawing(drawn * len(members)).seconds + asked_for_keys(others).seconds
+            if more:
+                # What was read before is read again for the keys of the later ones.
+                own_tables = [sizes[v].input for v in members]
+                seconds += first_scans(own_tables).seconds + asked_for_keys(own_tables).seconds
         found = tuple(d for _, d in valued)
         over = (whole.seconds - exact + seconds) / whole.seconds
         sampled = ClassSample(
@@ -224,12 +244,26 @@ def first_sample(
         )
         return seconds, sampled
 
-    found = [
-        one
-        for one in map(planned, MORE_KEYS if counts_alone else [PART])
-        if one is not None and one[0] <= exact
-    ]
+    dear = [s.times_mean for s in summed if s.alone and math.isfinite(s.times_mean)]
+    product = math.prod(s.times_mean for s in summed if not s.alone)
+    together = product if math.isfinite(product) else 1.0
+    parts = set(PARTS if counts_alone else PARTS[:1])
+    parts |= {p / r for p in PARTS for r in (*dear, together) if 1.0 < r <= MOST_DEAR}
+    found = [one for one in map(planned, sorted(parts, reverse=True)) if one is not None and one[0] <= exact]
     return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def more_keys(part: float) -> float:
+    """How many times more keys chance needs if such a part of the error is left to unseen keys, over those for `PART`.
+
+    The gamma interval reaches ``w + z sqrt(v + w^2)`` if an unseen key may add w: infinite where none is narrow enough.
+    """
+
+    def variance(w: float) -> float:
+        return ((1.0 - w) / QUANTILE) ** 2 - w**2
+
+    left = variance(part)
+    return max(variance(PART) / left, 1.0) if part < 1.0 and left > 0.0 else math.inf
 
 
 def is_worth_while(sample: ClassSample, predicted: float, error: float) -> bool:

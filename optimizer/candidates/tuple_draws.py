@@ -48,12 +48,11 @@ class TupleDraws:
 
         return DualFrame(rate, self.rates, self.hits, self.drawn).largest_product(self.caps)
 
-    def largest_value(self, rate: float, member: int) -> float:
-        """The same of a sum of values of one table, in units of the tuples that are drawn for them."""
+    def largest_beside(self, member: int) -> float:
+        """The most tuples in all other tables that a tuple which is drawn for its value has partners in."""
         from ...sketches.samples.dual_frame import DualFrame
 
-        frame = DualFrame(rate, self.rates, self.hits, self.drawn, valued=self.drawn)
-        return frame.largest_value(member, 1.0, self.caps)
+        return DualFrame(1.0, self.rates, self.hits, self.drawn).largest_beside(member, self.caps)
 
 
 def tuple_draws(

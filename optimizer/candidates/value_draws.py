@@ -1,8 +1,7 @@
 """Which tuples a sample of keys draws for their values, where a few of them may carry a sum.
 
-See `sketches.samples.dual_frame`. What tuples below `least` add is bounded by the number of a key's tuples, what those
-above add by the sum of their values: the two together are a part of the asked error. Where no value is far from the
-mean no tuple is drawn, and nothing is read again.
+See `sketches.samples.dual_frame`. What tuples below `least` add is bounded by the number of a key's tuples, what one
+above adds by `unit` and its partners: each a part of the asked error. Where none is far from the mean none is drawn.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from .tuple_draws import MOST_PART, PART, TupleDraws
 Floats = npt.NDArray[np.float64]
 
 # An asked error e is met with about so many drawn tuples over e^2, whatever the values: a half-width of 1.96 over their
-# root, half of what is asked.
-NEEDED = 16.0
+# root, a quarter of what is asked, which adds little to what sampled keys leave to chance in an average.
+NEEDED = 64.0
 LEAST_DRAWN, MOST_DRAWN = 256.0, 200_000.0
 
 # So many values of those that have been looked at say nothing of the mean.
@@ -40,7 +39,7 @@ class Summed:
     values : ndarray of float64, shape (n,)
         Those of some tuples behind the filter, NaN for NULL; empty where none have been looked at.
     low, high : float
-        Between which all values are, and 0; infinite where nothing tells.
+        Between which all values are that are not NULL; infinite where nothing tells.
     alone : bool
         Whether a term is of this expression and no other; tuples are drawn for those alone.
     """
@@ -70,6 +69,11 @@ class Summed:
         """
         usual = np.sort(self.sizes)[: max(self.values.size - OUTSTANDING, 1)]
         return float(usual.mean()) if usual.size else math.nan
+
+    @property
+    def times_mean(self) -> float:
+        """How many times the mean the largest is, at least 1; infinite where nothing tells."""
+        return max(self.largest / self.mean, 1.0) if self.mean > 0.0 else math.inf
 
     def drawn(self, draw: ValueDraw, tuples: float) -> float:
         """So many tuples are expected to be drawn of so many."""
@@ -127,14 +131,14 @@ def value_draws(
             continue
         member = list(members).index(one.vertex)
         mass = tuples[member] * one.mean
-        bounded = 2.0 * PART * room / max(draws.largest_value(rate, member), 1.0)
+        bounded = 2.0 * PART * room / max(draws.largest_beside(member), 1.0)
         accurate = mass / min(max(NEEDED / error**2, LEAST_DRAWN), MOST_DRAWN)
         unit = max(min(bounded, accurate), mass / MOST_DRAWN)
         few, many = (
             ValueDraw(member, one.expression, min(part * room / most, unit), unit)
             for part in (MOST_PART, MOST_PART / 2.0)
         )
-        # What is drawn at all has its keys read again: then a tighter bound costs little more.
+        # What is drawn at all has the other tables asked for its keys: then a tighter bound costs little more.
         found.append((one, few if one.drawn(few, tuples[member]) < 1.0 else many))
     return found
 

@@ -177,10 +177,10 @@ def first_scans(relations: Sequence[Read]) -> Cost:
     return _cost("scan", SAMPLE_SCAN_NS * sum(r.scanned for r in relations)).plus(_jobs(len(relations)))
 
 
-def read_again(relations: Sequence[Read]) -> Cost:
-    """A second scan of the tables of a class, for keys that the first has met: they are sent, asked for and grouped."""
-    asked = _cost("keys read again", WANTED_NS * sum(r.scanned for r in relations))
-    return first_scans(relations).plus(asked).plus(_jobs(0, exchanges=2 * len(relations)))
+def asked_for_keys(relations: Sequence[Read]) -> Cost:
+    """Tables that are asked for keys another one has met, in scans of their own: the keys are sent, all tuples look."""
+    asked = _cost("keys asked for", WANTED_NS * sum(r.tuples for r in relations))
+    return asked.plus(_jobs(0, exchanges=len(relations)))
 
 
 def exact_join(relations: Sequence[Read], sizes: Sequence[float]) -> Cost:

@@ -25,6 +25,12 @@ LEAST_COUNT, DEVIATIONS, MOST_HEAVY = 4, 5.0, 1024
 # Matches among the tuples looked at that tell how many tuples join.
 ENOUGH_MATCHES = 12.0
 
+# And in no order each second tuple has a larger key than the one before, but for so large a part.
+SHUFFLED = 0.1
+
+# Keys at random are there often in no larger part of the pairs of tuples of one key.
+FEW_OFTEN = 0.1
+
 # Of tuples of which so many come in the order of their keys neighbours are looked at, not any.
 ORDERED = 0.9
 
@@ -42,24 +48,44 @@ class SeenKeys:
         How many have been looked at.
     ordered : bool
         Whether the table is in the order of its keys.
+    shuffled : bool
+        Whether it is in no order of them at all.
     """
 
     keys: Ints
     counts: Ints
     tuples: int
     ordered: bool
+    shuffled: bool = False
 
     @classmethod
-    def of(cls, keys: Ints, tuples: int) -> SeenKeys:
-        """Those of some tuples in their order, of which the ones without a key are left out."""
+    def of(cls, keys: Ints, tuples: int, first: Ints | None = None) -> SeenKeys:
+        """Those of some tuples in their order, of which the ones without a key are left out.
+
+        `first` is the first column of a key of several, where the keys are numbers of their own.
+        """
         found, counts = np.unique(keys, return_counts=True)
-        rises = float(np.mean(keys[1:] >= keys[:-1])) if keys.size > 1 else 0.0
-        return cls(found, counts, tuples, rises > ORDERED)
+        order = keys if first is None else first
+        rises = float(np.mean(order[1:] >= order[:-1])) if keys.size > 1 else 0.0
+        return cls(found, counts, tuples, rises > ORDERED, abs(rises - 0.5) < SHUFFLED)
 
     @property
     def present(self) -> float:
         """The share of the tuples that have a key."""
         return float(self.counts.sum()) / max(self.tuples, 1)
+
+    @property
+    def distinct(self) -> float:
+        """How many keys the table has, by how often one of them is met twice; infinite where too few are to tell.
+
+        Of n tuples of K keys ``n^2 / 2K`` pairs are of one key, if tuples fall on the keys at random: not where keys
+        are there often.
+        """
+        pairs = self.counts * (self.counts - 1) / 2.0
+        often = float(pairs[self.counts >= LEAST_COUNT].sum())
+        if not self.shuffled or pairs.sum() < ENOUGH_MATCHES or often > FEW_OFTEN * pairs.sum():
+            return math.inf
+        return float(self.counts.sum()) ** 2 / (2.0 * float(pairs.sum()))
 
     def heavy(self, each: float) -> npt.NDArray[np.bool_]:
         """Which keys are there more often than keys of the mean number of tuples, `each` of them looked at, are."""
@@ -101,7 +127,8 @@ def by_files(
     """
     vertices, hangs = tree.classes[joined].vertices, behind(tree, joined)
     keyed = [tuples[v] * (seen[v, joined].present if (v, joined) in seen else 1.0) for v in vertices]
-    own = [max(min(t, distinct), 1.0) for t in keyed]
+    told = [seen[v, joined].distinct if (v, joined) in seen else math.inf for v in vertices]
+    own = [max(min(t, d, distinct), 1.0) for t, d in zip(keyed, told, strict=True)]
     each = [t / k for t, k in zip(keyed, own, strict=True)]
     looked = [seen.get((v, joined)) for v in vertices]
     names, weights = _heavy(looked, [tuples[v] for v in vertices], each)

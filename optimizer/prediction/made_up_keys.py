@@ -44,18 +44,32 @@ class Values:
     seen : ndarray of float64, shape (n,)
         Of some tuples behind the filter, NaN for NULL; one at least.
     low, high : float
-        Between which all are, and 0; infinite where nothing tells.
+        Between which all are that are not NULL; infinite where nothing tells.
+    reached : bool
+        Whether some tuple has the least of them, and some the largest.
     """
 
     seen: Floats
     low: float = -math.inf
     high: float = math.inf
+    reached: bool = False
 
     @property
     def tells(self) -> bool:
         """Whether a sum is known by the values that have been looked at, to a half of it."""
+        return _tells(np.nan_to_num(self.seen))
+
+    @property
+    def tells_mean(self) -> bool:
+        """The same of the mean of values that are not NULL."""
+        return _tells(self.seen[~np.isnan(self.seen)])
+
+    @property
+    def unmet(self) -> Floats:
+        """Values that some tuple has, though none that has been looked at."""
         known = np.nan_to_num(self.seen)
-        return bool(2.0 * known.std() <= abs(known.mean()) * math.sqrt(known.size) or known.size == 1)
+        ends = (self.low, self.high) if self.reached else ()
+        return np.array([e for e in ends if not known.min() <= e <= known.max()], np.float64)
 
     @property
     def largest_mean(self) -> float:
@@ -74,22 +88,27 @@ class Values:
 
     def range(self, presence: bool) -> tuple[float, float]:
         """Between which lies what a tuple adds."""
-        return (0.0, 1.0) if presence else (self.low, self.high)
+        return (0.0, 1.0) if presence else (min(self.low, 0.0), max(self.high, 0.0))
 
-    def added(
-        self, tuples: Ints, rng: np.random.Generator, beside: Floats | None = None
-    ) -> tuple[Floats, Floats, Floats]:
-        """Sums over so many tuples each: of values, of those that are not NULL, and of what stands beside `seen`."""
+    def added(self, tuples: Ints, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Sums over so many tuples each: of values, and of those that are not NULL."""
         known = ~np.isnan(self.seen)
         values = np.where(known, self.seen, 0.0)
         few = tuples <= MANY
         owner = np.repeat(np.arange(tuples.size), np.where(few, tuples, 0))
         chosen = rng.integers(0, values.size, owner.size)
         z, found = rng.standard_normal(tuples.size), []
-        for each in (values, known.astype(np.float64), np.zeros(values.size) if beside is None else beside):
+        for each in (values, known.astype(np.float64)):
             sums = float(each.mean()) * tuples + float(each.std()) * np.sqrt(tuples) * z
             found.append(np.where(few, np.bincount(owner, each[chosen], tuples.size), sums))
-        return found[0], found[1], found[2]
+        return found[0], found[1]
+
+
+def _tells(known: Floats) -> bool:
+    """Whether the mean of many values is known by these, to a half of it."""
+    if known.size < 2:
+        return bool(known.size)
+    return bool(2.0 * known.std() <= abs(known.mean()) * math.sqrt(known.size))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,15 +152,6 @@ class Keys:
         once = np.concatenate([np.full(cells.size - there.size, times), np.ones(there.size, np.int64)])
         return Sampled(tuples, np.maximum(own, np.finfo(float).tiny), once, self.dense[cells])
 
-    def alone(self, table: int, rng: np.random.Generator, most: int = MOST_KEYS) -> tuple[Ints, float]:
-        """Tuples of some keys of a table that have no partner in another, and how many keys each stands for."""
-        there = np.minimum(self.tuples, 1.0)
-        expected = self.counts * (there[table] - there.prod(axis=0))
-        times = max(1.0, float(expected.sum()) / most)
-        drawn = rng.poisson(expected / times)
-        cells = np.repeat(np.arange(drawn.size), drawn)
-        return _numbers(self.tuples[table, cells], self.squares[table, cells], rng), times
-
     def shares(self, table: int, groups: float) -> Keys:
         """The same with as many of a table's tuples as one of so many groups has."""
         if groups <= 1.0:
@@ -161,12 +171,6 @@ class Sampled:
     probabilities: Floats
     times: Ints
     dense: npt.NDArray[np.bool_]
-
-    def only(self, chosen: npt.NDArray[np.bool_]) -> Sampled:
-        """Some of them."""
-        return Sampled(
-            self.tuples[:, chosen], self.probabilities[chosen], self.times[chosen], self.dense[chosen]
-        )
 
 
 def received(tuples: Ints, each: PerTuple, rng: np.random.Generator) -> tuple[Ints, float]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...parser.join_graph import Aggregate, Factor, Query, Term
-from ...sketches.intervals.interval import Estimate
+from ...sketches.intervals.interval import Estimate, clip
 from ...sketches.samples.dual_frame import OVERLOOKED, DualFrame
 from ...sketches.samples.known_keys import JoinTerms, combined, product_range, products
 from ...sketches.samples.sample_join import estimate_ratio, estimate_total
@@ -33,8 +33,6 @@ APART = 4.0
 WANTED, MOST_MADE = 1024, 1 << 16
 # Values that are there.
 PRESENT = Values(np.ones(1), 0.0, 1.0)
-# In the place of the logarithm of no chance at all.
-NEVER = -1e6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +181,7 @@ class _Made:
                 if any(self._is_drawn_for(draw, f) for f in term.factors):
                     beside = Term(tuple(f for f in term.factors if not self._is_drawn_for(draw, f)))
                     of_one = max(map(abs, self._of_a_tuple(beside)))
-                    value = draw.least * most + self.frame.largest_value(draw.member, draw.unit, caps)
+                    value = max(draw.least * most, draw.unit * self.frame.largest_beside(draw.member, caps))
                     bound = _times(of_one, value)
                     bounds[number] = max(bounds[number, 0], -bound), min(bounds[number, 1], bound)
         return bounds
@@ -224,7 +222,7 @@ class _Made:
         contributions = self._contributions(rng)
         if not contributions.keys.size and self.sample.rate < 1.0:
             return [math.nan] * len(self.aggregates)
-        overlooked = OVERLOOKED * (1 + bool(self.sample.value_draws)) if self.is_drawn else 0.0
+        overlooked = OVERLOOKED if self.is_drawn else 0.0
         asked = min(confidence + overlooked, 1.0 - 1e-9)
         found = []
         for aggregate, (top, bottom) in zip(self.query.aggregates, self.aggregates, strict=True):
@@ -235,12 +233,15 @@ class _Made:
                 continue
             if aggregate.function == "avg":
                 columns = combined(contributions, [self._unit(top), self._unit(bottom)])
-                estimate, present = estimate_ratio(columns, asked), 1.0
+                estimate, present = clip(estimate_ratio(columns, asked), *self._ends(top)), 1.0
             else:
                 estimate = estimate_total(combined(contributions, [self._unit(top)]), asked)
                 present = combined(contributions, [self._unit(bottom)]).total() if bottom else 0.0
             told = (
-                v is not None and v.tells and self._bounds(f, v) for f, v in zip(factors, known, strict=True)
+                v is not None
+                and (v.tells_mean if aggregate.function == "avg" else v.tells)
+                and self._bounds(f, v)
+                for f, v in zip(factors, known, strict=True)
             )
             if all(told):
                 found.append(_relative(estimate))
@@ -257,6 +258,18 @@ class _Made:
             found += abs(coefficient) * math.prod(means)
         return found
 
+    def _ends(self, columns: Sequence[tuple[int, float]]) -> tuple[float, float]:
+        """Between which an average lies for certain, by what its values lie between."""
+        low = high = 0.0
+        for number, coefficient in columns:
+            least = most = np.array([coefficient])
+            for factor in self.terms[number].factors:
+                values = None if factor.presence else self._values(factor)
+                ends = (0.0, 1.0) if values is None else (values.low, values.high)
+                least, most = product_range(least, most, np.array([ends[0]]), np.array([ends[1]]))
+            low, high = low + float(least[0]), high + float(most[0])
+        return low, high
+
     def _bounds(self, factor: Factor, values: Values) -> bool:
         """Whether no value that has not been looked at makes the spread: it is drawn, or nobody has one so large."""
         drawn = self.sample.value_draws if self.is_drawn else ()
@@ -269,46 +282,60 @@ class _Made:
         return unit
 
     def _contributions(self, rng: np.random.Generator) -> JoinTerms:
-        """What keys add to each term."""
-        draws = self.sample.value_draws if self.is_drawn else ()
-        if draws:
-            # Which keys are evaluated follows from their values: all are made up, and then drawn.
-            most = min(max(MOST_KEYS, int(WANTED / self.sample.rate)), MOST_MADE)
-            found = self.keys.sampled(lambda t: np.ones(t.shape[1]), rng, most)
-        else:
-            found = self.keys.sampled(self._chances, rng)
-        columns, unvalued = self._added(found, rng)
-        p, unseen = found.probabilities, self.unseen
-        if draws:
-            p = np.where(found.dense, 1.0, self.frame.probabilities(found.tuples[self.rows], unvalued))
-            there = rng.random(p.size) < p
-            left = [self._left(n, found, p, rng, most) for n in range(len(self.rows))]
-            unseen = self._unseen(np.minimum(left, [self._cap(r) for r in self.rows]).tolist())
-            columns, p, found = columns[:, there], p[there], found.only(there)
-        columns, p = np.repeat(columns, found.times, axis=1), np.repeat(p, found.times)
-        return JoinTerms(np.arange(p.size), columns, p, unseen)
+        """What keys add to each term, and tuples that are drawn for their values."""
+        found = self.keys.sampled(self._chances, rng)
+        columns, _ = self._added(found, rng)
+        parts = [np.repeat(columns, found.times, axis=1)]
+        chances = [np.repeat(found.probabilities, found.times)]
+        for draw in self.sample.value_draws if self.is_drawn else ():
+            added, p = self._drawn(draw, rng)
+            parts, chances = [*parts, added], [*chances, p]
+        p = np.concatenate(chances)
+        return JoinTerms(np.arange(p.size), np.concatenate(parts, axis=1), p, self.unseen)
 
-    def _left(self, member: int, found: Sampled, p: Floats, rng: np.random.Generator, most: int) -> int:
-        """The most tuples of a key, with a partner or without, that is not evaluated, of a table drawn as a whole."""
-        if self.frame.tuple_rates[member] < 1.0:
-            return 1
-        own, times = self.keys.alone(self.rows[member], rng, most)
-        tuples, unvalued = np.zeros((len(self.rows), own.size), np.int64), np.zeros(own.size)
-        tuples[member] = own
-        for draw in self.sample.value_draws:
-            seen = self.known.values.get((self.known.vertices[self.rows[member]], draw.expression))
-            if draw.member == member and seen is not None:
-                unvalued += np.minimum(seen.added(own, rng, _missed(seen.seen, draw))[2], 0.0)
-        left = times * (1.0 - self.frame.probabilities(tuples, unvalued))
-        all_tuples = np.concatenate([found.tuples[self.rows[member]], own])
-        return _most_of(all_tuples, np.concatenate([found.times * (1.0 - p), left]))
+    def _drawn(self, draw: ValueDraw, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """What tuples that are drawn for their values add to each term, and with what chance each is drawn."""
+        table = self.rows[draw.member]
+        summed = [any(self._is_drawn_for(draw, f) for f in t.factors) for t in self.terms]
+        factor = next((f for t in self.terms for f in t.factors if self._is_drawn_for(draw, f)), None)
+        values = None if factor is None else self._values(factor)
+        if values is None:
+            return np.empty((len(self.terms), 0)), np.empty(0)
+        seen = np.nan_to_num(values.seen)
+        q = np.where(np.abs(seen) >= draw.least, np.minimum(np.abs(seen) / draw.unit, 1.0), 0.0)
+        most = min(max(MOST_KEYS, int(WANTED / self.sample.rate)), MOST_MADE)
+        found = self.keys.sampled(lambda t: np.ones(t.shape[1]), rng, most)
+        each, tuples = self._added(found, rng, table)
+        left = np.where(self._estimated_alone(found, draw), tuples * found.times, 0)
+        owner = np.repeat(np.arange(left.size), rng.poisson(left * float(q.mean())))
+        which = rng.choice(seen.size, owner.size, p=q / q.sum()) if owner.size else np.empty(0, np.int64)
+        added, p = seen[which], q[which]
+        # What nobody has met, and is there, if it has a partner.
+        unmet = values.unmet[np.abs(values.unmet) >= max(draw.least, draw.unit)]
+        unmet = unmet[rng.random(unmet.size) * self.known.tuples[table] < left.sum()]
+        if unmet.size:
+            owner = np.append(owner, rng.choice(left.size, unmet.size, p=left / left.sum()))
+            added, p = np.append(added, unmet), np.append(p, np.ones(unmet.size))
+        return each[:, owner] * np.where(np.array(summed)[:, np.newaxis], added, 0.0), p
 
-    def _added(self, found: Sampled, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """What keys add to each term, and the logarithm of the chance that no tuple of each is drawn for its value."""
-        number = found.tuples.shape[1]
-        columns, unvalued = np.ones((len(self.terms), number)), np.zeros(number)
+    def _estimated_alone(self, found: Sampled, draw: ValueDraw) -> npt.NDArray[np.bool_]:
+        """Whether the large values of keys are estimated tuple by tuple."""
+        return ~(found.dense | self.frame.found_beside(found.tuples[self.rows], draw.member))
+
+    def _added(
+        self, found: Sampled, rng: np.random.Generator, beside: int | None = None
+    ) -> tuple[Floats, Ints]:
+        """What keys add to each term; or each tuple of the table `beside` but for its values, and how many these are.
+
+        Of values that are drawn for those that are left to the key.
+        """
+        columns = np.ones((len(self.terms), found.tuples.shape[1]))
+        left = np.zeros(found.tuples.shape[1], np.int64)
         for table, each in enumerate(self.keys.messages):
             tuples, weight = received(found.tuples[table], each, rng)
+            if table == beside:
+                columns, left = columns * weight, tuples
+                continue
             added: dict[tuple[int, str], tuple[Floats, Floats]] = {}
             for n, term in enumerate(self.terms):
                 part = tuples.astype(np.float64)
@@ -318,38 +345,21 @@ class _Made:
                         continue
                     at = factor.vertex, factor.expression
                     if at not in added:
-                        draw = next(
-                            (d for d in self.sample.value_draws if self._is_drawn_for(d, factor)), None
-                        )
-                        missed = None if draw is None else _missed(values.seen, draw)
-                        *sums, logs = values.added(tuples, rng, missed)
-                        added[at] = sums[0], sums[1]
-                        # The normal sums of many logarithms may leave what a chance can be.
-                        unvalued += np.minimum(logs, 0.0)
+                        added[at] = values.added(tuples, rng)
                     # Of several factors behind one table each is taken to be independent of the others.
                     part = part * added[at][int(factor.presence)] / np.maximum(tuples, 1)
+                    for draw in self.sample.value_draws if self.is_drawn else ():
+                        if self._is_drawn_for(draw, factor):
+                            small = np.where(np.abs(values.seen) < draw.least, values.seen, 0.0)
+                            sums, _ = Values(small).added(tuples, rng)
+                            part = np.where(self._estimated_alone(found, draw), sums, part)
                 columns[n] *= part * weight
-        return columns, unvalued
+        return columns, left
 
 
 def wider_than_itself(reach: float, most: float) -> float:
     """The relative half-width of a value that is at most `most` from 0, which it is not told from; NaN if narrower."""
     return reach / most if reach >= most > 0.0 else math.nan
-
-
-def _most_of(tuples: Ints, expected: Floats) -> int:
-    """The most tuples of some keys, of which so many are expected each: one as large is there more likely than not."""
-    order = np.argsort(-tuples, kind="stable")
-    at = int(np.searchsorted(np.cumsum(expected[order]), math.log(2.0)))
-    return int(tuples[order[at]]) if at < tuples.size else 1
-
-
-def _missed(seen: Floats, draw: ValueDraw) -> Floats:
-    """The logarithm of the chance that tuples of these values are not drawn."""
-    sizes = np.abs(np.nan_to_num(seen))
-    chances = np.where(sizes >= draw.least, np.minimum(sizes / draw.unit, 1.0), 0.0)
-    with np.errstate(divide="ignore"):
-        return np.maximum(np.log1p(-chances), NEVER)
 
 
 def _times(a: float, b: float) -> float:

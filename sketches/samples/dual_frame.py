@@ -6,9 +6,11 @@ known exactly from its tuples, so the probability with which it is among the eva
 (and grows with its tuples), and the Horvitz-Thompson estimate over their union is without bias. It also says what a key
 that was not evaluated can weigh: more than some tuples, and it would almost surely have been met.
 
-A sum has tuples that are heavy by their value x. A third frame draws tuples with probability |x| over a unit, at most
-1: a key with one of them is evaluated as well. A tuple of the unit or more is there with certainty; and of a key that
-was not evaluated the sum of |x| is bounded, whatever the largest |x| is.
+A sum has tuples that are heavy by their value x. A third frame draws these with probability |x| over a unit, at most 1,
+and estimates what they add by themselves: of their keys nothing but the tuples of the other tables need be known. A
+tuple of the unit or more is there with certainty, and one that was not drawn adds less than the unit times its
+partners, whatever the largest |x| is. Keys with so many partners that the drawn tuples find them almost surely are left
+to the other two frames, with all of their values.
 
 References
 ----------
@@ -26,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -61,8 +63,6 @@ class DualFrame:
     draws : tuple of int
         For each table the number of its draw: tables that are one table, joined with itself by one attribute, share it.
         Empty: each its own.
-    valued : float
-        Tuples that were drawn for their values in all.
     """
 
     rate: float
@@ -70,7 +70,6 @@ class DualFrame:
     hits: int
     drawn: float
     draws: tuple[int, ...] = ()
-    valued: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.rate <= 1.0 or not all(0.0 <= r <= 1.0 for r in self.tuple_rates):
@@ -86,15 +85,13 @@ class DualFrame:
             found.setdefault(draw, []).append(table)
         return found
 
-    def probabilities(self, tuples: Ints, unvalued: Floats | float = 0.0) -> Floats:
+    def probabilities(self, tuples: Ints) -> Floats:
         """The probability with which each of some keys is evaluated.
 
         Parameters
         ----------
         tuples : ndarray of int64, shape (tables, n)
             Of each key in each table; tables of one draw have the same.
-        unvalued : ndarray of float64, shape (n,), optional
-            The logarithm of the chance that none of a key's tuples was drawn for its value.
 
         Notes
         -----
@@ -108,7 +105,7 @@ class DualFrame:
         # Of the last draw it matters only whether there are enough with the others'.
         for tables in shared[-1:]:
             few = few * _fewer(_binomial(tuples[tables[0]], self.tuple_rates[tables[0]], self.hits))
-        return self._evaluated(few.sum(axis=0) * np.exp(unvalued))
+        return self._evaluated(few.sum(axis=0))
 
     def _evaluated(self, missed: Floats) -> Floats:
         """The probability of keys which the drawn tuples miss with these."""
@@ -136,57 +133,12 @@ class DualFrame:
         float
             Infinite where a table has no draw and no bound; holds but for the chance `OVERLOOKED`.
         """
-        return self._largest(most, self.most_hits)
-
-    def largest_value(self, table: int, unit: float, most: Sequence[float] = ()) -> float:
-        """The largest sum of |x| of a key's tuples in one table, times its tuples in each other, by its probability.
-
-        Of keys that are not evaluated, and of the tuples of `table` that are drawn for their values with probability
-        ``min(1, |x| / unit)``; they are drawn beside those that `tuple_rates` tells of.
-
-        Notes
-        -----
-        A key of such a sum X is missed with probability ``exp(-X / unit)`` at most. If all draws together miss it with
-        a chance of `d`, at least ``log(1 / d)`` hits were expected: there are at most as many such keys as there are
-        hits over that, and `d` is the chance at which they are overlooked with `OVERLOOKED` in all. What is left grows
-        with X: the largest is where the chance to be missed is `d`.
-        """
-        surely = self._surely
-        others = [t for t in range(len(self.tuple_rates)) if t != table]
-        draws = self.draws or tuple(range(len(self.tuple_rates)))
-        frame = DualFrame(
-            self.rate,
-            tuple(self.tuple_rates[t] for t in others),
-            self.hits,
-            self.drawn,
-            tuple(draws[t] for t in others),
-        )
-        limit = self._hits_missed_with(math.exp(-surely))
-        return frame._largest([most[t] for t in others] if most else (), limit, unit, surely)
-
-    @property
-    def _surely(self) -> float:
-        """The logarithm of `1 / d`, see `largest_value`."""
-        hits = max(self.drawn + self.valued, 1.0)
-        found = 1.0
-        for _ in range(60):
-            found = max(math.log(hits / (found * OVERLOOKED)), 1.0)
-        return found
-
-    def _hits_missed_with(self, chance: float) -> float:
-        """The expected hits of a key that are fewer than `hits` with a chance."""
-        return float(special.gammainccinv(self.hits, chance))
-
-    def _largest(
-        self, most: Sequence[float], limit: float, unit: float = 0.0, surely: float = math.inf
-    ) -> float:
-        """`largest_product` of keys of at most so many expected hits; with a unit that times sums of values."""
         caps = list(most) if most else [math.inf] * len(self.tuple_rates)
         shared = list(self._shared.values())
         ends = [min(caps[i] for i in tables) for tables in shared]
         if any(not self.tuple_rates[t[0]] and math.isinf(end) for t, end in zip(shared, ends, strict=True)):
             return math.inf
-        points = POINTS[min(max(len(shared), 1), len(POINTS)) - 1]
+        points, limit = POINTS[min(max(len(shared), 1), len(POINTS)) - 1], self.most_hits
         few = np.zeros((self.hits, 1))
         few[0] = 1.0
         product, expected, missed = np.ones(1), np.zeros(1), np.ones(1)
@@ -201,16 +153,37 @@ class DualFrame:
             product = np.multiply.outer(product, greatest.astype(np.float64) ** len(tables)).reshape(-1)
             expected = np.add.outer(expected, rate * least).reshape(-1)
         # Product and probability both grow with the tuples: in a cell one is at its far end, one at its near end.
-        missed = np.clip(missed, 0.0, 1.0)
-        if not unit:
-            possible = expected <= limit
-            found = product[possible] / np.maximum(self._evaluated(missed[possible]), np.finfo(float).tiny)
-            return float(found.max(initial=0.0))
-        with np.errstate(divide="ignore"):
-            values = unit * (surely + np.log(missed))
-        # Of sums that are missed with the least chance that any of the keys is.
-        found = product * np.maximum(values, 0.0) / (1.0 - (1.0 - self.rate) * math.exp(-surely))
+        possible = expected <= limit
+        found = product[possible] / np.maximum(self._evaluated(missed[possible]), np.finfo(float).tiny)
         return float(found.max(initial=0.0))
+
+    def found_beside(self, tuples: Ints, table: int) -> npt.NDArray[np.bool_]:
+        """Of some keys, by their tuples in each table, those that tuples drawn of the others than one find surely.
+
+        Of these `most_hits` hits or more are expected there. What the values of `table` add at them is left to the
+        evaluated keys; at any other key to the tuples that are drawn for their values.
+        """
+        draws = self.draws or tuple(range(len(self.tuple_rates)))
+        others = {draws[t]: t for t in range(len(draws)) if t != table}
+        expected = np.zeros(tuples.shape[1])
+        for t in others.values():
+            expected += self.tuple_rates[t] * tuples[t]
+        return expected >= self.most_hits
+
+    def largest_beside(self, table: int, most: Sequence[float] = ()) -> float:
+        """The largest product of a key's tuples in the tables but one, of keys that are not `found_beside` it."""
+        others = [t for t in range(len(self.tuple_rates)) if t != table]
+        if not others:
+            return 1.0
+        draws = self.draws or tuple(range(len(self.tuple_rates)))
+        # Of which no key is evaluated for less than certain: what is left is the product.
+        beside = replace(
+            self,
+            rate=1.0,
+            tuple_rates=tuple(self.tuple_rates[t] for t in others),
+            draws=tuple(draws[t] for t in others),
+        )
+        return beside.largest_product([most[t] for t in others] if most else ())
 
 
 @lru_cache(maxsize=1024)

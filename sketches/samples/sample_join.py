@@ -229,7 +229,7 @@ def _bounded_ratio(terms: JoinTerms, confidence: float) -> Estimate:
     tops, bottoms, p = terms.terms[0][sampled], terms.terms[1][sampled], terms.probabilities[sampled]
     ends = ratio_interval(tops, bottoms, p, average, count, largest, confidence)
     around = estimate_total(terms, confidence, 1)
-    linear = max(around.high - around.value, around.value - around.low) <= LINEAR * abs(around.value)
+    linear = bool(max(around.high - around.value, around.value - around.low) <= LINEAR * abs(around.value))
     notes = () if linear else (LINEARISED,)
     return note_useless(Estimate(average, *ends, confidence, linear, "measured", notes))
 

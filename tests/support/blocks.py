@@ -110,7 +110,7 @@ def _script(text: str, first: int) -> list[Step]:
 
 _STEPS = {"console": _commands, "pycon": _examples, "python": _script}
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ?")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z?")
 _LASTED = re.compile(r"\b\d[\d,]*(?:\.\d+)? (ms|s|min)\b")
 _RULE = re.compile(r"[─-]{3,}")
 _BLANKS = re.compile(r"[ \t]+")

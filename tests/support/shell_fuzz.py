@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import time
 from pathlib import Path
@@ -184,6 +185,8 @@ def back(terminal: Terminal, number: int, kind: str, what: object) -> float:
     """
     started, cpu = time.monotonic(), cpu_of(terminal.process.pid)
     mark = f"mark{number}z"
+    # Not the echo of what was typed at a question.
+    output = re.compile(rf"(?<!echo ){mark}\r\n".encode())
     if isinstance(what, tuple):
         terminal.resize(80, 24)
     sent = 0.0
@@ -198,11 +201,11 @@ def back(terminal: Terminal, number: int, kind: str, what: object) -> float:
             # A paste that was begun ends. Keys that come while something ends may be lost: a user presses them again.
             terminal.keys(*(["\x1b[201~"] if kind in ("keys", "binary") else []), "\x03")
             terminal.rest(0.03)
-            if mark.encode() + b"\r\n" not in terminal.raw[-4000:]:
+            if not output.search(terminal.raw[-4000:]):
                 terminal.keys(f"\\! echo {mark}", "\r")
             sent = time.monotonic()
         terminal._pump(0.02)
-        if mark.encode() + b"\r\n" in terminal.raw[-4000:]:
+        if output.search(terminal.raw[-4000:]):
             return time.monotonic() - started
         if not terminal.process.isalive():
             raise Failure(f"line {number}: {kind} {what!r} ends the shell:\n{terminal.scrolled[-3000:]}")

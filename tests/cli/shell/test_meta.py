@@ -63,3 +63,27 @@ def test_help_has_every_command_in_eighty_columns():
 )
 def test_commands_and_what_they_take_are_completed(text, found):
     assert found in [c for c, _, _ in meta.complete(text, NAMES, lambda b: ["file.sql"])]
+
+
+def test_paths_with_blanks_are_completed():
+    asked = []
+    assert meta.complete("\\i my fi", NAMES, lambda b: (asked.append(b), ["my file.sql"])[1]) == [
+        ("my file.sql", 3, "")
+    ]
+    meta.complete("\\t a= my fi", NAMES, lambda b: (asked.append(b), [])[1])
+    assert asked == ["my fi", "my fi"]
+
+
+def test_values_stand_for_their_numbers_and_too_few_are_told():
+    assert (
+        meta.with_values("q", "SELECT $1, $2, $10 $0", ["$2", "b", *"cdefghi", "j"]) == "SELECT $2, b, j $0"
+    )
+    with pytest.raises(SkimqlError, match=r"q takes \$1 \$2, and has 1 of them"):
+        meta.with_values("q", "SELECT $2", ["a"])
+
+
+@pytest.mark.parametrize("command", ["\\?", "\\help", "\\H"])
+def test_names_of_other_shells_and_capitals_are_known(command):
+    said = Said()
+    meta.run(said, command)
+    assert "\\sketches" in said.text

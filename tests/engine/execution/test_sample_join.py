@@ -7,20 +7,25 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
+from support import drawn_values
 from support.tables import folded, register
 from support.theory import most_misses
 
 from skimql import BudgetExceeded
 from skimql.engine.execution import sample_scan as sampled_scan
-from skimql.engine.execution.sample_join import Evaluation, run_sample
+from skimql.engine.execution.evaluation import Evaluation
 from skimql.engine.execution.sample_join import SampleJoin as EvaluatedSample
+from skimql.engine.execution.sample_join import run_sample
+from skimql.engine.execution.sample_rows import Counts, Drawn, Grouped, Rows
 from skimql.engine.execution.sample_scan import SampleScans
-from skimql.engine.execution.sample_tree import Counts, Grouped, Member, Rows
+from skimql.engine.execution.sample_tree import Member
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
+from skimql.engine.queries.backend import SparkBackend
 from skimql.engine.results.answer import answer_plan
 from skimql.engine.sources.keys import with_key_types
 from skimql.optimizer.candidates.first_sample import ClassSample
@@ -232,9 +237,9 @@ def test_a_hot_key_of_large_files_stays_within_the_budget(session, tmp_path, mon
     monkeypatch.setattr("skimql.optimizer.prediction.cost.BROADCAST_BYTES", 0)
     tuples = 1_200_000
     hot, keys = str(tmp_path / "hot"), str(tmp_path / "keys")
-    session.spark.sql(f"SELECT if(id % 10 < 9, 7, id) AS k, id % 3 AS v FROM range({tuples})").write.parquet(
-        hot
-    )
+    session.spark.sql(
+        f"SELECT if(id % 10 < 9, 7, id) AS k, 9 + id % 3 AS v FROM range({tuples})"
+    ).write.parquet(hot)
     session.spark.sql(f"SELECT id AS k FROM range({tuples})").write.parquet(keys)
     session.table("hot", hot)
     session.table("keys", keys)
@@ -287,10 +292,49 @@ def test_spark_draws_the_tuples_for_their_values_that_memory_draws(session, monk
     assert 0.2 < np.mean(here.contributions.probabilities > 0.5) < 1.0
 
 
+# Each value is drawn by chance but for the largest; NULL, both signs, and a key that is found surely.
+SAME = {
+    "groups of two tables, both with values": (
+        "r.g, s.h, COUNT(*), SUM(r.x), AVG(r.x), SUM(s.y), AVG(s.y) FROM r JOIN s ON r.k = s.k "
+        "WHERE r.l < 45 GROUP BY r.g, s.h HAVING SUM(s.y) > 0",
+        (ValueDraw(0, "`x`", 300.0, 1500.0), ValueDraw(1, "`y`", 20.0, 80.0)),
+    ),
+    "three tables, one twice": (
+        "SUM(r.x - 500), AVG(r.x - 500), AVG(s.y), SUM(r.x * s.y) FROM r JOIN s ON r.k = s.k JOIN r t ON s.k = t.k",
+        (ValueDraw(0, "`x` - 500", 100.0, 900.0), ValueDraw(1, "`y`", 20.0, 80.0)),
+    ),
+    "a table beyond": (
+        "SUM(r.x / 7), SUM(c.z), AVG(r.x / 7) FROM r JOIN s ON r.k = s.k JOIN c ON r.l = c.l WHERE s.h = 1",
+        (ValueDraw(0, "`x` / 7", 20.0, 100.0),),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_answers_from_drawn_values_are_the_same_on_spark_and_in_memory(session, tmp_path, case):
+    """By files, whose footers tell as much as is known in memory; each is one part."""
+    sql, draws = SAME[case]
+    for name, columns in drawn_values.TABLES.items():
+        if f" {name} " in f"{sql} ":
+            pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+            session.table(name, tmp_path / f"{name}.parquet")
+    backend = SparkBackend(session.spark, session.tables, None)
+    here, _ = drawn_values.estimates(sql, draws, 4, backend=backend)
+    there, _ = drawn_values.estimates(sql, draws, 4)
+    assert {repr(g) for g in here} == {repr(g) for g in there}
+    by_group = {repr(g): cells for g, cells in there.items()}
+    for group, cells in here.items():
+        for cell, other in zip(cells, by_group[repr(group)], strict=True):
+            assert (cell.certified, cell.exact) == (other.certified, other.exact)
+            ends = [(float(c.value), float(c.low), float(c.high)) for c in (cell, other)]
+            assert ends[0] == pytest.approx(ends[1], rel=1e-9, nan_ok=True)
+            assert not cell.exact
+
+
 class FakeScans:
     """What the scans of two tables of one class would send, from arrays."""
 
-    nbytes = 0
+    nbytes, term_scales = 0, (1.0,)
 
     def __init__(self, seed, *tables):
         self.seed, self.tables = seed, tables
@@ -298,7 +342,7 @@ class FakeScans:
     def edges(self, vertex):
         return [(0, 0, (1 - vertex, 0))]
 
-    def member(self, sample, number, among=None):
+    def member(self, sample, number, among=None, also=None):
         keys, counts = np.unique(self.tables[number], return_counts=True)
         hashes = sample_family(self.seed, sample.class_name).values(keys, 1, HASH_BITS)[0]
         kept = (hashes < round(sample.rate * 2**HASH_BITS)) | np.isin(keys, sample.dense)
@@ -308,9 +352,12 @@ class FakeScans:
         none = np.empty((0, int(kept.sum())), np.int64)
         grouped = Grouped(keys[kept], counts[kept][np.newaxis].astype(np.float64), none)
         met = drawn > 0
-        no_values = Counts(keys[:0], counts[:0]), Counts(keys[kept], np.zeros(int(kept.sum())))
+        no_values = Drawn(keys[np.newaxis, :0], grouped.weights[:, :0], keys[:0], counts[:0] / 1.0)
         hits, tuples = Counts(keys[met], drawn[met]), Counts(keys[kept], counts[kept])
-        return Member(grouped, Rows(keys[np.newaxis, kept], grouped.weights, hits, tuples, *no_values))
+        nothing = Grouped(keys[:0], grouped.weights[:, :0], none[:, :0])
+        return Member(
+            grouped, nothing, Rows(keys[np.newaxis, kept], grouped.weights, hits, tuples, no_values)
+        )
 
     def draw(self, sample, number):
         return number

@@ -18,8 +18,10 @@ from skimql.engine.catalog.catalog import Catalog
 from skimql.sketches import (
     ConvolutionSpec,
     JoinTerm,
+    LevelSpec,
     Meaning,
     SparseFirstSketch,
+    SparseLevelSketch,
     fingerprint,
     from_bytes,
     make_family,
@@ -187,6 +189,42 @@ def test_a_table_of_days_is_merged_and_joined_with_a_kept_sketch(home):
     assert tuple(found[0]) == (times.sum(), (times * ids).sum())
 
 
+def test_distinct_keys_are_counted_by_the_bytes_and_with_the_interval_of_python(home):
+    rng = np.random.default_rng(3)
+    n = 3_000
+    group, keys = rng.integers(0, 3, n), rng.integers(-(2**62), 2**62, n)
+    # One group stays an exact map.
+    keys[group == 2] %= 20
+    home.spark.createDataFrame(
+        [(int(g), int(k)) for g, k in zip(group, keys, strict=True)] + [(0, None)], "g INT, k BIGINT"
+    ).createOrReplaceTempView("sd")
+    told = "kind = distinct, buckets = 32, levels = 12, seed = 7, key = u, family = "
+    items = ", ".join(
+        f"skim_sketch(k, '{told}{kind}') AS {name}" for name, kind in (("x", "xxhash64"), ("t", "tabulation"))
+    )
+    found = home.spark.sql(
+        f"WITH d AS (SELECT g, {items} FROM sd GROUP BY g), m AS (SELECT skim_merge(x) AS x FROM d) "
+        "SELECT g, x, t, skim_distinct(t), skim_distinct_bounds(t, 0.9), (SELECT skim_distinct(x) FROM m), "
+        "skim_distinct(x, x) = skim_distinct(x) FROM d ORDER BY g"
+    ).collect()
+
+    def sketch_of(kind, some):
+        made = SparseLevelSketch(LevelSpec(make_family(kind, 7).derive("u"), 32, 12))
+        made.update(some)
+        return made
+
+    everything = sketch_of("xxhash64", keys).estimate().value
+    for g, x, t, value, bounds, merged, same in found:
+        one, other = (sketch_of(kind, keys[group == g]) for kind in ("xxhash64", "tabulation"))
+        assert [bytes(x), bytes(t)] == [to_bytes(s, Meaning(("bigint",))) for s in (one, other)]
+        estimate = other.estimate(0.9)
+        assert value == bounds.value == pytest.approx(estimate.value, rel=1e-12)
+        assert tuple(bounds)[1:] == (estimate.low, estimate.high, estimate.confidence, estimate.certified)
+        assert merged == pytest.approx(everything, rel=1e-12)
+        assert same
+    assert (found[2][3], found[2][4].confidence) == (20, 1.0)
+
+
 TWO = "SELECT {}(a, b) FROM (SELECT skim_sketch(id) AS a FROM range(3)), (SELECT skim_sketch({}) AS b FROM range(3))"
 MERGED = "SELECT skim_merge(s) FROM (SELECT skim_sketch(id) AS s FROM range(3) UNION ALL SELECT skim_sketch({}) FROM range(3))"
 
@@ -209,6 +247,13 @@ MERGED = "SELECT skim_merge(s) FROM (SELECT skim_sketch(id) AS s FROM range(3) U
         ("SELECT skim_sketch(id, 'bucket = 5') FROM range(1)", "SKIMQL_SKETCH_ARGUMENT", "bucket = 5"),
         ("SELECT skim_sketch(id, 'buckets = 48') FROM range(1)", "SKIMQL_SKETCH_ARGUMENT", "try: buckets = 32"),
         ("SELECT skim_sketch() FROM range(1)", "SKIMQL_SKETCH_ARGUMENT", "takes a key"),
+        ("SELECT skim_sketch(id, id, 'kind = distinct') FROM range(1)", "SKIMQL_SKETCH_ARGUMENT", "no weights"),
+        ("SELECT skim_sketch(struct(id), 'kind = distinct') FROM range(1)", "SKIMQL_SKETCH_ARGUMENT", "one key"),
+        ("SELECT skim_sketch(id, 'kind = any') FROM range(1)", "SKIMQL_SKETCH_ARGUMENT", "kind = distinct"),
+        ("SELECT skim_distinct(skim_sketch(id)) FROM range(1)", "SKIMQL_SKETCH_PAIR", "kind = distinct"),
+        (TWO.format("skim_join_size", "id, 'kind = distinct'"), "SKIMQL_SKETCH_PAIR", "joins with none"),
+        (TWO.replace("skim_sketch(id)", "skim_sketch(id, 'kind = distinct')").format("skim_distinct", "id, 'kind = distinct, seed = 3'"), "SKIMQL_SKETCH_PAIR", "seed=1, .*seed=3"),
+        (MERGED.format("id, 'kind = distinct'"), "SKIMQL_SKETCH_PAIR", "one of distinct keys"),
         ("SELECT skim_merge(1)", "SKIMQL_SKETCH_ARGUMENT", "BINARY"),
         ("SELECT skim_join_sum(x'00')", "SKIMQL_SKETCH_ARGUMENT", "two sketches"),
     ],

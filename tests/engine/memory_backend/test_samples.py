@@ -84,7 +84,7 @@ def test_the_largest_values_are_in_every_sample_and_bound_what_is_unseen():
     draws = tuple(ValueDraw(0, e, mass / 40_000, mass / 2000) for e in ("`x`", "-`x`"))
     widths = []
     for seed in range(12):
-        sample = ClassSample(0, 0.05, row_rates=(0.3, 1.0), hits=5, value_draws=draws)
+        sample = ClassSample(0, 0.2, row_rates=(0.3, 1.0), hits=5, value_draws=draws)
         (joined,) = memory.sample(choose(run.query, seed, 0, 0, sample=sample), 1 << 28, None, None).values()
         assert tables["r"]["k"][3] in joined.contributions.keys
         plan = choose(run.query, seed, 0, 0, sample=sample)

@@ -63,6 +63,15 @@ def test_totals_of_one_table_are_exact_with_and_without_maps(sparse):
     assert answer.notes == ()
 
 
+@pytest.mark.parametrize("sparse", [True, False])
+def test_a_bound_of_a_sum_of_nothing_is_null(sparse):
+    session = InMemory(CASES, sparse=sparse)
+    items = "lower_bound(SUM(m)) AS l, upper_bound(AVG(m)) AS u, lower_bound(SUM(m)) + 1 AS p"
+    row = session.sql(f"SELECT APPROXIMATE {items} {FROM} WHERE m > 10000").rows[0]
+    assert row[:2] == (None, None)
+    assert math.isnan(row[2].value)
+
+
 def test_an_expression_that_has_no_interval_is_refused():
     session = InMemory(CASES)
     with pytest.raises(UnsupportedQuery):

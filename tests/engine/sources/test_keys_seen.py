@@ -1,4 +1,4 @@
-"""The keys of some tuples: those of one column of integers, as the files have them, without a job."""
+"""The keys of some tuples: those of columns of integers, as the files have them, without a job."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ def test_keys_are_those_of_a_column_of_integers_and_say_whether_they_are_ordered
     keys, counts = np.unique(SHUFFLED[:-1], return_counts=True)
     assert (mixed.keys.tolist(), mixed.counts.tolist()) == (keys.tolist(), counts.tolist())
     assert mixed.keys.dtype == np.int64
+    both = of(frame, "`u`", "`k`")
+    assert (both.keys.size, both.counts.max(), both.ordered, both.present) == (999, 1, False, 0.999)
+    assert both.keys.tolist() != of(frame, "`k`", "`u`").keys.tolist(), (
+        "in the order of the key, not of the file"
+    )
     assert (mixed.tuples, mixed.present) == (1000, 0.999), "without NULL, of all that were looked at"
 
 
@@ -48,7 +53,7 @@ def test_what_is_no_column_of_integers_or_of_no_file_has_no_keys_that_are_seen(s
     assert of(frame, "`s`") is None, "text that is compared as an integer"
     assert of(frame, "`d`") is None
     assert of(frame, "`k` + 1") is None
-    assert of(frame, "`k`", "`u`") is None
+    assert of(frame, "`k`", "`s`") is None
     assert of(frame, "`t`.`k`") is None
     assert of(frame, "`nowhere`") is None
     assert of(frame, "`k` +") is None

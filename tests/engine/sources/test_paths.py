@@ -66,6 +66,11 @@ def test_what_separates_the_columns_is_told_by_the_head(tmp_path, text, separato
     assert defaults_of(str(tmp_path / "t.csv"), "csv").get("sep") == separator
 
 
+def test_what_is_compressed_otherwise_tells_nothing(tmp_path):
+    (tmp_path / "t.csv.zst").write_text("a;b\n1;2\n")
+    assert "sep" not in defaults_of(str(tmp_path / "t.csv.zst"), "csv")
+
+
 def test_a_file_that_is_not_there_has_a_near_name_or_folder(tmp_path):
     (tmp_path / "flights.parquet").touch()
     assert near_file(str(tmp_path / "flihgts.parquet")) == str(tmp_path / "flights.parquet")

@@ -13,6 +13,7 @@ from skimql.engine.memory_backend.expressions import evaluate
 from skimql.engine.sources.files import column_range, has_nan, values_between
 from skimql.engine.sources.ranges import ANY, Range
 from skimql.engine.sources.selectivity import PROBE, Probe
+from skimql.engine.sources.source_state import sources_of
 
 pytestmark = pytest.mark.spark
 
@@ -117,7 +118,7 @@ def test_values_between_is_told_by_footers_of_integers(session, file, tmp_path):
     assert values_between(session.spark.range(5), "id") == math.inf
 
 
-def test_a_column_range_is_that_of_files_and_of_no_view_of_them(session, file):
+def test_a_column_range_is_that_of_files_and_of_a_view_of_nothing_but_them(session, file):
     """A view may call anything by the name of a column: what bounds an interval must hold."""
     session.table("t", file)
     session.table("viewed", session.spark.read.parquet(file).selectExpr("Id * 1000 AS Id"))
@@ -133,6 +134,10 @@ def test_a_column_range_is_that_of_files_and_of_no_view_of_them(session, file):
     )
     assert column_range(session.tables, "viewed", "Id") == ANY
     assert column_range(session.tables, "t", "s") == ANY
+    assert sources_of(read).bare
+    read.cache()
+    assert not sources_of(session.spark.table("renamed")).bare, "what is cached may be of files as they were"
+    read.unpersist()
 
 
 def test_whether_a_column_has_nan_is_counted_once_for_each_state_of_its_files(session, tmp_path):

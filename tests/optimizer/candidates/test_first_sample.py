@@ -23,8 +23,11 @@ from skimql.optimizer.candidates.first_sample import (
     first_sample,
     is_large,
     is_worth_while,
+    more_keys,
 )
 from skimql.optimizer.candidates.value_draws import Summed
+from skimql.optimizer.prediction.cost import Cost
+from skimql.sketches.samples.dual_frame import DualFrame
 
 SCHEMA = schema(
     table("l", ok="bigint", sk="bigint"), table("o", ok="bigint", ck="bigint"), table("c", ck="bigint")
@@ -102,7 +105,33 @@ def test_a_count_draws_fewer_tuples_than_a_sum_to_which_an_unseen_key_may_add_mo
     summed = first_sample(GRAPH, sizes, 0.05, summed=(Summed(2, "x", values, 0.0, 200.0),))
     assert not summed.value_draws
     assert max(count.row_rates) < 0.8 * max(summed.row_rates)
-    assert count.rate > summed.rate
+    assert count.rate <= summed.rate
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_of_what_an_unseen_key_adds_to_sums_of_uneven_values_a_part_of_the_error_is_left(alone):
+    """The largest product of the values of two tables is four times the mean one, or 400 times."""
+    sizes = [Size(0.0), Size(3e7), Size(6e7)]
+    even = Summed(1, "y", np.ones(100), 1.0, 1.0, alone)
+    uneven = Summed(2, "x", np.linspace(0.0, 200.0, 1000), 0.0, 400.0, alone)
+    found = first_sample(GRAPH, sizes, 0.05, summed=(even, uneven))
+    frame = DualFrame(found.rate, found.row_rates, found.hits, 3e6)
+    if alone:
+        assert found.value_draws
+    else:
+        assert 4.0 * frame.largest_product() < 0.2 * 0.05 * 6e7
+        flat = first_sample(GRAPH, sizes, 0.05, summed=(even,))
+        assert max(found.row_rates) > 1.3 * max(flat.row_rates)
+    # No draw of tuples is enough: of a product nothing else helps.
+    far = first_sample(GRAPH, sizes, 0.05, summed=(even, replace(uneven, high=40_000.0)))
+    assert far.value_draws if alone else far is None
+
+
+def test_the_more_is_left_to_unseen_keys_the_more_keys_are_needed():
+    assert more_keys(1 / 16) == 1.0
+    assert more_keys(1 / 8) == pytest.approx(1.225, abs=0.01)
+    assert more_keys(1 / 4) == pytest.approx(2.68, abs=0.02)
+    assert more_keys(0.4) == more_keys(2.0) == math.inf
 
 
 def test_tables_for_which_starting_jobs_is_dear_are_run_exactly():
@@ -135,14 +164,21 @@ def test_listing_groups_counts_where_a_large_table_is_grouped():
     assert not taken(least, 0, 1)
 
 
-def test_keys_of_large_values_are_read_again_and_that_costs():
+def test_other_tables_are_asked_for_the_keys_of_large_values_and_that_costs(monkeypatch):
     values = 1 + np.random.default_rng(1).pareto(1.1, 16_384)
-    summed = [Summed(2, "x", values)]
+    summed, asked = [Summed(2, "x", values)], []
+
+    def dear(tables):
+        asked.append([t.tuples for t in tables])
+        return Cost(1e6)
+
     found = first_sample(GRAPH, [Size(t) for t in TUPLES], 0.05, summed=summed)
     assert [d.member for d in found.value_draws] == [1]
     assert found.row_rates == sample().row_rates
-    least = next(s for s in np.geomspace(0.01, 1, 60) if sample(scale=s) is not None)
-    assert first_sample(GRAPH, [Size(t * least) for t in TUPLES], 0.05, summed=summed) is None
+    monkeypatch.setattr("skimql.optimizer.candidates.first_sample.asked_for_keys", dear)
+    assert first_sample(GRAPH, [Size(t) for t in TUPLES], 0.05, summed=summed) is None
+    assert asked[0] == [15e6]
+    assert sample() is not None
 
 
 def test_what_a_sample_is_expected_to_cost_grows_with_what_is_unsure_and_stays_below_the_exact_run():

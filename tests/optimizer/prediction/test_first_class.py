@@ -13,7 +13,7 @@ RNG = np.random.default_rng(31)
 
 
 def seen(keys):
-    return SeenKeys.of(RNG.choice(keys, LOOKED), LOOKED)
+    return SeenKeys.of(RNG.choice(keys, LOOKED, replace=False), LOOKED)
 
 
 def joined(found):
@@ -28,6 +28,17 @@ def test_a_foreign_key_joins_each_of_its_tuples_once():
         found = by_files(TWO, 0, (N, N // 2), (1.0, 1.0), N // 2, {}, looked)
         assert joined(found) == pytest.approx(N, rel=0.2)
         assert found.heaviest[1] == 1.0
+
+
+def test_how_many_keys_there_are_is_told_by_those_that_are_met_twice_where_files_do_not_tell():
+    """Of 100,000 keys of ten tuples; not of keys in some order, of which neighbours are alike, nor where some are heavy."""
+    r, s = RNG.integers(0, N // 10, N), RNG.permutation(N // 10)
+    assert seen(r).distinct == pytest.approx(N / 10, rel=0.2)
+    found = by_files(TWO, 0, (N, N // 10), (1.0, 1.0), np.inf, {}, {(0, 0): seen(r), (1, 0): seen(s)})
+    assert found.keys.tuples[:, 0] == pytest.approx([10.0, 1.0], rel=0.2)
+    blocks = np.sort(r[:LOOKED].reshape(64, -1), axis=1).reshape(-1)
+    unknown = [SeenKeys.of(blocks, LOOKED), seen(np.arange(N)), seen(np.r_[r, np.zeros(N // 50, np.int64)])]
+    assert [own.distinct for own in unknown] == [np.inf] * 3
 
 
 @pytest.mark.parametrize("part", [0.3, 0.03])

@@ -49,7 +49,7 @@ def test_a_group_has_its_part_of_the_tuples_and_not_of_the_keys():
 @pytest.mark.parametrize("tuples", [3, 500])
 def test_sums_are_of_the_values_looked_at_and_null_adds_nothing(tuples):
     values = Values(np.r_[RNG.normal(10.0, 2.0, 300), np.full(100, np.nan)])
-    sums, present, _ = values.added(np.full(4000, tuples), RNG)
+    sums, present = values.added(np.full(4000, tuples), RNG)
     assert sums.mean() == pytest.approx(7.5 * tuples, rel=0.05)
     assert present.mean() == pytest.approx(0.75 * tuples, rel=0.05)
     assert np.corrcoef(sums, present)[0, 1] > 0.5
@@ -72,20 +72,3 @@ def test_one_value_that_nobody_has_looked_at_may_make_the_spread():
     assert Values(seen, 0.0, 100.0).is_spread
     assert not Values(seen, 0.0, 1000.0).is_spread
     assert Values(seen, 0.0, math.inf).is_spread
-
-
-def test_keys_without_a_partner_are_those_that_do_not_join():
-    tuples = np.array([[2.0, 5.0, 1.0], [1.0, 0.0, 0.25]])
-    keys = Keys(
-        np.array([100.0, 300.0, 400.0]), tuples, tuples**2, (PerTuple(), PerTuple()), np.zeros(3, bool)
-    )
-    rng = np.random.default_rng(5)
-    found, times = keys.alone(0, rng)
-    assert (times, set(found.tolist())) == (1.0, {1, 5})
-    # 300 keys of 5, and three quarters of 400 keys of 1.
-    assert abs(np.sum(found == 5) - 300) < 90
-    assert abs(np.sum(found == 1) - 300) < 90
-    few, times = keys.alone(0, rng, 60)
-    assert times == 10.0
-    assert 20 < few.size < 100
-    assert keys.alone(1, rng)[0].size == 0

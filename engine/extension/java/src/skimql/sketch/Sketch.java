@@ -284,7 +284,7 @@ public final class Sketch implements Externalizable {
     byte[] bytes = new byte[in.readInt()];
     in.readFully(bytes);
     if (bytes.length > 0) {
-      become(Stored.unpack(bytes));
+      become((Sketch) Stored.unpack(bytes));
     }
   }
 }

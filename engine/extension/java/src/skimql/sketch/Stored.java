@@ -23,13 +23,40 @@ public final class Stored {
   private Stored() {}
 
   public static byte[] toBytes(Sketch sketch) {
-    byte[] packed = pack(sketch);
+    return checked(pack(sketch));
+  }
+
+  public static byte[] toBytes(LevelSketch sketch) {
+    return checked(pack(sketch));
+  }
+
+  private static byte[] checked(byte[] packed) {
     byte[] out = Arrays.copyOf(packed, packed.length + CHECK);
     System.arraycopy(digest(packed, packed.length), 0, out, packed.length, CHECK);
     return out;
   }
 
+  /** A sketch for joins. */
   public static Sketch fromBytes(byte[] bytes) {
+    Object found = read(bytes);
+    if (!(found instanceof Sketch)) {
+      throw SketchFault.pair("a sketch of distinct keys joins with none", "skim_sketch without kind = distinct");
+    }
+    return (Sketch) found;
+  }
+
+  /** A sketch of distinct keys. */
+  public static LevelSketch distinctFromBytes(byte[] bytes) {
+    Object found = read(bytes);
+    if (!(found instanceof LevelSketch)) {
+      throw SketchFault.pair(
+          "a sketch for joins has not how many keys are distinct", "skim_sketch(k, 'kind = distinct')");
+    }
+    return (LevelSketch) found;
+  }
+
+  /** A sketch of either kind. */
+  public static Object read(byte[] bytes) {
     int length = bytes.length - CHECK;
     if (length < MAGIC.length + 4 || !Arrays.equals(Arrays.copyOf(bytes, MAGIC.length), MAGIC)) {
       throw SketchFault.damaged("these bytes are no sketch of SkimQL, or of another version");
@@ -42,8 +69,15 @@ public final class Stored {
 
   /** All but the checksum. */
   static byte[] pack(Sketch sketch) {
-    byte[] head = head(sketch).getBytes(StandardCharsets.US_ASCII);
-    long[] body = body(sketch);
+    return pack(head(sketch), body(sketch));
+  }
+
+  static byte[] pack(LevelSketch sketch) {
+    return pack(head(sketch), body(sketch));
+  }
+
+  private static byte[] pack(String text, long[] body) {
+    byte[] head = text.getBytes(StandardCharsets.US_ASCII);
     ByteBuffer out =
         ByteBuffer.allocate(MAGIC.length + 4 + head.length + 8 * body.length).order(ByteOrder.LITTLE_ENDIAN);
     out.put(MAGIC).putInt(head.length).put(head);
@@ -51,7 +85,7 @@ public final class Stored {
     return out.array();
   }
 
-  static Sketch unpack(byte[] bytes) {
+  static Object unpack(byte[] bytes) {
     try {
       ByteBuffer in = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
       in.position(MAGIC.length);
@@ -92,6 +126,44 @@ public final class Stored {
     return out;
   }
 
+  private static long[] body(LevelSketch sketch) {
+    if (sketch.map != null) {
+      return sketch.map.columns();
+    }
+    long[] out = new long[3 * sketch.counts.length];
+    System.arraycopy(sketch.counts, 0, out, 0, sketch.counts.length);
+    System.arraycopy(sketch.keySums, 0, out, sketch.counts.length, sketch.counts.length);
+    System.arraycopy(sketch.printSums, 0, out, 2 * sketch.counts.length, sketch.counts.length);
+    return out;
+  }
+
+  private static String head(LevelSketch sketch) {
+    LevelSpec spec = sketch.spec;
+    StringBuilder out = new StringBuilder("{\"arrays\":[");
+    if (sketch.map == null) {
+      array(out, "counts", "int64", spec.cells());
+      array(out.append(","), "key_sums", "uint64", 1, spec.cells());
+      array(out.append(","), "print_sums", "uint64", spec.cells());
+    } else {
+      array(out, "keys", "int64", sketch.map.size(), 1);
+      array(out.append(","), "weights", "int64", sketch.map.size());
+    }
+    out.append("],\"kind\":\"level\",\"limit_bytes\":").append(sketch.limit);
+    meaning(out, sketch.meaning);
+    out.append(",\"spec\":{\"buckets\":").append(spec.buckets).append(",\"family\":");
+    family(out, spec.family);
+    return out.append(",\"levels\":").append(spec.levels).append("},\"tuples\":null}").toString();
+  }
+
+  private static void meaning(StringBuilder out, Meaning meaning) {
+    if (meaning != null) {
+      out.append(",\"meaning\":{\"keys\":");
+      texts(out, meaning.keys);
+      out.append(",\"scale\":").append(meaning.scale);
+      out.append(",\"weights\":\"").append(meaning.sums ? "sums" : "counts").append("\"}");
+    }
+  }
+
   private static String head(Sketch sketch) {
     Spec spec = sketch.spec;
     StringBuilder out = new StringBuilder("{\"arrays\":[");
@@ -102,12 +174,7 @@ public final class Stored {
       array(out.append(","), "weights", spec.dtype(), sketch.map.size());
     }
     out.append("],\"kind\":\"convolution\",\"limit_bytes\":").append(sketch.limit);
-    if (sketch.meaning != null) {
-      out.append(",\"meaning\":{\"keys\":");
-      texts(out, sketch.meaning.keys);
-      out.append(",\"scale\":").append(sketch.meaning.scale);
-      out.append(",\"weights\":\"").append(sketch.meaning.sums ? "sums" : "counts").append("\"}");
-    }
+    meaning(out, sketch.meaning);
     out.append(",\"spec\":{\"buckets\":").append(spec.buckets);
     out.append(",\"dtype\":\"").append(spec.dtype()).append("\",\"families\":[");
     for (int i = 0; i < spec.families.size(); i++) {
@@ -167,7 +234,10 @@ public final class Stored {
     out.append('"');
   }
 
-  private static Sketch restored(Map<?, ?> head, long[] body) {
+  private static Object restored(Map<?, ?> head, long[] body) {
+    if ("level".equals(head.get("kind"))) {
+      return restoredLevels(head, body);
+    }
     if (!"convolution".equals(head.get("kind"))) {
       throw SketchFault.pair("a sketch of the kind " + head.get("kind") + " has no functions in SQL", null);
     }
@@ -196,6 +266,32 @@ public final class Stored {
     }
     sketch.limit = limit;
     sketch.tuples = head.get("tuples") == null ? -1 : ((Number) head.get("tuples")).longValue();
+    return sketch;
+  }
+
+  private static LevelSketch restoredLevels(Map<?, ?> head, long[] body) {
+    Map<?, ?> told = (Map<?, ?>) head.get("spec");
+    int buckets = integer(told.get("buckets"));
+    int levels = integer(told.get("levels"));
+    require(buckets >= 16 && levels >= 2 && levels <= 33 && (long) buckets * levels <= MOST_COUNTERS, "its size");
+    LevelSpec spec = new LevelSpec(family((Map<?, ?>) told.get("family")), buckets, levels);
+    LevelSketch sketch = new LevelSketch(spec, meaning((Map<?, ?>) head.get("meaning"), 1));
+    if (((List<?>) head.get("arrays")).size() == 2) {
+      require(head.get("limit_bytes") != null && body.length % 2 == 0, "its map");
+      for (int i = 0; i < body.length / 2; i++) {
+        sketch.map.add(new long[] {body[i]}, body[body.length / 2 + i]);
+      }
+      require(sketch.map.size() == body.length / 2, "its map");
+    } else {
+      require(body.length == 3 * spec.cells(), "its cells");
+      sketch.map = null;
+      sketch.counts = Arrays.copyOfRange(body, 0, spec.cells());
+      sketch.keySums = Arrays.copyOfRange(body, spec.cells(), 2 * spec.cells());
+      sketch.printSums = Arrays.copyOfRange(body, 2 * spec.cells(), 3 * spec.cells());
+    }
+    if (head.get("limit_bytes") != null) {
+      sketch.limit = ((Number) head.get("limit_bytes")).longValue();
+    }
     return sketch;
   }
 

@@ -42,6 +42,25 @@ final class Tabulation extends Hasher {
     }
   }
 
+  /** Two words of a key, as they are. */
+  static LevelSpec.Words ofWords(long seed) {
+    Tabulation made = new Tabulation(seed, 4, 1 << 30);
+    return made::words;
+  }
+
+  private void words(long key, long[] out) {
+    long low = 0;
+    long high = 0;
+    for (int i = 0; i < CHARACTERS; i++) {
+      int entry = 256 * i + (int) (key >>> 8 * i & 255);
+      low += LOW[entry];
+      high += HIGH[entry];
+    }
+    for (int word = 0; word < out.length; word++) {
+      out[word] = word(tables[word], key, low, high);
+    }
+  }
+
   private static int inverse(int value) {
     int power = 1;
     for (int i = 0; i < PRIME - 2; i++) {

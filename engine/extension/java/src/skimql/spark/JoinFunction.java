@@ -12,13 +12,14 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 import skimql.sketch.Estimate;
 import skimql.sketch.Joins;
+import skimql.sketch.LevelSketch;
 import skimql.sketch.Sketch;
 import skimql.sketch.SketchFault;
 import skimql.sketch.Stored;
 
 import java.lang.reflect.Constructor;
 
-/** {@code skim_join_size}, {@code skim_join_sum} and their bounds, of the sketches in an array; NULL where one is. */
+/** {@code skim_join_size}, {@code skim_join_sum}, {@code skim_distinct} and their bounds, of the sketches in an array; NULL where one is. */
 public final class JoinFunction {
   private JoinFunction() {}
 
@@ -53,6 +54,35 @@ public final class JoinFunction {
 
   public static InternalRow skim_join_sum_bounds(ArrayData stored, double confidence) {
     return row(estimate(stored, confidence, true));
+  }
+
+  public static Double skim_distinct(ArrayData stored, double confidence) {
+    Estimate found = distinct(stored, confidence);
+    return found == null ? null : (Double) found.value;
+  }
+
+  public static InternalRow skim_distinct_bounds(ArrayData stored, double confidence) {
+    return row(distinct(stored, confidence));
+  }
+
+  private static Estimate distinct(ArrayData stored, double confidence) {
+    try {
+      LevelSketch all = null;
+      for (int i = 0; i < stored.numElements(); i++) {
+        if (stored.isNullAt(i)) {
+          return null;
+        }
+        LevelSketch one = Stored.distinctFromBytes(stored.getBinary(i));
+        if (all == null) {
+          all = one;
+        } else {
+          all.merge(one);
+        }
+      }
+      return all.estimate(confidence);
+    } catch (SketchFault fault) {
+      throw Faults.running(fault);
+    }
   }
 
   private static Estimate estimate(ArrayData stored, double confidence, boolean sums) {

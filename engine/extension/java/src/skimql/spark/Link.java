@@ -83,6 +83,7 @@ public final class Link {
     open = false;
     closed = true;
     Bridge.stop();
+    Resent.clear();
     synchronized (REQUESTS) {
       REQUESTS.clear();
     }

@@ -1,33 +1,55 @@
 package skimql.spark;
 
-import skimql.sketch.Sketch;
+import org.apache.spark.sql.Encoder;
+import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.expressions.Aggregator;
 import skimql.sketch.SketchFault;
 import skimql.sketch.Stored;
 
 /** {@code skim_merge}: sketches into that of all their tuples; NULL of none. */
-public final class MergeAggregator extends SketchBuffer<byte[]> {
+public final class MergeAggregator extends Aggregator<byte[], Merged, byte[]> {
   private static final long serialVersionUID = 1;
 
   @Override
-  public Sketch zero() {
-    return new Sketch();
+  public Merged zero() {
+    return new Merged();
   }
 
   @Override
-  public Sketch reduce(Sketch sketch, byte[] input) {
+  public Merged reduce(Merged merged, byte[] input) {
     try {
       if (input != null) {
-        sketch.merge(Stored.fromBytes(input));
+        merged.add(Stored.read(input));
       }
-      return sketch;
+      return merged;
     } catch (SketchFault fault) {
       throw Faults.running(fault);
     }
   }
 
   @Override
-  public byte[] finish(Sketch sketch) {
-    return sketch.isUnset() ? null : Stored.toBytes(sketch);
+  public Merged merge(Merged one, Merged other) {
+    try {
+      one.addAll(other);
+      return one;
+    } catch (SketchFault fault) {
+      throw Faults.running(fault);
+    }
+  }
+
+  @Override
+  public byte[] finish(Merged merged) {
+    return merged.toBytes();
+  }
+
+  @Override
+  public Encoder<Merged> bufferEncoder() {
+    return Encoders.javaSerialization(Merged.class);
+  }
+
+  @Override
+  public Encoder<byte[]> outputEncoder() {
+    return Encoders.BINARY();
   }
 
   /** In plans and names of columns; equal ones are one to Spark's plans. */

@@ -2,13 +2,14 @@ package skimql.spark;
 
 import org.apache.spark.sql.Encoder;
 import org.apache.spark.sql.Encoders;
+import org.apache.spark.sql.expressions.Aggregator;
 import scala.Product;
 import skimql.sketch.Sketch;
 import skimql.sketch.SketchFault;
 import skimql.sketch.Stored;
 
 /** {@code skim_sketch}: keys as BIGINTs, NULL where a tuple joins nothing, perhaps a weight, into a sketch as bytes. */
-public final class SketchAggregator extends SketchBuffer<Object> {
+public final class SketchAggregator extends Aggregator<Object, Sketch, byte[]> {
   private static final long serialVersionUID = 1;
 
   private final SketchOptions options;
@@ -56,6 +57,26 @@ public final class SketchAggregator extends SketchBuffer<Object> {
     } else {
       sketch.add(key, (long) (Long) tuple.productElement(key.length));
     }
+  }
+
+  @Override
+  public Sketch merge(Sketch one, Sketch other) {
+    try {
+      one.merge(other);
+      return one;
+    } catch (SketchFault fault) {
+      throw Faults.running(fault);
+    }
+  }
+
+  @Override
+  public Encoder<Sketch> bufferEncoder() {
+    return Encoders.javaSerialization(Sketch.class);
+  }
+
+  @Override
+  public Encoder<byte[]> outputEncoder() {
+    return Encoders.BINARY();
   }
 
   @Override

@@ -28,7 +28,9 @@ final class SketchFunctions extends AbstractFunction1<Seq<Expression>, Expressio
           "skim_join_size",
           "skim_join_size_bounds",
           "skim_join_sum",
-          "skim_join_sum_bounds");
+          "skim_join_sum_bounds",
+          "skim_distinct",
+          "skim_distinct_bounds");
   private static final double CONFIDENCE = 0.95;
 
   private final String name;
@@ -93,6 +95,13 @@ final class SketchFunctions extends AbstractFunction1<Seq<Expression>, Expressio
     }
     SketchKeys keys = SketchKeys.of(given.get(0));
     String text = hasOptions ? text(given.get(values)) : "";
+    if (DistinctOptions.areAsked(text)) {
+      if (values == 2) {
+        throw SketchOptions.refused("distinct keys have no weights", "skim_sketch(k, 'kind = distinct')");
+      }
+      DistinctAggregator distinct = new DistinctAggregator(DistinctOptions.read(text, keys));
+      return aggregate(functions.udaf(distinct, org.apache.spark.sql.Encoders.LONG()), keys.columns);
+    }
     SketchOptions options = SketchOptions.read(text, keys.labels).of(keys.types);
     List<Column> columns = new ArrayList<>(keys.columns);
     if (values == 2) {
@@ -116,20 +125,22 @@ final class SketchFunctions extends AbstractFunction1<Seq<Expression>, Expressio
   private Expression join(List<Expression> given) throws Exception {
     List<Column> columns = new ArrayList<>();
     double confidence = CONFIDENCE;
+    int least = name.startsWith("skim_distinct") ? 1 : 2;
     for (int i = 0; i < given.size(); i++) {
       String type = type(given.get(i));
       if (type.equals("binary")) {
         columns.add(ExpressionUtils.column(given.get(i)));
-      } else if (i == given.size() - 1 && i >= 2 && name.endsWith("_bounds") && given.get(i).foldable()) {
+      } else if (i == given.size() - 1 && i >= least && name.endsWith("_bounds") && given.get(i).foldable()) {
         confidence = confidence(given.get(i));
       } else {
         columns.clear();
         break;
       }
     }
-    if (columns.size() < 2) {
+    if (columns.size() < least) {
       String bounds = name.endsWith("_bounds") ? ", and perhaps a confidence" : "";
-      throw SketchOptions.refused(name + " takes two sketches or more, BINARY" + bounds, name + "(a.sketch, b.sketch)");
+      String many = least == 1 ? " takes a sketch or more" : " takes two sketches or more";
+      throw SketchOptions.refused(name + many + ", BINARY" + bounds, name + (least == 1 ? "(sketch)" : "(a.sketch, b.sketch)"));
     }
     Expression sketches = expression(functions.array(columns.toArray(new Column[0])));
     Expression asked = expression(functions.lit(confidence));

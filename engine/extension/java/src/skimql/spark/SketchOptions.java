@@ -8,13 +8,16 @@ import skimql.sketch.Spec;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /** What {@code skim_sketch} makes: {@code 'rows = 11, buckets = 4096, seed = 1, key = key, family = countmin'}. */
 final class SketchOptions implements Serializable {
   private static final long serialVersionUID = 1;
   private static final List<String> FAMILIES = Arrays.asList("countmin", "folded", "tabulation");
   private static final List<String> NAMES = Arrays.asList("rows", "buckets", "seed", "key", "family");
+  private static final String DEFAULTS = "rows = 11, buckets = 4096, seed = 1, key = key, family = countmin";
   private static final int MOST_ROWS = 1001;
   private static final int MOST_BUCKETS = 1 << 20;
   private static final int MOST_COUNTERS = 1 << 24;
@@ -36,25 +39,30 @@ final class SketchOptions implements Serializable {
     if (labels != null) {
       made.labels = labels;
     }
-    List<String> seen = new ArrayList<>();
+    for (Map.Entry<String, String> option : told(text, NAMES, DEFAULTS).entrySet()) {
+      made.set(option.getKey(), option.getValue(), labels != null);
+    }
+    if ((long) made.rows * made.buckets > MOST_COUNTERS) {
+      throw refused(made.rows + " x " + made.buckets + " counters are more than " + MOST_COUNTERS, "fewer buckets");
+    }
+    return made;
+  }
+
+  /** Names and values of a text of options. */
+  static Map<String, String> told(String text, List<String> names, String defaults) throws Exception {
+    Map<String, String> found = new LinkedHashMap<>();
     for (String part : text.split(",", -1)) {
       String[] sides = part.split("=", 2);
       String name = sides[0].trim().toLowerCase(java.util.Locale.ROOT);
       if (text.trim().isEmpty()) {
         continue;
       }
-      if (sides.length < 2 || !NAMES.contains(name) || seen.contains(name)) {
+      if (sides.length < 2 || !names.contains(name) || found.put(name, sides[1].trim()) != null) {
         throw refused(
-            "there is no option '" + part.trim() + "' of skim_sketch, or it is there twice",
-            "some of 'rows = 11, buckets = 4096, seed = 1, key = key, family = countmin'");
+            "there is no option '" + part.trim() + "' of skim_sketch, or it is there twice", "some of '" + defaults + "'");
       }
-      seen.add(name);
-      made.set(name, sides[1].trim(), labels != null);
     }
-    if ((long) made.rows * made.buckets > MOST_COUNTERS) {
-      throw refused(made.rows + " x " + made.buckets + " counters are more than " + MOST_COUNTERS, "fewer buckets");
-    }
-    return made;
+    return found;
   }
 
   private void set(String name, String value, boolean named) throws Exception {
@@ -81,14 +89,18 @@ final class SketchOptions implements Serializable {
         if (named) {
           throw refused("the keys of a struct are named by its fields", "skim_sketch(named_struct('" + value + "', k, ...))");
         }
-        if (value.isEmpty() || value.length() > MOST_LABEL) {
-          throw refused("a key has a name of 1 to " + MOST_LABEL + " characters", "key = user");
-        }
-        labels = new String[] {value};
+        labels = new String[] {label(value)};
     }
   }
 
-  private static long number(String name, String text, long least, long most) throws Exception {
+  static String label(String value) throws Exception {
+    if (value.isEmpty() || value.length() > MOST_LABEL) {
+      throw refused("a key has a name of 1 to " + MOST_LABEL + " characters", "key = user");
+    }
+    return value;
+  }
+
+  static long number(String name, String text, long least, long most) throws Exception {
     try {
       long value = Long.parseLong(text);
       if (value >= least && value <= most) {

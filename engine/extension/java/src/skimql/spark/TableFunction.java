@@ -62,7 +62,7 @@ final class TableFunction extends AbstractFunction1<Seq<Expression>, LogicalPlan
   public LogicalPlan apply(Seq<Expression> arguments) {
     SparkSession session = (SparkSession) org.apache.spark.sql.SparkSession.active();
     try {
-      return Link.answer(request(arguments), session).queryExecution().analyzed();
+      return Resent.answer(request(arguments), session);
     } catch (Throwable fault) {
       throw Faults.thrown(Faults.met(fault, session));
     }
