@@ -32,7 +32,12 @@ def correction(fault: SkimqlError, text: str, names: Names) -> str | None:
 
 
 def _span(fault: SkimqlError, text: str) -> tuple[int, int] | None:
-    return fault.span if fault.sql == text else None
+    """Where in the typed text the mistake is: the statement may have been read with other names of its files."""
+    if fault.span is None or fault.sql == text:
+        return fault.span
+    piece = fault.sql[slice(*fault.span)]
+    at = text.find(piece) if piece.strip() and text.count(piece) == 1 else -1
+    return (at, at + len(piece)) if at >= 0 else None
 
 
 def _back_quoted(fault: SkimqlError, text: str, names: Names) -> str | None:

@@ -62,7 +62,8 @@ def _method(answer: Answer) -> str:
 def _read(answer: Answer, read: Mapping[str, float | None]) -> Iterator[str]:
     """The tuples that were read, and their share of the tables."""
     if not read:
-        yield "no scan"
+        # Of an exact run it may not be known what was read.
+        yield from ["no scan"] if tables_read(answer) == [] else []
         return
     operators = list(_all(answer.attempts[-1].operators))
     total = sum(n or 0.0 for n in read.values()) if None not in read.values() else None

@@ -23,6 +23,7 @@ NAMES = Names((Table("flights", (("tailnum", "string"),)), Table("order items", 
         ("SELCT 1", ParseError("Syntax error", "SKIMQL_SPARK_REFUSES"), "SELECT 1"),
         ("SELECT APROXIMATE COUNT(*) FROM t", ParseError("Syntax error", "SKIMQL_SPARK_REFUSES"), "SELECT APPROXIMATE COUNT(*) FROM t"),
         ("SELECT 1", SkimqlError("x"), None),
+        ("SELECT talnum FROM 'f.csv'", UnknownName("", "SKIMQL_UNKNOWN_COLUMN", "SELECT talnum FROM `f.csv`", (7, 13), "tailnum"), "SELECT tailnum FROM 'f.csv'"),
     ],
 )  # fmt: skip
 def test_a_near_name_takes_the_place_of_the_unknown_one(text, fault, meant):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -53,3 +54,9 @@ def test_spark_has_rows():
 )
 def test_ages(seconds, text):
     assert age_text(seconds) == text
+
+
+def test_of_an_exact_run_it_is_not_said_that_nothing_was_read():
+    own = replace(answer("exact run", 1), plan=None, exact=True, method="exact_run")
+    own.attempts[0].attempt.plan = None
+    assert "no scan" not in foot(own, {}, 1.0, 0.1)

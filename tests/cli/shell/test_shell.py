@@ -74,14 +74,6 @@ def test_spark_starts_when_it_is_needed_and_goes_when_it_is_not(terminal):
     t.until("Enter: SELECT beta FROM 'semi.csv'", 60)
     t.keys("enter")
     t.until(lambda t: t.text.rpartition("beta")[2].split()[1:2] == ["7"], 60)
-    # Statistics, the tree of a plan and a long result on a screen that is narrow now.
-    t.resize(80, 24)
-    t.keys("\\d flights", "enter")
-    t.until("column   type", 60)
-    t.keys("SELECT APPROXIMATE COUNT(*) AS c FROM flights f JOIN 'y.csv' y ON f.id = y.id", "enter")
-    t.until(lambda t: "CPU here" in t.text.rpartition("y.id")[2], 60)
-    t.keys("\\explain", "enter")
-    t.until("└ f.id = y.id", 60)
     t.keys("ctrl-d")
     for _ in range(300):
         t.rest(0.1)
