@@ -34,6 +34,8 @@ HIVE = {
     "bool": "BOOLEAN",
     "timestamp[us, tz=UTC]": "TIMESTAMP",
 }
+# Of every new sketch or run.
+VARYING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)|/tmp/\S+")
 _CODE = re.compile(r"SKIMQL_[A-Z_]+")
 
 
@@ -59,6 +61,7 @@ def as_hive(found: Outcome) -> Outcome:
 
 def plain(value: str) -> str:
     """A value as text, whoever has written it."""
+    value = VARYING.sub("*", value)
     if value in ("None", "NULL", "null", ""):
         return "NULL"
     if value in ("True", "False"):

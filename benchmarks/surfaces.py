@@ -28,8 +28,6 @@ TABLES = {
     "b": "SELECT id % 60 AS k, id % 7 AS y FROM range(300)",
     "c": "SELECT id % 7 AS j, id AS z FROM range(50)",
 }
-# Of every new sketch or run.
-_VARYING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)|/tmp/\S+")
 PARTS = ("process", "untouched", "clients")
 Outcome = tuple[Any, ...]
 
@@ -58,8 +56,10 @@ def outcome(ask: Callable[[str], Any], text: str) -> Outcome:
         return "error", codes[0] if codes else f"Spark's: {str(fault)[:200]}"
     if table is None:
         return ("rows",)
-    named = [(f.name, str(f.type)) for f in table.schema if str(f.type) != "null"]
-    rows = [[_VARYING.sub("*", str(v)) for v in row.values()] for row in table.to_pylist()]
+    # What has no value anywhere has another type, or none, on other surfaces.
+    table = table.select([n for n, f in enumerate(table.schema) if str(f.type) != "null"])
+    named = [(f.name, str(f.type)) for f in table.schema]
+    rows = [[clients.VARYING.sub("*", str(v)) for v in row.values()] for row in table.to_pylist()]
     return "rows", named, rows
 
 
