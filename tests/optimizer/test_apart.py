@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.column_figures import counted
 from support.questions import query
-from support.statistics import counted
 
 from skimql.optimizer.apart import as_planned, of_choice, of_plan
 from skimql.optimizer.candidates.enumerate import Objective, choose_method

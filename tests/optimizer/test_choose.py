@@ -1,8 +1,8 @@
 """From a choice to the plan that carries it out."""
 
 import pytest
+from support.column_figures import counted
 from support.questions import query
-from support.statistics import counted
 
 from skimql.optimizer.candidates.enumerate import Objective, choose_method
 from skimql.optimizer.choose import plan_of

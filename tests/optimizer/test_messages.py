@@ -1,8 +1,8 @@
 """The join tree as message passing: classes are whole sets, leaves fold smallest first."""
 
 import pytest
+from support.column_figures import chain, one_class
 from support.questions import query
-from support.statistics import chain, one_class
 
 from skimql.optimizer.messages import JoinClass, JoinTree, fold_orders, tree_of, whole
 from skimql.parser.join_graph import Column, TableSchema

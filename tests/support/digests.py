@@ -14,7 +14,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
-from support.statistics import chain, exact_relation, one_class
+from support.column_figures import chain, exact_relation, one_class
 from support.workloads import random_workload
 
 from skimql.optimizer.candidates.enumerate import NoMethod, choose_method

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from pathlib import Path
 
@@ -15,4 +16,6 @@ def assert_golden(folder, name, text):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text + "\n", encoding="utf-8")
     assert path.exists(), f"{path.name} is missing; run with SKIMQL_UPDATE_GOLDEN=1 and read it"
-    assert path.read_text(encoding="utf-8") == text + "\n"
+    wanted = path.read_text(encoding="utf-8")
+    differing = difflib.unified_diff(wanted.splitlines(), text.splitlines(), name, "now", lineterm="", n=1)
+    assert wanted == text + "\n", "\n".join(differing)

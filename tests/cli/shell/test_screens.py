@@ -46,7 +46,7 @@ def shot(terminal, shown, seconds=20):
     terminal.until(
         lambda t: shown in t.text and t.text.rstrip().splitlines()[-2:] != [] and _rests(t), seconds
     )
-    return stable(terminal.rest(0.15))
+    return stable(terminal.rest(0.4))
 
 
 def _rests(terminal):

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from skimql.engine.execution.sample_join import HASH_BITS
 from skimql.engine.sources.keys import with_key_types
 from skimql.engine.statistics import gather as gathering
 from skimql.engine.statistics.gather import KnownStatistics, gather
 from skimql.optimizer.prediction.pilot_counts import PILOT_FAMILY
 from skimql.parser.statement import parse_statement
+from skimql.sketches.samples.sampled_hash import HASH_BITS
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("as_users_have_it")]
 

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from support.statistics import one_class
+from support.column_figures import one_class
 
 from skimql.optimizer.candidates.candidate import Candidate, best_of, bytes_text, checked, count_text
 from skimql.optimizer.messages import whole

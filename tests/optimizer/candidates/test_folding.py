@@ -1,7 +1,7 @@
 """Exact messages of a candidate: keys and bytes."""
 
 import pytest
-from support.statistics import chain, counted, figures_of, one_class
+from support.column_figures import chain, counted, figures_of, one_class
 
 from skimql.optimizer.candidates.folding import (
     fold_keys,

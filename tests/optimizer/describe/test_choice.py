@@ -1,8 +1,8 @@
 """A choice as text: every candidate with what it costs, the exact run with what it puts out."""
 
+from support.column_figures import counted
 from support.questions import query
 from support.schemas import schema, table
-from support.statistics import counted
 
 from skimql.optimizer.candidates.enumerate import Objective, choose_method
 from skimql.optimizer.describe.choice import describe_choice

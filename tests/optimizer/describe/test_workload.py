@@ -1,8 +1,8 @@
 """What CREATE SKETCHES builds, as text."""
 
+from support.column_figures import counted
 from support.questions import query
 from support.schemas import XYZ
-from support.statistics import counted
 
 from skimql.optimizer.describe.workload import describe_workload
 from skimql.optimizer.workload.declared import plan_declared

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.statistics import exact_relation, figures_of, one_class
+from support.column_figures import exact_relation, figures_of, one_class
 
 
 def test_cells_of_known_keys_give_the_moments_of_the_join():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.statistics import chain, counted, exact_relation, figures_of, one_class
+from support.column_figures import chain, counted, exact_relation, figures_of, one_class
 
 from skimql.optimizer.messages import JoinClass, JoinTree
 

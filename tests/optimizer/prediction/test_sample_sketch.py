@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.statistics import chain, counted, exact_relation, figures_of
+from support.column_figures import chain, counted, exact_relation, figures_of
 
 from skimql.optimizer.candidates.enumerate import NoMethod, Objective, choose_method
 from skimql.optimizer.messages import JoinClass, JoinTree, whole

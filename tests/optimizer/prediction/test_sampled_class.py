@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from support.statistics import chain, counted, exact_relation, figures_of
+from support.column_figures import chain, counted, exact_relation, figures_of
 
 from skimql.optimizer.messages import JoinClass, JoinTree
 from skimql.optimizer.prediction.figures import PerTuple

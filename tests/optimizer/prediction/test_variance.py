@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from support.column_figures import chain, exact_relation, figures_of, one_class
 from support.golden import golden
-from support.statistics import chain, exact_relation, figures_of, one_class
 
 from skimql.optimizer.messages import whole
 from skimql.optimizer.prediction.relation import AttributeStatistics, RelationStatistics
