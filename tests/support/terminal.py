@@ -33,7 +33,7 @@ class Terminal:
             **{
                 k: v
                 for k, v in os.environ.items()
-                if not k.startswith(("SKIMQL_", "XDG_")) and k != "NO_COLOR"
+                if not k.startswith(("SKIMQL_", "XDG_")) and k not in ("NO_COLOR", "COLUMNS", "LINES")
             },
             "HOME": str(home),
             "TERM": "xterm-256color",
