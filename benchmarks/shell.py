@@ -46,7 +46,7 @@ ARROW = "rows come by Arrow"
 # A statement that is in the phase for long, and what the waiting line says then.
 PHASES = {
     # Of a thousand tables; it cannot be interrupted, and ends beside the prompt.
-    "Spark plans": (f"SELECT COUNT(*) FROM ({' UNION ALL '.join(['FROM many'] * 3)})", "planning"),
+    "Spark plans": (f"SELECT COUNT(*) FROM ({' UNION ALL '.join(['FROM many'] * 3)})", "[a-z]+"),
     "the planner looks at tables": (
         "SELECT APPROXIMATE COUNT(*) FROM wide a JOIN some b ON a.k = b.k ERROR WITHIN 1%",
         "(pilot|count|counting|glance|most of a key)",
