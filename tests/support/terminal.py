@@ -12,6 +12,7 @@ import pyte
 COMMAND = "import sys; sys.argv[0] = 'skimql'; from skimql.cli.main import run; run()"
 KEYS = {
     "enter": "\r",
+    "ctrl-l": "\x0c",
     "ctrl-c": "\x03",
     "ctrl-d": "\x04",
     "ctrl-r": "\x12",

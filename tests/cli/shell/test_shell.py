@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 
 import pytest
+from support.golden_text import assert_golden
+from support.screens import shot
 from support.terminal import Terminal
 
 # Of tasks that look whether they are wanted: a join of few keys looks but between its rows of one side.
@@ -35,6 +38,26 @@ def children(process):
         if int(parent) == process:
             found += [int(entry), *children(int(entry))]
     return found
+
+
+def demo_screens(terminal):
+    """An estimate beside what it was made of, its exact values, groups, and a table."""
+    t, shots = terminal, {}
+    for name, typed, shown in (
+        ("groups", "SELECT APPROXIMATE carrier, COUNT(*) AS n FROM flights GROUP BY carrier ORDER BY n DESC LIMIT 3", "EV"),
+        ("estimate", "SELECT APPROXIMATE COUNT(*) AS n, AVG(f.distance) AS miles FROM flights f JOIN planes p ON f.tailnum = p.tailnum SIZE 64 KB OPTIONS (sparse = false)", "CPU"),
+        ("compare", "\\compare", "yes"),
+        ("explain", "\\explain", "counters"),
+        ("table", "\\d planes", "tuples"),
+    ):  # fmt: skip
+        t.keys("ctrl-l")
+        t.rest(0.3)
+        t.keys(typed, "enter")
+        shots[name] = shot(t, shown, 60)
+    told = "\n".join(f"== {name} ==\n{screen}" for name, screen in shots.items())
+    # What was taken differs in its times, and so in where its lines break.
+    told = re.sub(r"(?m)^(95 % interval|exact|\d+ rows?);[^\n]*(\n  \S[^\n]*)*", r"\1; ...", told)
+    return re.sub(r"\n\s*\n+", "\n", told)
 
 
 def test_spark_starts_when_it_is_needed_and_goes_when_it_is_not(terminal):
@@ -74,6 +97,12 @@ def test_spark_starts_when_it_is_needed_and_goes_when_it_is_not(terminal):
     t.until("Enter: SELECT beta FROM 'semi.csv'", 60)
     t.keys("enter")
     t.until(lambda t: t.text.rpartition("beta")[2].split()[1:2] == ["7"], 60)
+    # The demo tables at two sizes.
+    t.keys("\\demo", "enter")
+    t.until(lambda t: "weather" in t.text and "8 tables" in t.text, 60)
+    for columns, lines in ((80, 24), (160, 50)):
+        t.resize(columns, lines)
+        assert_golden("screens", f"spark-{columns}x{lines}.txt", demo_screens(t))
     t.keys("ctrl-d")
     for _ in range(300):
         t.rest(0.1)
