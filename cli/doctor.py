@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TextIO
+
 from rich.console import Console
 
 from ..engine.extension.jar import JDK_HINT, find
 from ..engine.spark.doctor import checks
 
 
-def print_doctor() -> int:
-    """Print every check; 0 if all passed, else 1."""
-    console = Console(highlight=False, soft_wrap=True)
+def print_doctor(file: TextIO | None = None) -> int:
+    """Print every check; 0 if all passed, else 1. `file` stands for the terminal, in its colours."""
+    console = Console(
+        file=file,
+        highlight=False,
+        soft_wrap=True,
+        force_terminal=None if file is None else sys.stdout.isatty(),
+    )
     faults = 0
     for check in checks():
         mark = "[green]ok   [/green]" if check.ok else "[red]FAULT[/red]"

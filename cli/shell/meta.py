@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import io
 import os
 import re
 import shlex
@@ -403,7 +404,10 @@ def _restart(shell: Shell, _: str) -> None:
 def _doctor(shell: Shell, _: str) -> None:
     from ..doctor import print_doctor
 
-    shell.wait(print_doctor, "checking")
+    # The waiting line has the terminal's last line until all is checked.
+    told = io.StringIO()
+    shell.wait(lambda: print_doctor(told), "checking")
+    shell.page(told.getvalue())
 
 
 def _demo(shell: Shell, _: str) -> None:
