@@ -64,9 +64,11 @@ def grid(answer: Shown) -> Grid:
     own = tuple(all_names[i] for i in places)
     shown = [tuple(_cell(answer, i, row[i]) for i in places) for row in answer.rows]
     numeric = tuple(_is_numeric(answer, i) for i in places)
-    if answer.uncertain is None or not answer.bounds:
+    unsure_rows = answer.uncertain or ()
+    # A column of nothing but "no" tells a reader nothing; programs have it in any case.
+    if not answer.bounds or not any(unsure_rows):
         return Grid(own, tuple(shown), numeric)
-    marked = zip(shown, answer.uncertain, strict=True)
+    marked = zip(shown, unsure_rows, strict=True)
     return Grid(
         (*own, names.free("uncertain")),
         tuple((*row, "yes" if unsure else "no") for row, unsure in marked),

@@ -1,6 +1,7 @@
 """Answers for people."""
 
 import datetime
+from dataclasses import replace
 
 import pytest
 
@@ -39,6 +40,9 @@ def test_a_table_has_its_numbers_to_the_right_and_says_what_is_uncertain():
     assert table.header == ("g", "n", "uncertain")
     assert table.numeric == (False, True, False)
     assert [r[2] for r in table.rows] == ["no", "yes"]
+    certain = replace(ANSWER, uncertain=(False, False))
+    assert grid(certain).header == ("g", "n")
+    assert "uncertain" in certain.records()[0]
 
 
 def test_text_and_html_have_the_notes_and_nothing_unescaped():

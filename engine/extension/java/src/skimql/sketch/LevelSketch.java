@@ -48,17 +48,7 @@ public final class LevelSketch implements Externalizable {
   }
 
   public void merge(LevelSketch other) {
-    if (!spec.equals(other.spec)) {
-      throw SketchFault.pair(
-          "sketches of different specs cannot be merged: " + spec + " and " + other.spec,
-          "skim_sketch with the same options for both");
-    }
-    if (meaning != null && other.meaning != null && !meaning.equals(other.meaning)) {
-      throw SketchFault.pair(
-          "sketches of different meanings cannot be merged: " + meaning + " and " + other.meaning,
-          "skim_sketch of columns that are CAST to the same types");
-    }
-    meaning = other.meaning == null ? null : meaning;
+    meaning = Meaning.merged(spec, meaning, other.spec, other.meaning);
     if (other.map != null && map != null) {
       map.addAll(other.map);
       settle();

@@ -16,6 +16,21 @@ public final class Meaning {
     this.sums = sums;
   }
 
+  /** That of two sketches merged, of specs and meanings that must agree; null where one of them tells none. */
+  static Meaning merged(Object spec, Meaning meaning, Object otherSpec, Meaning other) {
+    if (!spec.equals(otherSpec)) {
+      throw SketchFault.pair(
+          "sketches of different specs cannot be merged: " + spec + " and " + otherSpec,
+          "skim_sketch with the same options for both");
+    }
+    if (meaning != null && other != null && !meaning.equals(other)) {
+      throw SketchFault.pair(
+          "sketches of different meanings cannot be merged: " + meaning + " and " + other,
+          "skim_sketch of columns that are CAST to the same types");
+    }
+    return other == null ? null : meaning;
+  }
+
   @Override
   public boolean equals(Object other) {
     return other instanceof Meaning

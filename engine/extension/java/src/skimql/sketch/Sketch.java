@@ -116,17 +116,7 @@ public final class Sketch implements Externalizable {
   }
 
   private void check(Sketch other) {
-    if (!spec.equals(other.spec)) {
-      throw SketchFault.pair(
-          "sketches of different specs cannot be merged: " + spec + " and " + other.spec,
-          "skim_sketch with the same options for both");
-    }
-    if (meaning != null && other.meaning != null && !meaning.equals(other.meaning)) {
-      throw SketchFault.pair(
-          "sketches of different meanings cannot be merged: " + meaning + " and " + other.meaning,
-          "skim_sketch of columns that are CAST to the same types");
-    }
-    meaning = other.meaning == null ? null : meaning;
+    meaning = Meaning.merged(spec, meaning, other.spec, other.meaning);
   }
 
   private void settle() {

@@ -2,20 +2,19 @@ package skimql.spark;
 
 import org.apache.spark.sql.Encoder;
 import org.apache.spark.sql.Encoders;
-import org.apache.spark.sql.expressions.Aggregator;
 import scala.Product;
 import skimql.sketch.Sketch;
-import skimql.sketch.SketchFault;
 import skimql.sketch.Stored;
 
 /** {@code skim_sketch}: keys as BIGINTs, NULL where a tuple joins nothing, perhaps a weight, into a sketch as bytes. */
-public final class SketchAggregator extends Aggregator<Object, Sketch, byte[]> {
+public final class SketchAggregator extends StoredAggregator<Object, Sketch> {
   private static final long serialVersionUID = 1;
 
   private final SketchOptions options;
   private transient long[] key;
 
   SketchAggregator(SketchOptions options) {
+    super(Sketch.class, options.toString());
     this.options = options;
   }
 
@@ -25,20 +24,15 @@ public final class SketchAggregator extends Aggregator<Object, Sketch, byte[]> {
   }
 
   @Override
-  public Sketch reduce(Sketch sketch, Object input) {
+  void add(Sketch sketch, Object input) {
     if (key == null) {
       key = new long[options.attributes()];
     }
-    try {
-      if (input instanceof Product) {
-        addTuple(sketch, (Product) input);
-      } else if (input != null) {
-        key[0] = (Long) input;
-        sketch.add(key, 1L);
-      }
-      return sketch;
-    } catch (SketchFault fault) {
-      throw Faults.running(fault);
+    if (input instanceof Product) {
+      addTuple(sketch, (Product) input);
+    } else {
+      key[0] = (Long) input;
+      sketch.add(key, 1L);
     }
   }
 
@@ -60,44 +54,13 @@ public final class SketchAggregator extends Aggregator<Object, Sketch, byte[]> {
   }
 
   @Override
-  public Sketch merge(Sketch one, Sketch other) {
-    try {
-      one.merge(other);
-      return one;
-    } catch (SketchFault fault) {
-      throw Faults.running(fault);
-    }
-  }
-
-  @Override
-  public Encoder<Sketch> bufferEncoder() {
-    return Encoders.javaSerialization(Sketch.class);
-  }
-
-  @Override
-  public Encoder<byte[]> outputEncoder() {
-    return Encoders.BINARY();
+  void addAll(Sketch one, Sketch other) {
+    one.merge(other);
   }
 
   @Override
   public byte[] finish(Sketch sketch) {
     return Stored.toBytes(sketch);
-  }
-
-  /** In plans and names of columns; equal ones are one to Spark's plans. */
-  @Override
-  public String toString() {
-    return options.toString();
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof SketchAggregator && toString().equals(other.toString());
-  }
-
-  @Override
-  public int hashCode() {
-    return toString().hashCode();
   }
 
   /** Of the keys and the weight. */
