@@ -74,7 +74,7 @@ class SeenKeys:
         order = keys if first is None else first
         rises = float(np.mean(order[1:] >= order[:-1])) if keys.size > 1 else 0.0
         ordered = rises > ORDERED
-        together = ordered and np.count_nonzero(keys[1:] < keys[:-1]) <= MOST_FALLS
+        together = ordered and np.count_nonzero(order[1:] < order[:-1]) <= MOST_FALLS
         return cls(found, counts, tuples, ordered, abs(rises - 0.5) < SHUFFLED, bool(together))
 
     @property
@@ -159,9 +159,8 @@ def by_files(
     each = [t / k for t, k in zip(light, own, strict=True)]
     more = _meeting(looked, names, [tuples[v] for v in vertices], each, keys)
     if more > 1.0:
-        # Fewer keys than there may be, with more tuples each.
-        own, keys = [max(k / more, 1.0) for k in own], keys / more
-        each = [t / k for t, k in zip(light, own, strict=True)]
+        own = _fewer(own, list(map(math.isfinite, told)), more)
+        each, keys = [t / k for t, k in zip(light, own, strict=True)], min(own)
     else:
         keys *= more
     means = np.concatenate([np.array(each)[:, np.newaxis], weights], axis=1)
@@ -223,6 +222,25 @@ def _meeting(
     if max(expected, matches) < ENOUGH_MATCHES:
         return 1.0
     return max(matches, 1.0) / max(expected, 1.0)
+
+
+def _fewer(own: Sequence[float], told: Sequence[bool], more: float) -> list[float]:
+    """Fewer keys than tables may have, with more tuples each, so that so many times more join.
+
+    First of the tables of which nothing tells how many they have.
+    """
+
+    def shrunk(keys: Sequence[float], which: Sequence[bool], by: float) -> list[float]:
+        return [max(k / by, 1.0) if w else k for k, w in zip(keys, which, strict=True)]
+
+    def joining(keys: Sequence[float]) -> float:
+        return min(keys) / math.prod(keys)
+
+    found = list(own)
+    if 0 < told.count(False) < len(told):
+        found = shrunk(own, [not t for t in told], more ** (1.0 / told.count(False)))
+    left = more * joining(own) / joining(found)
+    return shrunk(found, [True] * len(own), left ** (1.0 / (len(own) - 1))) if left > 1.0 + 1e-9 else found
 
 
 def _beyond(

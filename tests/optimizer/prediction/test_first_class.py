@@ -1,5 +1,7 @@
 """The keys of a first sample, by the tuples looked at: how many join, what is heavy here, in both and behind."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -50,6 +52,16 @@ def test_neighbours_in_the_order_of_keys_tell_how_many_tuples_a_key_has():
     assert joined(found) == pytest.approx(N, rel=0.05)
     assert found.keys.tuples[:, 0] == pytest.approx([4.0, 1.0], rel=0.05)
     assert found.keys.squares[0, 0] == pytest.approx(19.5, rel=0.05)
+
+
+def test_of_more_matches_than_expected_tables_have_fewer_keys_of_which_nothing_tells_how_many():
+    """Keys of two columns, of 100,000 each there once in a table in their order, and ten times in one of no order."""
+    s = np.concatenate([np.arange(n, n + LOOKED // 4) for n in range(0, N // 10, N // 40)])
+    r = RNG.integers(0, N // 10, N)[:LOOKED]
+    looked = {(0, 0): replace(SeenKeys.of(r, LOOKED), shuffled=False), (1, 0): SeenKeys.of(s, LOOKED, s // 4)}
+    found = by_files(TWO, 0, (N, N // 10), (1.0, 1.0), np.inf, {}, looked)
+    assert found.keys.tuples[:, 0] == pytest.approx([10.0, 1.0], rel=0.3)
+    assert joined(found) == pytest.approx(N, rel=0.3)
 
 
 @pytest.mark.parametrize("part", [0.3, 0.03])
