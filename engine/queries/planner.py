@@ -445,8 +445,8 @@ class Planner:
             footers.values,
             most_drawn=self._most_drawn,
             grouped=grouped_vertices(self.query),
-            counts_alone=self.query.counts_tuples_alone,
             jobs_count=self._jobs_count,
+            told=self._keys_told if jobs else None,
         )
         # Groups and values are looked at only where a sample is worth while without: they make it dearer.
         sample = asked()
@@ -500,6 +500,16 @@ class Planner:
         return True
 
     @property
+    def _keys_told(self) -> dict[int, float]:
+        """By vertex the distinct keys that its table has in the class of a first sample, by those looked at."""
+        from ...optimizer.candidates.first_sample import sampled_class
+
+        assert self.footers is not None, "large tables are of files"
+        sizes = [t or 0.0 for t in self.footers.tuples]
+        joined = sampled_class(self.query.graph, sizes)
+        return {v: k.distinct(sizes[v]) for (v, c), k in self.footers.keys_seen.items() if c == joined}
+
+    @property
     def _most_drawn(self) -> float:
         """Most tuples of a table that are drawn beside a sample of its keys."""
         return self.settings.max_bytes / DRAWN_BYTES
@@ -547,11 +557,14 @@ class Planner:
         tuples = [expected[plan.vertices[v]] for v, _ in sample.members]
         if not all(map(math.isfinite, tuples)):
             return plan
-        from ...optimizer.candidates.tuple_draws import tuple_draws
-        from ...optimizer.candidates.value_draws import value_draws
+        from ...optimizer.candidates.tuple_draws import PART, tuple_draws
+        from ...optimizer.candidates.value_draws import MOST_DEAR, times_means, value_draws
 
         left = max(taken.predicted.answer, 1.0)
-        draws = tuple_draws(tuples, min(tuples), left, error, self._most_drawn)
+        # A key may add its tuples times the largest value, but of values that are drawn.
+        dear, together = times_means(self.summed)
+        times = max((t for t in (*dear, together) if t <= MOST_DEAR), default=1.0)
+        draws = tuple_draws(tuples, min(tuples), left, error, self._most_drawn, PART / times)
         members = [plan.vertices[v] for v, _ in sample.members]
         valued = value_draws(self.summed, members, tuples, left, error, sample.rate, draws)
         values = tuple(d for _, d in valued)

@@ -164,7 +164,9 @@ def by_files(
     else:
         keys *= more
     means = np.concatenate([np.array(each)[:, np.newaxis], weights], axis=1)
-    spread = [NOTHING_SEEN.square(e) if own is None else own.square(e) for own, e in zip(looked, each, strict=True)]
+    spread = [
+        NOTHING_SEEN.square(e) if own is None else own.square(e) for own, e in zip(looked, each, strict=True)
+    ]
     squares = np.concatenate([np.array(spread)[:, np.newaxis], weights**2], axis=1)
     kept = np.array([shares[v] for v in vertices])[:, np.newaxis]
     squares = kept**2 * np.maximum(squares - means, 0.0) + kept * means
