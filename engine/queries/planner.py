@@ -428,8 +428,8 @@ class Planner:
 
     def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
         """What is tried on large tables before anything else is known; None where that is for statistics to say."""
+        from ...optimizer.candidates.first_sample import MORE, is_worth_while
         from ...optimizer.candidates.first_sample import first_sample as sample_of
-        from ...optimizer.candidates.first_sample import is_worth_while
         from ...optimizer.candidates.value_draws import is_bounded
         from ...optimizer.messages import tree_of
 
@@ -455,7 +455,8 @@ class Planner:
             sample = asked(groups=groups)
             asked = partial(asked, groups=groups)
         if sample is not None and jobs and footers.summed:
-            sample = asked(summed=footers.summed)
+            asked = partial(asked, summed=footers.summed)
+            sample = asked()
             if sample is not None and self.may_run_exactly:
                 members = tree_of(self.query.graph).classes[sample.joined].vertices
                 if not is_bounded(footers.summed, members, sample.value_draws):
@@ -464,16 +465,20 @@ class Planner:
         if sample is None:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)
-        attempt = SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
-        found = self.foreseen(attempt, jobs=jobs)
-        width = found.predicted.half_width
-        if (
-            self._jobs_count
-            and self.may_run_exactly
-            and not is_worth_while(sample, width, self.request.target)
-        ):
-            return self.exact()
-        return found
+        for more in MORE:
+            sample = sample if more == 1.0 else asked(more=more)
+            if sample is None:
+                break
+            attempt = SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
+            found = self.foreseen(attempt, jobs=jobs)
+            width = found.predicted.half_width
+            if (
+                not self._jobs_count
+                or not self.may_run_exactly
+                or is_worth_while(sample, width, self.request.target)
+            ):
+                return found
+        return self.exact()
 
     def first_groups(self, *, jobs: bool) -> Mapping[int, int]:
         """How many groups each grouped vertex is taken to have before they are listed."""

@@ -37,6 +37,9 @@ LARGE = 1e6
 NEEDED = 3074.0
 NEEDED_ERROR = 0.05
 
+# So many times more keys are tried where the interval of as many as are usually needed is predicted to be too wide.
+MORE = (1.0, 2.0, 4.0)
+
 # Parts of the asked error that may be left to unseen keys; with more than the widest one no interval is narrow enough.
 PARTS = (PART / 4.0, PART / 2.0, PART, 2.0 * PART, MOST_PART)
 WIDEST_PART = 0.3
@@ -141,6 +144,7 @@ def first_sample(
     grouped: Sequence[int] = (),
     jobs_count: bool = True,
     told: Mapping[int, float] | None = None,
+    more: float = 1.0,
 ) -> ClassSample | None:
     """The sample that is tried before anything else is known.
 
@@ -165,6 +169,8 @@ def first_sample(
         Whether what a job takes is held against the sample: not of small tables that stand for large ones.
     told : mapping of int to float, optional
         By vertex of the sampled class the distinct keys that its table has, where those looked at tell.
+    more : float
+        So many times more keys than are needed where what each adds varies as much as its mean.
 
     Returns
     -------
@@ -184,7 +190,7 @@ def first_sample(
     first = min(sizes[v].filtered for v in members)
     most_keys = max(min(first, values), 1.0)
     keys = max(most_keys * -math.expm1(-left / most_keys), 1.0)
-    needed = NEEDED * groups * (NEEDED_ERROR / error) ** 2 / keys
+    needed = NEEDED * more * groups * (NEEDED_ERROR / error) ** 2 / keys
     most = min(MOST_RATE, MOST / max(left, 1.0), MOST_WANTED / max(first, 1.0))
     if needed > HOPELESS * most:
         return None
@@ -200,7 +206,7 @@ def first_sample(
     exact = whole.seconds - scans(tables).seconds - jobs(len(tables) * jobs_count).seconds
     own = [sizes[v].filtered for v in members]
     keys_of = [(told or {}).get(v, math.inf) for v in members]
-    heaviest = [_heaviest(sizes[v].tuples, k) for v, k in zip(members, keys_of, strict=True)]
+    heaviest = [_heaviest(sizes[v], k) for v, k in zip(members, keys_of, strict=True)]
     # The groups are listed before, and each tuple that is scanned is told its own.
     numbered = [tables[v] for v in grouped]
     listing = math.fsum(listed_groups(t, groups).seconds + received(t, 1).seconds for t in numbered)
@@ -242,10 +248,10 @@ def first_sample(
         seconds = rate * each + drawing(draws.drawn).seconds + listing + repeated
         drawn = math.fsum(one.drawn(d, sizes[one.vertex].filtered) for one, d in valued)
         if drawn > 1.0:
-            first, *more = dict.fromkeys(one.vertex for one, _ in valued)
+            first, *further = dict.fromkeys(one.vertex for one, _ in valued)
             others = [sizes[v].input for v in members if v != first]
             seconds += drawing(drawn * len(members)).seconds + asked_for_keys(others).seconds
-            if more:
+            if further:
                 # What was read before is read again for the keys of the later ones.
                 own_tables = [sizes[v].input for v in members]
                 seconds += first_scans(own_tables).seconds + asked_for_keys(own_tables).seconds
@@ -264,11 +270,11 @@ def first_sample(
     return min(found, key=lambda one: one[0])[1] if found else None
 
 
-def _heaviest(tuples: float, keys: float) -> float:
+def _heaviest(size: Size, keys: float) -> float:
     """The most tuples that a key of a table is taken to have by how many keys it has; infinite where nothing tells."""
     if not math.isfinite(keys):
         return math.inf
-    return 1.0 if keys >= UNIQUE * tuples else SKEWED * tuples / max(keys, 1.0)
+    return 1.0 if keys >= UNIQUE * size.tuples else SKEWED * max(size.filtered / max(keys, 1.0), 1.0)
 
 
 def _missed(margin: float, unsure: float) -> float:

@@ -174,7 +174,7 @@ def by_files(
     counts = np.concatenate([[keys], np.ones(names.size)])
     made = Keys(counts, kept * means, squares, messages, np.zeros(counts.size, bool))
     filtered = tuple(tuples[v] * shares[v] for v in vertices)
-    heaviest = tuple(heaviest_of(k, t * shares[v]) for k, t, v in zip(own, light, vertices, strict=True))
+    heaviest = tuple(heaviest_of(k, t, shares[v]) for k, t, v in zip(own, light, vertices, strict=True))
     return SampledClass(made, vertices, hangs, filtered, heaviest, values)
 
 

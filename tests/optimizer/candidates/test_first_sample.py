@@ -36,10 +36,10 @@ TUPLES = (1.5e6, 15e6, 60e6)
 KEYS = 15e6 * (1 - math.exp(-4))  # that 60M joined tuples have, of 15M
 
 
-def sample(c=1.0, o=1.0, last=1.0, scale=1.0, error=0.05, values=math.inf):
+def sample(c=1.0, o=1.0, last=1.0, scale=1.0, error=0.05, values=math.inf, more=1.0):
     shares = (c, o, last)
     sizes = [Size(t * scale, s) for t, s in zip(TUPLES, shares, strict=True)]
-    return first_sample(GRAPH, sizes, error, values)
+    return first_sample(GRAPH, sizes, error, values, more=more)
 
 
 def test_the_class_of_the_two_largest_tables_is_sampled_for_the_keys_that_are_needed_and_a_reserve():
