@@ -51,6 +51,9 @@ NUMBER = "`skimql number`"
 # Tuples of one partition that may be sent without being grouped, at least.
 LEAST_OF_PARTITION = 131_072
 
+# And as many times those that are expected to be drawn one by one.
+MOST_OF_DRAWN = 2.0
+
 # Tables beyond the sampled class of which the most tuples of a key are counted have at most so many.
 MOST_COUNTED = 4e6
 
@@ -88,12 +91,15 @@ class _Sampled:
         Whether heavy keys are among those that are read.
     sizes : tuple of (int, str)
         Draws of values, and the absolute value as SQL over the table.
+    row_rate : float
+        Share of the tuples that is looked at one by one.
     """
 
     sampled: str = "true"
     drawn: str = "0"
     heavy: bool = False
     sizes: tuple[tuple[int, str], ...] = ()
+    row_rate: float = 0.0
 
     @property
     def why(self) -> str:
@@ -128,7 +134,7 @@ class _Sampled:
             drawn = _drawn(value, value_family(seed, sample.class_name, n))
             reasons.append(f"IF({drawn}, {VALUED << n}, 0)")
         sizes = tuple((n, _value(d)) for n, d in values)
-        return cls(sampled, " | ".join(reasons) or "0", bool(sample.dense), sizes)
+        return cls(sampled, " | ".join(reasons) or "0", bool(sample.dense), sizes, sample.row_rates[number])
 
 
 def _value(draw: ValueDraw) -> str:
@@ -312,7 +318,8 @@ class SampleScans(SampleTree):
         scan = self._prepared(own, positions, kept, among, also, None if group is None else f"`{group}`")
         most = self._limit // (8 * (2 + len(scan.keys) + len(scan.weights)))
         many = among is None and most < tuples < math.inf
-        sent = None if kept.heavy or many else self._each(table, scan, most)
+        drawn = kept.row_rate * self._expected[vertex] if kept.row_rate else 0.0
+        sent = None if kept.heavy or many else self._each(table, scan, most, drawn)
         if sent is None:
             sent = self._sent(table, f"{scan.grouped} LIMIT {most + 1}", scan)
             if sent.num_rows > most:
@@ -327,9 +334,13 @@ class SampleScans(SampleTree):
         self._sent_bytes += int(seen.bytes_held)
         return rows
 
-    def _each(self, table: str, scan: _Scan, most: int) -> pa.Table | None:
-        """Every tuple that is read; None where a partition has so many that a heavy key must be among them."""
-        each = min(most, max(LEAST_OF_PARTITION, most // partitions(self._tables.frame(table))))
+    def _each(self, table: str, scan: _Scan, most: int, drawn: float) -> pa.Table | None:
+        """Every tuple that is read; None where a partition has so many that a heavy key must be among them.
+
+        About so many are drawn whatever their keys, maybe all of them in one partition.
+        """
+        usual = int(min(MOST_OF_DRAWN * drawn, most))
+        each = min(most, max(LEAST_OF_PARTITION, usual, most // partitions(self._tables.frame(table))))
         try:
             sent = self._sent(table, f"SELECT * FROM ({scan.each}) WHERE {NUMBER} <= {each}L", scan)
         except SPARK_FAULTS as fault:

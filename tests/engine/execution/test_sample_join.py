@@ -220,6 +220,15 @@ def test_more_tuples_than_the_limit_are_grouped_at_once_where_that_is_known(sess
     assert found[True] == ([True], found[False][1])
 
 
+def test_tuples_that_are_drawn_one_by_one_are_not_taken_for_those_of_a_heavy_key(session, monkeypatch, texts):
+    monkeypatch.setattr(sampled_scan, "LEAST_OF_PARTITION", 10)
+    rows = [(i,) for i in range(4000)]
+    register(session, a=("k INT", rows), b=("k INT", rows))
+    plan = planned(session, "COUNT(*) AS n FROM a JOIN b ON a.k = b.k", 0.1, row_rates=(1.0, 0.02))
+    run_sample(session.spark, plan, session.tables, limit_bytes=8 * 4 * 9000, expected={0: 4000.0, 1: 4000.0})
+    assert texts.grouped == [False, False]
+
+
 def test_names_of_user_columns_may_hold_braces_and_quotes(session):
     register(session, d=("`k{}` INT, `s'` STRING", [(i % 7, "{x}" if i % 2 else "y") for i in range(100)]))
     select = "COUNT(*) AS n FROM d a JOIN d b ON a.`k{}` = b.`k{}` WHERE a.`s'` = '{x}'"
