@@ -124,9 +124,13 @@ def test_a_table_that_a_filter_leaves_little_of_is_drawn_as_a_whole_where_each_o
     found = first_sample(GRAPH, sizes, 0.05, told={1: 15e6, 2: 15e6})
     assert found.row_rates[0] == 1.0
     assert found.row_rates[1] < 0.15
-    assert first_sample(GRAPH, sizes, 0.05, told={1: 5e6, 2: 15e6}) is None, (
-        "of three tuples a key some have twelve"
-    )
+    assert first_sample(GRAPH, sizes, 0.05) is None
+
+
+def test_a_sample_of_more_keys_is_asked_for_where_what_they_add_varies_more():
+    assert sample(more=2.0).rate == pytest.approx(2.0 * sample().rate)
+    assert sample(more=2.0).over_exact > sample().over_exact
+    assert sample(more=1e6) is None
 
 
 @pytest.mark.parametrize("alone", [True, False])
