@@ -131,7 +131,8 @@ def counted_otherwise(head: Head) -> tuple[str, ...]:
     paths = {f.path for f in last.files}
     found = ((f.path, e) for e in before if e.times != last.times for f in e.files if f.path in paths)
     return tuple(
-        f"{path} was read before, at {earlier.at}: its tuples are in the sketch as {_times(earlier)} and as {_times(last)}"
+        f"{path} was read before, at {earlier.at}:"
+        f" its tuples are in the sketch as {_times(earlier)} and as {_times(last)}"
         for path, earlier in islice(found, 1)
     )
 
