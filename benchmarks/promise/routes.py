@@ -322,7 +322,7 @@ ROUTES: Mapping[str, Route] = {
         Route("first", "", FirstSample, ALL, ERRORS),
         Route("sample", "", FirstSample, ALL, ERRORS, run=SampleRun),
         Route("distinct", "", Planned, ("COUNT(DISTINCT)", "grouped DISTINCT"), ERRORS),
-        Route("planned", "", Planned, ALL),
+        Route("planned", "", Planned, ALL, ERRORS),
         Route("two_level", "USING two_level", Planned),
         Route("hash", "USING convolution", Planned),
         Route("sized", "SIZE 16 KB", Planned),
