@@ -39,7 +39,7 @@ from ..settings import Settings
 from .apart_plan import as_materialized, of_tables, refuse_sizes
 from .request import Request
 from .sizing import chosen, with_route, within
-from .widths import first_sample, planned_distinct, planned_sample, planned_sketches
+from .widths import first_sample, large_enough, planned_distinct, planned_sample, planned_sketches
 
 if TYPE_CHECKING:
     from ...optimizer.candidates.candidate import Candidate, Choice
@@ -527,9 +527,14 @@ class Planner:
         if plan.sample is not None:
             expected = tuple(math.inf if s.tuples is None else s.tuples for s in statistics)
             method = self.select.method or taken.method
-            sampled = SampleJoin(method, self._with_draws(plan, taken, expected), predicted, expected)
             summed = self.summed if jobs else ()
-            return planned_sample(sampled, choice, summed, self.settings.confidence, groups)
+
+            def of_plan(plan: Plan, predicted: Predicted) -> SampleJoin:
+                sampled = SampleJoin(method, self._with_draws(plan, taken, expected), predicted, expected)
+                return planned_sample(sampled, choice, summed, self.settings.confidence, groups)
+
+            target = self.request.target if choice.objective.relative_error is not None else None
+            return large_enough(of_plan(plan, predicted), choice, target, of_plan)
         route = "arrow" if self.settings.route == "auto" else self.settings.route
         attempt = self.sketches(routed(within(plan, self.settings), route), predicted)
         attempt = replace(
