@@ -13,6 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from ...errors import BudgetExceeded, SkimqlError, UnsupportedQuery
+from ...optimizer.candidates.spending import SPENT
 from ...optimizer.choose import choose, plan_of
 from ...optimizer.combinations import route_fault, worker_reason
 from ...optimizer.distinct import CODE as DISTINCT_JOIN
@@ -57,10 +58,6 @@ if TYPE_CHECKING:
 DRAWN_BYTES = 64
 
 UNKNOWN = Predicted()
-
-# Of the chance that an interval fails, what the first sample of a query may take, the second and the third: one that is
-# enlarged until it looks narrow must not be asked at the full confidence each time.
-SPENT = (0.6, 0.3, 0.1)
 
 
 @dataclass(frozen=True)
