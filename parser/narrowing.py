@@ -47,8 +47,8 @@ class Narrowed:
     counts : bool
         Whether a row is there for a tuple of it only: not of the side that an outer join may leave out, and of what
         subqueries in expressions read.
-    columns : int
-        How many of its columns the statement names.
+    columns : tuple of (str, str)
+        Those of its columns that the statement names, and their types.
     """
 
     place: int
@@ -56,7 +56,7 @@ class Narrowed:
     condition: str | None
     groups: tuple[str, ...] = ()
     counts: bool = True
-    columns: int = 1
+    columns: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +121,11 @@ def narrowing(
         if relation.body is not None or relation.place is None:
             continue
         condition = " AND ".join(f"({c})" for c in conditions.get(number, ())) or None
-        columns = sum(c.lower() in names for c in relation.columns)
+        known = zip(relation.columns, relation.kinds, strict=True)
+        columns = tuple((name, kind) for name, kind in known if name.lower() in names)
         groups_of, counts = tuple(own.get(number, ())), number in reader.counted
         place = relation.place.start
-        tables.append(Narrowed(place, relation.table, condition, groups_of, counts, max(columns, 1)))
+        tables.append(Narrowed(place, relation.table, condition, groups_of, counts, columns))
     if not any(t.counts for t in tables):
         return Narrowing()
     return Narrowing(tuple(tables), reader.unread, unread_groups, computed_groups)

@@ -290,7 +290,14 @@ class Planner:
         assert isinstance(self.query, SampledQuery), "it was read as one"
         assert self.context is not None, "Spark runs it"
         refuse_sizes(self.query, self.select)
-        return SampledPlan(self.context, self.query, self.settings, jobs, self.refines)
+        known = self._sampled_plans
+        if jobs not in known:
+            known[jobs] = SampledPlan(self.context, self.query, self.settings, jobs, self.refines)
+        return known[jobs]
+
+    @cached_property
+    def _sampled_plans(self) -> dict[bool, SampledPlan]:
+        return {}
 
     def exact(self) -> ExactRun:
         """The exact run, with what its cost is predicted to be where files tell."""

@@ -91,19 +91,24 @@ class SampledTables:
 
     def _part(self, one: Narrowed, role: Role | None) -> Part | None:
         """What is known of a table where it stands; None where a look at some of its tuples does not tell."""
-        share, group = 1.0, 1.0
-        if one.condition is not None:
-            kept = self._probe(one.table).kept(one.condition)
-            if kept is None and one.counts:
-                return None
-            share = 1.0 if kept is None else kept
-        if one.groups:
-            least = self._probe(one.table).least_group(one.condition, one.groups)
-            if least is None:
-                return None
-            group = least
+        looked = self._looked_at
+        if one.place not in looked:
+            looked[one.place] = self._look_at(one)
+        share, group = looked[one.place]
+        if group is None or (share is None and one.counts):
+            return None
+        share = 1.0 if share is None else share
         keys = None if role is None else self.most_keys(role)
-        return Part(self.tuples(one.table), share, group, keys, one.counts, one.columns)
+        texts = sum(kind == "string" or "char" in kind for _, kind in one.columns)
+        beside = role is not None and role.column not in {name for name, _ in one.columns}
+        numbers = len(one.columns) - texts
+        return Part(self.tuples(one.table), share, group, keys, one.counts, numbers, texts, beside)
+
+    def _look_at(self, one: Narrowed) -> tuple[float | None, float | None]:
+        """What the conditions on a table keep of some of its tuples, and the share of the least group of these."""
+        probe = self._probe(one.table)
+        share = 1.0 if one.condition is None else probe.kept(one.condition)
+        return share, probe.least_group(one.condition, one.groups) if one.groups else 1.0
 
     def _probe(self, table: str) -> Probe:
         """Some tuples of a table, looked for once."""
@@ -182,6 +187,10 @@ class SampledTables:
 
     @cached_property
     def _known_dense(self) -> dict[Decomposition, tuple[int, ...]]:
+        return {}
+
+    @cached_property
+    def _looked_at(self) -> dict[int, tuple[float | None, float | None]]:
         return {}
 
     @cached_property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from ..groups import ASSUMED_GROUPS
@@ -16,11 +16,11 @@ from ..prediction.cost import BROADCAST_BYTES
 from .first_sample import UNSURE, UNSURE_BEYOND, UNSURE_FILTER
 from .spending import MOST_RATE, MOST_SPENT
 
-# Nanoseconds for each value that is read, for each tuple that Spark sorts and sends to be joined with another large
-# table, for each that it looks up or groups, and for the hash of each key. Seconds of any query, and of ours beside it.
-# By TPC-H at scale factor 1, 14 queries, with one key in 64 and one in 8 (benchmarks.sampled_costs).
-VALUE_NS, JOINED_NS, PASSED_NS, HASHED_NS = 50.0, 450.0, 100.0, 10.0
-FIXED_S, OWN_S = 0.4, 0.15
+# Nanoseconds for each number or text that is read, for each tuple that Spark sorts and sends to be joined with another
+# large table, for each value of others that is computed with, for the hash of each key, and for each key that a sample
+# groups and sends. Seconds of any query, and of ours beside it. By TPC-H at scale factor 1 (benchmarks.sampled_costs).
+NUMBER_NS, TEXT_NS, JOINED_NS, PASSED_NS, HASHED_NS, SENT_NS = 25.0, 50.0, 450.0, 80.0, 20.0, 3000.0
+FIXED_S, OWN_S = 0.3, 0.2
 
 # Of what all keys take, the part that any sample of them takes, where nothing is known of the tables: the scan.
 SCAN_SHARE = 0.4
@@ -55,8 +55,10 @@ class Part:
         Most distinct keys that it can have; None where it has no key of the class.
     counts : bool
         Whether rows of the result are made of its tuples.
-    columns : int
-        How many are read.
+    numbers, texts : int
+        How many columns of each are read.
+    key_beside : bool
+        Whether the key is one that is read for the sample alone.
     """
 
     tuples: float
@@ -64,7 +66,14 @@ class Part:
     group: float = 1.0
     keys: float | None = None
     counts: bool = True
-    columns: int = 1
+    numbers: int = 1
+    texts: int = 0
+    key_beside: bool = False
+
+    @property
+    def columns(self) -> int:
+        """How many are read."""
+        return self.numbers + self.texts
 
     @property
     def left(self) -> float:
@@ -108,17 +117,19 @@ class Work:
 
 def work_of(parts: Sequence[Part]) -> Work:
     """What a query on these tables takes, those sampled that have a key."""
-    scan = sum(p.tuples * p.columns for p in parts) * VALUE_NS
+    scan = sum(p.tuples * (NUMBER_NS * p.numbers + TEXT_NS * p.texts) for p in parts)
     several = sum(p.is_large for p in parts) > 1
 
     def passed(own: Iterable[Part]) -> float:
-        return sum(p.left * (JOINED_NS if several and p.is_large else PASSED_NS) for p in own)
+        return sum(p.left * (JOINED_NS if several and p.is_large else PASSED_NS * p.columns) for p in own)
 
     rest = passed(p for p in parts if p.keys is not None)
     whole = passed(p for p in parts if p.keys is None)
-    hashed = HASHED_NS * sum(p.tuples for p in parts if p.keys is not None)
+    hashed = sum(p.tuples * (HASHED_NS + NUMBER_NS * p.key_beside) for p in parts if p.keys is not None)
     exact = 1e-9 * (scan + rest + whole) + FIXED_S
-    return Work(1e-9 * (scan + whole + hashed) + FIXED_S + OWN_S, 1e-9 * rest, exact)
+    added = expected_keys([replace(p, group=1.0) for p in parts])
+    sent = 0.0 if added is None else SENT_NS * added.keys
+    return Work(1e-9 * (scan + whole + hashed) + FIXED_S + OWN_S, 1e-9 * (rest + sent), exact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +154,15 @@ class Sized:
         The share of the keys that is expected to be enough.
     over_exact : float
         What it is expected to take, with what follows it where it is not enough, over the exact run.
+    least_over_exact : float
+        What the sample that is expected to be enough takes.
     """
 
     rate: float
     half_width: float
     needed: float
     over_exact: float
+    least_over_exact: float = 1.0
 
 
 def expected_keys(parts: Sequence[Part], unread: int = 0, unread_groups: int = 0) -> Expected | None:
@@ -230,7 +244,8 @@ def first_rate(expected: Expected, work: Work, error: float, confidence: float, 
         times = expected.keys / wanted
         return min(max(math.log(times) / math.log(expected.unsure), 0.0), 1.0) if times > 0.0 else 0.0
 
-    best = Sized(1.0, 0.0, needed, 1.0)
+    alone = work.over_exact(needed)
+    best = Sized(1.0, 0.0, needed, 1.0, alone)
     rate = max(least, min(needed, MOST_RATE))
     while rate <= MOST_RATE:
         spent, following = work.over_exact(rate), work.most_next((rate,))
@@ -239,7 +254,7 @@ def first_rate(expected: Expected, work: Work, error: float, confidence: float, 
         again = work.over_exact(following) if following > rate else 0.0
         over = spent + (second - first) * again + (1.0 - second)
         if over < best.over_exact:
-            best = Sized(rate, half_width(expected.keys, rate, confidence), needed, over)
+            best = Sized(rate, half_width(expected.keys, rate, confidence), needed, over, alone)
         rate *= 2.0 ** (1.0 / STEPS)
     return best
 

@@ -16,8 +16,8 @@ from skimql.optimizer.candidates.sampled_query import (
 )
 from skimql.optimizer.candidates.spending import MOST_RATE, MOST_SPENT
 
-ORDERS = Part(1.5e6, keys=6e6, columns=3)
-LINES = Part(6e6, keys=6e6, columns=4)
+ORDERS = Part(1.5e6, keys=6e6, numbers=3)
+LINES = Part(6e6, keys=6e6, numbers=4)
 
 
 def sized(keys, error=0.1, unsure=2.0, work=None, least=1 / 32):
@@ -60,11 +60,14 @@ def test_samples_take_little_more_than_the_exact_run_together():
 
 
 def test_a_scan_of_what_filters_leave_out_is_most_of_the_exact_run():
-    kept = Part(6e6, share=0.005, keys=6e6, columns=5)
+    kept = Part(6e6, share=0.005, keys=6e6, numbers=4, texts=1)
     assert work_of((ORDERS, kept)).over_exact(1 / 32) > 0.7
     assert work_of((ORDERS, LINES)).over_exact(1 / 32) < 0.5
+    # Of one table that is filtered there is nothing to be saved, and its key is read beside.
+    alone = Part(6e6, share=0.02, keys=6e6, numbers=4, key_beside=True)
+    assert work_of((alone,)).over_exact(1 / 32) > 1.1
     # What is read as a whole is joined as a whole.
-    assert work_of((ORDERS, Part(6e6, columns=4))).over_exact(1 / 32) > 0.8
+    assert work_of((ORDERS, Part(6e6, numbers=4))).over_exact(1 / 32) > 0.8
 
 
 def test_keys_are_expected_by_what_tables_keep_of_their_tuples():
