@@ -122,13 +122,14 @@ class SampledPlan:
         assert self.settings.error is not None, "it is for an error that a sample is sized"
         if math.isnan(sized.needed):
             return "nothing tells how small a group of values that are computed for each key may be"
-        wanted = f"±{100 * self.settings.error:.3g} % of {'the smallest group' if self.query.groups else 'the value'}"
-        if sized.needed > MOST_RATE or sized.least_over_exact >= 1.0:
-            return f"{wanted} is expected to take {100 * min(sized.needed, 0.99):.2g} % of the keys, which costs as much"
-        return (
-            f"{wanted} is expected to take {100 * sized.needed:.2g} % of the keys, and so many may not be enough that the exact"
-            " run is cheaper"
+        group = "the smallest group" if self.query.groups else "the value"
+        share = 100 * min(sized.needed, 0.99)
+        wanted = (
+            f"±{100 * self.settings.error:.3g} % of {group} is expected to take {share:.2g} % of the keys"
         )
+        if sized.needed > MOST_RATE or sized.least_over_exact >= 1.0:
+            return f"{wanted}, which costs as much as all of them"
+        return f"{wanted}, and so many may not be enough that the exact run is cheaper"
 
     def _sized(self, way: Decomposition) -> Sized | None:
         """The first sample by how many keys are expected to add to the result; None where nothing tells."""
