@@ -27,7 +27,7 @@ from ...parser.measures import measure_of
 from ...parser.sampled_select import SampledQuery
 from ..results.rows import Estimated, GroupNumbers
 from ..settings import Settings
-from .behavior import PARTLY
+from .behavior import PARTLY, runs_in_full
 from .sampled_tables import SampledTables
 
 if TYPE_CHECKING:
@@ -51,6 +51,9 @@ STEP = 8.0
 FEW_KEYS = 1000
 
 BYTES_PER_VALUE = 8
+
+SMALL_GROUPS = "nothing tells how small a group of values that are computed for each key may be"
+NO_CHEAPER = "a sample would take as long"
 
 # A sample that takes less than a part of the asked size is drawn anew, so large that it takes nearly all of it, even if
 # chance has met fewer rows than there are by so many deviations.
@@ -107,9 +110,23 @@ class SampledPlan:
                 hint="BEHAVIOR 'run_on_full_table'",
             )
         ways = self.query.ways
+        if self._runs_in_any_case:
+            whole = self._of(
+                min(range(len(ways)), key=lambda n: self._order(ways[n])), 1.0, self.settings.seed
+            )
+            return replace(whole, why=f"no sample would be certain enough for {self.settings.behavior}")
         sizes = [self._sized(way) for way in ways]
         way = min(range(len(ways)), key=lambda n: self._order(ways[n], sizes[n]))
         return self._first(way, sizes[way])
+
+    @property
+    def _runs_in_any_case(self) -> bool:
+        """Whether the behaviour lets the exact run follow any sample, as no interval of it is certified."""
+        if self.settings.error is None or self.settings.size_bytes is not None or self.refines:
+            return False
+        terms = [t for a in self.query.aggregates if a.asked for t in a.total]
+        certain = all(measure_of(t) in self.query.ones for t in terms)
+        return runs_in_full(self.settings, self.query) and not certain
 
     def _first(self, way: int, sized: Sized | None) -> Attempt:
         if sized is None:
@@ -120,8 +137,8 @@ class SampledPlan:
     def _why(self, sized: Sized) -> str:
         """Why all keys are cheaper than a sample."""
         assert self.settings.error is not None, "it is for an error that a sample is sized"
-        if math.isnan(sized.needed):
-            return "nothing tells how small a group of values that are computed for each key may be"
+        if sized.why:
+            return sized.why
         group = "the smallest group" if self.query.groups else "the value"
         share = 100 * min(sized.needed, 0.99)
         wanted = (
@@ -143,11 +160,17 @@ class SampledPlan:
         if parts is None or expected is None:
             return None
         if known.computed_groups:
-            return Sized(1.0, 0.0, math.nan, 1.0)
-        largest = max(self.tables.tuples(r.table) for r in way.roles)
+            return Sized(1.0, 0.0, 1.0, 1.0, why=SMALL_GROUPS)
+        work, largest = work_of(parts), max(self.tables.tuples(r.table) for r in way.roles)
         least = max(FIRST_RATE, LEAST_TUPLES / max(largest, 1.0))
+        if not self._adds_up:
+            # How wide the intervals of means and quantiles are, nothing tells.
+            over = work.over_exact(least)
+            if least <= MOST_FIRST and over < 1.0:
+                return Sized(least, math.nan, least, over)
+            return Sized(1.0, 0.0, 1.0, 1.0, why=NO_CHEAPER)
         confidence = 1.0 - SPENT[0] * (1.0 - self.settings.confidence)
-        return first_rate(expected, work_of(parts), error, confidence, least)
+        return first_rate(expected, work, error, confidence, least)
 
     def affordable(self, attempt: Attempt, tried: Sequence[float]) -> float:
         """The largest share of the keys that may follow the samples that were taken."""
@@ -181,9 +204,14 @@ class SampledPlan:
             rate = max(rate, self._least_rate(way, self.settings.error))
         return rate if rate <= MOST_FIRST else 1.0
 
+    @property
+    def _adds_up(self) -> bool:
+        """Whether a count or sum is asked for."""
+        return any(a.function in ("count", "sum") for a in self.query.aggregates if a.asked)
+
     def _least_rate(self, way: Decomposition, error: float) -> float:
         """The share of the keys that an error takes at least of counts and sums: if each key added the same."""
-        if all(a.function not in ("count", "sum") for a in self.query.aggregates if a.asked):
+        if not self._adds_up:
             return 0.0
         keys = sum(min(self.tables.tuples(r.table), self.tables.most_keys(r)) for r in way.roles)
         normal = NormalDist().inv_cdf((1.0 + self.settings.confidence) / 2)

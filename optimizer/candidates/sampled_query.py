@@ -156,6 +156,8 @@ class Sized:
         What it is expected to take, with what follows it where it is not enough, over the exact run.
     least_over_exact : float
         What the sample that is expected to be enough takes.
+    why : str
+        Why all keys are taken, where that is not for how many are needed.
     """
 
     rate: float
@@ -163,6 +165,7 @@ class Sized:
     needed: float
     over_exact: float
     least_over_exact: float = 1.0
+    why: str = ""
 
 
 def expected_keys(parts: Sequence[Part], unread: int = 0, unread_groups: int = 0) -> Expected | None:

@@ -200,7 +200,8 @@ def test_where_a_sample_is_not_cheaper_none_is_drawn_and_one_that_was_too_small_
     wide = session.sql(text.replace("10%", "90%"))
     assert (wide.exact, wide.target) == (False, "unknown")
     full = session.sql(text.replace("10%", "90%") + " BEHAVIOR 'run_on_full_table'")
-    assert (full.exact, full.method) == (True, "exact_run")
+    assert (full.exact, [a.attempt.rate for a in full.attempts]) == (True, [1.0])
+    assert "no sample would be certain enough for run_on_full_table" in full.notes
 
 
 def test_explain_shows_what_spark_will_run(tables):
