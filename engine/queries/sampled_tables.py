@@ -82,7 +82,7 @@ class SampledTables:
 
     def parts(self, way: Decomposition, narrowing: Narrowing) -> list[Part] | None:
         """What is known of the tables where they stand; None where files do not tell."""
-        if not any(t.counts for t in narrowing.tables):
+        if self.context is None or not any(t.counts for t in narrowing.tables):
             return None
         roles = {role.place.start: role for role in way.roles}
         found = [self._part(one, roles.get(one.place)) for one in narrowing.tables]
