@@ -13,6 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from ...errors import BudgetExceeded, SkimqlError, UnsupportedQuery
+from ...optimizer.candidates.spending import SPENT
 from ...optimizer.choose import choose, plan_of
 from ...optimizer.combinations import route_fault, worker_reason
 from ...optimizer.distinct import CODE as DISTINCT_JOIN
@@ -57,10 +58,6 @@ if TYPE_CHECKING:
 DRAWN_BYTES = 64
 
 UNKNOWN = Predicted()
-
-# Of the chance that an interval fails, what the first sample of a query may take, the second and the third: one that is
-# enlarged until it looks narrow must not be asked at the full confidence each time.
-SPENT = (0.6, 0.3, 0.1)
 
 
 @dataclass(frozen=True)
@@ -293,7 +290,14 @@ class Planner:
         assert isinstance(self.query, SampledQuery), "it was read as one"
         assert self.context is not None, "Spark runs it"
         refuse_sizes(self.query, self.select)
-        return SampledPlan(self.context, self.query, self.settings, jobs, self.refines)
+        known = self._sampled_plans
+        if jobs not in known:
+            known[jobs] = SampledPlan(self.context, self.query, self.settings, jobs, self.refines)
+        return known[jobs]
+
+    @cached_property
+    def _sampled_plans(self) -> dict[bool, SampledPlan]:
+        return {}
 
     def exact(self) -> ExactRun:
         """The exact run, with what its cost is predicted to be where files tell."""
