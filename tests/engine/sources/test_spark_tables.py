@@ -63,7 +63,7 @@ def test_a_name_that_a_server_does_not_know_is_unknown():
         @property
         def schema(self):
             if self.name != "`two words`":
-                raise AnalysisException(errorClass="TABLE_OR_VIEW_NOT_FOUND", messageParameters={})
+                raise AnalysisException(f"no {self.name}")
             return ()
 
     client = SimpleNamespace(table=Lazy)
