@@ -11,7 +11,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ParseError, SkimqlError, UnsupportedQuery
+from ...errors import (
+    BudgetExceeded,
+    DataError,
+    EnvironmentFault,
+    ParseError,
+    SkimqlError,
+    StreamError,
+    UnknownName,
+    UnsupportedQuery,
+)
 from ...parser.join_graph import Span
 from ...parser.lexing import blank, identifiers
 from ...sketches.intervals.interval import Estimate
@@ -31,6 +40,19 @@ _LOG = logging.getLogger("skimql")
 # Behind one of these words a number stands without the letter that says its type.
 _NUMBER_WANTED = re.compile(r"\b(?:WITHIN|ERROR|CONFIDENCE|SEED|SIZE)\s*$", re.IGNORECASE)
 _TYPE_LETTER = re.compile(r"(?<=[\d.])(?:BD|[LDFSY])$")
+
+
+# SQLSTATEs, which scripts catch errors by.
+_STATES: tuple[tuple[type[SkimqlError], str], ...] = (
+    (ParseError, "42601"),
+    (UnsupportedQuery, "0A000"),
+    (UnknownName, "42704"),
+    (BudgetExceeded, "54000"),
+    (StreamError, "55000"),
+    (EnvironmentFault, "58000"),
+    (DataError, "22000"),
+)
+_OTHER_STATE, _FAILED_STATE = "42000", "XX000"
 
 
 class Handler:
@@ -180,6 +202,7 @@ def told(fault: SkimqlError, text: str) -> dict[str, Any]:
     about: dict[str, Any] = {
         "parse": isinstance(fault, ParseError),
         "code": fault.code,
+        "state": _state(fault),
         "message": message,
         "shown": shown,
     }
@@ -191,3 +214,9 @@ def told(fault: SkimqlError, text: str) -> dict[str, Any]:
     elif text:
         about["sql"] = None
     return about
+
+
+def _state(fault: SkimqlError) -> str:
+    if type(fault) is SkimqlError:
+        return _FAILED_STATE
+    return next((state for kind, state in _STATES if isinstance(fault, kind)), _OTHER_STATE)

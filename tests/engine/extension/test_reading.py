@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from skimql import SkimqlError
@@ -81,6 +83,26 @@ def test_statements_of_a_script_are_taken_one_by_one():
     found = read(f"BEGIN {Q}; SELECT 1; {Q}; END", 64)
     assert found.text.count("__skimql(") == 2
     assert "; SELECT 1; " in found.text
+
+
+def test_each_part_of_a_script_is_read_as_if_it_stood_alone():
+    text = (
+        f"BEGIN FOR r AS {Q} DO SELECT r.n; END FOR; INSERT INTO t {Q}; CREATE SKETCH s ON a (k);"
+        f" CREATE VIEW v AS {Q}; IF ({Q}) > 1 THEN EXACT SELECT 1; END IF; END"
+    )
+    found = read(text, 64)
+    asked = [(r["purpose"], r["bounds"], r["text"] == text) for _, r in sorted(found.requests.items())]
+    assert asked == [("", False, True), ("statement", True, True), ("", False, True), ("", True, True)]
+    shown = re.sub(r"__skimql\(\d+\) *", "ours", found.text)
+    ours = "SELECT*FROM ours"
+    assert shown == (
+        f"BEGIN FOR r AS {ours}DO SELECT r.n; END FOR; INSERT INTO t {ours}; {ours};"
+        f" CREATE VIEW v AS SELECT * FROM skimql_answer('{Q}', 'view'); IF ({ours}) > 1 THEN       SELECT 1; END IF; END"
+    )
+    with pytest.raises(SkimqlError) as fault:
+        read("BEGIN SELECT 1; CREATE SKETCH s ON; END", 64)
+    assert fault.value.sql.startswith("BEGIN")
+    assert read(f"{Q} ; ;", 64) is not None
 
 
 @pytest.mark.parametrize(

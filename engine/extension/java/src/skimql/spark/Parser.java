@@ -144,7 +144,7 @@ final class Parser implements ParserInterface {
     if (BEFORE_SPARK.matcher(text).matches() && Link.isOpen() && !isOwn()) {
       String ours = Link.read(text, session);
       if (ours != null) {
-        return parse.apply(ours);
+        return inPlace(text, ours, parse);
       }
     }
     LogicalPlan plan;
@@ -155,15 +155,23 @@ final class Parser implements ParserInterface {
       if (ours == null) {
         throw Faults.thrown(refused);
       }
-      return parse.apply(ours);
+      return inPlace(text, ours, parse);
     }
     if (EITHER.matcher(text).find() && Link.isOpen() && !isOwn() && isUnknown(plan)) {
       String ours = Link.read(text, session);
       if (ours != null) {
-        return parse.apply(ours);
+        return inPlace(text, ours, parse);
       }
     }
     return plan;
+  }
+
+  private static LogicalPlan inPlace(String text, String ours, Function<String, LogicalPlan> parse) {
+    try {
+      return parse.apply(ours);
+    } catch (Throwable refused) {
+      throw Faults.thrown(Faults.said(refused, text));
+    }
   }
 
   /** What is to be read in place of a text that Spark has refused; null where it is none of ours. */
