@@ -26,7 +26,7 @@ from ...parser.lexing import blank, identifiers
 from ...sketches.intervals.interval import Estimate
 from ..faults import as_ours
 from ..results.answer import MET, Answer
-from ..spark.isolation import is_classic, moved, temp_views
+from ..spark.isolation import is_classic, moved, temp_views, variables
 from .reading import read
 from .rows import rows_text
 from .sessions import AttachedSession, Sessions
@@ -121,9 +121,20 @@ def answered(sessions: Sessions, asked: Mapping[str, Any], java: Any) -> Any:
                 return _handed_over(session, result)
             frame = result
     except SkimqlError as fault:
+        _tell_variable(session, part, fault)
         raise part.located(fault) from fault
     home = session.spark if is_classic(session.spark) else sessions.home
     return moved(frame, home)._jdf
+
+
+def _tell_variable(session: AttachedSession, part: _Part, fault: SkimqlError) -> None:
+    """Where what is no column is a variable, of the session or of the script: how its value gets into the text."""
+    if fault.code != "SKIMQL_UNKNOWN_COLUMN" or fault.span is None:
+        return
+    name = fault.sql[slice(*fault.span)].strip("`")
+    declared = re.search(rf"\bDECLARE\b[^;]*\b{re.escape(name)}\b", part.whole, re.IGNORECASE)
+    if declared or name.lower() in variables(session.spark):
+        fault.hint = f"EXECUTE IMMEDIATE 'SELECT APPROXIMATE ... ? ...' USING {name}, as {name} is a variable"
 
 
 def _handed_over(session: AttachedSession, answer: Answer) -> Any:

@@ -73,7 +73,8 @@ def read(text: str, first: int) -> Read | None:
 
 def _script(text: str, first: int) -> Read | None:
     """A script, part by part: each is read as if it stood alone."""
-    made, requests = text, {}
+    made = text
+    requests: dict[int, dict[str, Any]] = {}
     # From behind, so that the places in front stay where they are.
     for part in reversed(parts_of(text)):
         alone = blank(blank(text, Span(part.end, len(text))), Span(0, part.start))
@@ -136,6 +137,14 @@ def _with_parts(text: str, parts: tuple[Embedded, ...], first: int) -> Read:
     # From behind, so that the places in front stay where they are.
     for number, part in reversed(list(enumerate(parts, first))):
         parameters = markers(text, part.span)
+        if stored == "function":
+            raise UnsupportedQuery(
+                "a function of Spark's cannot hold a SELECT APPROXIMATE",
+                "SKIMQL_INNER_APPROXIMATE",
+                text,
+                (part.span.start, part.span.end),
+                "CREATE VIEW, or EXACT SELECT ... in the function",
+            )
         if stored:
             refuse_parameters(text, parameters)
             inner = text[part.span.start : part.span.end]

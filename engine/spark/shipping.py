@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from ...errors import EnvironmentFault
 from .scratch import scratch_folder
-from .session import SPARK_FAULTS, first_line
+from .session import SPARK_FAULTS, first_line, workers_python
 
 PACKAGE = __package__.split(".", maxsplit=1)[0]
 FOLDERS = ("engine", "grammar", "optimizer", "parser", "sketches")
@@ -35,11 +35,7 @@ def ship(spark: SparkSession) -> None:
         If Spark does not take the archive.
     """
     behind = type(spark).__module__.startswith("pyspark.sql.connect")
-    if (
-        not behind
-        and is_local(str(spark.conf.get("spark.master", "")))
-        and _is_own(spark.sparkContext.pythonExec)
-    ):
+    if not behind and is_local(str(spark.conf.get("spark.master", ""))) and _is_own(workers_python(spark)):
         return
     try:
         spark.addArtifacts(str(archive()), pyfile=True)

@@ -121,6 +121,12 @@ def test_in_a_script_too_and_what_spark_refuses_is_shown_as_it_was_written(home)
     # Spark asks for the SQLSTATE there.
     found = refused(home, script.format("SELECT APPROXIMATE COUNT(*) FROM ea JOIN eb ON ea.k < eb.k"))
     assert found[:2] == ("AnalysisException", "SKIMQL_NON_EQUI_JOIN")
+    home.sql("DECLARE OR REPLACE VARIABLE most INT = 1")
+    for text in (f"{Q} WHERE x <= most", f"BEGIN DECLARE least INT = 1; {Q} WHERE x >= least; END"):
+        found = refused(home, text)
+        assert found[1] == "SKIMQL_UNKNOWN_COLUMN"
+        assert "USING " in found[2]
+    home.sql("DROP TEMPORARY VARIABLE most")
     found = refused(home, f"SELECT n,, FROM ({Q}) q")
     assert found[:2] == ("ParseException", "PARSE_SYNTAX_ERROR")
     assert Q in found[2]

@@ -113,6 +113,8 @@ def test_each_part_of_a_script_is_read_as_if_it_stood_alone():
         (f"SELECT * FROM (SELECT 1 UNION {Q})", "SKIMQL_INNER_APPROXIMATE"),
         (f"WITH a AS (SELECT 1) SELECT * FROM a, ({Q})", "SKIMQL_INNER_APPROXIMATE"),
         (f"CREATE VIEW v AS {Q} WHERE a.x < :n", "SKIMQL_PARAMETERS"),
+        (f"CREATE OR REPLACE TEMPORARY FUNCTION f() RETURNS BIGINT RETURN ({Q})", "SKIMQL_INNER_APPROXIMATE"),
+        (f"BEGIN CREATE FUNCTION f() RETURNS TABLE (n BIGINT) RETURN {Q}; END", "SKIMQL_INNER_APPROXIMATE"),
     ],
 )
 def test_what_cannot_stand_there_is_refused(text, code):
