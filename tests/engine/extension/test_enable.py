@@ -115,6 +115,12 @@ def test_what_is_refused_is_an_error_of_sparks_with_our_words(home, text, kind, 
     assert place is None or found[3:] == place
 
 
+def test_it_stands_in_expressions_of_dataframes(home):
+    assert home.table("ea").where(f"k * 4 < ({Q})").count() == 2
+    with pytest.raises(Exception, match="SKIMQL_NON_EQUI_JOIN"):
+        home.table("ea").where(f"k < ({Q.replace('=', '<')})").count()
+
+
 def test_in_a_script_too_and_what_spark_refuses_is_shown_as_it_was_written(home):
     script = "BEGIN FOR r AS SELECT APPROXIMATE COUNT(*) AS n FROM ea JOIN eb USING (k) DO {}; END FOR; END"
     assert rows(home, script.format("SELECT r.n + 1")) == [(ROW[0] + 1,)]

@@ -94,7 +94,11 @@ final class Parser implements ParserInterface {
 
   @Override
   public Expression parseExpression(String text) {
-    return spark.parseExpression(text);
+    try {
+      return spark.parseExpression(text);
+    } catch (Throwable refused) {
+      return instead(refused, text, spark::parseExpression);
+    }
   }
 
   @Override
@@ -151,11 +155,7 @@ final class Parser implements ParserInterface {
     try {
       plan = parse.apply(text);
     } catch (Throwable refused) {
-      String ours = refused instanceof ParseException && !isOwn() ? inPlaceOf(text) : null;
-      if (ours == null) {
-        throw Faults.thrown(refused);
-      }
-      return inPlace(text, ours, parse);
+      return instead(refused, text, parse);
     }
     if (EITHER.matcher(text).find() && Link.isOpen() && !isOwn() && isUnknown(plan)) {
       String ours = Link.read(text, session);
@@ -166,7 +166,16 @@ final class Parser implements ParserInterface {
     return plan;
   }
 
-  private static LogicalPlan inPlace(String text, String ours, Function<String, LogicalPlan> parse) {
+  /** What Spark makes of the text in the place of one that it has refused; where that is none of ours, its refusal. */
+  private <T> T instead(Throwable refused, String text, Function<String, T> parse) {
+    String ours = refused instanceof ParseException && Link.isLoaded() && !isOwn() ? inPlaceOf(text) : null;
+    if (ours == null) {
+      throw Faults.thrown(refused);
+    }
+    return inPlace(text, ours, parse);
+  }
+
+  private static <T> T inPlace(String text, String ours, Function<String, T> parse) {
     try {
       return parse.apply(ours);
     } catch (Throwable refused) {
