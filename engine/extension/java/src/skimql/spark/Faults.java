@@ -185,6 +185,12 @@ final class Faults {
     public AnalysisException withPosition(Origin origin) {
       return line().isDefined() ? this : super.withPosition(origin);
     }
+
+    /** As clients of a Thrift server are told of it. */
+    @Override
+    public String toString() {
+      return AnalysisException.class.getName() + ": " + getMessage();
+    }
   }
 
   private static Exception analysis(Map<?, ?> told, Origin origin) {
