@@ -34,7 +34,7 @@ from skimql import Session
 from skimql.engine.spark.session import start_spark
 from skimql.engine.streams.store import continuous
 
-from .cpu import measured
+from .cpu import Spent, measured
 from .streams import write_events
 
 Record = dict[str, Any]
@@ -78,8 +78,8 @@ def write_timed(folder: Path, events: int, batch: int) -> None:
             pq.write_table(table, folder / name / f"{number:04}.parquet")
 
 
-def view_of(spark: Any, folder: Path, catalog: Path, text: str, options: str = "") -> tuple[float, int]:
-    """Wall seconds in which a view reads what is there, and the bytes of its states."""
+def view_of(spark: Any, folder: Path, catalog: Path, text: str, options: str = "") -> tuple[Spent, int]:
+    """What it takes a view to read what is there, and the bytes of its states."""
     session = Session(spark, catalog=catalog)
     held = {n: (folder / n).rename(folder / f"held {n}") for n in NAMES}
     for name, files in held.items():
@@ -92,10 +92,10 @@ def view_of(spark: Any, folder: Path, catalog: Path, text: str, options: str = "
     for name, files in held.items():
         (folder / name).rmdir()
         files.rename(folder / name)
-    wall = measured(lambda: session.sql("RESUME q")).wall_s
+    spent = measured(lambda: session.sql("RESUME q"))
     found = session.answer("SHOW QUERIES").records()[0]["bytes"]
     session.close()
-    return wall, int(found)
+    return spent, int(found)
 
 
 def columns_of(folder: Path) -> list[tuple[str, str]]:
@@ -107,8 +107,8 @@ def columns_of(folder: Path) -> list[tuple[str, str]]:
 
 def streamed_exactly(
     spark: Any, folder: Path, frame: Callable[[dict[str, Any]], Any], mode: str
-) -> tuple[float, int]:
-    """Wall seconds of Spark's own query over the same files, and the most bytes of state that its progress tells."""
+) -> tuple[Spent, int]:
+    """What Spark's own query over the same files takes, and the most bytes of state that its progress tells."""
     frames = {}
     for name in NAMES:
         ddl = ", ".join(f"{c} {t}" for c, t in columns_of(folder / name))
@@ -133,7 +133,7 @@ def streamed_exactly(
             told = json.loads(progress.json) if hasattr(progress, "json") else progress
             most = max(most, sum(bytes_told(o) for o in told["stateOperators"]))
 
-    return measured(run).wall_s, most
+    return measured(run), most
 
 
 def bytes_told(operator: dict[str, Any]) -> int:
@@ -178,13 +178,15 @@ def exact(options: argparse.Namespace) -> Iterator[Record]:
             theirs = streamed_exactly(spark, root / place, own, mode)
         events = options.events
         # Spark's count reads one stream, the view two.
-        rate, exactly = events / ours[0], events * streams / 2 / theirs[0]
+        exactly = events * streams / 2
         yield {
             "study": study,
             "events": events,
-            "events_per_s": round(rate),
-            "exact_events_per_s": round(exactly),
-            "faster": round(rate / exactly, 2),
+            "events_per_s": round(events / ours[0].wall_s),
+            "exact_events_per_s": round(exactly / theirs[0].wall_s),
+            "faster": round(events / ours[0].wall_s / (exactly / theirs[0].wall_s), 2),
+            "cpu_us_an_event": round(1e6 * ours[0].cpu_s / events, 3),
+            "exact_cpu_us_an_event": round(1e6 * theirs[0].cpu_s / exactly, 3),
             "state_bytes": ours[1],
             "exact_state_bytes": theirs[1],
         }
@@ -274,7 +276,6 @@ def latency(options: argparse.Namespace) -> Iterator[Record]:
         over.set()
 
     session = Session(spark, catalog=root / "catalog")
-    session.table("t", pa.table({"k": np.arange(FLAT_KEYS)}))
     session.sql(f"CREATE STREAM a (k BIGINT, v BIGINT) FROM PARQUET '{root / 'a'}'")
     session.sql(
         "CREATE CONTINUOUS VIEW q WITH (trigger = '1 second') AS"
