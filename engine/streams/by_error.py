@@ -25,10 +25,10 @@ from ...sketches.samples.sample_regression import MOST_REMAINING
 from ..catalog.streams import StoredStream
 from ..execution.partial_aggregate import MOST_HEAVY
 from ..synopses import Built
+from .beside import bytes_of_keys
 from .dense_keys import BYTES
 from .planned import CHOSEN, WHY, PlannedView
 from .predicted import half_width
-from .sampled import BESIDE, ENTRY
 from .views import planned
 
 Floats = NDArray[np.float64]
@@ -225,10 +225,10 @@ def _key_sample(weights: Sequence[Floats], wanted: _Wanted, confidence: float, m
         share = max(share, squares / (squares + most**2) if most else 1.0)
     distinct = max(int(np.count_nonzero(w)) for w in weights)
     keys = max(LEAST_KEYS, math.ceil(ROOM * share * distinct))
-    nbytes = len(weights) * (ENTRY * keys + BESIDE)
-    if nbytes > most_bytes:
+    rows, each = rows_for(confidence), bytes_of_keys(keys)
+    if len(weights) * each > most_bytes:
         return None
-    return Way(KEY_SAMPLE, 1, math.ceil((ENTRY * keys + BESIDE) / BYTES_PER_COUNTER), nbytes)
+    return Way(KEY_SAMPLE, rows, math.ceil(each / (BYTES_PER_COUNTER * rows)), len(weights) * each)
 
 
 def _unexplained(terms: Sequence[PlannedTerm], contributions: Floats, weights: Sequence[Floats]) -> float:
