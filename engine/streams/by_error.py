@@ -37,6 +37,9 @@ PILOT_BUCKETS = 1 << 21
 # Fewer keys say too little of how unequal the keys are, and of the interval.
 LEAST_KEYS = 128
 ROOM = 1.2  # more keys come than the pilot has seen
+OF_MANY = (
+    "three streams or more on one key: key_sample is taken, as sketches err more the more streams there are"
+)
 STANDS_OUT = 1.5  # standard deviations of a counter, from which on the median of rows tells a key from noise
 
 
@@ -117,6 +120,20 @@ def by_way(shown: PlannedView, way: Way, why: str, streams: Mapping[str, StoredS
     settings = {**shown.view.settings, CHOSEN: way.method, WHY: why}
     view = replace(shown.view, settings=settings, rows=way.rows, buckets=way.buckets, plan="")
     return planned(view, streams)
+
+
+def of_many_streams(shown: PlannedView, streams: Mapping[str, StoredStream]) -> PlannedView:
+    """The view by key samples where it joins three streams or more on one key and says nothing else; else as it is.
+
+    The variance of sketches is a product of the self-join sizes of all streams, that of samples is not.
+    """
+    query = shown.query
+    said = query.method is not None or shown.error is not None or shown.told_apart
+    if said or query.counts_distinct or len(shown.plan.vertices) < 3:
+        return shown
+    view = shown.view
+    found = by_way(shown, Way(KEY_SAMPLE, view.rows, view.buckets, 0), OF_MANY, streams)
+    return found if all(s.method == KEY_SAMPLE for s in found.plan.synopses) else shown
 
 
 def no_pilot(why: str) -> StreamError:
