@@ -94,6 +94,8 @@ def typed(value: Any, kind: pa.DataType | None) -> Any:
         value = value.value
         if isinstance(value, float) and not math.isfinite(value):
             return None
+        if kind is not None and pa.types.is_boolean(kind):
+            return bool(value)
     if value is None or isinstance(value, bool) or not isinstance(value, (int, float, Fraction, Decimal)):
         return value
     if isinstance(value, float):
@@ -162,7 +164,11 @@ def columns_by_rows(columns: Iterable[ResultColumn]) -> list[dict[str, Any]]:
 
 def relative_error(value: Any, truth: Any) -> float | None:
     """|value - truth| / |truth|, or None where either is NULL or no number, or the truth is 0 and missed."""
-    known = [v for v in (value, truth) if isinstance(v, (int, float, Decimal, Fraction))]
+    known = [
+        v
+        for v in (value, truth)
+        if isinstance(v, (int, float, Decimal, Fraction)) and not isinstance(v, bool)
+    ]
     if len(known) < 2 or not all(math.isfinite(v) for v in known):
         return None
     if truth == 0:
