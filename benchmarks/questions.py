@@ -62,6 +62,8 @@ class Words:
         "AVG({0}.v)",
         "SUM({0}.v * {1}.g)",
         "SUM({0}.v) / COUNT(*)",
+        "COUNT(*) > 20",
+        "SUM({0}.v) < 100 OR COUNT({1}.v) BETWEEN 3 AND 300",
     )
     havings: Sequence[str] = ("HAVING COUNT(*) > 0", "HAVING COUNT(*) > 10", "HAVING COUNT(*) > 1000")
 

@@ -116,6 +116,15 @@ def _clause_error(text: str, error: UnexpectedInput) -> ParseError:
         return ParseError(f"{token.value!r} is not expected here", sql=text, span=span, hint=hint)
     if token.value.upper() == "BEHAVIOR" and text[end_of(token) :].lstrip()[:1] not in ("'", '"'):
         return ParseError("BEHAVIOR takes a text", sql=text, span=span, hint="BEHAVIOR 'strict'")
+    if _SIZE_BEFORE.search(text, 0, start_of(token)) is not None:
+        return ParseError(
+            f"{token.value!r} is no unit of a size",
+            sql=text,
+            span=span,
+            hint="SIZE 64 KB; B, KB, MB and GB are units",
+        )
+    if token.value.upper() == "CONFIDENCE":
+        return ParseError("CONFIDENCE takes a number", sql=text, span=span, hint="CONFIDENCE 95%")
     return ParseError(
         f"{token.value!r} stands behind a clause that must come last",
         sql=text,
@@ -124,6 +133,7 @@ def _clause_error(text: str, error: UnexpectedInput) -> ParseError:
     )
 
 
+_SIZE_BEFORE = re.compile(r"\bSIZE\s+[.\d][\w.]*\s*\Z", re.IGNORECASE)
 _EXPECTED = {
     "NUMBER": "a number, such as 5% or 0.05,",
     "TEXT": "a text such as 'strict'",

@@ -141,7 +141,7 @@ class Results:
             self.values.add_aggregate(self.values.reads(bare, name, self.scope))
         else:
             value = self.values.value(inner)
-            self._refuse_conditions(value, inner)
+            self._refuse_nested_conditions(value, inner)
             if has_aggregate(value):
                 self.values.add_feature("expression over aggregates", inner)
         self.values.items.append(Item(name, value, self.scope.span_of(item), type_of(inner, self.scope)))
@@ -157,20 +157,31 @@ class Results:
         return {self._name(item).lower() for item in self.select.expressions}
 
     def _refuse_conditions(self, value: Expression, node: exp.Expr) -> None:
-        """Refuse what has no interval: a remainder, and a condition, which is neither true nor false within one."""
+        """Refuse what has no interval: a remainder, and a condition that something else is made of."""
         for part in parts_of(value):
             if (
                 isinstance(part, Operation)
                 and part.operator in ("%", *COMPARISONS, *LOGIC)
                 and has_aggregate(part)
             ):
-                what = "a remainder" if part.operator == "%" else "a condition"
+                what = "a remainder" if part.operator == "%" else "what is made of a condition"
                 raise self.scope.fault(
                     f"{what} on an estimate has no interval",
                     "SKIMQL_AGGREGATE_EXPRESSION",
                     node,
                     EXACT,
                 )
+
+    def _refuse_nested_conditions(self, value: Expression, node: exp.Expr) -> None:
+        """As `_refuse_conditions`; the value may be a condition itself, or several behind AND, OR and NOT."""
+        if not isinstance(value, Operation) or value.operator not in (*COMPARISONS, *LOGIC):
+            self._refuse_conditions(value, node)
+            return
+        for operand in value.operands:
+            if value.operator in ("and", "or", "not"):
+                self._refuse_nested_conditions(operand, node)
+            else:
+                self._refuse_conditions(operand, node)
 
     def _free(self, name: str) -> str:
         """The name, numbered if an earlier item has it: result columns are looked up by name."""
@@ -186,10 +197,7 @@ class Results:
             return
         self.values.add_feature("HAVING", having)
         self.having = self.values.value(having.this, "last")
-        for part in parts_of(self.having):
-            inside = part.operands if isinstance(part, Operation) and part.operator not in LOGIC else ()
-            for operand in inside:
-                self._refuse_conditions(operand, having.this)
+        self._refuse_nested_conditions(self.having, having.this)
 
     def _read_order(self) -> None:
         order = self.select.args.get("order")
@@ -207,7 +215,7 @@ class Results:
                 value = self.values.items[self._ordinal_index(node)].expression
             else:
                 value = self.values.value(node, "first")
-            self._refuse_conditions(value, node)
+            self._refuse_nested_conditions(value, node)
             self._add_order(value, key)
 
     def _add_order(self, value: Expression, key: exp.Expr) -> None:

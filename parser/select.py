@@ -23,6 +23,7 @@ from ..errors import ParseError, UnsupportedQuery
 from .amounts import literal_fault
 from .join_graph import Span
 from .script import without_comments
+from .syntax import BEHAVIORS
 
 _PLACE = "skimql_tokens"
 
@@ -195,6 +196,13 @@ def _parse(sql: str, shown: str, what: str) -> Source:
     if what == "SELECT" and (
         not tokens or tokens[0].text.upper() not in ("SELECT", "WITH", "(", "FROM", "VALUES")
     ):
+        if [t.text.upper() for t in tokens[:1]] == ["EXPLAIN"]:
+            raise ParseError(
+                "a SELECT APPROXIMATE is explained by EXPLAIN or EXPLAIN ANALYZE; the other kinds are of Spark's plans",
+                sql=shown,
+                span=(tokens[0].start, tokens[min(1, len(tokens) - 1)].end + 1),
+                hint="EXPLAIN SELECT APPROXIMATE ...",
+            )
         # sqlglot would take it for some command, and say so in its log.
         raise ParseError(f"{what} is expected", sql=shown, span=(0, len(sql)), hint="SELECT ...")
     _refuse_long_numbers(tokens, shown)
@@ -238,7 +246,22 @@ def _syntax_error(error: SqlglotParseError, tokens: list[Token], shown: str) -> 
         word = next(near, None) or _case_without_when(tokens)
         if word is not None:
             hint = f"`{word}` in backticks if it is a column, or see what Spark says: EXACT SELECT ..."
+        reason, hint = _unfinished(shown[token.start :].split()) or (reason, hint)
     return ParseError(f"syntax error: {reason}", "SKIMQL_SYNTAX_ERROR", shown, span, hint)
+
+
+def _unfinished(words: list[str]) -> tuple[str, str] | None:
+    """What is missing of the clause that the words begin with, and how it is written."""
+    word, behind = words[0].upper(), words[1].strip(",;") if len(words) > 1 else ""
+    match word:
+        case "GROUP" | "ORDER" if behind.upper() != "BY" and behind not in _OPERATORS:
+            return f"BY is missing behind {word}", f"{word} BY {behind or 'column'}"
+        case "USING" if not behind:
+            return "USING takes a method", "USING key_sample"
+        case "BEHAVIOR" if behind.lower() in BEHAVIORS:
+            return "BEHAVIOR takes a text", f"BEHAVIOR '{behind}'"
+        case _:
+            return None
 
 
 def _case_without_when(tokens: list[Token]) -> str | None:

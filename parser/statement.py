@@ -72,7 +72,7 @@ def too_deep(sql: str) -> ParseError:
 
 def _parse_statement(text: str) -> Statement:
     visible, semicolons = without_comments(text)
-    if semicolons and visible[semicolons[0] + 1 :].strip():
+    if semicolons and visible[semicolons[0] + 1 :].replace(";", " ").strip():
         raise ParseError(
             "several statements where one is expected",
             "SKIMQL_SEVERAL_STATEMENTS",
@@ -144,7 +144,7 @@ def _refuse_ours(text: str, visible: str, words: list[str]) -> None:
     head = " ".join(w for w in words[:2] if w not in ("OR", "REPLACE")) or "a parenthesis"
     written = words[:1] and words[0] in ("CREATE", "INSERT", "REPLACE", "CACHE", "MERGE")
     hint = (
-        "SELECT APPROXIMATE ... by itself; its result is a DataFrame: session.sql(...).df"
+        "skimql.enable(spark), then spark.sql(...) with this text; or session.sql(...).df of the SELECT by itself"
         if written
         else "SELECT APPROXIMATE ... FROM ..., with SELECT in front"
     )

@@ -124,7 +124,7 @@ def _cell(
         return _Cell(f"{text} exact" if told_exact else text, "", "", under)
     if value.exact:
         return _Cell(f"{text} exact" if told_exact else text, "", "", under)
-    bar = _bar(value, scale, screen.unicode) if scale is not None else ""
+    bar = _bar(value, scale, screen.unicode) if scale is not None and value.low < value.high else ""
     if not value.certified:
         return _Cell(f"{text} ?", "dim", bar, under)
     return _Cell(text, "", bar, under)

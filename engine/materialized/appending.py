@@ -21,7 +21,14 @@ from .building import Source, aligned, built_on, merged
 from .creating import refuse_large
 from .definition import both, changes, now, refuse_unstable, stored, typed
 from .describe import told
-from .lineage import appended_elsewhere, lineage_of, refuse_same, refuse_twice, table_lineage
+from .lineage import (
+    appended_elsewhere,
+    counted_otherwise,
+    lineage_of,
+    refuse_same,
+    refuse_twice,
+    table_lineage,
+)
 from .names import find_head, place_of, refuse_member, refuse_untrusted
 
 if TYPE_CHECKING:
@@ -46,16 +53,19 @@ class Appending:
         refuse_member(catalog, sql, statement.name)
         refuse_untrusted(head, sql, statement.name)
         started, before = time.perf_counter(), self._file_of(head.name)
+        notes: tuple[str, ...]
         old = self._loaded(head.name)
         if statement.other is not None:
             sketch = self._with(old, statement.other, sql)
-            added = f"{sketch.head.tuples - old.head.tuples:,} tuples of sketch {statement.other.text} added"
+            notes = (
+                f"{sketch.head.tuples - old.head.tuples:,} tuples of sketch {statement.other.text} added",
+            )
         else:
             sketch = self._appended(old, statement)
-            added = _changed(old.head, sketch.head)
+            notes = (_changed(old.head, sketch.head), *counted_otherwise(sketch.head))
         refuse_large(sketch.head, self.context.settings.max_bytes, sql)
         catalog.put(sketch, based_on={head.name: before})
-        return told(sketch.head, time.perf_counter() - started, added)
+        return told(sketch.head, time.perf_counter() - started, *notes)
 
     def refresh(self, statement: RefreshSketch) -> Answer:
         """Build a sketch anew on its whole table, and on what was appended from elsewhere."""

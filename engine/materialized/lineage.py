@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ...errors import DataError, UnsupportedQuery
@@ -78,7 +79,7 @@ def refuse_twice(head: Head, reading: Lineage, frame: DataFrame, sql: str, place
     Parameters
     ----------
     head : Head
-    helping : Eaten
+    reading : Lineage
         What is about to be appended.
     frame : DataFrame
         What it is read from, without its condition.
@@ -117,6 +118,27 @@ def refuse_twice(head: Head, reading: Lineage, frame: DataFrame, sql: str, place
                 place,
                 "append what is new only, or REFRESH SKETCH " + head.name,
             )
+
+
+def counted_otherwise(head: Head) -> tuple[str, ...]:
+    """A note where what was appended last had been read before, and its tuples counted another number of times.
+
+    None of what is taken out as a whole (``WEIGHT -1``).
+    """
+    *before, last = head.lineage
+    if last.times == "-1":
+        return ()
+    paths = {f.path for f in last.files}
+    found = ((f.path, e) for e in before if e.times != last.times for f in e.files if f.path in paths)
+    return tuple(
+        f"{path} was read before, at {earlier.at}:"
+        f" its tuples are in the sketch as {_times(earlier)} and as {_times(last)}"
+        for path, earlier in islice(found, 1)
+    )
+
+
+def _times(reading: Lineage) -> str:
+    return "one each" if reading.times is None else f"{reading.times} each"
 
 
 def refuse_same(head: Head, other: Head, sql: str, place: tuple[int, int]) -> None:

@@ -13,6 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from ...errors import BudgetExceeded, SkimqlError, UnsupportedQuery
+from ...optimizer.candidates.spending import SPENT
 from ...optimizer.choose import choose, plan_of
 from ...optimizer.combinations import route_fault, worker_reason
 from ...optimizer.distinct import CODE as DISTINCT_JOIN
@@ -39,7 +40,7 @@ from ..settings import Settings
 from .apart_plan import as_materialized, of_tables, refuse_sizes
 from .request import Request
 from .sizing import chosen, with_route, within
-from .widths import first_sample, planned_distinct, planned_sample, planned_sketches
+from .widths import first_sample, large_enough, planned_distinct, planned_sample, planned_sketches
 
 if TYPE_CHECKING:
     from ...optimizer.candidates.candidate import Candidate, Choice
@@ -57,10 +58,6 @@ if TYPE_CHECKING:
 DRAWN_BYTES = 64
 
 UNKNOWN = Predicted()
-
-# Of the chance that an interval fails, what the first sample of a query may take, the second and the third: one that is
-# enlarged until it looks narrow must not be asked at the full confidence each time.
-SPENT = (0.6, 0.3, 0.1)
 
 
 @dataclass(frozen=True)
@@ -293,7 +290,14 @@ class Planner:
         assert isinstance(self.query, SampledQuery), "it was read as one"
         assert self.context is not None, "Spark runs it"
         refuse_sizes(self.query, self.select)
-        return SampledPlan(self.context, self.query, self.settings, jobs, self.refines)
+        known = self._sampled_plans
+        if jobs not in known:
+            known[jobs] = SampledPlan(self.context, self.query, self.settings, jobs, self.refines)
+        return known[jobs]
+
+    @cached_property
+    def _sampled_plans(self) -> dict[bool, SampledPlan]:
+        return {}
 
     def exact(self) -> ExactRun:
         """The exact run, with what its cost is predicted to be where files tell."""
@@ -542,9 +546,14 @@ class Planner:
         if plan.sample is not None:
             expected = tuple(math.inf if s.tuples is None else s.tuples for s in statistics)
             method = self.select.method or taken.method
-            sampled = SampleJoin(method, self._with_draws(plan, taken, expected), predicted, expected)
             summed = self.summed if jobs else ()
-            return planned_sample(sampled, choice, summed, self.settings.confidence, groups)
+
+            def of_plan(plan: Plan, predicted: Predicted) -> SampleJoin:
+                sampled = SampleJoin(method, self._with_draws(plan, taken, expected), predicted, expected)
+                return planned_sample(sampled, choice, summed, self.settings.confidence, groups)
+
+            target = self.request.target if choice.objective.relative_error is not None else None
+            return large_enough(of_plan(plan, predicted), choice, target, of_plan)
         route = "arrow" if self.settings.route == "auto" else self.settings.route
         attempt = self.sketches(routed(within(plan, self.settings), route), predicted)
         attempt = replace(

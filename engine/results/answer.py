@@ -14,6 +14,7 @@ from ...optimizer.plan import Plan
 from ...parser.expressions import has_aggregate
 from ...sketches.intervals.interval import Estimate
 from .columns import Names, ResultColumn, columns_by_rows, ends, relative_error, typed, unique
+from .conditions import item_cell
 from .display import cell_text
 from .estimator import Joined
 from .expressions import Cell, Evaluator
@@ -298,7 +299,7 @@ def answer_plan(plan: Plan, joined: Joined, confidence: float) -> Answer:
         Wanted confidence of each interval, in (0, 1).
     """
     evaluator = Evaluator(plan, joined, confidence)
-    cells = tuple(evaluator.cell(item.expression) for item in plan.query.items)
+    cells = tuple(item_cell(evaluator, item.expression) for item in plan.query.items)
     notes = tuple(dict.fromkeys(note for c in cells if isinstance(c, Estimate) for note in c.notes))
     return Answer(
         tuple(item.name for item in plan.query.items),

@@ -82,6 +82,14 @@ def arrow_type(name: str | None) -> pa.DataType | None:
     return _TYPES.get(name or "")
 
 
+def told_types(
+    columns: Sequence[str], numbers: Sequence[str], rows: Sequence[Any]
+) -> tuple[pa.DataType | None, ...]:
+    """The types of what a statement tells, which are the same whatever there is to tell: texts, and whole numbers."""
+    whole = None if rows else pa.int64()
+    return tuple(whole if name in numbers else pa.string() for name in columns)
+
+
 def typed(value: Any, kind: pa.DataType | None) -> Any:
     """A value, or that of an estimate, in the type of its column; None for NULL, and for what nothing is known of.
 
@@ -94,6 +102,8 @@ def typed(value: Any, kind: pa.DataType | None) -> Any:
         value = value.value
         if isinstance(value, float) and not math.isfinite(value):
             return None
+        if kind is not None and pa.types.is_boolean(kind):
+            return bool(value)
     if value is None or isinstance(value, bool) or not isinstance(value, (int, float, Fraction, Decimal)):
         return value
     if isinstance(value, float):
@@ -162,7 +172,11 @@ def columns_by_rows(columns: Iterable[ResultColumn]) -> list[dict[str, Any]]:
 
 def relative_error(value: Any, truth: Any) -> float | None:
     """|value - truth| / |truth|, or None where either is NULL or no number, or the truth is 0 and missed."""
-    known = [v for v in (value, truth) if isinstance(v, (int, float, Decimal, Fraction))]
+    known = [
+        v
+        for v in (value, truth)
+        if isinstance(v, (int, float, Decimal, Fraction)) and not isinstance(v, bool)
+    ]
     if len(known) < 2 or not all(math.isfinite(v) for v in known):
         return None
     if truth == 0:

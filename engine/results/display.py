@@ -244,7 +244,7 @@ def _round_up(width: float, places: int) -> float:
 
 def _range_svg(cell: Any) -> str:
     """A small bar from 0 to the upper end, the interval dark in it."""
-    if not isinstance(cell, Estimate) or cell.exact or math.isnan(cell.value):
+    if not isinstance(cell, Estimate) or cell.low == cell.high or math.isnan(cell.value):
         return ""
     left, right = min(0.0, cell.low), max(0.0, cell.high)
     if right <= left or math.isinf(right - left):

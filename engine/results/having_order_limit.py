@@ -1,7 +1,6 @@
 """HAVING, ORDER BY, LIMIT and OFFSET on rows of estimates, and which of their decisions are certain.
 
-A condition on an estimate is decided on its value; it is certain where every value of the interval decides it the same
-way. A row belongs to the first n for certain where fewer than n rows can come before it.
+A row belongs to the first n for certain where fewer than n rows can come before it.
 """
 
 from __future__ import annotations
@@ -10,46 +9,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
-from itertools import product
-from typing import Any
 
 import numpy as np
 
-from ...errors import UnsupportedQuery
-from ...parser.expressions import COMPARISONS, Expression, Operation
 from ...parser.join_graph import Order, Query
 from ...sketches.intervals.interval import Estimate
-from .expressions import Cell, Evaluator
-from .scalars import compare, padded
-
-SIGNS = frozenset((-1, 0, 1))
-# Which signs of left - right make a comparison true.
-_HOLDS = {
-    "=": frozenset((0,)),
-    "<>": frozenset((-1, 1)),
-    "<": frozenset((-1,)),
-    "<=": frozenset((-1, 0)),
-    ">": frozenset((1,)),
-    ">=": frozenset((0, 1)),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Truth:
-    """A condition: `value` as decided on the estimates, and every value that their intervals leave possible."""
-
-    value: bool | None
-    possible: frozenset[bool | None]
-
-    @property
-    def may_hold(self) -> bool:
-        """Whether it is true for some of the values in the intervals."""
-        return True in self.possible
-
-    @property
-    def must_hold(self) -> bool:
-        """Whether it is true for all of them."""
-        return self.possible == {True}
+from .conditions import SIGNS, Truth, ends_of, point_of, signs_of
+from .expressions import Cell
+from .scalars import compare
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,32 +42,6 @@ class Shown:
     rows: tuple[Row, ...]
     uncertain: tuple[bool, ...]
     doubtful: int
-
-
-def condition(evaluator: Evaluator, expression: Expression) -> Truth:
-    """Decide a HAVING condition for one group.
-
-    Raises
-    ------
-    UnsupportedQuery
-        If it is no condition, or compares what only Spark can compare.
-    """
-    if isinstance(expression, Operation):
-        if expression.operator in ("and", "or", "not"):
-            parts = [condition(evaluator, o) for o in expression.operands]
-            apply = _LOGIC[expression.operator]
-            return Truth(
-                apply(*(p.value for p in parts)),
-                frozenset(apply(*values) for values in product(*(p.possible for p in parts))),
-            )
-        if expression.operator == "is_null":
-            return _is_null(evaluator.cell(expression.operands[0]))
-        if expression.operator in COMPARISONS:
-            return _comparison(evaluator, expression)
-    value = evaluator.cell(expression)
-    if value is None or isinstance(value, bool):
-        return _certain(value)
-    raise UnsupportedQuery("HAVING takes a condition", "SKIMQL_HAVING", evaluator.sql)
 
 
 def show(rows: Sequence[Row], query: Query) -> Shown:
@@ -147,10 +88,10 @@ def _place(cell: Cell, key: Order) -> tuple[float, float]:
     """The ends of the first key of ORDER BY, least first in the order of the rows."""
     if isinstance(cell, Estimate) and math.isnan(cell.value) and not cell.exact:
         return -math.inf, math.inf
-    if _point(cell) is None:
+    if point_of(cell) is None:
         place = -math.inf if key.nulls_first else math.inf
         return place, place
-    low, high = _ends(cell)
+    low, high = ends_of(cell)
     return (-high, -low) if key.descending else (low, high)
 
 
@@ -184,7 +125,7 @@ def _precedes(a: Row, b: Row, query: Query, *, surely: bool) -> bool:
 
 
 def _key_sign(key: Order, x: Cell, y: Cell, sql: str) -> int:
-    x, y = (_point(c) for c in (x, y))
+    x, y = (point_of(c) for c in (x, y))
     if x is None or y is None:
         return _null_sign(key, x is None, y is None)
     return compare(x, y, sql) * (-1 if key.descending else 1)
@@ -195,83 +136,12 @@ def _key_signs(key: Order, x: Cell, y: Cell, sql: str) -> frozenset[int]:
     estimates = [c for c in (x, y) if isinstance(c, Estimate)]
     if any(math.isnan(e.value) and not e.exact for e in estimates):
         return SIGNS
-    if not estimates or any(_point(c) is None for c in (x, y)):
+    if not estimates or any(point_of(c) is None for c in (x, y)):
         return frozenset((_key_sign(key, x, y, sql),))
-    (low, high), (other_low, other_high) = _ends(x), _ends(y)
-    signs = _signs(low - other_high, high - other_low)
+    (low, high), (other_low, other_high) = ends_of(x), ends_of(y)
+    signs = signs_of(low - other_high, high - other_low)
     return frozenset(-s for s in signs) if key.descending else signs
 
 
 def _null_sign(key: Order, x: bool, y: bool) -> int:
     return 0 if x and y else (-1 if x == key.nulls_first else 1)
-
-
-def _point(cell: Cell) -> Any:
-    if isinstance(cell, Estimate):
-        return None if math.isnan(cell.value) else cell.value
-    return cell
-
-
-def _ends(cell: Cell) -> tuple[float, float]:
-    if isinstance(cell, Estimate):
-        return cell.low, cell.high
-    number = cell if isinstance(cell, int) else float(cell)
-    return number, number
-
-
-def _comparison(evaluator: Evaluator, expression: Operation) -> Truth:
-    cells = [evaluator.cell(o) for o in expression.operands]
-    left, right = padded(expression.operands, cells, evaluator.plan.query.groups)
-    for cell in (left, right):
-        if _point(cell) is None:
-            unknown = isinstance(cell, Estimate) and not cell.exact
-            return Truth(None, frozenset((True, False, None)) if unknown else frozenset((None,)))
-    holds = _HOLDS[expression.operator]
-    if not isinstance(left, Estimate) and not isinstance(right, Estimate):
-        return _certain(compare(left, right, evaluator.sql) in holds)
-    # Raises where a number would be compared with what is none.
-    sign = compare(_point(left), _point(right), evaluator.sql)
-    if isinstance(left, Estimate) and isinstance(right, Estimate) and not (left.exact and right.exact):
-        # The same hashes made both, so that their difference is known better than either.
-        difference = evaluator.cell(Operation("-", expression.operands))
-        signs = _signs(*_ends(difference)) | {sign}
-    else:
-        (low, high), (other_low, other_high) = _ends(left), _ends(right)
-        signs = _signs(low - other_high, high - other_low) | {sign}
-    return Truth(sign in holds, frozenset(s in holds for s in signs))
-
-
-def _signs(low: float, high: float) -> frozenset[int]:
-    """The signs of the numbers in [low, high]."""
-    return frozenset(s for s, there in ((-1, low < 0), (0, low <= 0 <= high), (1, high > 0)) if there)
-
-
-def _is_null(cell: Cell) -> Truth:
-    if not isinstance(cell, Estimate):
-        return _certain(cell is None)
-    null = math.isnan(cell.value)
-    if cell.exact:
-        return _certain(null)
-    # Where 0 is possible, perhaps nothing joins that has a value.
-    if null or cell.low <= 0 <= cell.high:
-        return Truth(null, frozenset((True, False)))
-    return _certain(False)
-
-
-def _certain(value: bool | None) -> Truth:
-    return Truth(value, frozenset((value,)))
-
-
-def _and(left: bool | None, right: bool | None) -> bool | None:
-    return False if left is False or right is False else None if left is None or right is None else True
-
-
-def _or(*values: bool | None) -> bool | None:
-    return True if True in values else None if None in values else False
-
-
-def _not(value: bool | None) -> bool | None:
-    return None if value is None else not value
-
-
-_LOGIC: dict[str, Any] = {"and": _and, "or": _or, "not": _not}

@@ -10,8 +10,9 @@ from ...parser.expressions import has_aggregate
 from ...parser.join_graph import Aggregate, Query, Term
 from ...sketches.intervals.interval import Estimate
 from .answer import MET, Answer, state_of
+from .conditions import Truth, condition, item_cell
 from .expressions import Cell, Evaluator
-from .having_order_limit import Row, Shown, Truth, condition, edge, show
+from .having_order_limit import Row, Shown, edge, show
 from .selection import SCREENED, WIDENED, chosen, is_chosen, selection, widened
 
 GroupNumbers = tuple[int, ...]
@@ -59,10 +60,10 @@ class Estimated:
         if there.possible == {False}:
             return None
         if cells is None:
-            cells = [evaluator.cell(item.expression) for item in self.query.items]
+            cells = [item_cell(evaluator, item.expression) for item in self.query.items]
             if count is not None and False in there.possible:
                 cells = [_if_there(c, count) for c in cells]
-        keys = tuple(evaluator.cell(key.expression) for key in self.query.order)
+        keys = tuple(item_cell(evaluator, key.expression) for key in self.query.order)
         passes = there if self.query.having is None else condition(evaluator, self.query.having)
         value = passes.value if there.value or passes.value is None else False
         return Row(number, tuple(cells), Truth(value, passes.possible | (there.possible - {True})), keys)
@@ -139,7 +140,7 @@ class Estimated:
         found = []
         for row in shown:
             strict = _at(evaluators[row.number], made.share_of(row))
-            wide = (strict.cell(item.expression) for item in self.query.items)
+            wide = (item_cell(strict, item.expression) for item in self.query.items)
             cells = tuple(widened(c, w) for c, w in zip(row.cells, wide, strict=True))
             sure = made.certified or row.number in made.decided
             found.append(cells if sure else tuple(map(chosen, cells)))

@@ -217,8 +217,11 @@ def without_scheme(path: str) -> str:
 
 
 def _for_spark(path: str) -> str:
-    """A path as Hadoop takes it: what stands before a colon would be a scheme."""
-    return "file:" + os.path.abspath(path) if ":" in path else path
+    """A local path as Hadoop takes it.
+
+    What stands before a colon would be a scheme, and a relative path one from where the JVM was started.
+    """
+    return ("file:" if ":" in path else "") + os.path.abspath(path)
 
 
 def _exists(path: str) -> bool:

@@ -1,17 +1,19 @@
-"""What is refused with a true reason today and belongs to other issues."""
+"""What sketches alone cannot answer and people write: by the user's own query on sampled keys, or anywhere in Spark SQL."""
 
 from __future__ import annotations
 
 import pytest
-from support.questions import query
 from support.schemas import schema, table
+
+from skimql.errors import UnsupportedQuery
+from skimql.parser.embedded import embedded, markers
+from skimql.parser.join_graph import Span
+from skimql.parser.sampled_select import resolve_sampled
+from skimql.parser.statement import parse_statement
 
 TABLES = schema(table("a", k="int", x="int"), table("b", k="int", y="int"))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="The user's own query on sampled keys: the SQL that people really write"
-)
 @pytest.mark.parametrize(
     "text",
     [
@@ -21,20 +23,25 @@ TABLES = schema(table("a", k="int", x="int"), table("b", k="int", y="int"))
         "SELECT APPROXIMATE COUNT(*) FROM a LEFT JOIN b ON a.k = b.k WHERE b.k IS NULL",
     ],
 )
-def test_what_people_really_write(text):
-    query(text, TABLES)
+def test_what_people_really_write_decomposes_over_its_key(text):
+    assert resolve_sampled(parse_statement(text), TABLES).ways
 
 
-@pytest.mark.xfail(strict=True, reason="The Spark SQL extension: the dialect wherever Spark SQL is spoken")
-@pytest.mark.parametrize(
-    "text", ["CREATE TABLE z AS SELECT APPROXIMATE COUNT(*) FROM a", "FROM a SELECT APPROXIMATE COUNT(*)"]
-)
-def test_the_dialect_wherever_spark_sql_is_spoken(text):
-    from skimql.parser.statement import PassThrough, parse_statement
+def test_within_a_statement_of_sparks_it_is_the_extensions():
+    text = "CREATE TABLE z AS SELECT APPROXIMATE COUNT(*) FROM a"
+    with pytest.raises(UnsupportedQuery) as fault:
+        parse_statement(text)
+    assert "skimql.enable(spark)" in fault.value.hint
+    (found,) = embedded(text)
+    assert text[found.span.start : found.span.end] == "SELECT APPROXIMATE COUNT(*) FROM a"
 
-    assert not isinstance(parse_statement(text), PassThrough)
+
+def test_parameters_are_found_where_the_extension_binds_them():
+    text = "SELECT APPROXIMATE COUNT(*) FROM a WHERE x < :limit"
+    assert [m.name for m in markers(text, Span(0, len(text)))] == ["limit"]
 
 
-@pytest.mark.xfail(strict=True, reason="The Spark SQL extension: the dialect wherever Spark SQL is spoken")
-def test_parameters_and_session_variables():
-    query("SELECT APPROXIMATE COUNT(*) FROM a WHERE x < :limit", TABLES)
+def test_from_in_front_of_select_is_refused_with_the_order_to_write():
+    with pytest.raises(UnsupportedQuery) as fault:
+        parse_statement("FROM a SELECT APPROXIMATE COUNT(*)")
+    assert fault.value.hint == "SELECT APPROXIMATE ... FROM ..., with SELECT in front"

@@ -1,6 +1,7 @@
 """SELECT text to a tree in which every node knows its place."""
 
 import pytest
+from support.questions import query
 
 from skimql.errors import ParseError, UnsupportedQuery
 from skimql.parser.join_graph import Span
@@ -37,3 +38,22 @@ def test_pipe_syntax_is_refused_at_its_place():
     with pytest.raises(UnsupportedQuery, match="pipe syntax is not read") as fault:
         parse_select(text)
     assert text[slice(*fault.value.span)] == "|>"
+
+
+@pytest.mark.parametrize(
+    ("behind", "place", "hint"),
+    [
+        ("GROUP r.b", "GROUP", "GROUP BY r.b"),
+        ("GROUP BY r.b ORDER r.b DESC", "ORDER", "ORDER BY r.b"),
+        ("USING", "USING", "USING key_sample"),
+        ("BEHAVIOR strict", "BEHAVIOR", "BEHAVIOR 'strict'"),
+        ("SIZE 64 KX", "KX", "SIZE 64 KB"),
+        ("SIZE 64 K B", "K", "SIZE 64 KB"),
+        ("ERROR WITHIN 5% CONFIDENCE", "CONFIDENCE", "CONFIDENCE 95%"),
+    ],
+)
+def test_a_clause_of_which_a_word_is_missing_is_shown_as_it_is_written(behind, place, hint):
+    with pytest.raises(ParseError) as fault:
+        query(f"COUNT(*) FROM r JOIN s ON r.a = s.a {behind}", {})
+    assert fault.value.sql[slice(*fault.value.span)] == place
+    assert fault.value.hint.startswith(hint)

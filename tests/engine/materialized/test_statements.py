@@ -142,6 +142,14 @@ def test_append_adds_new_files_and_refuses_what_the_sketch_has(kept, home):
     assert kept.sql("SHOW SKETCHES").records()[0]["tuples"] == 7
 
 
+def test_a_file_that_is_counted_in_another_way_too_is_told(kept, home):
+    more = write(home / "more.parquet", oid=[1, 2], price=[1, 2])
+    assert kept.sql(f"APPEND SKETCH s_lines FROM '{more}'").notes == ("2 tuples added",)
+    _, note = kept.sql(f"APPEND SKETCH s_lines FROM '{more}' DELETES WHEN price = 2").notes
+    assert note.startswith(f"{more} was read before, at ")
+    assert kept.sql(COUNT).value == 3 + 2, "the first counts twice, the second no more"
+
+
 def test_the_same_files_in_disjoint_parts_may_be_appended_one_by_one(kept, home):
     more = write(home / "more.parquet", oid=[1, 2, 3, 4], price=[1, 2, 3, 4])
     kept.sql(f"APPEND SKETCH s_lines FROM '{more}' WHERE price <= 2")
@@ -351,7 +359,7 @@ def test_what_is_appended_and_deleted_again_leaves_the_same_arrays(kept, home):
                 mine, now = arrays(a.sketch), arrays(b.sketch)
                 assert all((mine[n] == now[n]).all() for n in mine if n != "unseen")
     done = kept.sql(f"APPEND SKETCH x FROM '{more}' WHERE oid > 0 DELETES WHEN op = 'd' AND price > 0")
-    assert done.notes == ("1 tuples added",)
+    assert done.notes[0] == "1 tuples added"
     for wrong, code in (
         ("WEIGHT price + 0.5", "SKIMQL_WEIGHT_TYPE"),
         ("WEIGHT nosuch", "SKIMQL_UNKNOWN_COLUMN"),

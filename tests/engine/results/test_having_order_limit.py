@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from skimql import Estimate, UnsupportedQuery
 from skimql.engine.results import having_order_limit as decide
+from skimql.engine.results.conditions import Truth, condition
 from skimql.engine.results.expressions import Evaluator
-from skimql.engine.results.having_order_limit import Row, Truth, condition, show
+from skimql.engine.results.having_order_limit import Row, show
 from skimql.engine.results.scalars import compare, scalar_value
 from skimql.optimizer.plan import Plan
 from skimql.parser.expressions import Aggregated, Constant, Grouped, Operation

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.tables import register_cases
 
@@ -41,6 +43,17 @@ def test_a_parquet_file_and_a_folder_are_tables(session, tmp_path):
     (tmp_path / "f.parquet").rename(tmp_path / "folder")
     session.table("f", tmp_path / "folder")
     assert session.sql(JOIN).value == 2
+
+
+def test_a_relative_path_is_one_from_where_python_is_now(session, tmp_path, monkeypatch):
+    folder = tmp_path / "below"
+    folder.mkdir()
+    pq.write_table(pa.table({"k": [1, 1]}), tmp_path / "r.parquet")
+    monkeypatch.chdir(folder)
+    answer = session.sql(
+        "SELECT APPROXIMATE COUNT(*) FROM '../r.parquet' a JOIN '../r.parquet' b ON a.k = b.k"
+    )
+    assert answer.value == 4
 
 
 def test_views_of_spark_are_tables_without_registration(session):
