@@ -243,7 +243,7 @@ def first_sample(
         # Fewer tuples may join: then too few keys are sampled, or what unseen ones may add is too much of the answer,
         # and the exact run follows.
         missed = _missed(rate / wanted, unsure)
-        unseen = _missed(WIDEST_PART * room / (draws.largest(rate) * times), unsure)
+        unseen = _missed(WIDEST_PART * room / max(draws.largest(rate) * times, 1.0), unsure)
         repeated = max(missed - unseen, 0.0) * min(again, whole.seconds) + unseen * whole.seconds
         seconds = rate * each + drawing(draws.drawn).seconds + listing + repeated
         drawn = math.fsum(one.drawn(d, sizes[one.vertex].filtered) for one, d in valued)

@@ -224,7 +224,7 @@ def test_tuples_that_are_drawn_one_by_one_are_not_taken_for_those_of_a_heavy_key
     monkeypatch.setattr(sampled_scan, "LEAST_OF_PARTITION", 10)
     rows = [(i,) for i in range(4000)]
     register(session, a=("k INT", rows), b=("k INT", rows))
-    plan = planned(session, "COUNT(*) AS n FROM a JOIN b ON a.k = b.k", 0.1, row_rates=(1.0, 0.02))
+    plan = planned(session, "COUNT(*) AS n FROM a JOIN b ON a.k = b.k", 0.01, row_rates=(1.0, 0.02))
     run_sample(session.spark, plan, session.tables, limit_bytes=8 * 4 * 9000, expected={0: 4000.0, 1: 4000.0})
     assert texts.grouped == [False, False]
 
