@@ -30,8 +30,8 @@ SKEWED = 4.0
 # number of tuples, so many as there are, would be met as often with more than this chance.
 LEAST_HITS = 4
 BY_CHANCE = 0.1
-# No more hits, whatever the keys of a table: to reckon with them takes time by their square. Of few keys with many tuples
-# all are evaluated then.
+# No more hits, whatever the keys of a table: to reckon with them takes time by their square. Of few keys with many
+# tuples all are evaluated then.
 MOST_HITS = 40
 
 
