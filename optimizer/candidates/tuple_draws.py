@@ -30,6 +30,9 @@ SKEWED = 4.0
 # number of tuples, so many as there are, would be met as often with more than this chance.
 LEAST_HITS = 4
 BY_CHANCE = 0.1
+# No more hits, whatever the keys of a table: to reckon with them takes time by their square. Of few keys with many
+# tuples all are evaluated then.
+MOST_HITS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,7 @@ def tuple_draws(
         drawn = sum(r * s for r, s in zip(rates, sizes, strict=True))
         usual = sum(r * s / k for r, s, k in zip(rates, sizes, own, strict=True))
         hits = LEAST_HITS
-        while max(own) * float(special.gammainc(hits, usual)) > BY_CHANCE:
+        while hits < MOST_HITS and max(own) * float(special.gammainc(hits, usual)) > BY_CHANCE:
             hits += 1
     return TupleDraws(rates, hits, drawn, tuple(caps))
 

@@ -220,9 +220,9 @@ def test_a_sum_beside_distinct_values_has_the_width_of_its_sketches_and_an_avera
     assert math.isnan(blind.half_width)
 
 
-def enlarged(target, cost=math.inf, most_bytes=math.inf):
+def enlarged(target, cost=math.inf, most_bytes=math.inf, select=BOTH, groups=None):
     """The sample that is taken for a target, beside an exact run of such a cost."""
-    query = query_of(BOTH)
+    query = query_of(select)
     choice = chosen(query)
     others = [c for c in choice.candidates if c.method != "exact_run"]
     run = replace(
@@ -234,7 +234,7 @@ def enlarged(target, cost=math.inf, most_bytes=math.inf):
 
     def of_plan(plan, predicted):
         attempt = SampleJoin("key_sample", plan, predicted)
-        return widths.planned_sample(attempt, choice, VALUES, 0.95, {})
+        return widths.planned_sample(attempt, choice, VALUES, 0.95, groups or {})
 
     first = of_plan(sampled(query).plan, STATED)
     return first, widths.large_enough(first, choice, target, of_plan)
@@ -264,3 +264,13 @@ def test_a_sample_whose_intervals_would_be_too_wide_is_made_larger():
 def test_a_sample_is_left_as_it_was(target, beside):
     first, found = enlarged(target, **beside)
     assert found is first
+
+
+def test_a_sample_of_groups_has_room_for_their_choice_and_for_small_ones():
+    grouped = {"select": f"r.g, SUM(r.x) {JOIN} GROUP BY r.g", "groups": {0: 4}}
+    first, found = enlarged(3.0 * SUM, **grouped)
+    # Four groups are each as wide as a quarter of all tuples; nine tenths of the chance to miss are left to them.
+    assert first.predicted.half_width > 2.0 * SUM * 2.005 / 1.96
+    assert 0.8 * 3.0 * SUM < 1.15 * found.predicted.half_width < 3.0 * SUM
+    same, again = enlarged(1.5 * first.predicted.half_width, **grouped)
+    assert again is same
