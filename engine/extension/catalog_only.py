@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ...errors import EnvironmentFault, SkimqlError, UnsupportedQuery
+from ...parser.statement import parse_statement
+from ...parser.syntax import PassThrough
 from ..catalog.catalog import Catalog
 from ..session import Session
 from ..spark.shipping import ship
+from .reading import refuse_change
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,9 +46,13 @@ def catalog_answer(catalog: str, text: str) -> pa.Table:
     Raises
     ------
     UnsupportedQuery
-        ``SKIMQL_NOT_KEPT`` where they do not answer it; ``SKIMQL_NOT_AN_ANSWER`` for another statement.
+        ``SKIMQL_NOT_KEPT`` where they do not answer it; ``SKIMQL_NOT_AN_ANSWER`` for another statement, which is not
+        run: Spark asks for its columns, and then for its rows.
     """
-    answer = CatalogSession(catalog=catalog).answer(text)
+    session = CatalogSession(catalog=catalog)
+    if not isinstance(parse_statement(text), PassThrough):
+        refuse_change(text)
+    answer = session.answer(text)
     return answer.arrow()
 
 
