@@ -103,7 +103,7 @@ def explain(catalog: Catalog, name: str) -> Answer:
         if value is not None and width is not None:
             told = "" if predicted is None else f", +-{predicted:,.6g} predicted"
             lines.append(f"{view.name}: {value:,.6g} +-{width:,.6g} now{told}, by {method}")
-    alone = sum(len(planned(v, found.streams).plan.synopses) for v in views)
+    alone = sum(len(planned(v, found.streams).needs_of(s)) for v in views for s in v.streams)
     lines.append(f"{len(views):,} views read {read:,} sketches and totals; apart they would keep {alone:,}")
     return Answer(("plan",), ((printable("\n".join(lines)),),), exact=True, is_text=True)
 
