@@ -49,8 +49,11 @@ _WORDS = re.compile(
 # A column may be called approx: what is estimated has an aggregate.
 _NAME_ALONE = re.compile(r"^\s*SELECT\s+APPROX(?:IMATE)?\b", re.IGNORECASE)
 # What may be asked within a SELECT, of which nobody knows how often it is looked at.
-_ONLY_READ = (ApproximateSelect, EstimateRows, Explain, ShowSketches, DescribeSketch, ExplainSketches)
-_ONLY_READ += (ShowStreams, DescribeStream, ShowQueries)
+_ONLY_READ = (
+    *(ApproximateSelect, EstimateRows, Explain),
+    *(ShowSketches, DescribeSketch, ExplainSketches),
+    *(ShowStreams, DescribeStream, ShowQueries),
+)
 # More parts of one text than numbers are kept for.
 MOST_PARTS = 64
 
