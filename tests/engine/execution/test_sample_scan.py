@@ -7,6 +7,7 @@ from support.tables import register
 
 from skimql.engine.execution import sample_scan
 from skimql.engine.execution.sample_scan import _word
+from skimql.engine.spark.isolation import temp_views
 from skimql.engine.spark.jobs import run_job
 from skimql.sketches.samples.sampled_hash import draw_family, sample_family
 
@@ -42,8 +43,8 @@ def test_what_a_scan_names_is_there_until_it_has_run(session, monkeypatch):
 
     def run(spark, description, action, listener=None):
         if description.startswith("sample of"):
-            views = action.__self__.sparkSession.catalog.listTables()
-            there.append(any(v.name.startswith("skimql_tuples_") for v in views))
+            views = temp_views(action.__self__.sparkSession)
+            there.append(any(name.startswith("skimql_tuples_") for name in views))
         return run_job(spark, description, action, listener)
 
     monkeypatch.setattr(sample_scan, "run_job", run)
