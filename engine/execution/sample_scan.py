@@ -355,11 +355,11 @@ class SampleScans(SampleTree):
         try:
             for name, frame in scan.frames.items():
                 moved(frame, spark).createOrReplaceTempView(name)
-            found = spark.sql(text)
+            # A server of Spark Connect looks for them only when it runs.
+            return run_job(self._spark, f"sample of {table}", spark.sql(text).toArrow, self._listener)
         finally:
             for name in scan.frames:
                 spark.catalog.dropTempView(name)
-        return run_job(self._spark, f"sample of {table}", found.toArrow, self._listener)
 
     def _prepared(
         self,

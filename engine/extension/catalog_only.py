@@ -13,19 +13,22 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ...errors import EnvironmentFault, SkimqlError, UnsupportedQuery
+from ...parser.statement import parse_statement
+from ...parser.syntax import PassThrough
 from ..catalog.catalog import Catalog
 from ..session import Session
+from ..spark.own import OwnSpark
 from ..spark.shipping import ship
+from .reading import refuse_change
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class CatalogSession(Session):
-    """A session that never has Spark: its answers come from the catalog."""
+class NoSpark(OwnSpark):
+    """That of a session which never has any, also where this process has one."""
 
-    @property
-    def spark(self) -> SparkSession:
+    def needed(self) -> SparkSession:
         """None: see `SKIMQL_NOT_KEPT`."""
         raise UnsupportedQuery(
             "kept sketches do not answer this, and nothing is scanned here",
@@ -33,8 +36,16 @@ class CatalogSession(Session):
             hint="CREATE SKETCH for what it asks; skimql.enable(spark), or skimql.Session(spark)",
         )
 
-    def _running(self) -> None:
-        """None, also where this process has Spark."""
+    def running(self) -> None:
+        """None."""
+
+
+class CatalogSession(Session):
+    """A session whose answers come from the catalog."""
+
+    def __init__(self, catalog: str) -> None:
+        super().__init__(catalog=catalog)
+        self._own = NoSpark(None, {})
 
 
 def catalog_answer(catalog: str, text: str) -> pa.Table:
@@ -43,9 +54,13 @@ def catalog_answer(catalog: str, text: str) -> pa.Table:
     Raises
     ------
     UnsupportedQuery
-        ``SKIMQL_NOT_KEPT`` where they do not answer it; ``SKIMQL_NOT_AN_ANSWER`` for another statement.
+        ``SKIMQL_NOT_KEPT`` where they do not answer it; ``SKIMQL_NOT_AN_ANSWER`` for another statement, which is not
+        run: Spark asks for its columns, and then for its rows.
     """
-    answer = CatalogSession(catalog=catalog).answer(text)
+    session = CatalogSession(catalog)
+    if not isinstance(parse_statement(text), PassThrough):
+        refuse_change(text)
+    answer = session.answer(text)
     return answer.arrow()
 
 

@@ -27,7 +27,7 @@ from ...sketches.intervals.interval import Estimate
 from ..faults import as_ours
 from ..results.answer import MET, Answer
 from ..spark.isolation import is_classic, moved, temp_views, variables
-from .reading import read
+from .reading import read, refuse_change
 from .rows import rows_text
 from .sessions import AttachedSession, Sessions
 from .shape import shape_of
@@ -112,6 +112,9 @@ def answered(sessions: Sessions, asked: Mapping[str, Any], java: Any) -> Any:
     session = sessions.asked(asked["session"], java, place, asked.get("bounds", True))
     if purpose == "view":
         _refuse_temporary(session, part)
+    if "start" not in asked:
+        # Of `skimql_answer`.
+        refuse_change(part.text)
     try:
         if purpose == "explain" or (purpose and purpose != "statement" and not place):
             frame = shape_of(session, part.text)

@@ -27,16 +27,33 @@ from ...parser.join_graph import Span
 from ...parser.lexing import blank
 from ...parser.script import without_comments
 from ...parser.statement import ApproximateSelect, ExactSelect, PassThrough, SetOption, parse_statement
-from ...parser.syntax import Statement
+from ...parser.syntax import (
+    DescribeSketch,
+    DescribeStream,
+    EstimateRows,
+    Explain,
+    ExplainSketches,
+    ShowQueries,
+    ShowSketches,
+    ShowStreams,
+    Statement,
+)
 
 # Without one of these a text that Spark refuses is none of ours, whatever else is wrong with it.
 _WORDS = re.compile(
-    r"\bSELECT\s+APPROX(?:IMATE)?\b|\bERROR\s+WITHIN\b|\bWITH\s+ERROR\s+[.\d]|\bESTIMATE\s+ROWS\b|\bEXACT\s+(?:SELECT|WITH)\b"
+    r"\bSELECT\s+APPROX(?:IMATE)?\b|\bERROR\s+WITHIN\b|\bWITH\s+ERROR\s+[.\d]|\bESTIMATE\s+ROWS\b"
+    r"|^\s*(?:EXPLAIN\s+(?:\w+\s+)*)?EXACT\s+(?:SELECT|WITH)\b"
     r"|^\s*\w+\s+(?:OR\s+REPLACE\s+)?(?:SKETCH(?:ES)?|STREAMS?|CONTINUOUS|QUERIES)\b|^\s*(?:PAUSE|RESUME|TERMINATE)\b",
     re.IGNORECASE,
 )
 # A column may be called approx: what is estimated has an aggregate.
 _NAME_ALONE = re.compile(r"^\s*SELECT\s+APPROX(?:IMATE)?\b", re.IGNORECASE)
+# What may be asked within a SELECT, of which nobody knows how often it is looked at.
+_ONLY_READ = (
+    *(ApproximateSelect, EstimateRows, Explain),
+    *(ShowSketches, DescribeSketch, ExplainSketches),
+    *(ShowStreams, DescribeStream, ShowQueries),
+)
 # More parts of one text than numbers are kept for.
 MOST_PARTS = 64
 
@@ -178,6 +195,23 @@ def _call(number: int, parameters: tuple[Marker, ...]) -> list[str]:
     """The call of the table function, in pieces between which a line may end."""
     marked = [f",{'?' if m.name is None else ':' + m.name}" for m in parameters]
     return ["SELECT*FROM ", f"__skimql({number}", *marked, ")"]
+
+
+def refuse_change(text: str) -> None:
+    """Refuse what is not only read: in ``skimql_answer``, and where a catalog alone answers.
+
+    Raises
+    ------
+    UnsupportedQuery
+        ``SKIMQL_NOT_AN_ANSWER``.
+    """
+    if not isinstance(parse_statement(text), _ONLY_READ):
+        raise UnsupportedQuery(
+            "an approximate SELECT is asked here, and nothing is changed",
+            "SKIMQL_NOT_AN_ANSWER",
+            text,
+            hint="the statement by itself: session.sql(...), or spark.sql(...) with the extension",
+        )
 
 
 def _literal(text: str) -> str:

@@ -221,12 +221,9 @@ def _thread_cpu(spark: SparkSession) -> tuple[float, float]:
     return time.thread_time(), thread_cpu(spark) or 0.0
 
 
-def tagged_jobs(spark: SparkSession, tag: str) -> tuple[int, ...]:
-    """The numbers of the jobs that have a tag, those that have ended too."""
-    return tuple(spark.sparkContext._jsc.sc().statusTracker().getJobIdsForTag(tag))
-
-
 def _progress(spark: SparkSession, tag: str, description: str, started: float) -> Progress:
+    from .meter import tagged_jobs
+
     tracker = spark.sparkContext.statusTracker()
     stages = {stage for job in tagged_jobs(spark, tag) for stage in _stages_of(tracker, job)}
     done, tasks, rows, nbytes = (

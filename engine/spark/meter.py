@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from ..observed import Measured, Observation
 from .java_faults import Py4JError
-from .jobs import tagged_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,6 +113,11 @@ class Tasks:
     cpu_seconds: float
     bytes_read: float
     rows_read: float
+
+
+def tagged_jobs(spark: SparkSession, tag: str) -> tuple[int, ...]:
+    """The numbers of the jobs that have a tag, those that have ended too."""
+    return tuple(spark.sparkContext._jsc.sc().statusTracker().getJobIdsForTag(tag))
 
 
 def tasks_of(spark: SparkSession, tag: str) -> Tasks | None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from support.tables import register
 
+from skimql.engine.execution import sample_scan
 from skimql.engine.execution.sample_scan import _word
+from skimql.engine.spark.isolation import temp_views
+from skimql.engine.spark.jobs import run_job
 from skimql.sketches.samples.sampled_hash import draw_family, sample_family
 
 
@@ -30,3 +34,20 @@ def test_another_seed_needs_no_new_code(spark, as_users_have_it):
         return [made.apply(n)._2() for n in range(made.size())]
 
     assert code(3) == code(4) != []
+
+
+def test_what_a_scan_names_is_there_until_it_has_run(session, monkeypatch):
+    # Spark Connect looks for it only then.
+    register(session, sa=("k INT", [(1,), (2,)]), sb=("k INT", [(1,), (1,)]))
+    there = []
+
+    def run(spark, description, action, listener=None):
+        if description.startswith("sample of"):
+            views = temp_views(action.__self__.sparkSession)
+            there.append(any(name.startswith("skimql_tuples_") for name in views))
+        return run_job(spark, description, action, listener)
+
+    monkeypatch.setattr(sample_scan, "run_job", run)
+    assert session.sql("SELECT APPROXIMATE COUNT(*) FROM sa JOIN sb USING (k) USING key_sample").value == 2
+    assert there
+    assert all(there)

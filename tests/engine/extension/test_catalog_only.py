@@ -50,6 +50,12 @@ def test_what_is_not_kept_is_refused_and_nothing_is_started(kept):
     with pytest.raises(UnsupportedQuery) as fault:
         catalog_answer(kept, "SELECT 1")
     assert fault.value.code == "SKIMQL_NOT_AN_ANSWER"
+    # Spark asks twice, and a reader changes nothing.
+    for text in ("DROP SKETCH ska", "CREATE SKETCH other ON ka (k)", "REFRESH SKETCH ska"):
+        with pytest.raises(UnsupportedQuery) as fault:
+            catalog_answer(kept, text)
+        assert fault.value.code == "SKIMQL_NOT_AN_ANSWER"
+    assert [r["sketch"] for r in catalog_answer(kept, "SHOW SKETCHES").to_pylist()] == ["ska", "skb"]
     # What Spark shows of a worker's error is its text.
     with pytest.raises(catalog_only.Refused, match=r"^\[SKIMQL_NOT_KEPT\] kept sketches"):
         catalog_only._source(kept)({"query": f"{Q} WHERE ka.k > 1"}).schema()

@@ -105,6 +105,7 @@ def test_parameters_have_their_values(home):
         ("CREATE SKETCH s ON", "ParseException", "SKIMQL_PARSE_ERROR", (1, 18)),
         ("SELECT 1 UNION ALL SELECT * FROM (SELECT 1 UNION SELECT APPROXIMATE COUNT(*) FROM ea)", "AnalysisException", "SKIMQL_INNER_APPROXIMATE", (1, 34)),
         ("WITH ea AS (SELECT 1 AS k) SELECT * FROM ea, (SELECT APPROXIMATE COUNT(*) FROM ea JOIN eb USING (k))", "AnalysisException", "SKIMQL_INNER_APPROXIMATE", (1, 79)),
+        ("SELECT * FROM skimql_answer('CREATE SKETCH s ON ea (k)')", "AnalysisException", "SKIMQL_NOT_AN_ANSWER", None),
         ("SELECT n FROM skimql_answer(1 + 1)", "AnalysisException", "SKIMQL_ASKED_LATE", None),
     ],
 )  # fmt: skip

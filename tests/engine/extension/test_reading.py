@@ -37,7 +37,7 @@ def test_what_is_ours_becomes_a_call_of_the_same_length(text, purpose):
 
 @pytest.mark.parametrize(
     "text",
-    ["SELEC 1", "SELECT approx FRM t", "SELECT 'SELECT APPROXIMATE COUNT(*)' FRM t x", "-- SHOW SKETCHES\nSELEC 1", "/* open", "SHOW SKETHES", "SELECT 'ERROR WITHIN", "CREATE TABLE t (", ""],
+    ["SELEC 1", "SELECT exact SELECT 1", "SELECT approx FRM t", "SELECT 'SELECT APPROXIMATE COUNT(*)' FRM t x", "-- SHOW SKETCHES\nSELEC 1", "/* open", "SHOW SKETHES", "SELECT 'ERROR WITHIN", "CREATE TABLE t (", ""],
 )  # fmt: skip
 def test_what_is_none_of_ours_is_left(text):
     assert read(text, 64) is None

@@ -51,7 +51,7 @@ final class Parser implements ParserInterface {
   private static final Pattern OURS =
       Pattern.compile(
           "\\bSELECT\\s+APPROX(?:IMATE)?\\b|\\bERROR\\s+WITHIN\\b|\\bWITH\\s+ERROR\\s+[.\\d]|\\bESTIMATE\\s+ROWS\\b"
-              + "|\\bEXACT\\s+(?:SELECT|WITH)\\b|^\\s*(?:PAUSE|RESUME|TERMINATE)\\b"
+              + "|^\\s*(?:EXPLAIN\\s+(?:\\w+\\s+)*)?EXACT\\s+(?:SELECT|WITH)\\b|^\\s*(?:PAUSE|RESUME|TERMINATE)\\b"
               + "|^\\s*\\w+\\s+(?:OR\\s+REPLACE\\s+)?(?:SKETCH(?:ES)?|STREAMS?|CONTINUOUS|QUERIES)\\b",
           Pattern.CASE_INSENSITIVE);
 
