@@ -112,8 +112,10 @@ def stream(name: str) -> StoredStream:
 
 
 @contextmanager
-def running(views: Mapping[str, tuple[str, Mapping[str, str]]], seed: int) -> Iterator[Running]:
-    """The two streams with views, by name: SELECT and what WITH says; in a folder that goes afterwards.
+def running(
+    views: Mapping[str, tuple[str, Mapping[str, str]]], seed: int, names: Sequence[str] = NAMES
+) -> Iterator[Running]:
+    """Streams with views, by name: SELECT and what WITH says; in a folder that goes afterwards.
 
     Raises
     ------
@@ -122,15 +124,15 @@ def running(views: Mapping[str, tuple[str, Mapping[str, str]]], seed: int) -> It
     """
     fast = Path("/dev/shm")
     with TemporaryDirectory(dir=fast if fast.is_dir() else None) as folder:
-        catalog, streams = Catalog(Path(folder) / "catalog"), {n: stream(n) for n in NAMES}
+        catalog, streams = Catalog(Path(folder) / "catalog"), {n: stream(n) for n in names}
         catalog.change_streams(lambda now, _: replace(now, streams=streams))
-        typed = MemoryTables(dict.fromkeys(NAMES, NONE)).typed
+        typed = MemoryTables(dict.fromkeys(names, NONE)).typed
         for name, (text, options) in views.items():
             found, given = continuous(catalog), {**options, **check_windows(options, "")}
             ours = replace(Settings(), seed=seed)
             made = define(name, text, MemoryTables({}), found, ours, typed, given, text).view
             catalog.change_streams(lambda now, _, v=made: replace(now, views={**now.views, v.name: v}))
-        yield Running(catalog, {n: Batches(catalog, n, MemoryBuilder(n), "memory") for n in NAMES})
+        yield Running(catalog, {n: Batches(catalog, n, MemoryBuilder(n), "memory") for n in names})
 
 
 @dataclass

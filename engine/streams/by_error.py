@@ -25,10 +25,10 @@ from ...sketches.samples.sample_regression import MOST_REMAINING
 from ..catalog.streams import StoredStream
 from ..execution.partial_aggregate import MOST_HEAVY
 from ..synopses import Built
+from .beside import bytes_of_keys
 from .dense_keys import BYTES
 from .planned import CHOSEN, WHY, PlannedView
 from .predicted import half_width
-from .sampled import BESIDE, ENTRY
 from .views import planned
 
 Floats = NDArray[np.float64]
@@ -37,6 +37,9 @@ PILOT_BUCKETS = 1 << 21
 # Fewer keys say too little of how unequal the keys are, and of the interval.
 LEAST_KEYS = 128
 ROOM = 1.2  # more keys come than the pilot has seen
+OF_MANY = (
+    "three streams or more on one key: key_sample is taken, as sketches err more the more streams there are"
+)
 STANDS_OUT = 1.5  # standard deviations of a counter, from which on the median of rows tells a key from noise
 
 
@@ -117,6 +120,20 @@ def by_way(shown: PlannedView, way: Way, why: str, streams: Mapping[str, StoredS
     settings = {**shown.view.settings, CHOSEN: way.method, WHY: why}
     view = replace(shown.view, settings=settings, rows=way.rows, buckets=way.buckets, plan="")
     return planned(view, streams)
+
+
+def of_many_streams(shown: PlannedView, streams: Mapping[str, StoredStream]) -> PlannedView:
+    """The view by key samples where it joins three streams or more on one key and says nothing else; else as it is.
+
+    The variance of sketches is a product of the self-join sizes of all streams, that of samples is not.
+    """
+    query = shown.query
+    said = query.method is not None or shown.error is not None or shown.told_apart
+    if said or query.counts_distinct or len(shown.plan.vertices) < 3:
+        return shown
+    view = shown.view
+    found = by_way(shown, Way(KEY_SAMPLE, view.rows, view.buckets, 0), OF_MANY, streams)
+    return found if all(s.method == KEY_SAMPLE for s in found.plan.synopses) else shown
 
 
 def no_pilot(why: str) -> StreamError:
@@ -225,10 +242,10 @@ def _key_sample(weights: Sequence[Floats], wanted: _Wanted, confidence: float, m
         share = max(share, squares / (squares + most**2) if most else 1.0)
     distinct = max(int(np.count_nonzero(w)) for w in weights)
     keys = max(LEAST_KEYS, math.ceil(ROOM * share * distinct))
-    nbytes = len(weights) * (ENTRY * keys + BESIDE)
-    if nbytes > most_bytes:
+    rows, each = rows_for(confidence), bytes_of_keys(keys)
+    if len(weights) * each > most_bytes:
         return None
-    return Way(KEY_SAMPLE, 1, math.ceil((ENTRY * keys + BESIDE) / BYTES_PER_COUNTER), nbytes)
+    return Way(KEY_SAMPLE, rows, math.ceil(each / (BYTES_PER_COUNTER * rows)), len(weights) * each)
 
 
 def _unexplained(terms: Sequence[PlannedTerm], contributions: Floats, weights: Sequence[Floats]) -> float:

@@ -18,6 +18,7 @@ from ..catalog.streams import DEBEZIUM, DELTA, FRAME, Continuous, StoredStream
 from ..execution.partial_aggregate import LONGEST_INTEGER_DECIMAL, no_doubles
 from ..materialized.definition import now, refuse_unstable
 from ..materialized.names import place_of
+from ..queries.settings_of import settings_of
 from .change_sources import columns_read, refuse_table_folder, rows_of_changes
 from .dedup import INTERVAL, dedup_of
 from .kafka import KAFKA, refuse_options, source_of
@@ -25,7 +26,7 @@ from .planned import PlannedView, with_group_types
 from .refusals import unsupported
 from .sinks import SINK
 from .view_sets import PlannedSet, define_set
-from .views import define
+from .views import define, select_of
 from .windows import WORDS, bad_setting, check_windows
 
 if TYPE_CHECKING:
@@ -162,6 +163,11 @@ class Creating:
             from .pilot import for_error
 
             shown = for_error(self.context, shown, found.streams, sql, place)
+        elif not settings_of(self.context.settings, select_of(statement.query.text, sql)).by_hand:
+            from .by_error import of_many_streams
+
+            sampled = of_many_streams(shown, found.streams)
+            shown = sampled if self._sum_of_doubles(sampled, found) is None else shown
         self._check(shown, found, sql, place, {statement.name.text.lower()})
         return shown
 
@@ -223,6 +229,12 @@ class Creating:
         self, shown: PlannedView, found: Continuous, sql: str, place: tuple[int, int]
     ) -> None:
         """Refuse sums on key samples that no integer holds; `sketch_plan` would, when the first batch comes."""
+        doubles = self._sum_of_doubles(shown, found)
+        if doubles is not None:
+            raise no_doubles(doubles, sql, place)
+
+    def _sum_of_doubles(self, shown: PlannedView, found: Continuous) -> str | None:
+        """An argument of a sum on key samples that no integer holds."""
         sampled = [s for s in shown.plan.synopses if s.method == KEY_SAMPLE]
         weights = [(s.table, s.weight) for s in sampled]
         weights += [(m.table, m.weight) for s in sampled for m in _every(s.messages)]
@@ -233,7 +245,8 @@ class Creating:
             kind = types[table, weight.expression]
             short = kind.startswith("decimal") and digits(kind)[0] <= LONGEST_INTEGER_DECIMAL
             if summed(kind) != "bigint" and not short:
-                raise no_doubles(weight.expression, sql, place)
+                return weight.expression
+        return None
 
     def type_of(self, schema: TableSchema, expression: str) -> str:
         """The Spark type of an expression over a stream."""

@@ -57,7 +57,7 @@ def split(built: Mapping[Synopsis, Built]) -> tuple[dict[Synopsis, Built], dict[
     kept = {s: b for s, b in built.items() if s.method != METHOD}
     keys: dict[Synopsis, Ints] = {}
     for synopsis in kept:
-        told = built.get(candidates(synopsis)) if may_be_skimmed(synopsis) else None
+        told = built.get(candidates(synopsis)) if synopsis.method == "hash" else None
         sketch: Any = None if told is None else told.sketch
         if isinstance(sketch, HeavyKeys):
             keys[synopsis] = sketch.keys
@@ -78,4 +78,6 @@ def heaviest(sketch: Sketch, before: ExactMap | None, own: Ints | None, known: I
     if before is not None and len(before):
         keys.append(before.columns[0][by_weight(before.weights, MOST_HEAVY)])
     every = np.unique(np.concatenate(keys))
-    return np.sort(every[by_weight(frequencies(dense, [every]), MOST_HEAVY)])
+    # Of few buckets few keys stand out.
+    most = MOST_HEAVY if dense.spec.buckets >= LEAST_BUCKETS else max(8, dense.spec.buckets // 4)
+    return np.sort(every[by_weight(frequencies(dense, [every]), most)])

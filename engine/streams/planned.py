@@ -13,6 +13,7 @@ from ...parser.join_graph import Item, Query, SetLeaf, SetOperation
 from ..catalog.streams import StoredView
 from ..execution.partial_aggregate import sketch_plan
 from ..synopses import Built, Tally
+from .beside import sketch_beside
 from .cells import WHOLE, Split
 from .dense_keys import candidates, is_skimmed, may_be_skimmed
 from .panes import Need
@@ -69,12 +70,16 @@ class PlannedView:
     def asked_of(self, stream: str) -> tuple[Synopsis, ...]:
         """What every batch of a stream is to tell of all its events: what is needed, and the keys that may be dense."""
         own = self.synopses_of(stream)
-        return (*own, *(candidates(s) for s in own if self.skimmed and may_be_skimmed(s)))
+        beside = {sketch_beside(s) for s in own}
+        dense = (s for s in own if s in beside or (self.skimmed and may_be_skimmed(s)))
+        return (*own, *map(candidates, dense))
 
     def needs_of(self, stream: str) -> tuple[Need, ...]:
         """What it needs of a stream."""
-        found = (self.need(v, i) for v, i in read_by(self.plan))
-        return tuple(dict.fromkeys(n for n in found if n[0].table.lower() == stream.lower()))
+        found = [self.need(v, i) for v, i in read_by(self.plan)]
+        beside = ((sketch_beside(s), split) for s, split in found)
+        every = (*found, *((s, split) for s, split in beside if s is not None))
+        return tuple(dict.fromkeys(n for n in every if n[0].table.lower() == stream.lower()))
 
     def need(self, vertex: int, synopsis: int) -> Need:
         """How a synopsis of the plan is told apart where it stands for a vertex of the query."""

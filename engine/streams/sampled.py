@@ -18,24 +18,12 @@ from scipy.special import ndtri
 from ...optimizer.fold import class_attribute
 from ...optimizer.messages import Residual
 from ...optimizer.methods import KEY_SAMPLE
-from ...optimizer.plan import BYTES_PER_COUNTER, Plan, PlannedTerm, Scan, Synopsis, Weight
+from ...optimizer.plan import Plan, PlannedTerm, Scan, Synopsis, Weight
 from ...sketches.samples.key_sample import KeySample, KeySampleSpec
 from ...sketches.samples.sample_regression import regress
 from ..results.materialized_samples import MaterializedSampleJoin, SampledWeight
 from ..synopses import Built
-
-# Bytes of a kept key with its weight, and of what a sample has beside its keys.
-ENTRY, BESIDE = 16, 32
-
-
-def keys_in(rows: int, buckets: int) -> int:
-    """How many keys a sample keeps in the bytes of a hash sketch."""
-    return max(1, (BYTES_PER_COUNTER * rows * buckets - BESIDE) // ENTRY)
-
-
-def bytes_of_keys(keys: int) -> int:
-    """The bytes of a sample of so many keys; `keys_in` the other way."""
-    return ENTRY * keys + BESIDE
+from .beside import keys_in
 
 
 def with_key_samples(plan: Plan, residual: Residual, rows: int, buckets: int) -> Plan:
@@ -56,7 +44,7 @@ def with_key_samples(plan: Plan, residual: Residual, rows: int, buckets: int) ->
             for vertex, i in zip(plan.vertices, term.synopses, strict=True):
                 attributes = (class_attribute(graph, joined, vertex),)
                 sample = replace(plan.synopses[i], attributes=attributes, method=KEY_SAMPLE)
-                sample = replace(sample, rows=1, buckets=keys, sparse=True)
+                sample = replace(sample, rows=rows, buckets=keys, sparse=True)
                 own.append(numbers.setdefault(sample, len(numbers)))
             found.append(PlannedTerm(term.coefficient, tuple(own)))
         return tuple(found)
@@ -98,7 +86,7 @@ class StreamSamples(MaterializedSampleJoin):
         return abs(self._factor(terms[0])) * -float(ndtri((1.0 - confidence) / 2.0)) * math.sqrt(variance)
 
 
-def sampled_join(plan: Plan, built: Sequence[Built]) -> StreamSamples:
+def sampled_weights(plan: Plan, built: Sequence[Built]) -> dict[int, SampledWeight]:
     """The key samples of a plan, those of one virtual relation as one sample with a column for each weight."""
     relations: dict[Synopsis, list[int]] = {}
     for i, synopsis in enumerate(plan.synopses):
@@ -109,7 +97,7 @@ def sampled_join(plan: Plan, built: Sequence[Built]) -> StreamSamples:
         sample = _together([built[i] for i in own])
         for i, column in zip(own, sample.spec.columns, strict=True):
             weights[i] = SampledWeight(sample, column, built[i].scale, bool(built[i].tally.negative))
-    return StreamSamples(weights)
+    return weights
 
 
 def _together(built: Sequence[Built]) -> KeySample:

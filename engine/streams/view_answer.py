@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -20,6 +20,7 @@ from ..results.expressions import Evaluator
 from ..results.rows import Estimated
 from ..results.skimmed import SkimmedJoin
 from ..synopses import Built
+from .beside import sketch_beside
 from .cell_answer import answer_by_cell
 from .cells import WHOLE
 from .dense_keys import NONE
@@ -55,8 +56,9 @@ def _unseen(plan: Plan, found: Answer) -> tuple[str, ...]:
     if plan.method != KEY_SAMPLE or all(e.certified for e in estimates):
         return ()
     return (
-        "the interval is measured on the keys that are kept: if one of the others weighs much more than these, it"
-        " is too narrow (without USING, sketches give one that holds)",
+        "the interval is measured on the keys that are kept: if one of the others weighs much more than these, and"
+        " does not stand out of the sketches beside them, it is too narrow (without USING, sketches give one that"
+        " holds)",
     )
 
 
@@ -70,19 +72,21 @@ def joined_of(planned_view: PlannedView, states: Mapping[str, StreamState]) -> J
     plan = planned_view.plan
     built = tuple(_built(s, plan, states[s.table.lower()]) for s in plan.synopses)
     if plan.method == KEY_SAMPLE:
-        from .sampled import sampled_join  # late: an answer from hash sketches does without
+        from .checked_samples import checked_join  # late: an answer from hash sketches does without
 
-        return sampled_join(plan, built)
+        besides = [s for own in plan.synopses if (s := sketch_beside(own)) is not None]
+        beside = [_built(s, plan, states[s.table.lower()]) for s in besides]
+        return checked_join(plan, built, beside, _dense(besides, plan, states))
     deletions = any(states[s.lower()].tally(events(s)).negative for s in _names(plan))
-    dense = _dense(plan, states) if planned_view.skimmed else NONE
+    dense = _dense(plan.synopses, plan, states) if planned_view.skimmed else NONE
     if len(dense):
         return SkimmedJoin(plan, built, dense, deletions=deletions)
     return SketchJoin(plan, built, deletions=deletions)
 
 
-def _dense(plan: Plan, states: Mapping[str, StreamState]) -> NDArray[np.int64]:
+def _dense(sketches: Sequence[Synopsis], plan: Plan, states: Mapping[str, StreamState]) -> NDArray[np.int64]:
     """The keys that may be dense in any of the sketches."""
-    found = (states[s.table.lower()].summary(s, plan.seed) for s in plan.synopses)
+    found = (states[s.table.lower()].summary(s, plan.seed) for s in sketches)
     return np.unique(np.concatenate([NONE, *(f.dense for f in found if f is not None)]))
 
 

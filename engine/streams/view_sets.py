@@ -26,10 +26,10 @@ from ..materialized.declared import plan_workload_of
 from ..materialized.definition import now
 from ..materialized.names import place_of
 from ..settings import Settings
+from .beside import bytes_of_keys
 from .dense_keys import BYTES, is_skimmed, may_be_skimmed
 from .planned import PlannedView
 from .refusals import unsupported
-from .sampled import bytes_of_keys
 from .view_plan import own_plan, plan_text
 from .views import define
 

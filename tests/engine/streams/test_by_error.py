@@ -10,7 +10,7 @@ from support.streams import zipf
 
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.memory_backend.batches import MemoryBuilder
-from skimql.engine.streams.by_error import by_way, chosen, pilot_plan
+from skimql.engine.streams.by_error import by_way, chosen, of_many_streams, pilot_plan
 from skimql.engine.streams.describe import explain, show_queries
 from skimql.engine.streams.sampled import with_key_samples
 from skimql.engine.streams.store import continuous
@@ -149,3 +149,24 @@ def test_views_of_a_set_have_no_error_of_their_own(tmp_path):
     sql = f"CREATE CONTINUOUS VIEWS w (q AS ({TWO} ERROR WITHIN 5%)) SIZE 1 MB MINIMIZE AVERAGE ERROR"
     with pytest.raises(SkimqlError, match="no ERROR WITHIN of their own"):
         declared_set(Catalog(tmp_path / "c"), [stream_of(n, SCHEMA) for n in "ab"], sql)
+
+
+@pytest.mark.parametrize(
+    ("text", "sampled"),
+    [
+        (THREE, True),
+        (f"{THREE} SIZE 64 KB", True),
+        (f"{THREE} USING hash", False),
+        (TWO, False),
+        (THREE.replace("c.k = b.k", "c.v = b.v"), False),
+        (THREE.replace("AS n FROM", "AS n, b.v FROM") + " GROUP BY b.v", False),
+    ],
+)
+def test_three_streams_on_one_key_are_sampled_unless_a_view_says_otherwise(tmp_path, text, sampled):
+    catalog = declared(Catalog(tmp_path / "c"), [stream_of(n, SCHEMA) for n in "abc"], {"q": text})
+    found = continuous(catalog)
+    shown = planned(found.views["q"], found.streams)
+    chosen_by_default = of_many_streams(shown, found.streams)
+    assert (chosen_by_default is not shown) == sampled
+    if sampled:
+        assert planned(chosen_by_default.view, found.streams).plan.method == "key_sample"

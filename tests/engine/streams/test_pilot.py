@@ -57,6 +57,10 @@ def test_a_view_is_planned_from_the_files_that_are_there(spark, tmp_path):
     with pytest.raises(SkimqlError, match="no sums of DOUBLE") as fault:
         session.sql(create.format("p", f"{select.replace('COUNT(*)', 'SUM(a.x)')} USING key_sample"))
     assert fault.value.code == "SKIMQL_UNKNOWN_METHOD"
+    for name, summed, way in (("n3", "COUNT(*)", "key_sample"), ("x3", "SUM(e.k * 0.5D)", "hash")):
+        of_three = f"SELECT APPROXIMATE {summed} FROM a JOIN b USING (k) JOIN e ON b.k = e.k"
+        session.sql(create.format(name, of_three))
+        assert way in str(session.sql(f"EXPLAIN SKETCHES {name}"))
     session.sql("TERMINATE h")
     assert (spark.catalog.tableExists("h"), spark.catalog.tableExists("q")) == (False, True)
     session.close()
