@@ -329,7 +329,8 @@ class AdaptiveRun:
         if not self.refines:
             if larger.rate <= sizes.affordable(attempt, tried):
                 return larger
-            self._notes += (TOO_DEAR.format(MOST_SPENT),)
+            if not self._runs_groups:
+                self._notes += (TOO_DEAR.format(MOST_SPENT),)
             return None
         return sizes.resized(attempt, max(larger.rate, least_rate(tried)))
 
