@@ -196,11 +196,11 @@ def test_where_a_sample_is_not_cheaper_none_is_drawn_and_one_that_was_too_small_
     assert any(note.startswith("±10 % of the value is expected to take ") for note in answer.notes)
     # EXPLAIN does not count the tuples of DataFrames.
     assert "predicted" not in str(session.sql(f"EXPLAIN {text}"))
-    # Of a condition on a DataFrame nothing is known before: what was drawn and what is needed cost more than all keys.
+    # Of a condition on a DataFrame nothing is known before: larger samples follow as long as they cost no more than all keys.
     unknown = session.sql(text.replace("ERROR", "WHERE e.v > 1 ERROR"))
     assert (unknown.exact, unknown.target) == (False, "unknown")
     assert max(a.attempt.rate for a in unknown.attempts) <= 0.25
-    assert any("more keys would take" in note for note in unknown.notes)
+    assert unknown.attempts[-1].half_width <= 0.1 or any("more keys would take" in n for n in unknown.notes)
     # A wider one is not known to be met, as nothing bounds what unseen keys add; a behaviour takes that for missed.
     wide = session.sql(text.replace("10%", "90%"))
     assert (wide.exact, wide.target) == (False, "unknown")
