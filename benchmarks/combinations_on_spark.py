@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from skimql import Answer, Estimate, Session, Settings, SkimqlError
 from skimql.engine.queries import sampled_plan
+from skimql.engine.queries.sampled_plan import SampledPlan
 from skimql.engine.results.columns import typed
 from skimql.sketches.samples.cluster_moments import TOO_FEW
 
@@ -233,13 +234,17 @@ def _set(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
 def _sampled_at(rate: float) -> Iterator[None]:
     """Samples of the user's own query take this share of the keys, as they do on large tables; 0: as it is."""
     names = ("DEFAULT_RATE", "FIRST_RATE", "LEAST_TUPLES", "MOST_FIRST", "MOST_RATE")
-    before = {name: getattr(sampled_plan, name) for name in names}
+    before, sized = {name: getattr(sampled_plan, name) for name in names}, SampledPlan._sized
     wanted = dict.fromkeys(names, 1.0) | {"DEFAULT_RATE": rate, "FIRST_RATE": rate, "LEAST_TUPLES": 0.0}
     for name, value in wanted.items() if rate else ():
         setattr(sampled_plan, name, value)
+    if rate:
+        # On so few tuples none would be worth its scan.
+        SampledPlan._sized = lambda self, way: None  # type: ignore[method-assign]
     try:
         yield
     finally:
+        SampledPlan._sized = sized  # type: ignore[method-assign]
         for name, value in before.items():
             setattr(sampled_plan, name, value)
 

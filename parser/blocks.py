@@ -253,12 +253,16 @@ def inner_of(body: Body) -> Iterator[Body]:
                 yield from (n.body for s in steps_in(body.source) for n in s.inner)
 
 
+def bodies_in(body: Body) -> Iterator[Body]:
+    """All queries of a query, itself among them."""
+    yield body
+    for inner in inner_of(body):
+        yield from bodies_in(inner)
+
+
 def blocks_in(body: Body) -> Iterator[Block]:
     """All SELECTs of a query, itself among them."""
-    if isinstance(body, Block):
-        yield body
-    for inner in inner_of(body):
-        yield from blocks_in(inner)
+    yield from (b for b in bodies_in(body) if isinstance(b, Block))
 
 
 def names_in(body: Body) -> Iterator[Common]:

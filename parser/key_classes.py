@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, product
 
 from ..errors import SkimqlError
 from .block_reader import BlockReader, changing_call
-from .blocks import Block, Body, Common, Equality, Relation, SetOf, blocks_in, outputs_of, steps_in
+from .blocks import (
+    Block,
+    Body,
+    Common,
+    Equality,
+    Relation,
+    SetOf,
+    blocks_in,
+    bodies_in,
+    outputs_of,
+    steps_in,
+    tables_in,
+)
 from .decomposition import Decomposer
 from .fragment import Ref
 from .keys import Decomposition, Undecomposed, kind_of
@@ -21,6 +34,9 @@ CODE = "SKIMQL_NOT_DECOMPOSED"
 
 # A single table's columns that are tried where no equality names a class.
 MOST_COLUMNS = 64
+
+# So many classes are made for each UNION ALL of rows that no equality joins.
+MOST_UNITED = 8
 
 
 @dataclass(frozen=True)
@@ -115,7 +131,7 @@ def _candidates(top: Block) -> Iterator[Seeds]:
     """Columns of the classes that equalities make, those of most tables first; then single columns."""
     blocks = list(dict.fromkeys(blocks_in(top)))
     origins: dict[Ref, Place] = {}
-    known: dict[Place, bool] = {}
+    known: dict[Place, str | None] = {}
     union = _Union()
     relations = [r for b in reversed(blocks) for r in b.relations]
     for relation in (r for r in relations if r.body is None and r.place is not None):
@@ -123,7 +139,7 @@ def _candidates(top: Block) -> Iterator[Seeds]:
         for position, kind in enumerate(relation.kinds[: len(relation.names)]):
             origin = relation.place.start, relation.names[position].lower()
             origins[relation.ref(position)] = origin
-            known[origin] = kind_of(kind) is not None
+            known[origin] = kind_of(kind)
             union.root(origin)
     # What a query offers is known once what it reads is.
     for _ in blocks:
@@ -142,18 +158,40 @@ def _candidates(top: Block) -> Iterator[Seeds]:
         for nested in [*block.inner, *(n for s in steps for n in s.inner)]:
             if nested.tested is not None:
                 union.link(origins.get(nested.tested), _origin(nested.body, 0, origins, union))
-    yield from _classes(union, known, relations)
+    yield from _classes(union, known, relations, _united(top))
 
 
-def _classes(union: _Union, known: Mapping[Place, bool], relations: list[Relation]) -> Iterator[Seeds]:
+def _united(top: Block) -> list[list[frozenset[int]]]:
+    """The places of the tables on each side of every UNION ALL, whose rows need have nothing in common but a key."""
+    found = []
+    for body in reversed(list(bodies_in(top))):
+        if isinstance(body, SetOf) and body.operator == "union all":
+            sides = [tables_in(s) for s in (body.left, body.right)]
+            found.append([frozenset(r.place.start for r in s if r.place is not None) for s in sides])
+    return found
+
+
+def _classes(
+    union: _Union,
+    known: Mapping[Place, str | None],
+    relations: list[Relation],
+    united: Sequence[Sequence[frozenset[int]]],
+) -> Iterator[Seeds]:
     groups: dict[Place, dict[int, str]] = {}
-    for place, usable in known.items():
-        if usable:
+    for place, kind in known.items():
+        if kind is not None:
             groups.setdefault(union.root(place), {}).setdefault(place[0], place[1])
     several = [g for g in groups.values() if len(g) > 1]
+    # Of those that nothing equates one of each side of a UNION ALL makes a class with one of the other.
+    for sides in united:
+        own = [[g for g in several if g.keys() <= side] for side in sides]
+        alone = [[g for g in groups.values() if len(g) == 1 and g.keys() <= side] for side in sides]
+        pairs = product(*(o or a for o, a in zip(own, alone, strict=True)))
+        alike = ({**one, **other} for one, other in pairs)
+        several += islice((g for g in alike if len({known[p] for p in g.items()}) == 1), MOST_UNITED)
     yield from sorted(several, key=len, reverse=True)
     order = {r.place.start: n for n, r in enumerate(relations) if r.place is not None}
-    singles = [p for p, usable in known.items() if usable]
+    singles = [p for p, kind in known.items() if kind is not None]
     singles.sort(key=lambda p: order.get(p[0], 0))
     for start, column in singles[:MOST_COLUMNS]:
         yield {start: column}

@@ -108,6 +108,8 @@ class AdaptiveRun:
     _recorder: Recorder = field(default_factory=Recorder)
     _plan: PhysicalPlan | None = None
     _notes: tuple[str, ...] = ()
+    # Why nothing follows the last attempt, whose answer is there already.
+    _stopped: tuple[str, ...] = ()
     _most_message: int | None = field(default_factory=lambda: message_limit.DEFAULT_LIMIT_BYTES)
     _too_large: frozenset[int] = frozenset()
     _known: tuple[RelationStatistics, ...] = ()
@@ -329,7 +331,8 @@ class AdaptiveRun:
         if not self.refines:
             if larger.rate <= sizes.affordable(attempt, tried):
                 return larger
-            self._notes += (TOO_DEAR.format(MOST_SPENT),)
+            if not self._runs_groups:
+                self._stopped = (TOO_DEAR.format(MOST_SPENT),)
             return None
         return sizes.resized(attempt, max(larger.rate, least_rate(tried)))
 
@@ -467,7 +470,7 @@ class AdaptiveRun:
             why = why or "run exactly: predicted to be the cheapest way to the asked error"
             rest = tuple(n for n in self._notes if n != why)
             answer = replace(answer, notes=(*rest, why, *answer.notes))
-        answer = replace(answer, notes=(*self.planner.query.warnings, *answer.notes))
+        answer = replace(answer, notes=(*self.planner.query.warnings, *answer.notes, *self._stopped))
         if settings.error is None:
             return answer
         noted = with_target(answer, settings.error)

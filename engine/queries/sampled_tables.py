@@ -98,11 +98,14 @@ class SampledTables:
         if group is None or (share is None and one.counts):
             return None
         share = 1.0 if share is None else share
+        tuples = self.tuples(one.table)
+        if tuples == UNKNOWN_TUPLES:
+            return None
         keys = None if role is None else self.most_keys(role)
         texts = sum(kind == "string" or "char" in kind for _, kind in one.columns)
         beside = role is not None and role.column not in {name for name, _ in one.columns}
         numbers = len(one.columns) - texts
-        return Part(self.tuples(one.table), share, group, keys, one.counts, numbers, texts, beside)
+        return Part(tuples, share, group, keys, one.counts, numbers, texts, beside)
 
     def _look_at(self, one: Narrowed) -> tuple[float | None, float | None]:
         """What the conditions on a table keep of some of its tuples, and the share of the least group of these."""

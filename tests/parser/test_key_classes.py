@@ -28,3 +28,16 @@ def test_a_group_of_one_key_is_refused():
 def test_classes_are_those_that_equalities_make_through_queries_in_from():
     source = "(SELECT a.k AS x, a.j AS y FROM a) t JOIN b ON t.x = b.v JOIN c ON t.y = c.k"
     assert {tuple(r.column for r in w.roles) for w in read(SELECT + source).ways} == {("k", "v"), ("j", "k")}
+
+
+def test_rows_of_a_union_all_that_nothing_joins_are_sampled_by_a_key_of_each_side():
+    sides = (
+        "SELECT 'a' AS w FROM a JOIN b ON a.k = b.k",
+        "SELECT 'b' FROM c LEFT JOIN d ON c.j = d.j",
+        "SELECT 'c' FROM b",
+    )
+    assert roles(f"{SELECT}({' UNION ALL '.join(sides[:2])}) t") == ["a.k", "b.k", "c.j", "d.j"]
+    assert roles(f"{SELECT}({' UNION ALL '.join(sides)}) t")[:4] == ["a.k", "b.k", "c.j", "d.j"]
+    # Those of UNION are told apart by what is shown.
+    with pytest.raises(UnsupportedQuery):
+        read(f"{SELECT}({' UNION '.join(sides[:2])}) t")
