@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,14 @@ from ...optimizer.plan import Plan, PlannedTerm
 from ...sketches.intervals.interval import (
     Estimate,
     averaged,
+    clip,
     collapse_notes,
     median_interval,
     ratio_interval,
     uncertified,
 )
 from ...sketches.joins.convolution import ConvolutionSketch, join_rows
+from ...sketches.ranking import by_weight
 from ...sketches.samples.key_sample import KeySample
 from ..results.materialized_samples import SampledWeight
 from ..synopses import Built
@@ -39,6 +42,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 # Standard deviations by which the self-join size of the other keys may be more than the kept keys let expect.
 SIGMAS = 3.0
+# Keys of a stream that keeps all of them that are apart, whether they stand out or not.
+MOST_OF_ALL = 64
 HEAVIER = "keys that are not kept weigh more than those that are: the interval has room for what they may add"
 
 
@@ -69,6 +74,11 @@ class Stream:
     errors: Floats
     kept: Floats
     left: ConvolutionSketch
+
+    @property
+    def like(self) -> Floats:
+        """What the keys apart weigh, as their errors may be taken for weights."""
+        return np.hypot(self.dense, self.errors)
 
     @property
     def _noise(self) -> float:
@@ -107,15 +117,21 @@ class CheckedSamples(StreamSamples):
     ----------
     streams : mapping of int to Stream
         By the numbers of a plan's synopses.
+    samples : StreamSamples
+        The samples alone.
     """
 
     streams: Mapping[int, Stream]
-    _pairs: dict[tuple[int, ...], Floats] = field(default_factory=dict, repr=False, compare=False)
+    samples: StreamSamples
 
     @property
     def nbytes(self) -> int:
         """In-memory bytes of all synopses."""
         return super().nbytes + sum(s.beside.nbytes for s in self.streams.values())
+
+    def known(self, terms: Sequence[PlannedTerm]) -> int | float | Fraction | None:
+        """See `Joined.known`: by the samples alone."""
+        return self.samples.known(terms)
 
     def total(self, terms: Sequence[PlannedTerm], confidence: float, *, bounded: bool = False) -> Estimate:
         """See `Joined.total`."""
@@ -123,13 +139,14 @@ class CheckedSamples(StreamSamples):
         if self.known(terms) is not None:
             return found
         factors = [self._factor(t) for t in terms]
-        found = _wider(found, _quantile(confidence) * self._error(terms, factors))
+        found = _measured(found, _quantile(confidence) * self._error(terms, factors), confidence)
         if len(terms[0].synopses) == 2:
             rows = self._fewer(self._rows(terms), confidence)
             sketched = uncertified(median_interval(rows, confidence, "theorem"), *self._doubts(terms))
             return sketched if self._prefers(sketched, found, terms) else found
         room = sum(self._room(t) for t in terms)
-        return uncertified(_wider(found, room), HEAVIER) if room else found
+        found = uncertified(_measured(found, room, confidence), HEAVIER) if room else found
+        return found if self._signed(terms) else clip(found, 0.0)
 
     def ratio(self, top: Sequence[PlannedTerm], bottom: Sequence[PlannedTerm], confidence: float) -> Estimate:
         """See `Joined.ratio`."""
@@ -140,7 +157,7 @@ class CheckedSamples(StreamSamples):
         if divisor and math.isfinite(found.value):
             factors = [self._factor(t) / divisor for t in top]
             factors += [-found.value * self._factor(t) / divisor for t in bottom]
-            found = _wider(found, _quantile(confidence) * self._error(both, factors))
+            found = _measured(found, _quantile(confidence) * self._error(both, factors), confidence)
         if len(both[0].synopses) == 2:
             above, below = (self._fewer(self._rows(t), confidence) for t in (top, bottom))
             sketched = uncertified(ratio_interval(above, below, confidence, "measured"), *self._doubts(both))
@@ -153,7 +170,7 @@ class CheckedSamples(StreamSamples):
     def half_width(self, terms: Sequence[PlannedTerm], confidence: float) -> float | None:
         """The half-width to be expected of a sum, from what the interval is made of; 0 where it is exact."""
         sampled = super().half_width(terms, confidence)
-        if not sampled or len(terms) != 1:
+        if sampled is None or self.known(terms) is not None:
             return sampled
         (term,) = terms
         sampled += _quantile(confidence) * self._error(terms, [self._factor(term)])
@@ -163,7 +180,11 @@ class CheckedSamples(StreamSamples):
         rows, buckets = own[0].left.counters.shape
         products = math.prod(squares_in(s) for s in self._left(term))
         sketched = abs(self._factor(term)) * half_width(products, rows, buckets, confidence)
-        return sketched if any(s.excess for s in own) else min(sampled, sketched)
+        return min(sampled, sketched) if sampled and not any(s.excess for s in own) else sketched
+
+    def _signed(self, terms: Sequence[PlannedTerm]) -> bool:
+        """Whether what a key adds may be below 0."""
+        return any(self._factor(t) < 0 or self.weights[i].signed for t in terms for i in t.synopses)
 
     def _prefers(self, sketched: Estimate, sampled: Estimate, terms: Sequence[PlannedTerm]) -> bool:
         """Whether the sketches tell more than the samples, or something else."""
@@ -185,7 +206,7 @@ class CheckedSamples(StreamSamples):
         slopes: dict[int, Floats] = {}
         for term, factor in zip(terms, factors, strict=True):
             for place, i in enumerate(term.synopses):
-                others = [self.streams[j].dense for n, j in enumerate(term.synopses) if n != place]
+                others = [self.streams[j].like for n, j in enumerate(term.synopses) if n != place]
                 slope = factor * np.prod(others, axis=0)
                 slopes[i] = slopes.get(i, 0.0) + slope
         return math.sqrt(sum(float(np.square(s * self.streams[i].errors).sum()) for i, s in slopes.items()))
@@ -232,6 +253,7 @@ def checked_join(
         return StreamSamples(weights)
     sketches = {i: _dense(b) for i, b in enumerate(beside)}
     found = [dense_in(s, candidates) for s in sketches.values()]
+    found += [_few(w) for w in weights.values() if w.sample.probability == 1.0]
     keys = np.unique(np.concatenate([np.empty(0, np.int64), *found]))
     streams = {i: _stream(w, sketches[i], keys) for i, w in weights.items()}
     apart: dict[int, DenseApart] = {}
@@ -239,7 +261,15 @@ def checked_join(
         own = {v.column: streams[i].dense for i, v in weights.items() if v.sample is w.sample}
         rows = [own[c] for c in w.sample.spec.columns]
         apart.setdefault(id(w.sample), DenseApart(w.sample, keys, np.stack(rows)))
-    return CheckedSamples({i: replace(w, sample=apart[id(w.sample)]) for i, w in weights.items()}, streams)
+    known = {i: replace(w, sample=apart[id(w.sample)]) for i, w in weights.items()}
+    return CheckedSamples(known, streams, StreamSamples(weights))
+
+
+def _few(weight: SampledWeight) -> Ints:
+    """The heaviest keys of a stream that keeps all of its keys: no others join."""
+    sample: KeySample = weight.sample
+    row = sample.weights[sample.spec.columns.index(weight.column)]
+    return sample.keys[by_weight(row, MOST_OF_ALL)]
 
 
 def _stream(weight: SampledWeight, sketch: ConvolutionSketch, keys: Ints) -> Stream:
@@ -248,6 +278,7 @@ def _stream(weight: SampledWeight, sketch: ConvolutionSketch, keys: Ints) -> Str
     left = without(sketch, sample.keys, row)
     kept = sample.ranks(keys) < sample.probability
     estimates, error, left = weighed(left, keys[~kept])
+    estimates = estimates if weight.signed else np.maximum(estimates, 0.0)
     dense = np.zeros(len(keys))
     dense[~kept] = estimates
     _, here, there = np.intersect1d(keys, sample.keys, assume_unique=True, return_indices=True)
@@ -274,5 +305,9 @@ def _range(top: Estimate, bottom: Estimate) -> tuple[float, float]:
     return min(ends), max(ends)
 
 
-def _wider(estimate: Estimate, by: float) -> Estimate:
-    return replace(estimate, low=estimate.low - by, high=estimate.high + by) if by else estimate
+def _measured(estimate: Estimate, by: float, confidence: float) -> Estimate:
+    """An estimate with more room, which is none of exact weights then."""
+    if not by:
+        return estimate
+    low, high = estimate.low - by, estimate.high + by
+    return replace(estimate, low=low, high=high, confidence=confidence, certified=False, basis="measured")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...sketches.hashing.family import Family
 from ...sketches.joins.convolution import ConvolutionSketch
-from ...sketches.joins.skim import ROUNDS, counter_sigma, frequencies
+from ...sketches.joins.skim import ROUNDS, frequencies
 from ...sketches.samples.key_sample import KeySample
 from ...sketches.samples.known_keys import KnownKeys
 
@@ -69,7 +69,9 @@ def dense_in(sketch: ConvolutionSketch, candidates: Ints) -> Ints:
     residual, found = sketch.copy(), np.zeros(len(candidates), bool)
     while not found.all():
         estimates = frequencies(residual, [candidates])
-        new = ~found & (np.abs(estimates) > SIGMAS * counter_sigma(residual))
+        # Of few buckets one key alone may be most of what a counter is expected to hold.
+        others = np.maximum(squares_in(residual) - np.square(estimates), 0.0)
+        new = ~found & (np.abs(estimates) > SIGMAS * np.sqrt(others / residual.spec.buckets))
         if not new.any():
             break
         found |= new

@@ -130,3 +130,18 @@ def test_a_sample_with_keys_apart_knows_each_key_once():
     assert known.keys.size == np.unique(known.keys).size == sample.keys.size + 1
     assert known.weights[0].tolist() == (2.0 * known.keys).tolist()
     assert known.keys[known.certain].tolist() == apart[order].tolist()
+
+
+def test_what_sketches_weigh_is_not_exact_and_a_count_is_not_below_0(tmp_path):
+    random = np.random.default_rng(7)
+    catalog = declared_views(tmp_path)
+    few = pa.table({"k": [2, 3] * 1000, "v": [1] * 2000, "op": ["i"] * 2000})
+    keys = random.integers(0, 3000, 9000)
+    many = pa.table({"k": keys, "v": keys % 3, "op": ["i"] * 9000})
+    for name, rows in (("a", few), ("b", many), ("c", many)):
+        MemorySpark(catalog, name, tmp_path / name).run([rows])
+    counts = np.bincount(keys, minlength=4)
+    truth = 1000.0 * (counts[2] ** 2 + counts[3] ** 2)
+    (row,) = asked(catalog, "three").records()
+    assert row["certified"] is False
+    assert 0 <= row["n_low"] <= truth <= row["n_high"] < np.inf
