@@ -36,7 +36,7 @@ from skimql.optimizer.prediction.relation import RelationStatistics
 from skimql.parser.join_graph import Query
 
 from .promise.cells import most
-from .promise.routes import KnownBackend
+from .promise.known import KnownBackend
 from .tpch import data, measured
 from .tpch_queries import QUERIES, approximate
 

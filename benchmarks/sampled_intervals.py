@@ -19,8 +19,8 @@ import numpy as np
 from scipy import stats
 
 from skimql import Estimate
-from skimql.engine.queries.planner import SPENT
-from skimql.engine.queries.sampled_plan import FIRST_RATE, MOST_RATE, RESERVE, least_rate
+from skimql.engine.queries.sampled_plan import FIRST_RATE, RESERVE, least_rate
+from skimql.optimizer.candidates.spending import MOST_RATE, SPENT
 from skimql.sketches.samples.cluster_moments import Moments, estimate_moment
 from skimql.sketches.samples.cluster_quantiles import ClusteredValues
 from skimql.sketches.samples.known_keys import JoinTerms

@@ -24,6 +24,8 @@ from typing import Any
 
 Outcome = tuple[Any, ...]
 MARK = "statement-"
+# Whatever `skimql` is first on PATH: that of this Python.
+SKIMQL = (sys.executable, "-c", "from skimql.cli.main import run; run()")
 SECONDS = 400
 # What Hive calls the types that Arrow has.
 HIVE = {
@@ -35,7 +37,7 @@ HIVE = {
     "timestamp[us, tz=UTC]": "TIMESTAMP",
 }
 # Of every new sketch or run.
-VARYING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)|/tmp/\S+")
+VARYING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)|(?<=table )\S+(?=, \d+ file)|/tmp/\S+")
 _CODE = re.compile(r"SKIMQL_[A-Z_]+")
 
 
@@ -47,8 +49,27 @@ def is_closed(text: str) -> bool:
 def as_texts(found: Outcome) -> Outcome:
     """An outcome as a client that prints knows it: names and texts."""
     if found[0] != "rows" or len(found) < 3:
-        return ("rows", [], []) if found == ("rows",) else (found[0], _CODE.findall(str(found[1]))[:1])
-    return "rows", [name for name, _ in found[1]], [[plain(v) for v in row] for row in found[2]]
+        return ("rows", [], []) if found == ("rows",) else _refused(str(found[1]))
+    return _valued([name for name, _ in found[1]], [[plain(v) for v in row] for row in found[2]])
+
+
+def _refused(told: str) -> Outcome:
+    """The code of an error; what else is told where it is none that anybody asks for."""
+    codes = _CODE.findall(told)[:1]
+    return "error", codes if codes and codes != ["SKIMQL_FAILED"] else told[:500]
+
+
+def as_lines(found: Outcome | None) -> Outcome | None:
+    """An outcome as a client knows it that prints texts of several lines as they are, where there is one column."""
+    if found is None or found[0] != "rows" or len(found[1]) != 1:
+        return found
+    return "rows", found[1], ["".join(row[0] for row in found[2])]
+
+
+def _valued(names: list[str], rows: list[list[str]]) -> Outcome:
+    """Rows without the columns that have no value anywhere: those have another type on each surface, or none."""
+    known = [n for n in range(len(names)) if any(row[n] != "NULL" for row in rows if n < len(row))]
+    return "rows", [names[n] for n in known], [[row[n] for n in known if n < len(row)] for row in rows]
 
 
 def as_hive(found: Outcome) -> Outcome:
@@ -56,7 +77,10 @@ def as_hive(found: Outcome) -> Outcome:
     texts = as_texts(found)
     if texts[0] != "rows" or len(found) < 3:
         return texts
-    return (*texts, [HIVE.get(kind, kind) for _, kind in found[1]])
+    if not texts[1]:
+        return texts
+    kinds = dict(found[1])
+    return (*texts, [HIVE.get(kinds[name], kinds[name]) for name in texts[1]])
 
 
 def plain(value: str) -> str:
@@ -69,7 +93,8 @@ def plain(value: str) -> str:
     with contextlib.suppress(ValueError):
         if not value.lstrip("-").isdigit():
             return repr(float(value))
-    return value.replace("\n", " ").replace("\t", " ").strip()
+    # Beeline leaves line breaks out.
+    return "".join(value.split())
 
 
 def environment() -> dict[str, str]:
@@ -124,7 +149,7 @@ def thrift(tables: dict[str, str]) -> Iterator[int]:
     with tempfile.TemporaryDirectory() as folder:
         named = [word for name, path in tables.items() for word in ("-t", f"{name}={path}")]
         conf = ["--conf", "spark.sql.session.timeZone=UTC", "--conf", "spark.master=local[2]"]
-        command = ["skimql", *conf, "thrift", "--port", str(port), "--catalog", f"{folder}/catalog", *named]
+        command = [*SKIMQL, *conf, "thrift", "--port", str(port), "--catalog", f"{folder}/catalog", *named]
         with process(command, folder, port):
             yield port
 
@@ -145,7 +170,9 @@ def by_beeline(port: int, texts: Sequence[str]) -> list[Outcome | None]:
             timeout=SECONDS,
             check=False,
         ).stdout
-    return _parts(told, texts, ",", error="Error: ")
+    # Its logs come from a thread of their own, behind which it prints a prompt that is null.
+    told = re.sub(r"\nnull +\nnull", "", told)
+    return _parts(told, texts, {"delimiter": ",", "quotechar": "\0"}, error="Error: ")
 
 
 def by_spark_sql(tables: dict[str, str], texts: Sequence[str]) -> list[Outcome | None]:
@@ -176,7 +203,7 @@ def by_spark_sql(tables: dict[str, str], texts: Sequence[str]) -> list[Outcome |
             timeout=SECONDS,
             check=False,
         ).stdout
-    return _parts(told, texts, "\t", error="[SKIMQL_")
+    return _parts(told, texts, {"delimiter": "\t", "quoting": csv.QUOTE_NONE}, error="[SKIMQL_")
 
 
 def _marked(texts: Sequence[str]) -> str:
@@ -186,17 +213,17 @@ def _marked(texts: Sequence[str]) -> str:
     )
 
 
-def _parts(told: str, texts: Sequence[str], delimiter: str, error: str) -> list[Outcome | None]:
+def _parts(told: str, texts: Sequence[str], dialect: dict[str, Any], error: str) -> list[Outcome | None]:
     """What stands between the marks, read as rows or as an error."""
     parts = re.split(rf"(?m)^'?{MARK}(\d+)'?\s*$", told)
     found = dict(zip(map(int, parts[1::2]), parts[2::2], strict=True))
     return [
-        _part(found.get(n, "Error: nothing"), delimiter, error) if is_closed(t) else None
+        _part(found.get(n, "Error: nothing"), dialect, error) if is_closed(t) else None
         for n, t in enumerate(texts)
     ]
 
 
-def _part(told: str, delimiter: str, error: str) -> Outcome:
+def _part(told: str, dialect: dict[str, Any], error: str) -> Outcome:
     lines = [line for line in told.strip("\n").splitlines() if line.strip() not in ("mark", "", "Time taken")]
     lines = [
         line
@@ -204,11 +231,11 @@ def _part(told: str, delimiter: str, error: str) -> Outcome:
         if not re.match(r"Time taken: |\d\d/\d\d/\d\d |\d{4}-\d\d-\d\d \d\d:|WARN", line)
     ]
     if any(error in line or line.startswith(("Error: ", "[")) for line in lines):
-        return "error", _CODE.findall("\n".join(lines))[:1]
+        return _refused("\n".join(lines))
     if not lines:
         return "rows", [], []
-    rows = list(csv.reader(lines, delimiter=delimiter))
-    return "rows", rows[0], [[plain(v) for v in row] for row in rows[1:]]
+    rows = list(csv.reader(lines, **dialect))
+    return _valued(rows[0], [[plain(v) for v in row] for row in rows[1:]])
 
 
 def by_pyhive(port: int, texts: Sequence[str]) -> list[Outcome | None]:
@@ -225,13 +252,11 @@ def by_pyhive(port: int, texts: Sequence[str]) -> list[Outcome | None]:
             about = cursor.description or []
             rows = cursor.fetchall() if about else []
         except hive.OperationalError as fault:
-            found.append(("error", _CODE.findall(str(fault))[:1]))
+            found.append(_refused(str(fault)))
             continue
-        known = [n for n, column in enumerate(about) if column[1] != "NULL_TYPE"]
-        names = [about[n][0] for n in known]
-        values = [[plain(str(row[n])) for n in known] for row in rows]
-        kinds = [about[n][1].removesuffix("_TYPE") for n in known]
-        found.append(("rows", names, values, kinds) if about else ("rows", [], []))
+        kinds = {column[0]: column[1].removesuffix("_TYPE") for column in about}
+        given = _valued(list(kinds), [[plain(str(v)) for v in row] for row in rows])
+        found.append((*given, [kinds[name] for name in given[1]]) if given[1] else given)
     connection.close()
     return found
 
@@ -249,8 +274,9 @@ for name, path in asked["tables"].items():
 found = {"Connect, spark.sql": [outcome(by_spark(spark), text) for text in asked["texts"]]}
 with tempfile.TemporaryDirectory() as folder:
     session = skimql.Session(spark, catalog=folder)
-    for name in asked["tables"]:
-        session.table(name, spark.table(name))
+    for name, path in asked["tables"].items():
+        # Of files alone a client can tell that they are as they were.
+        session.table(name, path)
     found["Connect, Session.sql"] = [outcome(by_session(session), text) for text in asked["texts"]]
 print("OUTCOMES" + json.dumps(found))
 """

@@ -15,7 +15,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ TABLES = {
     "b": "SELECT id % 60 AS k, id % 7 AS y FROM range(300)",
     "c": "SELECT id % 7 AS j, id AS z FROM range(50)",
 }
-PARTS = ("process", "untouched", "clients")
+CLIENTS = ("beeline", "pyhive", "spark-sql", "connect")
+PARTS = ("process", "untouched", *CLIENTS)
 Outcome = tuple[Any, ...]
 
 
@@ -153,7 +154,9 @@ def by_magic(spark: Any, catalog: str, paths: dict[str, str]) -> Callable[[str],
     return ask
 
 
-def by_clients(paths: dict[str, str], first: list[Outcome]) -> Iterator[tuple[str, Compared]]:
+def by_clients(
+    paths: dict[str, str], first: list[Outcome], wanted: Sequence[str]
+) -> Iterator[tuple[str, Compared]]:
     """The same for those that are processes of their own."""
     texts = statements()
 
@@ -161,13 +164,16 @@ def by_clients(paths: dict[str, str], first: list[Outcome]) -> Iterator[tuple[st
         return list(zip(texts, wanted, found, strict=True))
 
     shown = [clients.as_texts(one) for one in first]
-    with clients.thrift(paths) as port:
-        yield "beeline", beside(shown, clients.by_beeline(port, texts))
-    if importlib.util.find_spec("pyhive"):
+    if "beeline" in wanted:
+        with clients.thrift(paths) as port:
+            yield "beeline", beside(shown, clients.by_beeline(port, texts))
+    if "pyhive" in wanted and importlib.util.find_spec("pyhive"):
         with clients.thrift(paths) as port:
             yield "pyhive", beside([clients.as_hive(one) for one in first], clients.by_pyhive(port, texts))
-    yield "spark-sql -f", beside(shown, clients.by_spark_sql(paths, texts))
-    if importlib.util.find_spec("grpc"):
+    if "spark-sql" in wanted:
+        found = map(clients.as_lines, clients.by_spark_sql(paths, texts))
+        yield "spark-sql -f", beside([clients.as_lines(one) for one in shown], list(found))
+    if "connect" in wanted and importlib.util.find_spec("grpc"):
         for name, found in clients.by_connect(paths, texts).items():
             yield name, beside(first, list(found))
 
@@ -186,7 +192,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.surfaces", description=__doc__)
     parser.add_argument("--json", type=Path)
     parser.add_argument(
-        "--only", nargs="+", choices=PARTS, default=PARTS, help="of this process, Spark's own, clients"
+        "--only", nargs="+", choices=PARTS, default=PARTS, help="of this process, Spark's own, or clients"
     )
     asked = parser.parse_args(arguments)
     from skimql.engine.spark.session import start_spark
@@ -204,7 +210,7 @@ def main(arguments: list[str] | None = None) -> int:
         if "untouched" in asked.only:
             records.append(untouched(spark))
         spark.stop()
-        for surface, found in by_clients(paths, first) if "clients" in asked.only else ():
+        for surface, found in by_clients(paths, first, asked.only):
             records.append(record(version, surface, found))
     if asked.json is not None:
         asked.json.write_text("\n".join(map(json.dumps, records)) + "\n")

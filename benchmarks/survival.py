@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -359,42 +359,82 @@ def started(more: dict[str, str] | None = None) -> Any:
     return spark
 
 
+@contextlib.contextmanager
+def enabled() -> Iterator[Any]:
+    """A Spark that knows SkimQL's statements."""
+    import skimql
+
+    spark = started()
+    skimql.enable(spark)
+    yield spark
+    spark.stop()
+
+
+def python_fails(times: int) -> Iterator[dict[str, Any]]:
+    """The Python that answers fails, and that of another SkimQL asks."""
+    with enabled() as spark:
+
+        def query() -> None:
+            spark.sql(QUERY).collect()
+
+        yield timed("handler raises", times, handler_raises, spark, query)
+        yield timed("callback server down", times, callbacks_down, spark, query)
+        yield timed("another jar", times, other_jar, spark, lambda: enabling(spark))
+
+
+def memory_lacks(times: int) -> Iterator[dict[str, Any]]:
+    """The JVM's memory is full."""
+    with enabled() as spark:
+        yield jvm_full(spark, times)
+
+
+def much_happens(_: int) -> Iterator[dict[str, Any]]:
+    """Many threads, and many times on and off."""
+    with enabled() as spark:
+        yield many_threads(spark)
+        yield cycles(spark)
+
+
+def bridge_ends(times: int) -> Iterator[dict[str, Any]]:
+    """The Python that the jar has started ends; one that drives Spark takes its place."""
+    import skimql
+
+    with enabled() as spark:
+        yield from killed(spark, times)
+        skimql.enable(spark)
+        left = len(children(spark._sc._gateway.proc.pid))
+        yield {"fault": "enabled over a bridge", "times": 1, "children": left}
+
+
+def driver_ends(times: int) -> Iterator[dict[str, Any]]:
+    """The Python that drives Spark ends."""
+    yield driver_gone(times, "enabled")
+    yield driver_gone(times, "bridge")
+
+
+PARTS: dict[str, Callable[[int], Iterable[dict[str, Any]]]] = {
+    "python": python_fails,
+    "memory": memory_lacks,
+    "much": much_happens,
+    "bridge": bridge_ends,
+    "stopped": lambda times: [stopped(times)],
+    "driver": driver_ends,
+    "jar": lambda _: [another_jar()],
+}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Print the records; 1 where one is not as it should be."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.survival", description=__doc__)
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
     asked = parser.parse_args(arguments)
-    import skimql
-
-    spark = started()
-    skimql.enable(spark)
-
-    def query() -> None:
-        spark.sql(QUERY).collect()
-
     records: list[dict[str, Any]] = []
-
-    def told(record: dict[str, Any]) -> None:
-        records.append(record)
-        print(record, flush=True)
-
-    told(timed("handler raises", asked.times, handler_raises, spark, query))
-    told(timed("callback server down", asked.times, callbacks_down, spark, query))
-    told(timed("another jar", asked.times, other_jar, spark, lambda: enabling(spark)))
-    told(jvm_full(spark, asked.times))
-    told(many_threads(spark))
-    told(cycles(spark))
-    for record in killed(spark, asked.times):
-        told(record)
-    skimql.enable(spark)
-    left = len(children(spark._sc._gateway.proc.pid))
-    told({"fault": "enabled over a bridge", "times": 1, "children": left})
-    spark.stop()
-    told(stopped(asked.times))
-    told(driver_gone(asked.times, "enabled"))
-    told(driver_gone(asked.times, "bridge"))
-    told(another_jar())
+    for part in (p for p in PARTS if p in asked.only):
+        for record in PARTS[part](asked.times):
+            records.append(record)
+            print(record, flush=True)
     if asked.json is not None:
         asked.json.write_text("\n".join(map(json.dumps, records)) + "\n")
     bad = [

@@ -7,7 +7,7 @@ of 5 %, others of 10 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,16 @@ Figures = dict[str, Any]
 Measured = Callable[[Callable[[], Any]], tuple[Figures, Any]]
 
 
-def run_sampled(files: Path, scale: str, seeds: int, measured: Measured) -> Iterator[Figures]:
-    """A record for each query: why it is refused, or what the seeds gave beside the exact run."""
+def run_sampled(
+    files: Path, scale: str, seeds: int, measured: Measured, numbers: Sequence[int]
+) -> Iterator[Figures]:
+    """A record for each query of these numbers: why it is refused, or what the seeds gave beside the exact run."""
     spark = start_spark(
         {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "3g"}
     )
     for table in SCHEMA:
         spark.read.parquet(str(files / f"{table}.parquet")).createOrReplaceTempView(table)
-    for number in QUERIES:
+    for number in numbers:
         record: Figures = {"query": number, "sf": scale, "seeds": []}
         refused = _refusal(number)
         if refused is not None:
@@ -77,6 +79,7 @@ def _asked(
         "cpu_s": figures["cpu_s"],
         "target": answer.target,
         "exact": answer.exact,
+        "notes": [n for n in answer.notes if "expected to take" in n or "more keys" in n],
         "rates": [getattr(a.attempt, "rate", None) for a in answer.attempts],
         "class": getattr(answer.attempts[0].attempt, "class_name", ""),
         "rows": len(answer.rows),

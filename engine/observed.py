@@ -54,7 +54,7 @@ class Observation:
     Attributes
     ----------
     jobs : list of str
-        The groups of the Spark jobs that it has run.
+        The tags of the Spark jobs that it has run.
     worker_seconds : float
         CPU of its Python workers.
     thread_seconds, jvm_thread_seconds : float

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import EnvironmentFault, SkimqlError, UnknownName, UnsupportedQuery
+from ..errors import UnknownName, UnsupportedQuery
 from ..optimizer.methods import ANSWERED, DISTINCT, GROUPING
 from ..optimizer.physical import PhysicalPlan
 from ..parser.file_tables import with_file_tables
 from ..parser.join_graph import Query
-from ..parser.resolve import resolve, resolve_rows
-from ..parser.sampled_select import SampledQuery, resolve_sampled
-from ..parser.scope import EXACT
+from ..parser.sampled_select import SampledQuery
 from ..parser.statement import (
     ApproximateSelect,
     EstimateRows,
@@ -34,19 +30,16 @@ from ..parser.syntax import STREAM_STATEMENTS, CreateSketches, ExplainSketches, 
 from .catalog.catalog import Catalog
 from .context import Context
 from .faults import as_ours
-from .materialized.lookup import MaterializedLookup
+from .queries.resolving import Resolving, by_sample
 from .queries.run import SelectRun
 from .results.answer import Answer, Message
 from .settings import Settings
 from .sources.environment import Environment
-from .sources.keys import with_key_types
 from .sources.paths import is_readable
 from .sources.reading import read_statement
 from .sources.tables import Tables
 from .spark.jobs import ProgressListener
-
-# The method that runs the user's own query.
-SAMPLED = "sampled_query"
+from .spark.own import OwnSpark
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,13 +91,7 @@ class Session:
         self.settings = replace(settings or Settings(), **overrides)
         self.listener = listener
         self.catalog = catalog if isinstance(catalog, Catalog) else Catalog(catalog)
-        self._spark = spark
-        self._spark_conf = dict(spark_conf or {})
-        self._started = False
-        self._closed = False
-        self._starting = threading.RLock()
-        self._is_starting = False
-        self._given_up = threading.Event()
+        self._own = OwnSpark(spark, spark_conf or {})
         self._tables: Tables | None = None
         self._statistics: KnownStatistics | None = None
         self._runs: Runs | None = None
@@ -112,8 +99,7 @@ class Session:
     def __repr__(self) -> str:
         where = self.catalog.where if self.catalog.lasting else "in memory"
         tables = ", ".join(self._tables.registered()) if self._tables is not None else ""
-        state = "closed" if self._closed else "Spark not started" if self._spark is None else "on Spark"
-        return f"<skimql.Session: {state}; catalog {where}; tables {tables or 'none registered'}>"
+        return f"<skimql.Session: {self._own!r}; catalog {where}; tables {tables or 'none registered'}>"
 
     def __enter__(self) -> Session:
         return self
@@ -123,18 +109,12 @@ class Session:
 
     def close(self) -> None:
         """Forget the registered tables; stop Spark where this session has started it. Closing twice is no fault."""
-        if self._closed:
-            return
-        self._closed = True
-        self._given_up.set()
+        self._own.close(self._leave_streams)
+
+    def _leave_streams(self) -> None:
         if self._runs is not None:
             self._runs.stop_all()
             self._runs.forget_tables()
-        with self._starting:
-            spark, self._spark = self._spark, None
-        if spark is not None and self._started:
-            # Of a session that was stopped already nothing is left to stop.
-            spark.stop()
 
     def view(self, name: str) -> ContinuousView:
         """A continuous view of the catalog: its `answer`, its rows as a `table` of Spark, and `on_batch`.
@@ -161,22 +141,17 @@ class Session:
         Settings, kept sketches and tables of files stay; DataFrames go with their Spark session, and its streams stop.
         Also for a Spark whose JVM has died.
         """
-        given_up, self._given_up = self._given_up, threading.Event()
-        given_up.set()
-        with self._starting:
-            spark, self._spark = self._spark, None
-            if spark is None or not self._started:
-                self._spark = spark
-                return
-            if self._runs is not None:
-                self._runs.stop_all()
-                self._runs = None
-            from .spark.session import end_spark
+        self._own.stop(self._stop_streams, self._forget_frames)
 
-            end_spark(spark)
-            self._statistics = None
-            if self._tables is not None:
-                self._tables.forget_frames()
+    def _stop_streams(self) -> None:
+        if self._runs is not None:
+            self._runs.stop_all()
+            self._runs = None
+
+    def _forget_frames(self) -> None:
+        self._statistics = None
+        if self._tables is not None:
+            self._tables.forget_frames()
 
     @property
     def spark(self) -> SparkSession:
@@ -187,63 +162,17 @@ class Session:
         EnvironmentFault
             ``SKIMQL_SPARK_STOPPED`` if it was stopped, or this session closed.
         """
-        if self._closed:
-            raise EnvironmentFault("this session is closed", "SKIMQL_SPARK_STOPPED", hint="skimql.Session()")
-        spark = self._spark or self._start()
-        if not self._alive():
-            raise _stopped()
-        return spark
-
-    def _start(self) -> SparkSession:
-        """Spark, started by one thread while others wait."""
-        given_up = self._given_up
-        with self._starting:
-            if given_up.is_set():
-                raise EnvironmentFault("Spark's start was given up", "SKIMQL_SPARK_STOPPED", hint="ask again")
-            if self._spark is None:
-                self._is_starting = True
-                try:
-                    from .spark.session import running_spark, start_spark
-
-                    self._started = running_spark() is None
-                    self._spark = start_spark(self._spark_conf, given_up)
-                finally:
-                    self._is_starting = False
-            return self._spark
-
-    def _alive(self) -> bool:
-        """Whether there is a Spark session that nobody has stopped in this process; no call to the JVM."""
-        if self._spark is None:
-            return False
-        from .spark.session import is_gone
-
-        return not is_gone(self._spark)
-
-    @contextmanager
-    def _awake(self) -> Iterator[None]:
-        """A fault within is that Spark was stopped, where it was."""
-        try:
-            yield
-        except SkimqlError:
-            raise
-        except Exception as fault:
-            from .spark.session import is_stopped
-
-            if self._spark is not None and is_stopped(self._spark):
-                raise _stopped() from fault
-            raise
+        return self._own.needed()
 
     @property
     def spark_runs(self) -> bool:
         """Whether there is a Spark session already."""
-        return self._running() is not None
+        return self._own.running() is not None
 
     @property
     def spark_state(self) -> str:
         """``none``, ``starting`` or ``ready``, as this session knows without asking; costs nothing, from any thread."""
-        if self._spark is not None:
-            return "ready"
-        return "starting" if self._is_starting else "none"
+        return self._own.state
 
     @property
     def tables(self) -> Tables:
@@ -255,7 +184,7 @@ class Session:
     @property
     def environment(self) -> Environment:
         """What the catalog remembers of tables and of Spark's settings."""
-        return Environment(self.catalog, self.tables, lambda: self.spark, self._running)
+        return Environment(self.catalog, self.tables, lambda: self.spark, self._own.running)
 
     @property
     def statistics(self) -> KnownStatistics:
@@ -281,7 +210,7 @@ class Session:
             self.settings,
             self.listener,
             lambda: self.spark,
-            self._running,
+            self._own.running,
             lambda: self.statistics,
             self._evaluated,
         )
@@ -302,9 +231,9 @@ class Session:
         DataError
             If the source does not exist or cannot be read.
         """
-        if self._running() is None and self.tables.is_remembered(name, source, options):
+        if self._own.running() is None and self.tables.is_remembered(name, source, options):
             return
-        with self._awake():
+        with self._own.awake():
             self.tables.register(name, source, options)
         if self._statistics is not None:
             self._statistics.drop(name)
@@ -339,7 +268,7 @@ class Session:
         UnsupportedQuery
             ``SKIMQL_NAME_TAKEN`` if the name stands for something else.
         """
-        with self._awake():
+        with self._own.awake():
             return self._streams().stream(name, frame, deletes, weight, changes)
 
     def sql(self, text: str, **values: Any) -> Answer | DataFrame:
@@ -374,7 +303,7 @@ class Session:
             with given(self.tables, text, values) as whole:
                 return self.sql(whole)
         try:
-            with self._awake():
+            with self._own.awake():
                 text = self._with_file_tables(text)
                 with self.tables.statement(text):
                     return self._run(self._read(text))
@@ -420,7 +349,7 @@ class Session:
             case ApproximateSelect():
                 return self._run_of(statement, self._resolved(statement)).answer()
             case EstimateRows():
-                rows = resolve_rows(statement, self.tables, ansi=self._ansi())
+                rows = self._resolving.rows(statement)
                 return self._run_of(statement.select, rows, counts_rows=True).answer()
             case CreateSketches():
                 return self._create_sketches(statement)
@@ -504,7 +433,7 @@ class Session:
                 text,
                 hint="SELECT APPROXIMATE ...",
             )
-        with self._awake(), self.tables.statement(text):
+        with self._own.awake(), self.tables.statement(text):
             answer = self._run_of(statement, self._resolved(statement)).answer()
             exact = self.exact(statement.sql, exact_sql or statement.select_sql)
         from .results.compare import beside
@@ -537,7 +466,7 @@ class Session:
         if not isinstance(statement, ApproximateSelect):
             message = "only the answer to an approximate SELECT becomes better"
             raise UnsupportedQuery(message, "SKIMQL_NOT_AN_ANSWER", text, hint="SELECT APPROXIMATE ...")
-        with self._awake(), self.tables.statement(text):
+        with self._own.awake(), self.tables.statement(text):
             answers = self._run_of(statement, self._resolved(statement)).answers()
         return self._refined(text, answers)
 
@@ -545,7 +474,7 @@ class Session:
         """The answers, each made when it is asked for as a statement of its own."""
         while True:
             try:
-                with self._awake(), self.tables.statement(text):
+                with self._own.awake(), self.tables.statement(text):
                     answer = next(answers, None)
             except Exception as fault:
                 ours = as_ours(fault, text)
@@ -566,7 +495,7 @@ class Session:
                 apart.table(name, frame)
             return apart.answer(text)
 
-        with self._awake():
+        with self._own.awake():
             return guard(ask, left, right, on, most)
 
     def sketches(self, name: str) -> pa.Table:
@@ -604,12 +533,12 @@ class Session:
                 text,
                 hint="SELECT APPROXIMATE ...",
             )
-        with self._awake(), self.tables.statement(text):
+        with self._own.awake(), self.tables.statement(text):
             return self._run_of(statement, self._resolved(statement)).empty().arrow().schema
 
     def _run_of(self, select: ApproximateSelect, query: Query, *, counts_rows: bool = False) -> SelectRun:
         if isinstance(query, SampledQuery):
-            select = _by_sample(select)
+            select = by_sample(select)
         return SelectRun(self.context, select, query, self.typed, self.exact, counts_rows)
 
     def _create_sketches(self, statement: CreateSketches) -> Answer:
@@ -624,28 +553,17 @@ class Session:
 
     def typed(self, query: Query) -> Query:
         """The query with the types of all keys, and of the values that it counts, known."""
-        keyed = query
-        if any(None in edge.key_types for edge in query.graph.edges):
-            keyed = with_key_types(
-                query, self.tables, self._ansi(), MaterializedLookup(self.context).key_types()
-            )
-        if not query.counts_distinct:
-            return keyed
-        from .results.distinct import with_counted_types
-
-        return with_counted_types(keyed, self.tables, MaterializedLookup(self.context).key_types())
+        return self._resolving.typed(query)
 
     def _resolved(self, select: ApproximateSelect, known: frozenset[str] = ANSWERED) -> Query:
+        with self._streams_named():
+            return self._resolving.select(select, known)
+
+    @contextmanager
+    def _streams_named(self) -> Iterator[None]:
+        """A name that is not known within may be a stream's, which a query cannot read."""
         try:
-            if select.method == SAMPLED and known == ANSWERED:
-                return resolve_sampled(select, self.tables)
-            return resolve(select, self.tables, ansi=self._ansi(), known=known)
-        except UnsupportedQuery as fault:
-            if select.method is None and known == ANSWERED:
-                found = self._sampled_instead(select, fault)
-                if found is not None:
-                    return found
-            raise
+            yield
         except UnknownName as fault:
             if not self.catalog.manifest.continuous.streams:
                 raise
@@ -654,26 +572,9 @@ class Session:
             refuse_asked(self.catalog, fault)
             raise
 
-    def _sampled_instead(self, select: ApproximateSelect, fault: UnsupportedQuery) -> Query | None:
-        """The query on a sample of keys, where there is no other way but Spark and an error is asked.
-
-        Without one the way out says that it could be run so.
-        """
-        if fault.hint != EXACT:
-            return None
-        try:
-            found = resolve_sampled(_by_sample(select), self.tables)
-            if found.is_in_files:
-                return found
-            if select.accuracy.relative_error is not None and len(found.ways[0].roles) > 1:
-                # Where no equality joins tables what is left of them may still be too much to be run.
-                return replace(found, warnings=(*found.warnings, f"by a sample of keys: {fault.message}"))
-            fault.hint = f"the same with USING {SAMPLED} at its end, or {EXACT}"
-        except SkimqlError as own:
-            if own.code == fault.code and own.hint != EXACT:
-                # A part of the text is answered so, if it is written otherwise.
-                fault.message, fault.hint = own.message, own.hint
-        return None
+    @property
+    def _resolving(self) -> Resolving:
+        return Resolving(self.context)
 
     def _explained(self, statement: Explain) -> str:
         """The resolved query and, as text, what would be built for it."""
@@ -681,23 +582,15 @@ class Session:
 
         match statement.statement:
             case ApproximateSelect() as select:
-                query = self._to_be_explained(select)
+                with self._streams_named():
+                    query = self._resolving.to_be_explained(select)
             case EstimateRows() as rows:
-                select, query = rows.select, resolve_rows(rows, self.tables, ansi=self._ansi())
+                select, query = rows.select, self._resolving.rows(rows)
             case ExactSelect() as plain:
                 rows_of_plan = self._pass_through(f"EXPLAIN {plain.select_sql}").collect()
                 return str(rows_of_plan[0][0])
         run = self._run_of(select, query, counts_rows=isinstance(statement.statement, EstimateRows))
         return explained(run, statement.format, analyze=statement.analyze)
-
-    def _to_be_explained(self, select: ApproximateSelect) -> Query:
-        """The query of a SELECT; one that is refused is explained as far as it was read."""
-        if select.method is None:
-            with suppress(UnsupportedQuery):
-                return self._resolved(select)
-        if select.method == SAMPLED:
-            return resolve_sampled(select, self.tables)
-        return resolve(select, self.tables, ansi=self._ansi(), strict=False)
 
     def exact(self, sql: str, select_sql: str, query: Query | None = None) -> Answer:
         """The result of `select_sql` as Spark runs it; `sql` is the statement, for errors; see `run_exact`."""
@@ -726,27 +619,3 @@ class Session:
             from .queries.refusals import refusal
 
             raise refusal(first_line(fault), sql, text, self.tables.at_hand()) from fault
-
-    def _running(self) -> SparkSession | None:
-        """The Spark session if there is one already."""
-        if self._spark is None and "pyspark" in sys.modules:
-            from .spark.session import active_spark
-
-            return active_spark()
-        return self._spark if self._alive() else None
-
-    def _ansi(self) -> bool:
-        return self.environment.circumstances().ansi
-
-
-def _stopped() -> EnvironmentFault:
-    return EnvironmentFault(
-        "the Spark session that this session runs on was stopped",
-        "SKIMQL_SPARK_STOPPED",
-        hint="a new skimql.Session(), its tables registered again; sketches in a catalog folder are still there",
-    )
-
-
-def _by_sample(select: ApproximateSelect) -> ApproximateSelect:
-    """The SELECT as if it asked for a sample of keys."""
-    return select if select.method == SAMPLED else replace(select, method=SAMPLED)

@@ -166,6 +166,8 @@ class SampledQuery:
         Whether a larger sample follows one whose interval is too wide.
     dense : tuple of int
         Keys that are there whatever their hash.
+    why : str
+        Why all keys are cheaper than a sample, where that is foreseen.
     """
 
     plan: Plan
@@ -179,6 +181,7 @@ class SampledQuery:
     predicted: Predicted = Predicted()
     method: str = "sampled_query"
     dense: tuple[int, ...] = ()
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,6 +191,7 @@ class BlockReader:
         theirs = scope.relations[len(left) :]
         condition = join.args.get("on")
         if condition is not None:
+            step.condition = condition
             step.equal = self._equalities(condition, chain)
             step.inner = self._nested(condition, named, chain, positive=True)
         names = [i.name for i in join.args.get("using") or ()]

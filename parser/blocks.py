@@ -105,6 +105,8 @@ class Step:
     merged : list of (Ref, Ref, Ref)
         The columns of ``USING`` after a FULL JOIN, with the two that they are made of.
     place : Span
+    condition : exp.Expr or None
+        What stands behind ON.
     """
 
     kind: str
@@ -113,6 +115,7 @@ class Step:
     inner: list[Nested] = field(default_factory=list)
     merged: list[tuple[Ref, Ref, Ref]] = field(default_factory=list)
     place: Span = NOWHERE
+    condition: exp.Expr | None = None
 
 
 @dataclass(eq=False, slots=True)

@@ -44,7 +44,7 @@ _CLAUSES = frozenset(
 _SET_OPERATIONS = frozenset(["UNION", "EXCEPT", "INTERSECT", "MINUS"])
 _NO_WORD_OF_OURS = re.compile(r"\s*(?:[,.=<>%]|$|(?:AS|FROM)\b)", re.IGNORECASE)
 _STORED = re.compile(
-    r"\s*(?:CREATE\s+(?:OR\s+REPLACE\s+)?(?P<temporary>(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+)?(?:VIEW|FUNCTION)\b"
+    r"\s*(?:CREATE\s+(?:OR\s+REPLACE\s+)?(?P<temporary>(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+)?(?:VIEW|(?P<function>FUNCTION))\b"
     r"|ALTER\s+VIEW\b|(?P<cached>CACHE)\b)",
     re.IGNORECASE,
 )
@@ -229,10 +229,12 @@ def markers(text: str, span: Span) -> tuple[Marker, ...]:
 
 
 def stored_as(text: str) -> str:
-    """How a statement keeps the text of a query in it: ``view``, ``temporary view``, or not at all (empty)."""
+    """How a statement keeps the text of a query in it: ``view``, ``temporary view``, ``function``, or not (empty)."""
     head = _STORED.match(without_comments(text)[0])
     if head is None:
         return ""
+    if head["function"]:
+        return "function"
     return "temporary view" if head["temporary"] or head["cached"] else "view"
 
 

@@ -343,11 +343,6 @@ class Query:
         return any(a.function == "count_distinct" for a in self.aggregates)
 
     @property
-    def counts_tuples_alone(self) -> bool:
-        """Whether nothing is summed but tuples."""
-        return all(f.presence for a in self.aggregates for t in a.total for f in t.factors)
-
-    @property
     def leaves_rows_out(self) -> bool:
         """Whether HAVING, LIMIT or OFFSET decide which rows belong to the answer."""
         return self.having is not None or self.limit is not None or self.offset > 0

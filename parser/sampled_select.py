@@ -18,7 +18,9 @@ from .join_graph import Aggregate, Group, JoinGraph, Query, Schema, Span
 from .joined import Join
 from .key_classes import CODE, decomposed
 from .keys import Decomposition, Role
+from .lexing import identifiers
 from .measures import MeasureReader, measure_of
+from .narrowing import Narrowing, narrowing
 from .result_values import ResultValues
 from .scope import EXACT, Scope
 from .select import Source, parse_select
@@ -35,6 +37,8 @@ _CLAUSES = {
 
 _NOWHERE = Span(0, 0)
 _NO_CLASS = Decomposition("", "", (), "", frozenset(), ())
+
+_NOTHING_KNOWN = Narrowing()
 
 # The column that tells of which set of columns a group is.
 SET = "__set"
@@ -60,6 +64,8 @@ class SampledQuery(Query):
         The measures to which no key adds more than 1.
     extremes : tuple of (str, Extreme)
         The measures that files are to tell.
+    narrowing : Narrowing
+        What is known of the number of its rows.
     """
 
     text: str = ""
@@ -70,6 +76,7 @@ class SampledQuery(Query):
     ways: tuple[Decomposition, ...] = ()
     ones: tuple[str, ...] = ()
     extremes: tuple[tuple[str, Extreme], ...] = ()
+    narrowing: Narrowing = _NOTHING_KNOWN
 
     @property
     def leaves_rows_out(self) -> bool:
@@ -217,6 +224,9 @@ def _resolved(statement: ApproximateSelect, schema: Schema) -> SampledQuery:
         ways=ways,
         ones=tuple(results.reader.ones),
         extremes=tuple(results.reader.extremes.items()),
+        narrowing=narrowing(
+            found.top, found.reader.scopes, results.values.group_fragments, identifiers(statement.select_sql)
+        ),
     )
 
 

@@ -196,6 +196,13 @@ def _parse(sql: str, shown: str, what: str) -> Source:
     if what == "SELECT" and (
         not tokens or tokens[0].text.upper() not in ("SELECT", "WITH", "(", "FROM", "VALUES")
     ):
+        if [t.text.upper() for t in tokens[:1]] == ["EXPLAIN"]:
+            raise ParseError(
+                "a SELECT APPROXIMATE is explained by EXPLAIN or EXPLAIN ANALYZE; the other kinds are of Spark's plans",
+                sql=shown,
+                span=(tokens[0].start, tokens[min(1, len(tokens) - 1)].end + 1),
+                hint="EXPLAIN SELECT APPROXIMATE ...",
+            )
         # sqlglot would take it for some command, and say so in its log.
         raise ParseError(f"{what} is expected", sql=shown, span=(0, len(sql)), hint="SELECT ...")
     _refuse_long_numbers(tokens, shown)

@@ -72,7 +72,7 @@ def too_deep(sql: str) -> ParseError:
 
 def _parse_statement(text: str) -> Statement:
     visible, semicolons = without_comments(text)
-    if semicolons and visible[semicolons[0] + 1 :].strip():
+    if semicolons and visible[semicolons[0] + 1 :].replace(";", " ").strip():
         raise ParseError(
             "several statements where one is expected",
             "SKIMQL_SEVERAL_STATEMENTS",

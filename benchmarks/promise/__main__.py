@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.promise --json FILE [--classes a,b] [--kinds ...] [--seeds N] [--from N] [--routes ...]``.
 One record a cell (class, aggregate, asked error, route): ``state``, ``covered``, ``wrong_and_met`` and the like, and
-what the answers cost. Cells that FILE has are not run again. At the end: cells that break the promise, and the pooled
-rates of the ordinary classes. Exits with 1 if there are any.
+what the answers cost. Cells that FILE has are not run again: it is written after each cell, and a run that was
+stopped goes on where it was. At the end: cells that break the promise, and the pooled rates of the ordinary classes.
+Exits with 1 if there are any.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument(
+        "--also", type=Path, nargs="*", default=[], help="files of other runs, which are read and not written"
+    )
     parser.add_argument("--classes", default="", help="names, separated by commas; default: all")
     parser.add_argument("--kinds", default="", help="of classes")
     parser.add_argument("--routes", default=",".join(ROUTES), help=f"of {', '.join(ROUTES)}")
@@ -51,23 +55,27 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=TUPLES)
     parser.add_argument("--backend", choices=("memory", "spark"), default="memory")
     parser.add_argument("--summary", action="store_true", help="of what FILE has; nothing is run")
+    parser.add_argument("--cells", action="store_true", help="a line for each cell in the summary")
     options = parser.parse_args()
     found: list[dict[str, Any]] = json.loads(options.json.read_text()) if options.json.exists() else []
+    others = [record for path in options.also for record in json.loads(path.read_text())]
     if not options.summary:
-        run(options, found)
-    return summary(found)
+        run(options, found, others)
+    return summary([*others, *found], cells=options.cells)
 
 
-def run(options: argparse.Namespace, found: list[dict[str, Any]]) -> None:
-    """Run the cells that are asked for and not there."""
+def run(
+    options: argparse.Namespace, found: list[dict[str, Any]], others: Sequence[dict[str, Any]] = ()
+) -> None:
+    """Run the cells that are asked for and neither found before nor by others."""
     names = [n for n in options.classes.split(",") if n] or list(CLASSES)
     kinds = [k for k in options.kinds.split(",") if k]
     errors = [float(e) for e in options.errors.split(",")]
     known = {
         (r["class"], r["aggregate"], r["error_asked"], r["route"])
-        for r in found
+        for r in (*others, *found)
         if r.get("from", 0) == options.first
-    } | settled(found)
+    } | settled([*others, *found])
     began, answers = time.perf_counter(), 0
     for name in names:
         chosen = CLASSES[name]
@@ -81,14 +89,16 @@ def run(options: argparse.Namespace, found: list[dict[str, Any]]) -> None:
         elif asked:
             seeds = range(options.first, options.first + options.seeds)
             made = cells(chosen, asked, seeds, options.rows, options.draws, together=options.together)
-        fresh = [_plain(r) for r in made]
-        if not fresh:
+        own = 0
+        for record in made:
+            found.append(_plain(record))
+            own += record["seeds"]
+            _write(options.json, found)
+        if not own:
             continue
-        found += fresh
-        answers += sum(r["seeds"] for r in fresh)
-        options.json.write_text(json.dumps(found, indent=0))
+        answers += own
         took = time.perf_counter() - started
-        print(f"{name}: {took:.0f} s, {sum(r['seeds'] for r in fresh) / took:.0f} answers/s", file=sys.stderr)
+        print(f"{name}: {took:.0f} s, {own / took:.0f} answers/s", file=sys.stderr)
     took = time.perf_counter() - began
     if answers:
         print(f"{answers:,} answers in {took:,.0f} s, {answers / took:.0f} a second")
@@ -120,6 +130,13 @@ def _on_spark(
     if not asked:
         return ()
     return spark_cells(spark_session(), chosen, asked, options.seeds, options.rows)
+
+
+def _write(path: Path, found: Sequence[Mapping[str, Any]]) -> None:
+    """Write a file as a whole or not at all."""
+    whole = path.with_name(f"{path.name}.new")
+    whole.write_text(json.dumps(found, indent=0))
+    whole.replace(path)
 
 
 def _plain(record: dict[str, Any]) -> dict[str, Any]:

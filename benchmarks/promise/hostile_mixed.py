@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from .data import Data, Rng, amounts, heavy_in_both, hostile, table, uniform
+from .data import Data, Rng, amounts, foreign_key, heavy_in_both, hostile, table, uniform
 
 
 @hostile("mixed")
@@ -40,3 +40,50 @@ def days_of_files(rng: Rng, n: int) -> Data:
         keys = pa.array(np.concatenate([own, again]).astype("datetime64[D]"))
         sides[name] = table(rng, keys)
     return Data(sides)
+
+
+@hostile("mixed")
+def dear_at_the_border(rng: Rng, n: int) -> Data:
+    """Large values at twenty keys: some have so many partners that drawn tuples find them, others just too few."""
+    k = uniform(rng, n, n // 4)
+    partners = np.where(np.arange(n // 4) < 20, 100 + 15 * np.arange(n // 4), 1)
+    s = rng.permutation(np.repeat(np.arange(n // 4), partners))
+    return Data({"r": table(rng, k, x=amounts(rng, n) * np.where(k < 20, 300, 1)), "s": table(rng, s)})
+
+
+@hostile("mixed")
+def nearly_equal_sides(rng: Rng, n: int) -> Data:
+    """SUM(r.x - s.x) of large values, of which one side is hardly more than the other."""
+    data = foreign_key(rng, n)
+    r, s = data.tables["r"], data.tables["s"]
+    s["x"] = np.rint(1000 * rng.lognormal(0, 1.5, len(s["k"]))).astype(np.int64)
+    r["x"] = s["x"][np.argsort(s["k"])][r["k"]] + rng.integers(0, 10, n)
+    data.x = "r.x - s.x"
+    return data
+
+
+@hostile("mixed")
+def two_halves_of_one_table(rng: Rng, n: int) -> Data:
+    """A table with itself by two filters; sixty keys are heavy behind each, ten of them behind both."""
+    half = rng.random(n) < 0.5
+    heavy = np.where(half, rng.integers(0, 60, n), rng.integers(50, 110, n))
+    keys = np.where(rng.random(n) < 0.2, heavy, 110 + uniform(rng, n, n // 2))
+    r = table(rng, keys, y=half.astype(np.int64))
+    return Data({"r": r}, join="r JOIN r t ON r.k = t.k", where="r.y = 1 AND t.y = 0")
+
+
+@hostile("mixed")
+def zeros_where_it_is_looked(rng: Rng, n: int) -> Data:
+    """Every quarter of the file begins with values of 0: the first tuples say nothing of the others."""
+    data = foreign_key(rng, n)
+    data.tables["r"]["x"][np.arange(n) % (n // 4) < n // 40] = 0
+    return data
+
+
+@hostile("mixed")
+def unique_where_it_is_looked(rng: Rng, n: int) -> Data:
+    """Every quarter of both files begins with keys of one tuple; behind them a hundred keys have half of all tuples."""
+    own = 100 + np.arange(n)
+    head = np.arange(n) % (n // 4) < n // 40
+    sides = (np.where(head | (rng.random(n) < 0.5), own, rng.integers(0, 100, n)) for _ in "rs")
+    return Data({name: table(rng, side) for name, side in zip("rs", sides, strict=True)})

@@ -209,6 +209,17 @@ def one_key_of_all_pairs(rng: Rng, n: int) -> Data:
 
 
 @hostile("hubs")
+def clusters_of_pairs(rng: Rng, n: int) -> Data:
+    """COUNT(DISTINCT r.a, s.c): one key in a hundred has forty values on both sides, the others have one."""
+    keys, sides = np.arange(n // 4), {}
+    many = rng.choice(keys, len(keys) // 100, replace=False)
+    for name, column in (("r", "a"), ("s", "c")):
+        k = with_heavy(rng, keys, many, 39)
+        sides[name] = table(rng, k, **{column: np.arange(len(k))})
+    return Data(sides, distinct="r.a, s.c")
+
+
+@hostile("hubs")
 def distinct_by_null(rng: Rng, n: int) -> Data:
     """COUNT(DISTINCT r.a): a is NULL in nearly all tuples, and of Zipf values in the others."""
     data = foreign_key(rng, n)

@@ -17,7 +17,8 @@ from skimql.engine.memory_backend.tables import MemoryTables
 
 from .cells import RAISED, Seen, key_of, most, record_of, seen
 from .data import GROUPED, Data, DataClass
-from .routes import ROUTES, Asked, KnownBackend, Route, backend_of
+from .known import KnownBackend
+from .routes import ROUTES, Asked, Route, backend_of
 
 AGGREGATES = ("COUNT", "SUM", "AVG", "COUNT(DISTINCT)", *GROUPED)
 BESIDE = ("COUNT", "SUM", "AVG")

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skimql import Settings
-from skimql.engine.memory_backend.backend import MemoryBackend
+from skimql.engine.execution.groups import Groups
 from skimql.engine.memory_backend.expressions import passing
 from skimql.engine.memory_backend.keys import key_values
 from skimql.engine.memory_backend.run import MemoryRun
@@ -37,7 +37,8 @@ from skimql.optimizer.objective import Objective
 from skimql.optimizer.physical import Attempt, ExactRun, PhysicalPlan, SampleJoin
 from skimql.optimizer.prediction.first_class import SeenKeys
 from skimql.optimizer.prediction.relation import RelationStatistics
-from skimql.parser.join_graph import Query
+
+from .known import KnownBackend, KnownTables
 
 # As a glance at files: the first tuples of some row groups, about one in sixty of a large table.
 GLANCES, GLANCED = 4, 64
@@ -55,50 +56,6 @@ def _seeded(attempt: Any, seed: int) -> Any:
     """An attempt with another seed, which nothing else of its plan depends on."""
     plan = getattr(attempt, "plan", None)
     return attempt if plan is None else replace(attempt, plan=replace(plan, seed=seed))
-
-
-class KnownBackend(MemoryBackend):
-    """What depends on the data alone is found out once: statistics, groups, exact answers."""
-
-    def __init__(self, tables: MemoryTables, pilot_tuples: int | None) -> None:
-        super().__init__(tables, pilot_tuples)
-        object.__setattr__(self, "_known", {})
-
-    def once(self, key: object, make: Callable[[], Any]) -> Any:
-        """What `make` gave the first time."""
-        known: dict[object, Any] = self._known  # type: ignore[attr-defined]
-        if key not in known:
-            known[key] = make()
-        return known[key]
-
-    def statistics(self, query: Query, *, jobs: bool = True) -> tuple[RelationStatistics, ...]:
-        """See `MemoryBackend.statistics`."""
-        return self.once(
-            ("s", query.sql, jobs), lambda: super(KnownBackend, self).statistics(query, jobs=jobs)
-        )
-
-    def relations(self, relations: Sequence[Any], *, jobs: bool = True) -> Mapping[Any, RelationStatistics]:
-        """See `MemoryBackend.relations`."""
-        found = {}
-        for relation in relations:
-
-            def gathered(one: Any = relation) -> RelationStatistics:
-                return super(KnownBackend, self).relations([one], jobs=jobs)[one]
-
-            found[relation] = self.once(("r", relation, jobs), gathered)
-        return found
-
-    def groups(self, query: Query, most: int) -> Any:
-        """See `MemoryBackend.groups`."""
-        return self.once(("g", query.sql), lambda: super(KnownBackend, self).groups(query, most))
-
-    def summed(self, query: Query) -> tuple[Summed, ...]:
-        """See `MemoryBackend.summed`."""
-        return self.once(("x", query.sql), lambda: super(KnownBackend, self).summed(query))
-
-    def exact(self, query: Query) -> Any:
-        """See `MemoryBackend.exact`."""
-        return self.once(("e", query.sql), lambda: super(KnownBackend, self).exact(query))
 
 
 class MemoryFooters(Footers):
@@ -290,6 +247,13 @@ class Planned(Planner):
         """See `Planner.request`."""
         return WithoutExact(self.select, self.query, self.settings, self.counts_rows)
 
+    def anew(self, groups: Callable[[], Groups] | None) -> PhysicalPlan:
+        """See `Planner.anew`."""
+        backend: Any = self.backend()
+        key = ("n", self.query.sql, self.settings.max_groups, groups is None)
+        found = backend.once(key, lambda: super(Planned, self).anew(groups))
+        return replace(found, attempt=_seeded(found.attempt, self.settings.seed))
+
     def _choice(
         self, statistics: tuple[RelationStatistics, ...], fold_bytes: int, groups: dict[int, int]
     ) -> Choice:
@@ -358,7 +322,7 @@ ROUTES: Mapping[str, Route] = {
         Route("first", "", FirstSample, ALL, ERRORS),
         Route("sample", "", FirstSample, ALL, ERRORS, run=SampleRun),
         Route("distinct", "", Planned, ("COUNT(DISTINCT)", "grouped DISTINCT"), ERRORS),
-        Route("planned", "", Planned, ALL),
+        Route("planned", "", Planned, ALL, ERRORS),
         Route("two_level", "USING two_level", Planned),
         Route("hash", "USING convolution", Planned),
         Route("sized", "SIZE 16 KB", Planned),
@@ -418,4 +382,4 @@ class Asked:
 def backend_of(tables: Mapping[str, pa.Table]) -> KnownBackend:
     """A backend with the pilot that large tables have."""
     most = max(t.num_rows for t in tables.values())
-    return KnownBackend(MemoryTables(tables), max(1000, int(PILOT_SHARE * most)))
+    return KnownBackend(KnownTables(tables), max(1000, int(PILOT_SHARE * most)))

@@ -30,18 +30,52 @@ def line(record: Mapping[str, Any]) -> str:
     )
 
 
-def summary(records: Sequence[Mapping[str, Any]]) -> int:
-    """Print the cells that break the promise, kind by kind, and the pooled rates; 1 where there are any."""
+def cell_line(record: Mapping[str, Any], cells: int) -> str:
+    """A cell as a line: its misses with the most that there may be of each, and how wide it was and was foretold."""
+    name = f"{record['class']:24} {record['aggregate']:16} {record['error_asked']:4.0%} {record['route']:13}"
+    if record["refused"]:
+        return f"{name} {record['refused']}"
+    if not record["sampled"]:
+        return f"{name} exact ({record['seeds']} seeds)"
+    misses = [
+        f"{record[what]}/{most(record[of], share, cells)} of {record[of]}"
+        for what, of, share in (
+            ("wrong_and_met", "sampled", 0.05),
+            ("certified_missed", "certified", 0.05),
+            ("uncertified_missed", "uncertified", 0.10),
+        )
+    ]
+    states = record["states"]
+    met = (states["met"] + states["exact"]) / record["seeds"]
+    unknown = states["unknown"] / record["seeds"]
+    return (
+        f"{name} wrong and met {misses[0]}, certified and missed {misses[1]}, uncertified and missed {misses[2]};"
+        f" met or exact {met:.2f}, unknown {unknown:.2f}, half-width / RMSE {_told(record, 'half_width_over_rmse')},"
+        f" predicted within 2 x {_told(record, 'predicted_within_2')}"
+    )
+
+
+def _told(record: Mapping[str, Any], name: str) -> str:
+    return "-" if record[name] is None else f"{record[name]:.2f}"
+
+
+def summary(records: Sequence[Mapping[str, Any]], *, cells: bool = False) -> int:
+    """Print the cells that break the promise, kind by kind, and the pooled rates; 1 where there are any.
+
+    `cells`: every cell before.
+    """
     records = pooled(records)
     number = max(len(records), 1)
+    for record in records if cells else ():
+        print(cell_line(record, number))
     broken: dict[str, list[tuple[Mapping[str, Any], list[str]]]] = defaultdict(list)
     for record in records:
         faults = faults_of(record, number)
         if faults:
             broken[record["kind"]].append((record, faults))
-    for kind, cells in sorted(broken.items()):
-        print(f"\n{kind}: {len(cells)} of {sum(r['kind'] == kind for r in records)} cells")
-        for record, faults in sorted(cells, key=lambda c: (c[0]["class"], c[0]["route"], c[0]["aggregate"])):
+    for kind, own in sorted(broken.items()):
+        print(f"\n{kind}: {len(own)} of {sum(r['kind'] == kind for r in records)} cells")
+        for record, faults in sorted(own, key=lambda c: (c[0]["class"], c[0]["route"], c[0]["aggregate"])):
             print(" ", line(record), *faults, sep="  ")
     refused = defaultdict(int)
     for record in records:

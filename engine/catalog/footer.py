@@ -75,45 +75,32 @@ def read_footer(data: bytes, columns: int) -> Footer:
     )
 
 
-def integers_between(footer: bytes, column: str) -> tuple[int, int] | None:
-    """The least and the greatest value of a column of integers, as statistics tell; None where they do not.
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The least and the greatest value of a column, as statistics tell; None where they do not.
+
+    `integers` of a column of integers, `numbers` of any column of numbers, of decimals and doubles too. Statistics
+    leave NaN out.
+    """
+
+    integers: tuple[int, int] | None
+    numbers: tuple[float, float] | None
+
+
+def ends_of(footer: bytes) -> dict[str, Ends]:
+    """What each column lies between, by its path in lower case, with dots between; without those not told of.
 
     Parameters
     ----------
     footer : bytes
         The footer alone, without its length and the magic bytes behind it.
-    column : str
-        Its path with dots between; case does not matter.
 
     Raises
     ------
     ValueError
         If it is not the footer of a Parquet file.
     """
-    told = _statistics(footer, column)
-    if told is None or not told.is_integer or told.physical not in _INTEGERS:
-        return None
-    width = _INTEGERS[told.physical]
-    if any(len(low) != width or len(high) != width for low, high in told.ends):
-        return None
-    ends = [(_integer(low), _integer(high)) for low, high in told.ends]
-    return min(low for low, _ in ends), max(high for _, high in ends)
-
-
-def numbers_between(footer: bytes, column: str) -> tuple[float, float] | None:
-    """As `integers_between` of any column of numbers, of decimals and doubles too.
-
-    Statistics leave NaN out.
-    """
-    told = _statistics(footer, column)
-    if told is None:
-        return None
-    ends = [(told.number(low), told.number(high)) for low, high in told.ends]
-    lows, highs = [low for low, _ in ends], [high for _, high in ends]
-    known = [n for n in (*lows, *highs) if n is not None and not math.isnan(n)]
-    if len(known) < 2 * len(ends):
-        return None
-    return min(n for n in lows if n is not None), max(n for n in highs if n is not None)
+    return {name: Ends(told.integers, told.numbers) for name, told in _statistics(footer).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +129,27 @@ class _Statistics:
         is_decimal = logical is not None or self.element.get(6) == _DECIMAL
         return int(scale) if is_decimal and type(scale) is int and 0 <= scale <= _MOST_SCALE else None
 
+    @property
+    def integers(self) -> tuple[int, int] | None:
+        """The least and the greatest of integers."""
+        if not self.is_integer or self.physical not in _INTEGERS:
+            return None
+        width = _INTEGERS[self.physical]
+        if any(len(low) != width or len(high) != width for low, high in self.ends):
+            return None
+        ends = [(_integer(low), _integer(high)) for low, high in self.ends]
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    @property
+    def numbers(self) -> tuple[float, float] | None:
+        """The least and the greatest of numbers."""
+        ends = [(self.number(low), self.number(high)) for low, high in self.ends]
+        lows, highs = [low for low, _ in ends], [high for _, high in ends]
+        known = [n for n in (*lows, *highs) if n is not None and not math.isnan(n)]
+        if len(known) < 2 * len(ends):
+            return None
+        return min(n for n in lows if n is not None), max(n for n in highs if n is not None)
+
     def number(self, value: bytes) -> float | None:
         """One end as a number, None where it is none."""
         if self.physical in _REALS:
@@ -164,52 +172,54 @@ def _integer(value: bytes) -> int:
     return int.from_bytes(value, "little", signed=True)
 
 
-def _statistics(footer: bytes, column: str) -> _Statistics | None:
-    """What the statistics of a column tell; None where a row group or the schema does not have it."""
+def _statistics(footer: bytes) -> dict[str, _Statistics]:
+    """What the statistics of each column tell that every row group and the schema have."""
     whole = _Reader(footer, 0, len(footer)).struct()
-    ends, kinds, ordered = [], set(), True
-    for group in _list(whole, 4):
+    groups = _list(whole, 4)
+    found: dict[str, list[tuple[int, bytes, bytes, bool]]] = {}
+    for group in groups:
+        own: set[str] = set()
         for chunk in _list(_as_struct(group), 1):
             about = _as_struct(_as_struct(chunk).get(3, {}))
             path = b".".join(p for p in _list(about, 3) if type(p) is bytes)
-            if path.decode("utf-8", "replace").lower() != column.lower():
+            name = path.decode("utf-8", "replace").lower()
+            # Of columns that differ by case alone the first one counts, whether it is told of or not.
+            if name in own:
                 continue
+            own.add(name)
             told = _as_struct(about.get(12, {}))
             kind = about.get(1)
             low, high = (told.get(new, told.get(old)) for new, old in ((6, 2), (5, 1)))
-            if type(kind) is not int or type(low) is not bytes or type(high) is not bytes:
-                return None
-            ordered = ordered and 5 in told and 6 in told
-            kinds.add(kind)
-            ends.append((low, high))
-            break
-        else:
-            return None
-    element = _element(_list(whole, 2), column)
-    if not ends or len(kinds) != 1 or element is None:
-        return None
-    return _Statistics(kinds.pop(), element, ends, ordered)
+            if type(kind) is int and type(low) is bytes and type(high) is bytes:
+                found.setdefault(name, []).append((kind, low, high, 5 in told and 6 in told))
+    elements = _elements(_list(whole, 2))
+    known = {}
+    for name, ends in found.items():
+        kinds = {kind for kind, *_ in ends}
+        if name in elements and len(kinds) == 1 and len(ends) == len(groups):
+            ordered = all(own for *_, own in ends)
+            known[name] = _Statistics(
+                kinds.pop(), elements[name], [(low, high) for _, low, high, _ in ends], ordered
+            )
+    return known
 
 
-def _element(schema: list[Any], column: str) -> dict[int, Any] | None:
-    """The element of a schema at a path."""
-    elements = iter(schema)
+def _elements(schema: list[Any]) -> dict[str, dict[int, Any]]:
+    """The elements of a schema by their paths; of several of one path the first."""
+    elements, found = iter(schema), dict[str, dict[int, Any]]()
 
-    def walk(path: str, children: int, depth: int) -> dict[int, Any] | None:
+    def walk(path: str, children: int, depth: int) -> None:
         if depth > _MOST_NESTED:
             raise ValueError("its columns are nested too deeply")
         for _ in range(children):
             element = _as_struct(next(elements, None))
             own = f"{path}.{_bytes(element, 4).decode('utf-8', 'replace').lower()}".lstrip(".")
-            found = walk(own, _count(element, 5) if 5 in element else 0, depth + 1)
-            if found is not None:
-                return found
-            if own == column.lower():
-                return element
-        return None
+            walk(own, _count(element, 5) if 5 in element else 0, depth + 1)
+            found.setdefault(own, element)
 
     root = _as_struct(next(elements, None))
-    return walk("", _count(root, 5), 0)
+    walk("", _count(root, 5), 0)
+    return found
 
 
 def _is_signed(logical: Any) -> bool:

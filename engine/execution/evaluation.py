@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ...optimizer.candidates.first_sample import MOST_WANTED
 from ...optimizer.plan import Plan, Sample
+from ...sketches.joins.accumulate import distinct
 from ...sketches.samples.dual_frame import DualFrame
 from ...sketches.samples.known_keys import (
     JoinTerms,
@@ -72,7 +73,7 @@ class Evaluation:
             return found
         frame, heavy = self._frame(sample, sent)
         draws = [n for n, m in enumerate(sent) if 0 < m.rows.drawn.keys.shape[1] <= MOST_VALUED]
-        again = np.union1d(heavy, self._unread(sample, sent, draws))
+        again = distinct(np.concatenate([heavy, self._unread(sample, sent, draws)]))
         tuples, met = [m.rows.tuples for m in sent], None
         if len(again):
             dense = replace(sample, dense=tuple(again.tolist()), rate=0.0, row_rates=(), value_draws=())
@@ -106,13 +107,13 @@ class Evaluation:
         """The keys of tuples drawn for their values that another table was not asked for."""
         found = []
         for number in draws:
-            keys = np.unique(sent[number].rows.drawn.keys[0])
+            keys = distinct(sent[number].rows.drawn.keys[0])
             below = max(1, round(sample.rate * (1 << HASH_BITS))) / (1 << HASH_BITS)
             hashed = self._ranks(sample, keys) < below
             hashed |= np.isin(keys, np.array(sample.dense, np.int64))
             others = [m.also for n, m in enumerate(sent) if n != number]
             found += [keys[~hashed & ~np.isin(keys, also)] for also in others]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+        return distinct(np.concatenate(found)) if found else np.empty(0, np.int64)
 
     def _ranks(self, sample: Sample, keys: Ints) -> Floats:
         hashes = sample_family(self.plan.seed, sample.class_name).values(keys, 1, HASH_BITS)[0]
@@ -254,8 +255,8 @@ class Evaluation:
                 rows = found[number].rows
                 # What is met often enough is evaluated in any case.
                 met = rows.hits.keys[rows.hits.counts >= sample.hits]
-                more = np.setdiff1d(rows.drawn.keys[0], met)
-                also = np.union1d(also, more if len(more) <= MOST_VALUED else more[:0])
+                more = np.setdiff1d(distinct(rows.drawn.keys[0]), met, assume_unique=True)
+                also = distinct(np.concatenate([also, more if len(more) <= MOST_VALUED else more[:0]]))
         return [found[number] for number in range(len(sample.members))]
 
     def _bounded(self, sample: Sample, terms: JoinTerms) -> JoinTerms:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...optimizer.plan import Synopsis
+from ...sketches.joins.accumulate import integer_sums
 from ..synopses import check_mass
 
 SAFE = float(1 << 62)
@@ -65,6 +66,11 @@ class Grouped:
 def summed(keys: Ints, weights: Floats, groups: Ints, vertices: tuple[int, ...]) -> Grouped:
     """Weights of equal keys and groups added up."""
     if not vertices:
+        order = None if _ascending(keys) else np.argsort(keys, kind="stable")
+        if order is None or _ascending(keys[order]):
+            # Nothing is added up. A sum of one number has no negative zero.
+            own = weights if order is None else weights[:, order]
+            return Grouped(keys if order is None else keys[order], own + 0.0, groups[:0, : len(keys)])
         distinct, which = np.unique(keys, return_inverse=True)
         chosen = np.empty((0, len(distinct)), np.int64)
     else:
@@ -73,6 +79,11 @@ def summed(keys: Ints, weights: Floats, groups: Ints, vertices: tuple[int, ...])
     sums = [np.bincount(which.reshape(-1), w, len(distinct)) for w in weights]
     shaped = np.array(sums, np.float64).reshape(len(weights), len(distinct))
     return Grouped(distinct, shaped, chosen, vertices)
+
+
+def _ascending(keys: Ints) -> bool:
+    """Whether each is larger than the one before."""
+    return bool((keys[1:] > keys[:-1]).all())
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +103,8 @@ class Counts:
     @classmethod
     def counted(cls, keys: Ints, counts: Ints | Floats) -> Counts:
         """The sums of the counts of equal keys."""
+        if counts.dtype == np.int64 and (counts == 1).all():
+            return cls(*np.unique(keys, return_counts=True))
         found, which = np.unique(keys, return_inverse=True)
         sums = np.bincount(which, counts, len(found))
         return cls(found, sums if counts.dtype == np.float64 else sums.astype(np.int64))
@@ -184,28 +197,50 @@ def rows_of(
     first, sampled = keys[0].to_numpy(), reasons & SAMPLED > 0
     counts = (reasons & LOOKED_AT) // LOOKED_AT if hits is None else hits
     own_tuples = np.ones(len(why), np.int64) if tuples is None else tuples
-    arrays: dict[str, npt.NDArray[np.generic]] = {
-        f"k{n}": k.filter(pa.array(sampled)).to_numpy() for n, k in enumerate(keys)
-    }
-    for n, (values, _) in enumerate(weights.values()):
-        own_values = values[sampled]
+    values: dict[Synopsis, Ints | Floats] = {}
+    for synopsis, (found, _) in weights.items():
+        own_values = found[sampled]
         # Integers are added up as such, as long as no sum can leave 64 bits.
         whole = own_values.dtype == np.int64 and np.abs(own_values.astype(np.float64)).sum() < SAFE
-        arrays[f"w{n}"] = own_values if whole else own_values.astype(np.float64)
-    names = [n for n in arrays if n.startswith("w")]
-    by_keys = pa.table(arrays).group_by([n for n in arrays if n.startswith("k")], use_threads=False)
-    grouped = by_keys.aggregate([(n, "sum") for n in names])
-    sums = dict(zip(weights, (grouped[f"{n}_sum"].to_numpy() for n in names), strict=True))
+        values[synopsis] = own_values.astype(np.int64) if whole else own_values.astype(np.float64)
+    if len(keys) == 1:
+        distinct, which = np.unique(first[sampled], return_inverse=True)
+        by_keys = distinct.reshape(1, -1)
+        counted = Counts(distinct, _sums(which, own_tuples[sampled], len(distinct)))
+        sums = {s: _sums(which, v, len(distinct)) for s, v in values.items()}
+    else:
+        by_keys, sums = _summed_by_keys([k.filter(pa.array(sampled)).to_numpy() for k in keys], values)
+        counted = Counts.counted(first[sampled], own_tuples[sampled])
     for own_sums in sums.values():
         check_mass(float(np.abs(own_sums).sum()) if own_sums.dtype == np.float64 else 0.0)
     return Rows(
-        np.array([grouped[f"k{n}"].to_numpy() for n in range(len(keys))], np.int64),
+        by_keys,
         np.array([sums[s] for s in own], np.float64),
         Counts.counted(first[counts > 0], counts[counts > 0]),
-        Counts.counted(first[sampled], own_tuples[sampled]),
+        counted,
         _drawn(reasons, keys, [weights[s][0] for s in own], sizes or {}),
         tuple(weights[s][1] for s in own),
         tuple(weights[s][0].dtype == np.float64 for s in own),
+    )
+
+
+def _sums(which: Ints, values: Ints | Floats, number: int) -> Ints | Floats:
+    """Values added up by their places, those of integers without rounding."""
+    if values.dtype == np.float64:
+        return np.bincount(which, values, number)
+    return integer_sums(which, values.astype(np.int64), number)
+
+
+def _summed_by_keys(
+    keys: Sequence[Ints], values: Mapping[Synopsis, Ints | Floats]
+) -> tuple[Ints, dict[Synopsis, Ints | Floats]]:
+    """The distinct combinations of several keys, and the values added up by them."""
+    arrays = {f"k{n}": k for n, k in enumerate(keys)} | {f"w{n}": v for n, v in enumerate(values.values())}
+    by_keys = pa.table(arrays).group_by([f"k{n}" for n in range(len(keys))], use_threads=False)
+    grouped = by_keys.aggregate([(f"w{n}", "sum") for n in range(len(values))])
+    return (
+        np.array([grouped[f"k{n}"].to_numpy() for n in range(len(keys))], np.int64),
+        {s: grouped[f"w{n}_sum"].to_numpy() for n, s in enumerate(values)},
     )
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ...optimizer.operators import relation_name
 from ...optimizer.plan import Message, Plan, Sample, Synopsis, Weight
+from ...sketches.joins.accumulate import distinct
 from ...sketches.samples.known_keys import product_range, products
 from ..sources.ranges import ANY, Range, value_range, weight_range
 from .partial_aggregate import group_column
@@ -262,7 +263,7 @@ class SampleTree(ABC):
         numbers = np.concatenate([np.full(rows.keys.shape[1], -1), np.arange(drawn)])
         grouped: tuple[int, ...] = (vertex,) if vertex in self._groups else ()
         for column, (edge, _, (other, at)) in enumerate(below, 1):
-            behind = self._grouped(other, at, None, 1.0, np.unique(keys[column]), [edge]).grouped
+            behind = self._grouped(other, at, None, 1.0, distinct(keys[column]), [edge]).grouped
             # Every row with every group of its partner.
             first = np.searchsorted(behind.keys, keys[column], "left")
             many = np.searchsorted(behind.keys, keys[column], "right") - first

@@ -11,13 +11,22 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ParseError, SkimqlError, UnsupportedQuery
+from ...errors import (
+    BudgetExceeded,
+    DataError,
+    EnvironmentFault,
+    ParseError,
+    SkimqlError,
+    StreamError,
+    UnknownName,
+    UnsupportedQuery,
+)
 from ...parser.join_graph import Span
 from ...parser.lexing import blank, identifiers
 from ...sketches.intervals.interval import Estimate
 from ..faults import as_ours
 from ..results.answer import MET, Answer
-from ..spark.isolation import is_classic, moved, temp_views
+from ..spark.isolation import is_classic, moved, temp_views, variables
 from .reading import read
 from .rows import rows_text
 from .sessions import AttachedSession, Sessions
@@ -31,6 +40,19 @@ _LOG = logging.getLogger("skimql")
 # Behind one of these words a number stands without the letter that says its type.
 _NUMBER_WANTED = re.compile(r"\b(?:WITHIN|ERROR|CONFIDENCE|SEED|SIZE)\s*$", re.IGNORECASE)
 _TYPE_LETTER = re.compile(r"(?<=[\d.])(?:BD|[LDFSY])$")
+
+
+# SQLSTATEs, which scripts catch errors by.
+_STATES: tuple[tuple[type[SkimqlError], str], ...] = (
+    (ParseError, "42601"),
+    (UnsupportedQuery, "0A000"),
+    (UnknownName, "42704"),
+    (BudgetExceeded, "54000"),
+    (StreamError, "55000"),
+    (EnvironmentFault, "58000"),
+    (DataError, "22000"),
+)
+_OTHER_STATE, _FAILED_STATE = "42000", "XX000"
 
 
 class Handler:
@@ -99,9 +121,20 @@ def answered(sessions: Sessions, asked: Mapping[str, Any], java: Any) -> Any:
                 return _handed_over(session, result)
             frame = result
     except SkimqlError as fault:
+        _tell_variable(session, part, fault)
         raise part.located(fault) from fault
     home = session.spark if is_classic(session.spark) else sessions.home
     return moved(frame, home)._jdf
+
+
+def _tell_variable(session: AttachedSession, part: _Part, fault: SkimqlError) -> None:
+    """Where what is no column is a variable, of the session or of the script: how its value gets into the text."""
+    if fault.code != "SKIMQL_UNKNOWN_COLUMN" or fault.span is None:
+        return
+    name = fault.sql[slice(*fault.span)].strip("`")
+    declared = re.search(rf"\bDECLARE\b[^;]*\b{re.escape(name)}\b", part.whole, re.IGNORECASE)
+    if declared or name.lower() in variables(session.spark):
+        fault.hint = f"EXECUTE IMMEDIATE 'SELECT APPROXIMATE ... ? ...' USING {name}, as {name} is a variable"
 
 
 def _handed_over(session: AttachedSession, answer: Answer) -> Any:
@@ -180,6 +213,7 @@ def told(fault: SkimqlError, text: str) -> dict[str, Any]:
     about: dict[str, Any] = {
         "parse": isinstance(fault, ParseError),
         "code": fault.code,
+        "state": _state(fault),
         "message": message,
         "shown": shown,
     }
@@ -191,3 +225,9 @@ def told(fault: SkimqlError, text: str) -> dict[str, Any]:
     elif text:
         about["sql"] = None
     return about
+
+
+def _state(fault: SkimqlError) -> str:
+    if type(fault) is SkimqlError:
+        return _FAILED_STATE
+    return next((state for kind, state in _STATES if isinstance(fault, kind)), _OTHER_STATE)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import SkimqlError, UnsupportedQuery
+from ...parser.compound import is_script, parts_of
 from ...parser.embedded import (
     Embedded,
     Marker,
@@ -23,6 +24,7 @@ from ...parser.embedded import (
     unquoted,
 )
 from ...parser.join_graph import Span
+from ...parser.lexing import blank
 from ...parser.script import without_comments
 from ...parser.statement import ApproximateSelect, ExactSelect, PassThrough, SetOption, parse_statement
 from ...parser.syntax import Statement
@@ -63,9 +65,36 @@ def read(text: str, first: int) -> Read | None:
         For a text of ours that cannot be read, or that cannot stand where it does.
     """
     try:
-        visible, semicolons = without_comments(text)
+        without_comments(text)
     except SkimqlError:
         return None
+    return _script(text, first) if is_script(text) else _statement(text, first)
+
+
+def _script(text: str, first: int) -> Read | None:
+    """A script, part by part: each is read as if it stood alone."""
+    made = text
+    requests: dict[int, dict[str, Any]] = {}
+    # From behind, so that the places in front stay where they are.
+    for part in reversed(parts_of(text)):
+        alone = blank(blank(text, Span(part.end, len(text))), Span(0, part.start))
+        try:
+            found = _statement(alone, first + len(requests))
+        except SkimqlError as fault:
+            if fault.sql == alone:
+                fault.sql = text
+            raise
+        if found is not None:
+            behind = len(text) - part.end
+            made = made[: part.start] + found.text[part.start : len(found.text) - behind] + made[part.end :]
+            requests |= {number: {**asked, "text": text} for number, asked in found.requests.items()}
+        if len(requests) > MOST_PARTS:
+            raise _too_many(text)
+    return Read(made, requests) if made != text else None
+
+
+def _statement(text: str, first: int) -> Read | None:
+    visible, semicolons = without_comments(text)
     plain = unquoted(text)
     if not _WORDS.search(plain) or (_NAME_ALONE.search(plain) and "(" not in plain):
         return None
@@ -94,12 +123,10 @@ def read(text: str, first: int) -> Read | None:
             if refused is None
             else _replaced(text, whole, _request(text, whole, parameters, "statement"), first)
         )
-    if refused is not None and refused.code == "SKIMQL_SEVERAL_STATEMENTS" and not _is_script(visible):
+    if refused is not None and refused.code == "SKIMQL_SEVERAL_STATEMENTS":
         raise refused
     if len(parts) > MOST_PARTS:
-        raise UnsupportedQuery(
-            f"more than {MOST_PARTS} approximate SELECTs in one statement", "SKIMQL_INNER_APPROXIMATE", text
-        )
+        raise _too_many(text)
     return _with_parts(text, parts, first)
 
 
@@ -110,6 +137,14 @@ def _with_parts(text: str, parts: tuple[Embedded, ...], first: int) -> Read:
     # From behind, so that the places in front stay where they are.
     for number, part in reversed(list(enumerate(parts, first))):
         parameters = markers(text, part.span)
+        if stored == "function":
+            raise UnsupportedQuery(
+                "a function of Spark's cannot hold a SELECT APPROXIMATE",
+                "SKIMQL_INNER_APPROXIMATE",
+                text,
+                (part.span.start, part.span.end),
+                "CREATE VIEW, or EXACT SELECT ... in the function",
+            )
         if stored:
             refuse_parameters(text, parameters)
             inner = text[part.span.start : part.span.end]
@@ -181,8 +216,10 @@ def _is_whole(parts: tuple[Embedded, ...], whole: Span) -> bool:
     return len(parts) == 1 and parts[0].span == whole
 
 
-def _is_script(visible: str) -> bool:
-    return re.match(r"\s*BEGIN\b", visible, re.IGNORECASE) is not None
+def _too_many(text: str) -> UnsupportedQuery:
+    return UnsupportedQuery(
+        f"more than {MOST_PARTS} approximate SELECTs in one statement", "SKIMQL_INNER_APPROXIMATE", text
+    )
 
 
 def _blank_exact(text: str) -> str:

@@ -10,6 +10,7 @@ from ...optimizer.plan import Weight
 from ..catalog.catalog import Catalog
 from ..catalog.form import Head
 from ..results.answer import Answer
+from ..results.columns import told_types
 
 COLUMNS = (
     "sketch",
@@ -26,6 +27,8 @@ COLUMNS = (
     "state",
     "updated",
 )
+
+NUMBERS = ("rows", "buckets", "seed", "tuples", "bytes")
 
 # What a terminal shows of them; DESCRIBE SKETCH tells the rest.
 BRIEF = ("sketch", "table", "keys", "bytes", "updated")
@@ -45,7 +48,8 @@ def show_rows(catalog: Catalog, pattern: str | None = None) -> Answer:
         else:
             version = f"format version {entry.metadata['format_version']}, newer than this SkimQL"
             rows.append((entry.name, version, *(None for _ in COLUMNS[2:])))
-    return Answer(COLUMNS, tuple(map(_safe, rows)), exact=True, brief=BRIEF)
+    types = told_types(COLUMNS, NUMBERS, rows)
+    return Answer(COLUMNS, tuple(map(_safe, rows)), exact=True, brief=BRIEF, types=types)
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -62,6 +66,7 @@ def told(head: Head, seconds: float, *notes: str) -> Answer:
         (_safe(_row(head)),),
         exact=True,
         brief=BRIEF,
+        types=told_types(COLUMNS, NUMBERS, (head,)),
         bytes_used=head.nbytes,
         seconds={"build": seconds},
         notes=tuple(map(printable, notes)),

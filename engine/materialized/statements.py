@@ -23,6 +23,7 @@ from ..catalog.file import StoredSketch, decode, encode
 from ..catalog.form import Head
 from ..catalog.secrets import redacted
 from ..results.answer import Answer
+from ..results.columns import told_types
 from .definition import (
     refuse_unstable,
     stored,
@@ -121,7 +122,8 @@ class SketchStatements:
     def _drop(self, statement: DropSketch) -> Answer:
         name = statement.name.text
         if statement.if_exists and not is_taken(self.catalog, name):
-            return Answer(("sketch",), (), exact=True, notes=(f"there is no sketch {name}",))
+            told = (f"there is no sketch {name}",)
+            return Answer(("sketch",), (), exact=True, notes=told, types=told_types(("sketch",), (), ()))
         if self.catalog.workload(name) is None:
             find_head(self.catalog, statement.sql, statement.name)
             refuse_member(self.catalog, statement.sql, statement.name)

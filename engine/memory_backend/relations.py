@@ -13,10 +13,8 @@ from ...optimizer.operators import MESSAGE, relation_name
 from ...optimizer.plan import Attribute, Message, Plan, Weight
 from ..execution.message_limit import DEFAULT_LIMIT_BYTES, MessageTooLarge
 from ..observed import observed
-from .expressions import passing
-from .keys import key_values
 from .tables import MemoryTables
-from .weights import Weights, product, totals, weights_of
+from .weights import Weights, product, totals
 
 Ints = npt.NDArray[np.int64]
 
@@ -76,13 +74,11 @@ class Relations:
 
     def tuples(self, table: str, condition: str | None) -> pa.Table:
         """The tuples of a table behind a filter."""
-        found = self.tables.table(table)
-        rows = passing(condition, found, self.tables.zone)
-        return found if rows is None else found.filter(rows)
+        return self.tables.behind(table, condition)
 
     def keys(self, attribute: Attribute, tuples: pa.Table) -> pa.Array:
         """See `key_values`."""
-        return key_values(attribute, tuples, self.tables.zone)
+        return self.tables.key_values(attribute, tuples)
 
     def joined(self, relation: Relation, receivers: Sequence[tuple[Message, ...]]) -> Relation:
         """The relation with messages joined in; one that all receivers have drops the tuples without a partner.
@@ -103,7 +99,7 @@ class Relations:
 
     def weights(self, weight: Weight, messages: Iterable[Message], relation: Relation) -> Weights:
         """The weight of every tuple, with those of its partners multiplied in."""
-        own = weights_of(weight, relation.tuples, self._sql, self.tables.zone)
+        own = self.tables.weights(weight, relation.tuples, self._sql)
         received = [self._sent[m.relation].weights[m].taken(relation.partners[m.relation]) for m in messages]
         return product([own, *received])
 

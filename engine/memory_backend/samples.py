@@ -21,7 +21,6 @@ from ..sources.ranges import Range
 from .build import explained
 from .relations import Relation, Relations
 from .tables import MemoryTables
-from .weights import weights_of
 
 
 def run_sample(
@@ -44,8 +43,8 @@ def run_sample(
     return sample_join(plan, lambda plan, terms: MemoryScans(plan, terms, tables, limit_bytes, groups))
 
 
-# A column beside those of the user's table.
-SIZE = "skimql size {}"
+# A column beside those of the user's table: the place of a tuple among those behind the filter.
+NUMBER = "skimql number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,20 +150,17 @@ class MemoryScans(SampleTree):
         known = why > 0
         for key in keys:
             known &= key.is_valid().to_numpy(zero_copy_only=False)
-        wide = relation.tuples.append_column(pa.field("skimql why", pa.int64()), pa.array(why))
-        for number, absolute in sizes.items():
-            wide = wide.append_column(pa.field(SIZE.format(number), pa.float64()), pa.array(absolute))
-        relation = self._relations.joined(Relation(wide).filtered(known), [s.messages for s in own])
-        why = relation.tuples["skimql why"].to_numpy()
+        numbered = relation.tuples.append_column(NUMBER, pa.array(np.arange(len(why))))
+        relation = self._relations.joined(Relation(numbered).filtered(known), [s.messages for s in own])
+        numbers = relation.tuples[NUMBER].to_numpy()
+        why, keys = why[numbers], [k.take(pa.array(numbers)) for k in keys]
         seen.rows = len(why)
-        keys = self._keys(vertex, positions, relation.tuples)
         weights = {}
         for synopsis in dict.fromkeys(own):
             found = self._relations.weights(synopsis.weight, synopsis.messages, relation)
             values = np.ones(len(why), np.int64) if found.values is None else found.values
             weights[synopsis] = values, found.scale
-        found_sizes = {n: relation.tuples[SIZE.format(n)].to_numpy() for n in sizes}
-        rows = rows_of(why, keys, weights, own, sizes=found_sizes)
+        rows = rows_of(why, keys, weights, own, sizes={n: s[numbers] for n, s in sizes.items()})
         most = self._limit // (8 * (2 + len(keys) + len(weights)))
         if rows.keys.shape[1] > most:
             raise BudgetExceeded(
@@ -208,9 +204,7 @@ class MemoryScans(SampleTree):
         if passing is None or not passing.row_rate:
             return sizes
         for number, draw in passing.values:
-            found = weights_of(
-                Weight(draw.expression), tuples, self._plan.query.sql, self._relations.tables.zone
-            )
+            found = self._relations.tables.weights(Weight(draw.expression), tuples, self._plan.query.sql)
             values = np.zeros(len(why)) if found.values is None else np.abs(found.values / found.scale)
             family = value_family(self._plan.seed, passing.class_name, number)
             hashes = family.values(np.arange(len(why), dtype=np.int64), 1, HASH_BITS)[0].astype(np.float64)

@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...optimizer.plan import Attribute, Weight
 from ...parser.join_graph import Column, Query, TableSchema
 from ..results.distinct import with_counted_types
 from ..sources.keys import with_key_types
 from ..sources.ranges import ANY, Range
-from .expressions import evaluate
+from .expressions import evaluate, passing
+from .keys import key_values
 from .values import spark_type
+from .weights import Weights, weights_of
 
 
 class MemoryTables(Mapping[str, TableSchema]):
@@ -32,6 +35,20 @@ class MemoryTables(Mapping[str, TableSchema]):
     def table(self, name: str) -> pa.Table:
         """The tuples of a table."""
         return self._tables[name.lower()][1]
+
+    def behind(self, name: str, condition: str | None) -> pa.Table:
+        """The tuples of a table behind a filter."""
+        found = self.table(name)
+        rows = passing(condition, found, self.zone)
+        return found if rows is None else found.filter(rows)
+
+    def key_values(self, attribute: Attribute, tuples: pa.Table) -> pa.Array:
+        """The keys of some tuples of a table, see `key_values`."""
+        return key_values(attribute, tuples, self.zone)
+
+    def weights(self, weight: Weight, tuples: pa.Table, sql: str) -> Weights:
+        """What each of some tuples of a table weighs, see `weights_of`."""
+        return weights_of(weight, tuples, sql, self.zone)
 
     def column_range(self, name: str, column: str, kept: pa.Table | None = None) -> Range:
         """What the numbers of a column lie between; a NaN lies between none, if any is among those that are kept."""

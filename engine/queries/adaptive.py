@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from ...errors import DataError, EnvironmentFault, SkimqlError, UnsupportedQuery
+from ...optimizer.candidates.spending import MOST_SPENT, SPENT
 from ...optimizer.operator_tree import of_attempt, operators_of
 from ...optimizer.operators import ESTIMATE, EXACT_RUN, PLANNING, Operator
 from ...optimizer.physical import (
@@ -47,7 +48,7 @@ from ..results.answer import (
 from ..results.rows import Estimated, GroupNumbers
 from .attempt_run import AttemptRun, GroupList
 from .behavior import PARTLY, missed_fault, runs_in_full, with_exact_groups
-from .planner import SPENT, Planner
+from .planner import Planner
 
 if TYPE_CHECKING:
     from ...optimizer.prediction.relation import RelationStatistics
@@ -55,6 +56,11 @@ if TYPE_CHECKING:
 
 # Where what unseen keys may add takes more than this part of the asked error, a larger sample is not enough.
 MOST_UNSEEN = 0.5
+
+TOO_DEAR = (
+    "more keys would take, with those that were sampled, more than {:.2g} times as long as the exact run, which"
+    " BEHAVIOR 'run_on_full_table' starts"
+)
 
 AT_ONCE = "the intervals of all groups that are shown hold at once, with a confidence of {:.3g}"
 
@@ -215,7 +221,8 @@ class AdaptiveRun:
         if isinstance(attempt, SampledQuery) and attempt.rate == 1.0 and self.planner.request.may_run:
             note = f"all keys of {attempt.class_name}: the query as Spark runs it"
             known = self._exact()
-            return replace(known, notes=(*self._notes, note, *known.notes)), None
+            told = (note, *([attempt.why] if attempt.why else []))
+            return replace(known, notes=(*self._notes, *told, *known.notes)), None
         run = AttemptRun(self.planner, self.backend, self._groups, self._most_message, self._taken(attempt))
         notes = self._notes
         found, told, stale = run.estimated(attempt)
@@ -314,13 +321,16 @@ class AdaptiveRun:
 
         sizes = self.planner.sampled(jobs=True)
         if taken >= len(SPENT):
-            return None if self._runs_groups else sizes.resized(attempt, 1.0)
+            return sizes.resized(attempt, 1.0) if self.refines else None
         larger = sizes.enlarged(attempt, wide / target)
         if larger.rate == 1.0 and self._runs_groups:
             return None
-        if not self.refines:
-            return larger
         tried = [a.attempt.rate for a in self.record if isinstance(a.attempt, SampledQuery)]
+        if not self.refines:
+            if larger.rate <= sizes.affordable(attempt, tried):
+                return larger
+            self._notes += (TOO_DEAR.format(MOST_SPENT),)
+            return None
         return sizes.resized(attempt, max(larger.rate, least_rate(tried)))
 
     @property

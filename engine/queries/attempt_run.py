@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import BudgetExceeded
+from ...optimizer.candidates.spending import MOST_RATE, SPENT
 from ...optimizer.groups import per_group
 from ...optimizer.physical import (
     ApartJoin,
@@ -23,8 +24,7 @@ from ..materialized.query_cache import QueryCache
 from ..results.estimator import Joined
 from ..results.expressions import Evaluator
 from ..results.rows import Estimated, GroupNumbers
-from .planner import SPENT, Planner
-from .sampled_plan import MOST_RATE
+from .planner import Planner
 
 if TYPE_CHECKING:
     from ..catalog.form import Groups as CatalogGroups

@@ -13,6 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from ...errors import BudgetExceeded, SkimqlError, UnsupportedQuery
+from ...optimizer.candidates.spending import SPENT
 from ...optimizer.choose import choose, plan_of
 from ...optimizer.combinations import route_fault, worker_reason
 from ...optimizer.distinct import CODE as DISTINCT_JOIN
@@ -39,7 +40,7 @@ from ..settings import Settings
 from .apart_plan import as_materialized, of_tables, refuse_sizes
 from .request import Request
 from .sizing import chosen, with_route, within
-from .widths import first_sample, planned_distinct, planned_sample, planned_sketches
+from .widths import first_sample, large_enough, planned_distinct, planned_sample, planned_sketches
 
 if TYPE_CHECKING:
     from ...optimizer.candidates.candidate import Candidate, Choice
@@ -57,10 +58,6 @@ if TYPE_CHECKING:
 DRAWN_BYTES = 64
 
 UNKNOWN = Predicted()
-
-# Of the chance that an interval fails, what the first sample of a query may take, the second and the third: one that is
-# enlarged until it looks narrow must not be asked at the full confidence each time.
-SPENT = (0.6, 0.3, 0.1)
 
 
 @dataclass(frozen=True)
@@ -293,7 +290,14 @@ class Planner:
         assert isinstance(self.query, SampledQuery), "it was read as one"
         assert self.context is not None, "Spark runs it"
         refuse_sizes(self.query, self.select)
-        return SampledPlan(self.context, self.query, self.settings, jobs, self.refines)
+        known = self._sampled_plans
+        if jobs not in known:
+            known[jobs] = SampledPlan(self.context, self.query, self.settings, jobs, self.refines)
+        return known[jobs]
+
+    @cached_property
+    def _sampled_plans(self) -> dict[bool, SampledPlan]:
+        return {}
 
     def exact(self) -> ExactRun:
         """The exact run, with what its cost is predicted to be where files tell."""
@@ -428,8 +432,8 @@ class Planner:
 
     def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
         """What is tried on large tables before anything else is known; None where that is for statistics to say."""
+        from ...optimizer.candidates.first_sample import MORE, is_worth_while
         from ...optimizer.candidates.first_sample import first_sample as sample_of
-        from ...optimizer.candidates.first_sample import is_worth_while
         from ...optimizer.candidates.value_draws import is_bounded
         from ...optimizer.messages import tree_of
 
@@ -445,8 +449,8 @@ class Planner:
             footers.values,
             most_drawn=self._most_drawn,
             grouped=grouped_vertices(self.query),
-            counts_alone=self.query.counts_tuples_alone,
             jobs_count=self._jobs_count,
+            told=self._keys_told if jobs else None,
         )
         # Groups and values are looked at only where a sample is worth while without: they make it dearer.
         sample = asked()
@@ -455,7 +459,8 @@ class Planner:
             sample = asked(groups=groups)
             asked = partial(asked, groups=groups)
         if sample is not None and jobs and footers.summed:
-            sample = asked(summed=footers.summed)
+            asked = partial(asked, summed=footers.summed)
+            sample = asked()
             if sample is not None and self.may_run_exactly:
                 members = tree_of(self.query.graph).classes[sample.joined].vertices
                 if not is_bounded(footers.summed, members, sample.value_draws):
@@ -464,16 +469,20 @@ class Planner:
         if sample is None:
             return self.exact() if self.may_run_exactly else None
         expected = tuple(s.filtered for s in sizes)
-        attempt = SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
-        found = self.foreseen(attempt, jobs=jobs)
-        width = found.predicted.half_width
-        if (
-            self._jobs_count
-            and self.may_run_exactly
-            and not is_worth_while(sample, width, self.request.target)
-        ):
-            return self.exact()
-        return found
+        for more in MORE:
+            sample = sample if more == 1.0 else asked(more=more)
+            if sample is None:
+                break
+            attempt = SampleJoin("key_sample", self._sampled(sample), expected=expected, enlarges=True)
+            found = self.foreseen(attempt, jobs=jobs)
+            width = found.predicted.half_width
+            if (
+                not self._jobs_count
+                or not self.may_run_exactly
+                or is_worth_while(sample, width, self.request.target)
+            ):
+                return found
+        return self.exact()
 
     def first_groups(self, *, jobs: bool) -> Mapping[int, int]:
         """How many groups each grouped vertex is taken to have before they are listed."""
@@ -498,6 +507,16 @@ class Planner:
     def _jobs_count(self) -> bool:
         """Whether what Spark's jobs take is held against a first sample."""
         return True
+
+    @property
+    def _keys_told(self) -> dict[int, float]:
+        """By vertex the distinct keys that its table has in the class of a first sample, by those looked at."""
+        from ...optimizer.candidates.first_sample import sampled_class
+
+        assert self.footers is not None, "large tables are of files"
+        sizes = [t or 0.0 for t in self.footers.tuples]
+        joined = sampled_class(self.query.graph, sizes)
+        return {v: k.distinct(sizes[v]) for (v, c), k in self.footers.keys_seen.items() if c == joined}
 
     @property
     def _most_drawn(self) -> float:
@@ -527,9 +546,14 @@ class Planner:
         if plan.sample is not None:
             expected = tuple(math.inf if s.tuples is None else s.tuples for s in statistics)
             method = self.select.method or taken.method
-            sampled = SampleJoin(method, self._with_draws(plan, taken, expected), predicted, expected)
             summed = self.summed if jobs else ()
-            return planned_sample(sampled, choice, summed, self.settings.confidence, groups)
+
+            def of_plan(plan: Plan, predicted: Predicted) -> SampleJoin:
+                sampled = SampleJoin(method, self._with_draws(plan, taken, expected), predicted, expected)
+                return planned_sample(sampled, choice, summed, self.settings.confidence, groups)
+
+            target = self.request.target if choice.objective.relative_error is not None else None
+            return large_enough(of_plan(plan, predicted), choice, target, of_plan)
         route = "arrow" if self.settings.route == "auto" else self.settings.route
         attempt = self.sketches(routed(within(plan, self.settings), route), predicted)
         attempt = replace(
@@ -547,11 +571,14 @@ class Planner:
         tuples = [expected[plan.vertices[v]] for v, _ in sample.members]
         if not all(map(math.isfinite, tuples)):
             return plan
-        from ...optimizer.candidates.tuple_draws import tuple_draws
-        from ...optimizer.candidates.value_draws import value_draws
+        from ...optimizer.candidates.tuple_draws import PART, tuple_draws
+        from ...optimizer.candidates.value_draws import MOST_DEAR, times_means, value_draws
 
         left = max(taken.predicted.answer, 1.0)
-        draws = tuple_draws(tuples, min(tuples), left, error, self._most_drawn)
+        # A key may add its tuples times the largest value, but of values that are drawn.
+        dear, together = times_means(self.summed)
+        times = max((t for t in (*dear, together) if t <= MOST_DEAR), default=1.0)
+        draws = tuple_draws(tuples, min(tuples), left, error, self._most_drawn, PART / times)
         members = [plan.vertices[v] for v, _ in sample.members]
         valued = value_draws(self.summed, members, tuples, left, error, sample.rate, draws)
         values = tuple(d for _, d in valued)

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedQuery
-from ...optimizer.physical import Nothing
+from ...optimizer.candidates.sampled_query import (
+    RESERVE,
+    SCAN_SHARE,
+    Sized,
+    Work,
+    expected_keys,
+    first_rate,
+    work_of,
+)
+from ...optimizer.candidates.spending import MOST_RATE, SPENT
+from ...optimizer.physical import Nothing, Predicted
 from ...optimizer.physical import SampledQuery as Attempt
-from ...optimizer.plan import Attribute
-from ...parser.fragment import quote_name
-from ...parser.keys import Decomposition, Role
+from ...parser.keys import Decomposition
 from ...parser.measures import measure_of
 from ...parser.sampled_select import SampledQuery
 from ..results.rows import Estimated, GroupNumbers
 from ..settings import Settings
-from .behavior import PARTLY
+from .behavior import PARTLY, runs_in_full
+from .sampled_tables import SampledTables
 
 if TYPE_CHECKING:
-    from ...optimizer.prediction.first_class import SeenKeys
     from ...sketches.intervals.interval import Estimate
     from ..context import Context
 
@@ -33,38 +41,24 @@ FIRST_RATE = 1 / 32
 # A sample takes the keys of about so many tuples at least.
 LEAST_TUPLES = 100_000.0
 
-# With a larger share of the keys all of them are cheaper.
-MOST_RATE = 0.25
-
 # Where an error is asked a first sample of a larger share is not worth its scan: all keys may have to follow it.
 MOST_FIRST = 1 / 16
 
-# A sample is enlarged by so much more than its interval asks for, as the next one is asked at a higher confidence.
-RESERVE = 1.3
-
 # Where nothing says how wide the interval is, so many times more keys are taken.
 STEP = 8.0
-MOST_STEP = 1 / 8
-
-# Of what all keys take, the part that any sample of them takes: the scan.
-SCAN_SHARE = 0.4
 
 # A class of fewer keys says little.
 FEW_KEYS = 1000
 
-# A key is dense that this part of the tuples that are looked at has, so many of them, and so many times more than keys
-# have on average; no more keys than that are.
-DENSE_SHARE, LEAST_SEEN, DENSE_TIMES, MOST_DENSE = 1 / 500, 8.0, 8.0, 64
-
 BYTES_PER_VALUE = 8
+
+SMALL_GROUPS = "nothing tells how small a group of values that are computed for each key may be"
+NO_CHEAPER = "a sample would take as long"
 
 # A sample that takes less than a part of the asked size is drawn anew, so large that it takes nearly all of it, even if
 # chance has met fewer rows than there are by so many deviations.
 LEAST_FILLED, FILLED, DEVIATIONS = 0.25, 0.8, 2.0
 SEED_BITS = 48
-
-# Tuples of a table of which nothing is known and no job may ask.
-UNKNOWN_TUPLES = 1e7
 
 
 def least_rate(tried: Sequence[float]) -> float:
@@ -72,16 +66,6 @@ def least_rate(tried: Sequence[float]) -> float:
     spent = sum(SCAN_SHARE + (1.0 - SCAN_SHARE) * rate for rate in tried)
     rate = (spent - SCAN_SHARE) / (1.0 - SCAN_SHARE)
     return rate if rate <= MOST_RATE else 1.0
-
-
-def _heavy(seen: SeenKeys) -> Iterator[tuple[int, float]]:
-    """The keys that a part of the looked at tuples has, and many times more of them than keys have on average."""
-    if seen.ordered or not len(seen.keys):
-        return
-    least = max(DENSE_SHARE * seen.tuples, DENSE_TIMES * float(seen.counts.mean()), LEAST_SEEN)
-    for key, count in zip(seen.keys.tolist(), seen.counts.tolist(), strict=True):
-        if count >= least:
-            yield key, count / seen.tuples
 
 
 @dataclass(frozen=True)
@@ -126,8 +110,72 @@ class SampledPlan:
                 hint="BEHAVIOR 'run_on_full_table'",
             )
         ways = self.query.ways
-        way = min(range(len(ways)), key=lambda n: self._order(ways[n]))
-        return self._of(way, self._first_rate(ways[way]), self.settings.seed)
+        if self._runs_in_any_case:
+            whole = self._of(
+                min(range(len(ways)), key=lambda n: self._order(ways[n])), 1.0, self.settings.seed
+            )
+            return replace(whole, why=f"no sample would be certain enough for {self.settings.behavior}")
+        sizes = [self._sized(way) for way in ways]
+        way = min(range(len(ways)), key=lambda n: self._order(ways[n], sizes[n]))
+        return self._first(way, sizes[way])
+
+    @property
+    def _runs_in_any_case(self) -> bool:
+        """Whether the behaviour lets the exact run follow any sample, as no interval of it is certified."""
+        if self.settings.error is None or self.settings.size_bytes is not None or self.refines:
+            return False
+        terms = [t for a in self.query.aggregates if a.asked for t in a.total]
+        certain = all(measure_of(t) in self.query.ones for t in terms)
+        return runs_in_full(self.settings, self.query) and not certain
+
+    def _first(self, way: int, sized: Sized | None) -> Attempt:
+        if sized is None:
+            return self._of(way, self._first_rate(self.query.ways[way]), self.settings.seed)
+        found = replace(self._of(way, sized.rate, self.settings.seed), predicted=Predicted(sized.half_width))
+        return found if found.rate < 1.0 else replace(found, why=self._why(sized))
+
+    def _why(self, sized: Sized) -> str:
+        """Why all keys are cheaper than a sample."""
+        assert self.settings.error is not None, "it is for an error that a sample is sized"
+        if sized.why:
+            return sized.why
+        group = "the smallest group" if self.query.groups else "the value"
+        share = 100 * min(sized.needed, 0.99)
+        wanted = (
+            f"±{100 * self.settings.error:.3g} % of {group} is expected to take {share:.2g} % of the keys"
+        )
+        if sized.needed > MOST_RATE or sized.least_over_exact >= 1.0:
+            return f"{wanted}, which costs as much as all of them"
+        return f"{wanted}, and so many may not be enough that the exact run is cheaper"
+
+    def _sized(self, way: Decomposition) -> Sized | None:
+        """The first sample by how many keys are expected to add to the result; None where nothing tells."""
+        error, behavior = self.settings.error, self.settings.behavior
+        partly = behavior in (PARTLY, "local_omit") and bool(self.query.groups)
+        if error is None or self.settings.size_bytes is not None or self.refines or partly:
+            return None
+        known = self.query.narrowing
+        parts = self.tables.parts(way, known)
+        expected = None if parts is None else expected_keys(parts, known.unread, known.unread_groups)
+        if parts is None or expected is None:
+            return None
+        if known.computed_groups:
+            return Sized(1.0, 0.0, 1.0, 1.0, why=SMALL_GROUPS)
+        work, largest = work_of(parts), max(self.tables.tuples(r.table) for r in way.roles)
+        least = max(FIRST_RATE, LEAST_TUPLES / max(largest, 1.0))
+        if not self._adds_up:
+            # How wide the intervals of means and quantiles are, nothing tells.
+            over = work.over_exact(least)
+            if least <= MOST_FIRST and over < 1.0:
+                return Sized(least, math.nan, least, over)
+            return Sized(1.0, 0.0, 1.0, 1.0, why=NO_CHEAPER)
+        confidence = 1.0 - SPENT[0] * (1.0 - self.settings.confidence)
+        return first_rate(expected, work, error, confidence, least)
+
+    def affordable(self, attempt: Attempt, tried: Sequence[float]) -> float:
+        """The largest share of the keys that may follow the samples that were taken."""
+        parts = self.tables.parts(self.query.ways[attempt.way], self.query.narrowing)
+        return (Work() if parts is None else work_of(parts)).most_next(tried)
 
     @cached_property
     def extremes(self) -> dict[str, int]:
@@ -143,24 +191,29 @@ class SampledPlan:
         return found
 
     def _first_rate(self, way: Decomposition) -> float:
-        largest = max(self.tuples(r.table) for r in way.roles)
+        largest = max(self.tables.tuples(r.table) for r in way.roles)
         if self.settings.size_bytes is not None:
-            keys = max(min(self.tuples(r.table), self._range(r)) for r in way.roles)
+            keys = max(min(self.tables.tuples(r.table), self.tables.most_keys(r)) for r in way.roles)
             return min(FILLED * self.settings.size_bytes / self.row_bytes / max(keys, 1.0), 1.0)
         least = LEAST_TUPLES / max(largest, 1.0)
         if self.settings.error is None:
             rate = max(DEFAULT_RATE, least)
             return rate if rate <= MOST_RATE else 1.0
         rate = max(FIRST_RATE, least)
-        if not self.refines and not self._dense(way):
+        if not self.refines and not self.tables.dense(way):
             rate = max(rate, self._least_rate(way, self.settings.error))
         return rate if rate <= MOST_FIRST else 1.0
 
+    @property
+    def _adds_up(self) -> bool:
+        """Whether a count or sum is asked for."""
+        return any(a.function in ("count", "sum") for a in self.query.aggregates if a.asked)
+
     def _least_rate(self, way: Decomposition, error: float) -> float:
         """The share of the keys that an error takes at least of counts and sums: if each key added the same."""
-        if all(a.function not in ("count", "sum") for a in self.query.aggregates if a.asked):
+        if not self._adds_up:
             return 0.0
-        keys = sum(min(self.tuples(r.table), self._range(r)) for r in way.roles)
+        keys = sum(min(self.tables.tuples(r.table), self.tables.most_keys(r)) for r in way.roles)
         normal = NormalDist().inv_cdf((1.0 + self.settings.confidence) / 2)
         return 1.0 / (1.0 + keys * (error / normal) ** 2)
 
@@ -175,7 +228,7 @@ class SampledPlan:
         taken = self.query.ways[way]
         plan = plan_of(self.query, seed)
         tables = tuple(r.table for r in taken.roles)
-        dense = self._dense(taken) if rate < 1.0 else ()
+        dense = self.tables.dense(taken) if rate < 1.0 else ()
         text = sampled_text(self.query, taken, rate, seed, dense)
         enlarges = self.settings.error is not None and self.settings.size_bytes is None
         return Attempt(plan, text, way, taken.name, rate, tables, taken.whole, enlarges, dense=dense)
@@ -209,44 +262,13 @@ class SampledPlan:
         rate = attempt.rate
         if excess == float("inf"):
             wanted = STEP * rate
-            if wanted > MOST_STEP and not self.refines:
-                # Nothing says that so many keys would be enough, and all of them take little more.
-                return self.resized(attempt, 1.0)
+            if 2.0 * rate <= MOST_RATE:
+                wanted = min(wanted, MOST_RATE)
         else:
             # The variance of a sum goes with (1 - rate) / rate.
             odds = (1.0 - rate) / rate / (RESERVE * excess * excess)
             wanted = 1.0 / (1.0 + odds)
         return self.resized(attempt, wanted if wanted <= MOST_RATE else 1.0)
-
-    @cached_property
-    def _dense(self) -> Callable[[Decomposition], tuple[int, ...]]:
-        known: dict[Decomposition, tuple[int, ...]] = {}
-
-        def dense(way: Decomposition) -> tuple[int, ...]:
-            if way not in known:
-                known[way] = self._looked_up(way)
-            return known[way]
-
-        return dense
-
-    def _looked_up(self, way: Decomposition) -> tuple[int, ...]:
-        """The keys that many of some tuples of a table have, each far more than keys have on average.
-
-        They are always there: what a sample would say of them by chance is then certain.
-        """
-        from ..sources.keys_seen import keys_seen
-
-        found: dict[int, float] = {}
-        for role in way.roles:
-            if self._is_file(role.table):
-                column = Attribute((quote_name(role.column),), (role.kind,), way.name)
-                seen = keys_seen(self.context.tables.frame(role.table), column)
-                for key, share in () if seen is None else _heavy(seen):
-                    found[key] = max(found.get(key, 0.0), share)
-        return tuple(sorted(sorted(found, key=lambda k: -found[k])[:MOST_DENSE]))
-
-    def _is_file(self, table: str) -> bool:
-        return self.context is not None and self.context.tables.origin(table)[0] == "file"
 
     def exact_groups(
         self, numbers: Sequence[GroupNumbers], estimated: Estimated
@@ -259,63 +281,26 @@ class SampledPlan:
         found = run_groups(self.context.spark, self.query, values, self.context.listener)
         return {wanted[repr(group)]: known for group, known in found if repr(group) in wanted}
 
-    def _order(self, way: Decomposition) -> tuple[bool, float]:
-        """Classes of many keys first, then those that leave little to be read for the same error.
+    def _order(self, way: Decomposition, sized: Sized | None = None) -> tuple[bool, float, float]:
+        """Classes of many keys first, then those of the least cost, then those that leave little to be read.
 
         The error falls with the number of keys that are drawn: of a class of fewer keys a larger share is to be taken.
         """
-        sampled = sum(self.tuples(r.table) for r in way.roles)
-        whole = sum(self.tuples(t) for t in way.whole)
+        sampled = sum(self.tables.tuples(r.table) for r in way.roles)
+        whole = sum(self.tables.tuples(t) for t in way.whole)
         most = max(map(self._keys, self.query.ways))
         rate = min(DEFAULT_RATE * most / max(self._keys(way), 1.0), 1.0)
-        return self._few(way), whole + rate * sampled
+        over = math.inf if sized is None else sized.over_exact
+        return self._few(way), over, whole + rate * sampled
 
     def _keys(self, way: Decomposition) -> float:
         """No more keys than that are in every table of a class."""
-        return min(min(self.tuples(r.table), self._range(r)) for r in way.roles)
+        return min(min(self.tables.tuples(r.table), self.tables.most_keys(r)) for r in way.roles)
 
     def _few(self, way: Decomposition) -> bool:
-        return any(self._range(r) < FEW_KEYS for r in way.roles)
-
-    def _range(self, role: Role) -> float:
-        """No more keys than that, by the footers of a table's files."""
-        from ..sources.files import values_between
-
-        tables = self.context.tables
-        if not self._is_file(role.table):
-            return math.inf
-        return values_between(tables.frame(role.table), role.column)
-
-    def tuples(self, table: str) -> float:
-        """Tuples of a table: by its files, else counted where jobs may run."""
-        return self._tuples(table)
+        return any(self.tables.most_keys(r) < FEW_KEYS for r in way.roles)
 
     @cached_property
-    def _tuples(self) -> Callable[[str], float]:
-        known: dict[str, float] = {}
-
-        def tuples(table: str) -> float:
-            if table not in known:
-                known[table] = self._counted(table)
-            return known[table]
-
-        return tuples
-
-    def _counted(self, table: str) -> float:
-        from ..sources.files import files_of
-        from ..spark.jobs import run_job
-
-        tables = self.context.tables
-        frame = tables.frame(table)
-        found = files_of(tables, table, frame, count=True).tuples
-        if found is not None:
-            return float(found)
-        if not self.jobs:
-            return UNKNOWN_TUPLES
-        key = ("tuples", table.lower())
-        return float(
-            tables.once(
-                key,
-                lambda: run_job(self.context.spark, f"counting {table}", frame.count, self.context.listener),
-            )
-        )
+    def tables(self) -> SampledTables:
+        """What is known of the tables."""
+        return SampledTables(self.context, self.jobs)

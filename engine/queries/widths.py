@@ -12,9 +12,17 @@ from ...optimizer.physical import Predicted, SampleJoin, SketchJoin
 from ...parser.expressions import Aggregated, parts_of
 from ...parser.join_graph import Query
 
+# Samples of more keys that are looked at, and how many more keys are taken than a width tells.
+MOST_ENLARGED = 4
+ROOM = 1.05
+# An interval is as wide as was asked relative to a value that is off itself: standard errors of the value, over its own
+# half-width, that 95 % of the answers have room for.
+OFF = 1.645 / 1.96
+
 if TYPE_CHECKING:
     from ...optimizer.candidates.candidate import Choice
     from ...optimizer.candidates.value_draws import Summed
+    from ...optimizer.plan import Plan
     from ...optimizer.prediction.made_up_keys import Values
     from .footers import Footers
 
@@ -45,6 +53,45 @@ def planned_sample(
     known = by_statistics(figures, found.joined, sample.dense, _values(summed))
     widths = sample_widths(query, attempt.plan, known, confidence, groups)
     return replace(attempt, predicted=with_widths(attempt.predicted, query, widths))
+
+
+def large_enough(
+    attempt: SampleJoin,
+    choice: Choice,
+    target: float | None,
+    of_plan: Callable[[Plan, Predicted], SampleJoin],
+) -> SampleJoin:
+    """The sample, or one of more keys where its intervals are not predicted to be as narrow as is asked.
+
+    Candidates are sized by what chance alone makes of the whole answer; an interval has room for unseen keys beside,
+    and that of a count may be wider than that of a sum. Where no share of the keys is predicted to be enough, or only
+    one that costs more than the exact run, it is the sample as it was.
+    """
+    aimed = None if target is None else target / (1.0 + OFF * target)
+    plan, predicted, taken = attempt.plan, attempt.predicted, choice.taken
+    sample, found = plan.sample, attempt
+    if aimed is None or sample is None or not sample.rate:
+        return attempt
+    read = sum(seconds for part, seconds in taken.cost.parts if part.startswith("sample"))
+    for _ in range(MOST_ENLARGED):
+        width = found.predicted.half_width
+        assert found.plan.sample is not None, "it is of one plan"
+        rate = found.plan.sample.rate
+        if rate == 1.0 or not aimed < width < math.inf:
+            break
+        # A width falls with the root of the odds of a key to be left out.
+        rate = 1.0 / (1.0 + (1.0 / rate - 1.0) * (aimed / width) ** 2 / ROOM)
+        more = rate / sample.rate
+        costs = replace(
+            predicted,
+            seconds=taken.cost.seconds + (more - 1.0) * read,
+            nbytes=more * taken.nbytes,
+        )
+        found = of_plan(replace(plan, sample=replace(sample, rate=rate)), costs)
+    run = next((c for c in choice.candidates if c.method == "exact_run" and not c.refused), None)
+    dear = run is not None and found.predicted.seconds > run.cost.seconds
+    missed = not found.predicted.half_width <= aimed
+    return attempt if missed or dear or found.predicted.nbytes > choice.objective.most_bytes else found
 
 
 def planned_sketches(

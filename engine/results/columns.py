@@ -82,6 +82,14 @@ def arrow_type(name: str | None) -> pa.DataType | None:
     return _TYPES.get(name or "")
 
 
+def told_types(
+    columns: Sequence[str], numbers: Sequence[str], rows: Sequence[Any]
+) -> tuple[pa.DataType | None, ...]:
+    """The types of what a statement tells, which are the same whatever there is to tell: texts, and whole numbers."""
+    whole = None if rows else pa.int64()
+    return tuple(whole if name in numbers else pa.string() for name in columns)
+
+
 def typed(value: Any, kind: pa.DataType | None) -> Any:
     """A value, or that of an estimate, in the type of its column; None for NULL, and for what nothing is known of.
 

@@ -10,29 +10,35 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlglot
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from ...optimizer.plan import Attribute
 from ...optimizer.prediction.first_class import SeenKeys
+from ..spark.jobs import ProgressListener, run_job
+from ..spark.session import SPARK_FAULTS
 from .files import local_files
 from .keys import INTEGER_TYPES
-from .selectivity import some_tuples
+from .selectivity import PROBE, some_tuples
 
 # An odd number of which no bit is like its neighbour for long.
 MIXED = np.uint64(0x9E3779B97F4A7C15)
 
 
-def keys_seen(frame: DataFrame, attribute: Attribute) -> SeenKeys | None:
-    """The keys of some tuples; None of a key that is not of columns of integers, or where files do not tell."""
+def keys_seen(frame: DataFrame, attribute: Attribute, paths: Sequence[str] | None = None) -> SeenKeys | None:
+    """The keys of some tuples; None of a key that is not of columns of integers, or where files do not tell.
+
+    `paths` are the files of the frame, where they are known already.
+    """
     if not set(attribute.key_types) <= set(INTEGER_TYPES):
         return None
     try:
         nodes = [sqlglot.parse_one(key, dialect="spark") for key in attribute.keys]
         if not all(isinstance(node, exp.Column) and len(node.parts) == 1 for node in nodes):
             return None
-        seen = some_tuples(local_files(frame) or [], [node.name for node in nodes])
+        files = (local_files(frame) or []) if paths is None else paths
+        seen = some_tuples(files, [node.name for node in nodes])
         if not all(pa.types.is_integer(column.type) for column in seen.columns):
             return None
         known = seen.drop_null()
@@ -40,6 +46,25 @@ def keys_seen(frame: DataFrame, attribute: Attribute) -> SeenKeys | None:
         return SeenKeys.of(_as_one(columns), seen.num_rows, columns[0])
     except (pa.ArrowException, OSError, SqlglotError, ValueError, LookupError, StopIteration):
         return None
+
+
+def keys_of_first(
+    spark: SparkSession,
+    table: str,
+    frame: DataFrame,
+    attribute: Attribute,
+    listener: ProgressListener | None = None,
+) -> SeenKeys | None:
+    """As `keys_seen`, of the first tuples of a table: a job that ends when it has them."""
+    if not set(attribute.key_types) <= set(INTEGER_TYPES) or len(attribute.keys) != 1:
+        return None
+    first = frame.selectExpr(f"CAST({attribute.keys[0]} AS BIGINT) AS k").limit(PROBE)
+    try:
+        column = run_job(spark, f"glance at {table}", first.toArrow, listener).column("k")
+    except SPARK_FAULTS:
+        return None
+    keys = column.drop_null().to_numpy()
+    return SeenKeys.of(keys, len(column), keys)
 
 
 def _as_one(columns: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import expressions as exp
@@ -59,11 +60,16 @@ def weight_range(weight: Weight, column: Callable[[str], Range]) -> tuple[float,
 
 def value_range(expression: str, column: Callable[[str], Range]) -> Range:
     """Between which the values of an expression lie that are not NULL, as `weight_range`."""
+    parsed = _parsed(expression)
+    return ANY if parsed is None else _range(parsed, column)
+
+
+@lru_cache(maxsize=512)
+def _parsed(expression: str) -> exp.Expr | None:
     try:
-        parsed = sqlglot.parse_one(expression, dialect="spark")
+        return sqlglot.parse_one(expression, dialect="spark")
     except (SqlglotError, RecursionError):
-        return ANY
-    return _range(parsed, column)
+        return None
 
 
 def _range(node: exp.Expr, column: Callable[[str], Range]) -> Range:

@@ -7,6 +7,7 @@ local relation, which takes several times as long.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,10 +77,15 @@ class Probe:
         condition : str
             SQL over the columns.
         """
+        found = self.kept(condition)
+        return 1.0 if found is None else found
+
+    def kept(self, condition: str) -> float | None:
+        """As `share`, None where the files do not tell."""
         try:
             tuples, kept, _ = self._evaluated(condition, [])
         except _NOTHING_TOLD:
-            return 1.0
+            return None
         return kept / max(tuples, 1)
 
     def groups(self, condition: str | None, expressions: Sequence[str]) -> int | None:
@@ -96,6 +102,22 @@ class Probe:
             return len(set(map(repr, zip(*columns, strict=True)))) or None
         except _NOTHING_TOLD:
             return None
+
+    def least_group(self, condition: str | None, expressions: Sequence[str]) -> float | None:
+        """The share of the least group among some tuples that a filter keeps; None where nothing tells.
+
+        Parameters
+        ----------
+        condition : str or None
+        expressions : sequence of str
+            SQL over the columns.
+        """
+        try:
+            _, _, columns = self._evaluated(condition, expressions)
+        except _NOTHING_TOLD:
+            return None
+        counts = Counter(map(repr, zip(*columns, strict=True)))
+        return min(counts.values()) / counts.total() if counts else None
 
     def values(self, condition: str | None, expression: str) -> list[float | None]:
         """The values of an expression on some tuples that a filter keeps, None for NULL; none where nothing tells.

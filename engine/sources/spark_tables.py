@@ -18,11 +18,19 @@ def spark_table(spark: SparkSession, name: str) -> DataFrame:
     KeyError
         If Spark knows none.
     """
+    from pyspark.errors import AnalysisException
+
+    from ..spark.isolation import is_classic
     from ..spark.session import SPARK_FAULTS
 
+    classic = is_classic(spark)
     for spelled in _spellings(name):
-        with contextlib.suppress(*SPARK_FAULTS):
-            return spark.table(spelled)
+        with contextlib.suppress(*(SPARK_FAULTS if classic else (AnalysisException,))):
+            found = spark.table(spelled)
+            if not classic:
+                # A client of Spark Connect asks its server only now.
+                _ = found.schema
+            return found
     raise KeyError(name)
 
 

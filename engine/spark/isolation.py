@@ -195,6 +195,15 @@ def temp_views(spark: SparkSession) -> frozenset[str]:
     return frozenset(names.split("\0")) if names else frozenset()
 
 
+def variables(spark: SparkSession) -> frozenset[str]:
+    """The names of a session's variables, in lower case; none where this Spark does not tell them."""
+    try:
+        names = str(_state_of(spark).catalogManager().tempVariableManager().variables().keys().mkString("\0"))
+    except (Py4JError, TypeError, AttributeError):
+        return frozenset()
+    return frozenset(names.lower().split("\0")) if names else frozenset()
+
+
 def moved(frame: DataFrame, spark: SparkSession) -> DataFrame:
     """The same DataFrame in another session; its meaning stays, as its plan is analysed."""
     if not is_classic(spark) or frame.sparkSession is spark:

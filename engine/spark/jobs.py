@@ -84,10 +84,11 @@ def run_job(
     action: Callable[[], Result],
     listener: ProgressListener | None = None,
 ) -> Result:
-    """Run `action`, which starts Spark jobs that only read, in a job group of its own.
+    """Run `action`, which starts Spark jobs that only read, under a job tag of its own.
 
-    KeyboardInterrupt in the calling thread cancels the group, waits for it to end, and is raised again. Where a Python
-    worker dies and Spark gives up (a local one does not repeat tasks), all is done once more.
+    KeyboardInterrupt in the calling thread cancels them, waits for their end, and is raised again. They stay in the
+    job group of the caller, where it has one, and are cancelled with it: by who has asked a Thrift server. Where a
+    Python worker dies and Spark gives up (a local one does not repeat tasks), all is done once more.
 
     Raises
     ------
@@ -165,18 +166,20 @@ def _run(
     listener: ProgressListener | None,
 ) -> Result:
     if not hasattr(spark, "_jsc"):
-        # Spark Connect has neither job groups nor a status tracker.
+        # Spark Connect has no status tracker.
         return action()
     from pyspark.util import inheritable_thread_target
 
-    group = f"skimql-{uuid.uuid4()}"
+    tag = f"skimql-{uuid.uuid4()}"
     context = spark.sparkContext
     outcome: list[Result] = []
     faults: list[BaseException] = []
     seen = metered()
 
     def work() -> None:
-        context.setJobGroup(group, description, interruptOnCancel=True)
+        context.addJobTag(tag)
+        context.setInterruptOnCancel(True)
+        context.setJobDescription(description)
         before = None if seen is None else _thread_cpu(spark)
         try:
             outcome.append(action())
@@ -188,19 +191,19 @@ def _run(
             seen.jvm_thread_seconds += in_jvm
 
     if seen is not None:
-        seen.jobs.append(group)
+        seen.jobs.append(tag)
     started = time.monotonic()
-    thread = threading.Thread(target=inheritable_thread_target(spark)(work), name=group, daemon=True)
+    thread = threading.Thread(target=inheritable_thread_target(spark)(work), name=tag, daemon=True)
     thread.start()
     try:
         while thread.is_alive():
             thread.join(POLL_SECONDS)
             if listener is not None and thread.is_alive():
-                listener.update(_progress(spark, group, description, started))
+                listener.update(_progress(spark, tag, description, started))
     except KeyboardInterrupt:
-        # A job that begins only now is of the group too: Spark cancels none that has not begun.
+        # A job that begins only now has the tag too: Spark cancels none that has not begun.
         while thread.is_alive():
-            context.cancelJobGroup(group)
+            context.cancelJobsWithTag(tag)
             thread.join(POLL_SECONDS)
         raise
     finally:
@@ -218,9 +221,14 @@ def _thread_cpu(spark: SparkSession) -> tuple[float, float]:
     return time.thread_time(), thread_cpu(spark) or 0.0
 
 
-def _progress(spark: SparkSession, group: str, description: str, started: float) -> Progress:
+def tagged_jobs(spark: SparkSession, tag: str) -> tuple[int, ...]:
+    """The numbers of the jobs that have a tag, those that have ended too."""
+    return tuple(spark.sparkContext._jsc.sc().statusTracker().getJobIdsForTag(tag))
+
+
+def _progress(spark: SparkSession, tag: str, description: str, started: float) -> Progress:
     tracker = spark.sparkContext.statusTracker()
-    stages = {stage for job in tracker.getJobIdsForGroup(group) for stage in _stages_of(tracker, job)}
+    stages = {stage for job in tagged_jobs(spark, tag) for stage in _stages_of(tracker, job)}
     done, tasks, rows, nbytes = (
         sum(figure) for figure in zip((0, 0, 0, 0), *map(partial(_figures, spark), stages), strict=True)
     )

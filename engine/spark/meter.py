@@ -1,6 +1,6 @@
 """What Spark's jobs of ours take: CPU and bytes read, whatever else runs beside them.
 
-Of tasks it is what Spark counts for the stages of our job groups. What planning, compiling, shipping and collecting
+Of tasks it is what Spark counts for the stages of our jobs. What planning, compiling, shipping and collecting
 take beside them Spark does not count: it is all else that the JVM's process took meanwhile, if no other job ran in it;
 else only what our own threads in the JVM took. Python workers say themselves what they took.
 """
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..observed import Measured, Observation
 from .java_faults import Py4JError
+from .jobs import tagged_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,12 +75,12 @@ class SparkMeter:
         if spark is None and self.running() is not None:
             # Nothing tells what a server of Spark Connect has spent.
             return Measured()
-        groups = list(_groups(own))
+        tags = list(_tags(own))
         cpu = thread + sum(o.worker_seconds + o.thread_seconds for o in _all(own))
         if spark is None:
             return Measured(cpu)
         now = self.mark()
-        tasks = [tasks_of(spark, group) for group in groups]
+        tasks = [tasks_of(spark, tag) for tag in tags]
         if any(t is None for t in tasks):
             return Measured(None, None, False)
         ran = [t for t in tasks if t is not None]
@@ -95,7 +96,7 @@ class SparkMeter:
         else:
             planned = (now.jvm_thread or 0.0) - mark.jvm_thread if mark.jvm_thread else 0.0
             cpu += in_tasks + planned + sum(o.jvm_thread_seconds for o in _all(own))
-        read = [t for t in ran if t.group in own.jobs]
+        read = [t for t in ran if t.tag in own.jobs]
         told = any(t.bytes_read or t.rows_read for t in read) and self.counts_bytes()
         return Measured(cpu, sum(t.bytes_read for t in read) if told else None, whole)
 
@@ -106,22 +107,22 @@ class SparkMeter:
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """What the tasks of a job group took."""
+    """What the tasks of the jobs with a tag took."""
 
-    group: str
+    tag: str
     jobs: tuple[int, ...]
     cpu_seconds: float
     bytes_read: float
     rows_read: float
 
 
-def tasks_of(spark: SparkSession, group: str) -> Tasks | None:
-    """What the tasks of a job group took, once all events of it have been told; None where Spark does not tell."""
+def tasks_of(spark: SparkSession, tag: str) -> Tasks | None:
+    """What the tasks of the jobs with a tag took, once all events are told; None where Spark does not tell."""
     context = spark.sparkContext
     try:
         context._jsc.sc().listenerBus().waitUntilEmpty(MOST_WAIT_MS)
         tracker, store = context.statusTracker(), context._jsc.sc().statusStore()
-        jobs = tuple(tracker.getJobIdsForGroup(group))
+        jobs = tagged_jobs(spark, tag)
         infos = [tracker.getJobInfo(job) for job in jobs]
         stages = {stage for info in infos if info is not None for stage in info.stageIds}
         cpu = nbytes = rows = 0.0
@@ -132,7 +133,7 @@ def tasks_of(spark: SparkSession, group: str) -> Tasks | None:
             rows += int(data.inputRecords())
     except _UNTOLD:
         return None
-    return Tasks(group, jobs, cpu, nbytes, rows)
+    return Tasks(tag, jobs, cpu, nbytes, rows)
 
 
 def thread_cpu(spark: SparkSession) -> float | None:
@@ -155,5 +156,5 @@ def _all(own: Observation) -> list[Observation]:
     return [own, *(o for inner in own.inputs for o in _all(inner))]
 
 
-def _groups(own: Observation) -> list[str]:
+def _tags(own: Observation) -> list[str]:
     return [group for o in _all(own) for group in o.jobs]

@@ -58,6 +58,11 @@ LOCAL_SETTINGS = {
 }
 
 
+def workers_python(spark: SparkSession) -> str:
+    """The command of the Python that a Spark of this process starts on its workers."""
+    return str(spark.sparkContext.pythonExec)
+
+
 def find_java() -> Path | None:
     """The `java` that Spark would run: JAVA_HOME, then PATH, then the one of the `jre` extra; None without any."""
     home = os.environ.get("JAVA_HOME")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
+import shutil
+import sys
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -12,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from ...errors import EnvironmentFault
 from .scratch import scratch_folder
-from .session import SPARK_FAULTS, first_line
+from .session import SPARK_FAULTS, first_line, workers_python
 
 PACKAGE = __package__.split(".", maxsplit=1)[0]
 FOLDERS = ("engine", "grammar", "optimizer", "parser", "sketches")
@@ -22,9 +25,9 @@ MADE = (1980, 1, 1, 0, 0, 0)  # of every file in the archive: equal code makes e
 def ship(spark: SparkSession) -> None:
     """Make the package importable by Python workers; to be called before any function of ours is sent to them.
 
-    Local masters run in this machine's own Python, which has the package. Everywhere else, and behind Spark Connect
-    whatever its master is called, the workers get the archive of the driver's code, in front of whatever version they
-    have installed. Once a session; after that it does nothing.
+    Workers that are started here, in the Python environment of this process, have the package. Everywhere else, and
+    behind Spark Connect whatever its master is called, they get the archive of the driver's code, in front of whatever
+    version they have installed. Once a session; after that it does nothing.
 
     Raises
     ------
@@ -32,7 +35,7 @@ def ship(spark: SparkSession) -> None:
         If Spark does not take the archive.
     """
     behind = type(spark).__module__.startswith("pyspark.sql.connect")
-    if not behind and is_local(str(spark.conf.get("spark.master", ""))):
+    if not behind and is_local(str(spark.conf.get("spark.master", ""))) and _is_own(workers_python(spark)):
         return
     try:
         spark.addArtifacts(str(archive()), pyfile=True)
@@ -45,8 +48,16 @@ def ship(spark: SparkSession) -> None:
 
 
 def is_local(master: str) -> bool:
-    """Whether Python workers run in the Python environment of this process."""
+    """Whether a Spark's workers run on this machine, as children of its JVM."""
     return master == "local" or master.startswith("local[")
+
+
+@cache
+def _is_own(python: str) -> bool:
+    """Whether a Python, of PYSPARK_PYTHON or on PATH, is that of this process's environment."""
+    found = shutil.which(python)
+    # Links are not followed: an environment's Python is a link to one that many have.
+    return found is not None and os.path.abspath(os.path.dirname(found)) == os.path.dirname(sys.executable)
 
 
 @cache

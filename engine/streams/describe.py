@@ -16,6 +16,7 @@ from ..catalog.catalog import Catalog
 from ..catalog.secrets import redacted
 from ..catalog.streams import StoredStream, StoredView
 from ..results.answer import Answer, half_width
+from ..results.columns import told_types
 from .as_of import as_of_columns, lag, rate
 from .cells import WHOLE
 from .panes import Need
@@ -35,6 +36,7 @@ QUERIES = (
     *("query", "streams", "state", "events", "deletions", "bad", "late", "dropped"),
     *("batch", "bytes", "updated"),
 )
+NUMBERS = ("events", "deletions", "bad", "late", "dropped", "bytes")
 _READS = 5
 EXTENDED = (
     *QUERIES,
@@ -60,7 +62,8 @@ def show_streams(catalog: Catalog, *names: str) -> Answer:
     """Streams as rows; without names all of them."""
     found = continuous(catalog).streams
     chosen = [found[n.lower()] for n in names] or [s for _, s in sorted(found.items())]
-    return Answer(STREAMS, tuple(_stream_row(catalog, s) for s in chosen), exact=True)
+    rows = tuple(_stream_row(catalog, s) for s in chosen)
+    return Answer(STREAMS, rows, exact=True, types=told_types(STREAMS, ("batch", *NUMBERS), rows))
 
 
 def describe_stream(catalog: Catalog, stream: StoredStream) -> Answer:
@@ -150,7 +153,8 @@ def show_queries(catalog: Catalog, *views: StoredView, extended: bool = False) -
     if extended:
         rows = tuple((*_query_row(catalog, v), *_extended(catalog, v)) for v in chosen)
         return Answer(EXTENDED, rows, exact=True)
-    return Answer(QUERIES, tuple(_query_row(catalog, v) for v in chosen), exact=True)
+    told = tuple(_query_row(catalog, v) for v in chosen)
+    return Answer(QUERIES, told, exact=True, types=told_types(QUERIES, NUMBERS, told))
 
 
 def _loaded(catalog: Catalog, view: StoredView) -> tuple[PlannedView, dict[str, Loaded]]:

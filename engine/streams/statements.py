@@ -24,6 +24,7 @@ from ...parser.syntax import (
 from ..catalog.streams import Continuous, StoredSet, StoredStream, StoredView
 from ..materialized.names import is_taken, place_of
 from ..results.answer import Answer
+from ..results.columns import told_types
 from .describe import describe_stream, explain, select, show_queries, show_streams
 from .place import forget_folder, held_by, is_running, stream_folder
 from .store import continuous, find_stream, find_views, forget_senders
@@ -287,7 +288,8 @@ class StreamStatements:
         catalog, name = self.context.catalog, statement.name.text
         found = continuous(catalog)
         if statement.if_exists and name.lower() not in found.streams:
-            return Answer(("stream",), (), exact=True, notes=(f"there is no stream {name}",))
+            told = (f"there is no stream {name}",)
+            return Answer(("stream",), (), exact=True, notes=told, types=told_types(("stream",), (), ()))
         stream = find_stream(catalog, statement.sql, statement.name)
         reading = found.readers(name)
         if reading:

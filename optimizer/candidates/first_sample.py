@@ -7,7 +7,7 @@ more than the scan, and its own interval says whether it was enough; if not, it 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...parser.join_graph import JoinGraph
@@ -26,8 +26,8 @@ from ..prediction.cost import (
     scans,
 )
 from ..prediction.cost import first_sample as sampling
-from .tuple_draws import MOST_PART, PART, tuple_draws
-from .value_draws import Summed, value_draws
+from .tuple_draws import MOST_PART, MOST_WHOLE, MOST_WHOLE_EVER, PART, SKEWED, tuple_draws
+from .value_draws import MOST_DEAR, Summed, times_means, value_draws
 
 # Below this many tuples in the largest table statistics are cheaper than a sample that was wrong.
 LARGE = 1e6
@@ -37,8 +37,15 @@ LARGE = 1e6
 NEEDED = 3074.0
 NEEDED_ERROR = 0.05
 
-# Parts of the asked error that are left to unseen keys.
-PARTS = (PART, 2.0 * PART)
+# So many times more keys are tried where the interval of as many as are usually needed is predicted to be too wide.
+MORE = (1.0, 2.0, 4.0)
+
+# Parts of the asked error that may be left to unseen keys; with more than the widest one no interval is narrow enough.
+PARTS = (PART / 4.0, PART / 2.0, PART, 2.0 * PART, MOST_PART)
+WIDEST_PART = 0.3
+
+# A table of which those looked at have so many keys has another one in each tuple.
+UNIQUE = 0.99
 
 # The quantile of a standard normal variable for the usual confidence.
 QUANTILE = 1.96
@@ -60,9 +67,6 @@ MOST_WANTED = 1 << 20
 # The steps in which a rate is looked for that is enough.
 STEP = 1.25
 
-# Values whose largest is so many times the mean, or less, may be bounded by more draws of tuples whatever their values.
-MOST_DEAR = 16.0
-
 # A sample that has to be enlarged is enlarged by so much more than its interval asks for, also because the next one is
 # asked at a higher confidence.
 RESERVE = 1.75
@@ -76,8 +80,6 @@ LEAST_SHARE = 0.002
 
 # The logarithm of realised over predicted half-widths deviates so: 95 % of them are within a factor of two.
 WIDTH_DEVIATION = math.log(2.0) / 1.96
-# Of first samples whose bounds on unseen keys decide, widths were predicted so many times too wide (TPC-H).
-TOO_WIDE = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +142,9 @@ def first_sample(
     most_drawn: float = math.inf,
     summed: Sequence[Summed] = (),
     grouped: Sequence[int] = (),
-    counts_alone: bool = False,
     jobs_count: bool = True,
+    told: Mapping[int, float] | None = None,
+    more: float = 1.0,
 ) -> ClassSample | None:
     """The sample that is tried before anything else is known.
 
@@ -162,10 +165,12 @@ def first_sample(
         The expressions that are summed, as far as they are of one vertex.
     grouped : sequence of int
         The vertices by whose columns the query groups.
-    counts_alone : bool
-        Whether nothing is summed but tuples.
     jobs_count : bool
         Whether what a job takes is held against the sample: not of small tables that stand for large ones.
+    told : mapping of int to float, optional
+        By vertex of the sampled class the distinct keys that its table has, where those looked at tell.
+    more : float
+        So many times more keys than are needed where what each adds varies as much as its mean.
 
     Returns
     -------
@@ -185,7 +190,7 @@ def first_sample(
     first = min(sizes[v].filtered for v in members)
     most_keys = max(min(first, values), 1.0)
     keys = max(most_keys * -math.expm1(-left / most_keys), 1.0)
-    needed = NEEDED * groups * (NEEDED_ERROR / error) ** 2 / keys
+    needed = NEEDED * more * groups * (NEEDED_ERROR / error) ** 2 / keys
     most = min(MOST_RATE, MOST / max(left, 1.0), MOST_WANTED / max(first, 1.0))
     if needed > HOPELESS * most:
         return None
@@ -200,14 +205,23 @@ def first_sample(
     whole = exact_groups(ordered, outputs, groups) if grouped else exact_join(ordered, outputs)
     exact = whole.seconds - scans(tables).seconds - jobs(len(tables) * jobs_count).seconds
     own = [sizes[v].filtered for v in members]
+    keys_of = [(told or {}).get(v, math.inf) for v in members]
+    heaviest = [_heaviest(sizes[v], k) for v, k in zip(members, keys_of, strict=True)]
     # The groups are listed before, and each tuple that is scanned is told its own.
     numbered = [tables[v] for v in grouped]
     listing = math.fsum(listed_groups(t, groups).seconds + received(t, 1).seconds for t in numbered)
 
-    def planned(part: float) -> tuple[float, ClassSample] | None:
-        """A sample that leaves such a part of the error to unseen keys, with what it adds to the scans."""
-        draws = tuple_draws(own, most_keys, left / groups, error, most_drawn, part)
+    def planned(part: float, most_whole: float) -> tuple[float, ClassSample] | None:
+        """A sample that leaves such a part of the error to unseen keys, with what it adds to the scans.
+
+        Tables of no more than so many tuples are drawn as a whole.
+        """
+        draws = tuple_draws(
+            own, most_keys, left / groups, error, most_drawn, part, keys_of, heaviest, most_whole
+        )
         # A key may add its tuples times the largest value, but of values that are drawn.
+        if part > PART and any(part * r > MOST_PART for r in dear if r <= MOST_DEAR):
+            return None
         times = max((r for r in (*dear, together) if part * r <= MOST_PART or r == together), default=1.0)
         room, drawn_for = error * left / groups, any(part * r > MOST_PART for r in dear)
         wanted = min(needed * more_keys(max(part, 2.0 * PART * drawn_for)), most)
@@ -226,14 +240,18 @@ def first_sample(
         rate = min(max(wanted, again / (math.log(unsure) * each)), unsure * wanted, most)
         rate = max(rate, least)
         valued = value_draws(summed, members, own, left / groups, error, rate, draws)
-        missed = min(max(1.0 - math.log(rate / wanted) / math.log(unsure), 0.0), 1.0)
-        seconds = rate * each + drawing(draws.drawn).seconds + listing + missed * min(again, whole.seconds)
+        # Fewer tuples may join: then too few keys are sampled, or what unseen ones may add is too much of the answer,
+        # and the exact run follows.
+        missed = _missed(rate / wanted, unsure)
+        unseen = _missed(WIDEST_PART * room / (draws.largest(rate) * times), unsure)
+        repeated = max(missed - unseen, 0.0) * min(again, whole.seconds) + unseen * whole.seconds
+        seconds = rate * each + drawing(draws.drawn).seconds + listing + repeated
         drawn = math.fsum(one.drawn(d, sizes[one.vertex].filtered) for one, d in valued)
         if drawn > 1.0:
-            first, *more = dict.fromkeys(one.vertex for one, _ in valued)
+            first, *further = dict.fromkeys(one.vertex for one, _ in valued)
             others = [sizes[v].input for v in members if v != first]
             seconds += drawing(drawn * len(members)).seconds + asked_for_keys(others).seconds
-            if more:
+            if further:
                 # What was read before is read again for the keys of the later ones.
                 own_tables = [sizes[v].input for v in members]
                 seconds += first_scans(own_tables).seconds + asked_for_keys(own_tables).seconds
@@ -244,13 +262,24 @@ def first_sample(
         )
         return seconds, sampled
 
-    dear = [s.times_mean for s in summed if s.alone and math.isfinite(s.times_mean)]
-    product = math.prod(s.times_mean for s in summed if not s.alone)
-    together = product if math.isfinite(product) else 1.0
-    parts = set(PARTS if counts_alone else PARTS[:1])
-    parts |= {p / r for p in PARTS for r in (*dear, together) if 1.0 < r <= MOST_DEAR}
-    found = [one for one in map(planned, sorted(parts, reverse=True)) if one is not None and one[0] <= exact]
+    dear, together = times_means(summed)
+    parts = {*PARTS, *(p / r for p in PARTS for r in (*dear, together) if 1.0 < r <= MOST_DEAR)}
+    wholes = [MOST_WHOLE, *([MOST_WHOLE_EVER] if any(MOST_WHOLE < s <= MOST_WHOLE_EVER for s in own) else [])]
+    tried = [planned(part, most) for part in sorted(parts, reverse=True) for most in wholes]
+    found = [one for one in tried if one is not None and one[0] <= exact]
     return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def _heaviest(size: Size, keys: float) -> float:
+    """The most tuples that a key of a table is taken to have by how many keys it has; infinite where nothing tells."""
+    if not math.isfinite(keys):
+        return math.inf
+    return 1.0 if keys >= UNIQUE * size.tuples else SKEWED * max(size.filtered / max(keys, 1.0), 1.0)
+
+
+def _missed(margin: float, unsure: float) -> float:
+    """The chance that what is expected is too much by more than `margin`; all factors up to `unsure` are as likely."""
+    return min(max(1.0 - math.log(max(margin, 1.0)) / math.log(unsure), 0.0), 1.0)
 
 
 def more_keys(part: float) -> float:
@@ -279,7 +308,7 @@ def is_worth_while(sample: ClassSample, predicted: float, error: float) -> bool:
     """
     if math.isnan(predicted) or not predicted > 0.0 or math.isnan(sample.over_exact):
         return True
-    missed = 0.5 * math.erfc(-math.log(predicted / TOO_WIDE / error) / (WIDTH_DEVIATION * math.sqrt(2.0)))
+    missed = 0.5 * math.erfc(-math.log(predicted / error) / (WIDTH_DEVIATION * math.sqrt(2.0)))
     return sample.over_exact + missed <= 1.0
 
 

@@ -20,8 +20,10 @@ MOST_PART = 1 / 4
 MOST_RATE = 0.25
 LEAST_DRAWN = 16_384.0
 
-# A table of no more tuples is drawn as a whole, which tells the most tuples of a key: about so many times the mean.
-MOST_WHOLE = 300_000.0
+# A table of no more tuples is drawn as a whole in any case, which tells the most tuples of a key; one of no more than
+# so many where that is cheaper.
+MOST_WHOLE, MOST_WHOLE_EVER = 300_000.0, 4e6
+# The most tuples of a key are taken to be about so many times the mean.
 SKEWED = 4.0
 
 # Hits that have a key evaluated: fewer than `LEAST_HITS` have many evaluated by chance; more where keys of the usual
@@ -62,6 +64,9 @@ def tuple_draws(
     error: float,
     most: float = math.inf,
     part: float = PART,
+    told: Sequence[float] = (),
+    heaviest: Sequence[float] = (),
+    most_whole: float = MOST_WHOLE,
 ) -> TupleDraws:
     """The draws for a sample of keys.
 
@@ -79,6 +84,12 @@ def tuple_draws(
         Most tuples of a table that may be drawn.
     part : float
         Of the asked error, that a key which is not met may add.
+    told : sequence of float, optional
+        Distinct keys of each table, infinite where nothing tells.
+    heaviest : sequence of float, optional
+        The most tuples that a key of each table is taken to have, infinite where nothing tells.
+    most_whole : float
+        A table of no more tuples is drawn as a whole.
     """
     # Late: what kept sketches answer needs neither.
     from scipy import special
@@ -86,28 +97,46 @@ def tuple_draws(
     from ...sketches.samples.dual_frame import DualFrame
 
     sizes = [max(t, 1.0) for t in tuples]
+    nothing = [math.inf] * len(sizes)
+    own = [
+        min(k, s) if math.isfinite(k) else max(keys, 1.0) for k, s in zip(told or nothing, sizes, strict=True)
+    ]
     # Of a table that is drawn as a whole the most tuples of a key are known; they are taken to be some times the usual.
-    whole = [s <= min(MOST_WHOLE, most) for s in sizes]
+    whole = [s <= min(most_whole, most) for s in sizes]
     caps = [
-        max(SKEWED * s / max(keys, 1.0), 1.0) if all_of_it else math.inf
-        for s, all_of_it in zip(sizes, whole, strict=True)
+        (h if math.isfinite(h) else max(SKEWED * s / max(keys, 1.0), 1.0)) if all_of_it else math.inf
+        for s, h, all_of_it in zip(sizes, heaviest or nothing, whole, strict=True)
     ]
     known = math.prod(c for c in caps if math.isfinite(c))
-    others = [s for s, all_of_it in zip(sizes, whole, strict=True) if not all_of_it]
+    others = [n for n, all_of_it in enumerate(whole) if not all_of_it]
     hits, drawn = LEAST_HITS, LEAST_DRAWN * len(sizes)
     rates: tuple[float, ...] = ()
     for _ in range(4):
         # The largest product of tuples that are not met is (c / tables)^tables over the product of rates.
         unmet = DualFrame(0.0, (1.0,), hits, drawn).most_hits
-        each = LEAST_DRAWN
-        if others:
-            wanted = max(part * error * left, 1.0) / known
-            root = (math.prod(others) / wanted) ** (1.0 / len(others))
-            each = max(each, min(unmet / len(others) * root, most))
-        rates = tuple(1.0 if w else min(each / s, MOST_RATE) for w, s in zip(whole, sizes, strict=True))
+        wanted = max(part * error * left, 1.0) / known
+        product = (unmet / max(len(others), 1)) ** len(others) / wanted
+        found = _rates([sizes[n] for n in others], product, most)
+        rates = tuple(1.0 if n not in others else found[others.index(n)] for n in range(len(sizes)))
         drawn = sum(r * s for r, s in zip(rates, sizes, strict=True))
-        usual = drawn / max(keys, 1.0)
+        usual = sum(r * s / k for r, s, k in zip(rates, sizes, own, strict=True))
         hits = LEAST_HITS
-        while keys * float(special.gammainc(hits, usual)) > BY_CHANCE:
+        while max(own) * float(special.gammainc(hits, usual)) > BY_CHANCE:
             hits += 1
     return TupleDraws(rates, hits, drawn, tuple(caps))
+
+
+def _rates(sizes: Sequence[float], product: float, most: float) -> list[float]:
+    """Shares of tables with this product: of as many tuples of each, as far as the largest and least shares allow."""
+    ends = [(min(LEAST_DRAWN / s, MOST_RATE), min(most / s, MOST_RATE)) for s in sizes]
+    found = [math.nan] * len(sizes)
+    free, left = list(range(len(sizes))), product
+    while free:
+        each = (left * math.prod(sizes[n] for n in free)) ** (1.0 / len(free))
+        # Where one cannot have as many, the others have more.
+        capped = [n for n in free if each / sizes[n] > ends[n][1]]
+        for n in capped or free:
+            found[n] = min(max(each / sizes[n], ends[n][0]), ends[n][1])
+            left /= found[n]
+        free = [n for n in free if n not in capped] if capped else []
+    return found

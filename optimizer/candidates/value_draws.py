@@ -24,6 +24,9 @@ Floats = npt.NDArray[np.float64]
 NEEDED = 64.0
 LEAST_DRAWN, MOST_DRAWN = 256.0, 200_000.0
 
+# Values whose largest is so many times the mean, or less, may be bounded by more draws of tuples whatever their values.
+MOST_DEAR = 16.0
+
 # So many values of those that have been looked at say nothing of the mean.
 OUTSTANDING = 8
 
@@ -92,6 +95,16 @@ def expressions_of(query: Query) -> tuple[tuple[int, str, bool], ...]:
                 key = f.vertex, f.expression
                 found[key] = found.get(key, False) or len(values) == 1
     return tuple((vertex, expression, alone) for (vertex, expression), alone in found.items())
+
+
+def times_means(summed: Sequence[Summed]) -> tuple[list[float], float]:
+    """How many times the mean the largest values of sums of one expression are, and the largest product of several.
+
+    Without those that nothing tells, for which tuples are drawn by their values; 1 of the product then.
+    """
+    dear = [s.times_mean for s in summed if s.alone and math.isfinite(s.times_mean)]
+    product = math.prod(s.times_mean for s in summed if not s.alone)
+    return dear, product if math.isfinite(product) else 1.0
 
 
 def value_draws(

@@ -186,13 +186,13 @@ def _sampled_query(attempt: SampledQuery) -> list[str]:
         lines.append(f"  read whole: {', '.join(attempt.whole)}")
     if attempt.dense:
         lines.append(f"  all tuples of {len(attempt.dense)} keys that many have, by a look at some")
+    if attempt.rate == 1.0:
+        return [*lines, *([f"  {attempt.why}"] if attempt.why else [])]
     if attempt.enlarges:
         lines.append(
-            "  more keys where the interval misses the asked error; all of them where that takes many"
+            "  more keys where the interval misses the asked error and that costs less than the exact run"
         )
-    if attempt.rate < 1.0:
-        lines += ["  Spark runs:", *(f"    {line}" for line in attempt.sql.splitlines())]
-    return lines
+    return [*lines, "  Spark runs:", *(f"    {line}" for line in attempt.sql.splitlines())]
 
 
 def _first_sample(plan: PhysicalPlan, attempt: SampleJoin) -> list[str]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ...sketches.joins.accumulate import distinct
 from ...sketches.samples.known_keys import KnownKeys
 from .histograms import overlap
 from .relation import Attribute, Relation
@@ -69,7 +70,7 @@ def key_cells(members: Sequence[tuple[Relation, Attribute]]) -> KeyCells:
     O(n 2^(tables - 1)) for n heavy keys. The cells agree with the tables' numbers of tuples: the rest's weights are
     scaled to what the heavy keys leave.
     """
-    keys = np.unique(np.concatenate([a.heavy.keys for _, a in members]))
+    keys = distinct(np.concatenate([a.heavy.keys for _, a in members]))
     rest = _rest(members, keys)
     rest = _to_the_totals(members, rest)
     if not keys.size:
@@ -142,7 +143,7 @@ def _rest(members: Sequence[tuple[Relation, Attribute]], heavy: Ints) -> KeyCell
 
 def _piloted(pilots: Sequence[tuple[KnownKeys, float]], heavy: Ints) -> KeyCells:
     probability = min(p.probability for p, _ in pilots)
-    keys = np.unique(np.concatenate([p.keys[p.ranks < probability] for p, _ in pilots]))
+    keys = distinct(np.concatenate([p.keys[p.ranks < probability] for p, _ in pilots]))
     keys = keys[~np.isin(keys, heavy)]
     weights, squares = np.zeros((len(pilots), keys.size)), np.zeros((len(pilots), keys.size))
     for table, (pilot, part) in enumerate(pilots):

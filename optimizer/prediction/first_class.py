@@ -25,6 +25,9 @@ LEAST_COUNT, DEVIATIONS, MOST_HEAVY = 4, 5.0, 1024
 # Matches among the tuples looked at that tell how many tuples join.
 ENOUGH_MATCHES = 12.0
 
+# In the order of the keys each tuple has a key no smaller than the one before, but where one looks further on.
+MOST_FALLS = 8
+
 # And in no order each second tuple has a larger key than the one before, but for so large a part.
 SHUFFLED = 0.1
 
@@ -50,6 +53,8 @@ class SeenKeys:
         Whether the table is in the order of its keys.
     shuffled : bool
         Whether it is in no order of them at all.
+    together : bool
+        Whether those of neighbours are there with all of their tuples.
     """
 
     keys: Ints
@@ -57,6 +62,7 @@ class SeenKeys:
     tuples: int
     ordered: bool
     shuffled: bool = False
+    together: bool = False
 
     @classmethod
     def of(cls, keys: Ints, tuples: int, first: Ints | None = None) -> SeenKeys:
@@ -67,31 +73,46 @@ class SeenKeys:
         found, counts = np.unique(keys, return_counts=True)
         order = keys if first is None else first
         rises = float(np.mean(order[1:] >= order[:-1])) if keys.size > 1 else 0.0
-        return cls(found, counts, tuples, rises > ORDERED, abs(rises - 0.5) < SHUFFLED)
+        ordered = rises > ORDERED
+        together = ordered and np.count_nonzero(order[1:] < order[:-1]) <= MOST_FALLS
+        return cls(found, counts, tuples, ordered, abs(rises - 0.5) < SHUFFLED, bool(together))
 
     @property
     def present(self) -> float:
         """The share of the tuples that have a key."""
         return float(self.counts.sum()) / max(self.tuples, 1)
 
-    @property
-    def distinct(self) -> float:
-        """How many keys the table has, by how often one of them is met twice; infinite where too few are to tell.
+    def distinct(self, tuples: float) -> float:
+        """How many keys a table of so many tuples has; infinite where too few have been met to tell.
 
-        Of n tuples of K keys ``n^2 / 2K`` pairs are of one key, if tuples fall on the keys at random: not where keys
-        are there often.
+        In the order of the keys those of neighbours are there with all of their tuples. In no order it is told by how
+        often one of them is met twice: of n tuples of K keys ``n^2 / 2K`` pairs are of one key, if tuples fall on the
+        keys at random, not where keys are there often.
         """
+        if self.together:
+            return self.keys.size * tuples / max(self.tuples, 1)
         pairs = self.counts * (self.counts - 1) / 2.0
         often = float(pairs[self.counts >= LEAST_COUNT].sum())
         if not self.shuffled or pairs.sum() < ENOUGH_MATCHES or often > FEW_OFTEN * pairs.sum():
             return math.inf
         return float(self.counts.sum()) ** 2 / (2.0 * float(pairs.sum()))
 
+    def square(self, each: float) -> float:
+        """The mean square of the tuples of a key that has so many on average."""
+        if self.together:
+            counts = self.counts.astype(np.float64)
+            return float(np.mean(counts**2) * (each / counts.mean()) ** 2)
+        # A table that may have a key for each tuple is taken to have.
+        return each if each <= 1.0 else each**2 + each
+
     def heavy(self, each: float) -> npt.NDArray[np.bool_]:
         """Which keys are there more often than keys of the mean number of tuples, `each` of them looked at, are."""
         least = max(LEAST_COUNT, each + DEVIATIONS * math.sqrt(each))
         found = self.counts >= least
         return np.zeros_like(found) if self.ordered or np.count_nonzero(found) > MOST_HEAVY else found
+
+
+NOTHING_SEEN = SeenKeys(np.empty(0, np.int64), np.empty(0, np.int64), 0, ordered=False)
 
 
 def by_files(
@@ -123,11 +144,12 @@ def by_files(
     -----
     As the size of a first sample is chosen: tuples fall on the keys at random, the keys of a table with fewer are
     among those of a table with more, filters are independent, and a tuple has one partner in each table beyond. The
-    keys looked at say which are heavy, and by how many of them meet how many tuples join.
+    keys looked at say which are heavy, and by how many of them meet how many tuples join; in the order of the keys, how
+    many tuples each has.
     """
     vertices, hangs = tree.classes[joined].vertices, behind(tree, joined)
     keyed = [tuples[v] * (seen[v, joined].present if (v, joined) in seen else 1.0) for v in vertices]
-    told = [seen[v, joined].distinct if (v, joined) in seen else math.inf for v in vertices]
+    told = [seen[v, joined].distinct(tuples[v]) if (v, joined) in seen else math.inf for v in vertices]
     own = [max(min(t, d, distinct), 1.0) for t, d in zip(keyed, told, strict=True)]
     each = [t / k for t, k in zip(keyed, own, strict=True)]
     looked = [seen.get((v, joined)) for v in vertices]
@@ -137,14 +159,14 @@ def by_files(
     each = [t / k for t, k in zip(light, own, strict=True)]
     more = _meeting(looked, names, [tuples[v] for v in vertices], each, keys)
     if more > 1.0:
-        # Fewer keys than there may be, with more tuples each.
-        own, keys = [max(k / more, 1.0) for k in own], keys / more
-        each = [t / k for t, k in zip(light, own, strict=True)]
+        own = _fewer(own, list(map(math.isfinite, told)), more)
+        each, keys = [t / k for t, k in zip(light, own, strict=True)], min(own)
     else:
         keys *= more
     means = np.concatenate([np.array(each)[:, np.newaxis], weights], axis=1)
-    # A table that may have a key for each tuple is taken to have.
-    spread = [e if e <= 1.0 else e**2 + e for e in each]
+    spread = [
+        NOTHING_SEEN.square(e) if own is None else own.square(e) for own, e in zip(looked, each, strict=True)
+    ]
     squares = np.concatenate([np.array(spread)[:, np.newaxis], weights**2], axis=1)
     kept = np.array([shares[v] for v in vertices])[:, np.newaxis]
     squares = kept**2 * np.maximum(squares - means, 0.0) + kept * means
@@ -152,7 +174,7 @@ def by_files(
     counts = np.concatenate([[keys], np.ones(names.size)])
     made = Keys(counts, kept * means, squares, messages, np.zeros(counts.size, bool))
     filtered = tuple(tuples[v] * shares[v] for v in vertices)
-    heaviest = tuple(heaviest_of(k, t * shares[v]) for k, t, v in zip(own, light, vertices, strict=True))
+    heaviest = tuple(heaviest_of(k, t, shares[v]) for k, t, v in zip(own, light, vertices, strict=True))
     return SampledClass(made, vertices, hangs, filtered, heaviest, values)
 
 
@@ -202,6 +224,25 @@ def _meeting(
     if max(expected, matches) < ENOUGH_MATCHES:
         return 1.0
     return max(matches, 1.0) / max(expected, 1.0)
+
+
+def _fewer(own: Sequence[float], told: Sequence[bool], more: float) -> list[float]:
+    """Fewer keys than tables may have, with more tuples each, so that so many times more join.
+
+    First of the tables of which nothing tells how many they have.
+    """
+
+    def shrunk(keys: Sequence[float], which: Sequence[bool], by: float) -> list[float]:
+        return [max(k / by, 1.0) if w else k for k, w in zip(keys, which, strict=True)]
+
+    def joining(keys: Sequence[float]) -> float:
+        return min(keys) / math.prod(keys)
+
+    found = list(own)
+    if 0 < told.count(False) < len(told):
+        found = shrunk(own, [not t for t in told], more ** (1.0 / told.count(False)))
+    left = more * joining(own) / joining(found)
+    return shrunk(found, [True] * len(own), left ** (1.0 / (len(own) - 1))) if left > 1.0 + 1e-9 else found
 
 
 def _beyond(

@@ -181,13 +181,16 @@ def received(tuples: Ints, each: PerTuple, rng: np.random.Generator) -> tuple[In
     return (tuples if share > 1.0 - 1e-9 else rng.binomial(tuples, share)), each.square / each.mean
 
 
-def heaviest_of(keys: float, tuples: float) -> float:
-    """The most tuples of one of so many keys, if tuples fall on them at random; 1 where each may have its own."""
+def heaviest_of(keys: float, tuples: float, share: float = 1.0) -> float:
+    """The most tuples of one of so many keys, if tuples fall on them at random; 1 where each may have its own.
+
+    Of the share of the tuples that a filter keeps.
+    """
     from scipy import stats
 
     if tuples <= 1.01 * keys or keys < 1.0:
         return 1.0
-    return float(stats.poisson.isf(1.0 / (keys + 1.0), tuples / keys))
+    return max(float(stats.poisson.isf(1.0 / (keys + 1.0), share * tuples / keys)), 1.0)
 
 
 def _numbers(mean: Floats, square: Floats, rng: np.random.Generator) -> Ints:

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ..intervals.interval import Estimate, exact
+from ..joins.accumulate import distinct
 from .count_signature import AMBIGUOUS, EMPTY, MULTIPLE, SINGLETON, Ints
 from .level import Cells
 from .occupancy import TERNARY_INFORMATION
@@ -210,7 +211,7 @@ def estimate(
 
 
 def _exactly(expression: Expression, keys: Mapping[str, Ints]) -> Estimate:
-    everything = np.unique(np.concatenate(list(keys.values())))
+    everything = distinct(np.concatenate(list(keys.values())))
     member = {name: np.isin(everything, those) for name, those in keys.items()}
     return exact(int(np.count_nonzero(expression.contains(member))))
 

@@ -239,3 +239,11 @@ def integer_sums(slots: NDArray[np.int64], weights: NDArray[np.int64], bins: int
         high = np.bincount(at, weights=part >> LOW_BITS, minlength=bins).astype(np.int64)
         total += (high << LOW_BITS) + low
     return total
+
+
+def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The distinct values, ascending: `numpy.unique` hashes integers before it sorts them, in twice the time."""
+    found = np.sort(values)
+    first = np.ones(found.size, np.bool_)
+    np.not_equal(found[1:], found[:-1], out=first[1:])
+    return found[first]

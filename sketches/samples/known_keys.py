@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from ..joins.accumulate import distinct
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -154,7 +156,7 @@ def _unseen_terms(tables: Sequence[KnownKeys], joined: Ints) -> Floats:
     table knows all its keys.
     """
     certain = [table.keys if table.probability == 1.0 else table.keys[table.certain] for table in tables]
-    keys = np.setdiff1d(np.unique(np.concatenate(certain)), joined, assume_unique=True)
+    keys = np.setdiff1d(distinct(np.concatenate(certain)), joined, assume_unique=True)
     columns = tables[0].weights.shape[0]
     low = np.ones((columns, keys.size + 1))
     high = np.ones((columns, keys.size + 1))

@@ -1,5 +1,6 @@
 """Classes of data that the promise is held on: each one joins something, truths by hand, what is counted as what."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -157,6 +158,51 @@ def test_cells_that_a_file_has_are_not_run_again(promise, tmp_path, monkeypatch,
     assert promise.main() == 0
     assert file.read_text() == before
     assert "answers in" not in capsys.readouterr().out
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was_and_knows_what_others_ran(
+    promise, tmp_path, monkeypatch, capsys
+):
+    def record(aggregate):
+        names = {"class": "orders_items", "kind": "ordinary", "aggregate": aggregate, "error_asked": 0.2}
+        return (
+            names
+            | {"route": "first", "sql": aggregate, "backend": "memory", "refused": ""}
+            | record_of([], 1, 1)
+        )
+
+    def stopped(chosen, asked, *_, **__):
+        ran.append(asked)
+        yield record("COUNT")
+        if len(ran) == 1:
+            raise KeyboardInterrupt
+        yield record("SUM")
+
+    from benchmarks.promise.cells import record_of
+
+    ran = []
+    file, other = tmp_path / "found.json", tmp_path / "other.json"
+    other.write_text(json.dumps([record("AVG")]))
+    asked = [
+        "promise",
+        "--json",
+        str(file),
+        "--classes",
+        "orders_items",
+        "--routes",
+        "first",
+        "--errors",
+        "0.2",
+    ]
+    monkeypatch.setattr(sys, "argv", [*asked, "--also", str(other)])
+    monkeypatch.setattr(promise, "cells", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        promise.main()
+    assert [r["aggregate"] for r in json.loads(file.read_text())] == ["COUNT"]
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--cells"])
+    promise.main()
+    assert [[a for a, *_ in asked] for asked in ran] == [["COUNT", "SUM", "grouped"], ["SUM", "grouped"]]
+    assert len([line for line in capsys.readouterr().out.splitlines() if "exact (0 seeds)" in line]) == 3
 
 
 def test_ranges_of_seeds_are_one_cell_and_go_on_where_they_ended(promise, draws):

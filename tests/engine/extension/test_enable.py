@@ -115,6 +115,30 @@ def test_what_is_refused_is_an_error_of_sparks_with_our_words(home, text, kind, 
     assert place is None or found[3:] == place
 
 
+def test_it_stands_in_expressions_of_dataframes(home):
+    assert home.table("ea").where(f"k * 4 < ({Q})").count() == 2
+    with pytest.raises(Exception, match="SKIMQL_NON_EQUI_JOIN"):
+        home.table("ea").where(f"k < ({Q.replace('=', '<')})").count()
+
+
+def test_in_a_script_too_and_what_spark_refuses_is_shown_as_it_was_written(home):
+    script = "BEGIN FOR r AS SELECT APPROXIMATE COUNT(*) AS n FROM ea JOIN eb USING (k) DO {}; END FOR; END"
+    assert rows(home, script.format("SELECT r.n + 1")) == [(ROW[0] + 1,)]
+    # Spark asks for the SQLSTATE there.
+    found = refused(home, script.format("SELECT APPROXIMATE COUNT(*) FROM ea JOIN eb ON ea.k < eb.k"))
+    assert found[:2] == ("AnalysisException", "SKIMQL_NON_EQUI_JOIN")
+    home.sql("DECLARE OR REPLACE VARIABLE most INT = 1")
+    for text in (f"{Q} WHERE x <= most", f"BEGIN DECLARE least INT = 1; {Q} WHERE x >= least; END"):
+        found = refused(home, text)
+        assert found[1] == "SKIMQL_UNKNOWN_COLUMN"
+        assert "USING " in found[2]
+    home.sql("DROP TEMPORARY VARIABLE most")
+    found = refused(home, f"SELECT n,, FROM ({Q}) q")
+    assert found[:2] == ("ParseException", "PARSE_SYNTAX_ERROR")
+    assert Q in found[2]
+    assert "__skimql" not in found[2]
+
+
 def test_a_statement_runs_once(home):
     jobs = home.sparkContext._jsc.sc().dagScheduler().numTotalJobs
     before = jobs()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from skimql import SkimqlError
@@ -83,6 +85,26 @@ def test_statements_of_a_script_are_taken_one_by_one():
     assert "; SELECT 1; " in found.text
 
 
+def test_each_part_of_a_script_is_read_as_if_it_stood_alone():
+    text = (
+        f"BEGIN FOR r AS {Q} DO SELECT r.n; END FOR; INSERT INTO t {Q}; CREATE SKETCH s ON a (k);"
+        f" CREATE VIEW v AS {Q}; IF ({Q}) > 1 THEN EXACT SELECT 1; END IF; END"
+    )
+    found = read(text, 64)
+    asked = [(r["purpose"], r["bounds"], r["text"] == text) for _, r in sorted(found.requests.items())]
+    assert asked == [("", False, True), ("statement", True, True), ("", False, True), ("", True, True)]
+    shown = re.sub(r"__skimql\(\d+\) *", "ours", found.text)
+    ours = "SELECT*FROM ours"
+    assert shown == (
+        f"BEGIN FOR r AS {ours}DO SELECT r.n; END FOR; INSERT INTO t {ours}; {ours};"
+        f" CREATE VIEW v AS SELECT * FROM skimql_answer('{Q}', 'view'); IF ({ours}) > 1 THEN       SELECT 1; END IF; END"
+    )
+    with pytest.raises(SkimqlError) as fault:
+        read("BEGIN SELECT 1; CREATE SKETCH s ON; END", 64)
+    assert fault.value.sql.startswith("BEGIN")
+    assert read(f"{Q} ; ;", 64) is not None
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -91,6 +113,8 @@ def test_statements_of_a_script_are_taken_one_by_one():
         (f"SELECT * FROM (SELECT 1 UNION {Q})", "SKIMQL_INNER_APPROXIMATE"),
         (f"WITH a AS (SELECT 1) SELECT * FROM a, ({Q})", "SKIMQL_INNER_APPROXIMATE"),
         (f"CREATE VIEW v AS {Q} WHERE a.x < :n", "SKIMQL_PARAMETERS"),
+        (f"CREATE OR REPLACE TEMPORARY FUNCTION f() RETURNS BIGINT RETURN ({Q})", "SKIMQL_INNER_APPROXIMATE"),
+        (f"BEGIN CREATE FUNCTION f() RETURNS TABLE (n BIGINT) RETURN {Q}; END", "SKIMQL_INNER_APPROXIMATE"),
     ],
 )
 def test_what_cannot_stand_there_is_refused(text, code):

@@ -11,7 +11,7 @@ from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.queries.attempt_run import AttemptRun, GroupList
-from skimql.engine.queries.planner import SPENT
+from skimql.optimizer.candidates.spending import SPENT
 
 RNG = np.random.default_rng(8)
 BACKEND = MemoryBackend(

@@ -8,13 +8,19 @@ from skimql import BudgetExceeded, Settings, UnsupportedQuery
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
+from skimql.optimizer.candidates import tuple_draws
 
 RNG = np.random.default_rng(2)
 BACKEND = MemoryBackend(
     MemoryTables(
         {
             n: pa.table(
-                {"k": RNG.integers(0, 900, 3000), "g": RNG.integers(0, 4, 3000), "v": np.arange(3000)}
+                {
+                    "k": RNG.integers(0, 900, 3000),
+                    "g": RNG.integers(0, 4, 3000),
+                    "v": np.arange(3000),
+                    "far": np.r_[np.zeros(2990), np.full(10, 9)],
+                }
             )
             for n in "ab"
         }
@@ -72,6 +78,24 @@ def test_the_error_of_groups_is_planned_tighter_than_that_of_all():
 def test_what_no_method_within_the_bytes_reaches_is_told():
     plan = plan_of(f"{COUNT} ERROR WITHIN 0.1%", max_exact_seconds=1)
     assert plan.method == "exact_run"
+
+
+@pytest.mark.parametrize(
+    ("what", "times"), [("COUNT(*)", 1.0), ("SUM(a.v)", 2.0), ("SUM(a.v * b.v)", 4.0), ("SUM(a.far)", 1.0)]
+)
+def test_of_what_a_key_may_add_the_largest_value_over_the_mean_is_left_to_draws_of_tuples(
+    what, times, monkeypatch
+):
+    """Where it is far from the mean tuples are drawn for their values."""
+    parts, draws = [], tuple_draws.tuple_draws
+
+    def drawn(*arguments):
+        parts.append(arguments[5])
+        return draws(*arguments)
+
+    monkeypatch.setattr(tuple_draws, "tuple_draws", drawn)
+    plan_of(f"SELECT APPROXIMATE {what} {JOIN} USING key_sample ERROR WITHIN 40%")
+    assert parts == [pytest.approx(tuple_draws.PART / times, rel=0.02)]
 
 
 GROUPED = f"SELECT APPROXIMATE a.g, COUNT(*) {JOIN} GROUP BY a.g"

@@ -10,12 +10,13 @@ from support.sampled_queries import SCHEMA
 
 from skimql.engine.execution.sampled_query import of_table
 from skimql.engine.queries.adaptive import AdaptiveRun
-from skimql.engine.queries.planner import SPENT
 from skimql.engine.queries.sampled_groups import evaluators_of
 from skimql.engine.queries.sampled_plan import FIRST_RATE, MOST_RATE, SCAN_SHARE, SampledPlan, least_rate
+from skimql.engine.queries.sampled_tables import SampledTables
 from skimql.engine.results.answer import Answer
 from skimql.engine.results.rows import Estimated
 from skimql.engine.settings import Settings
+from skimql.optimizer.candidates.spending import SPENT
 from skimql.optimizer.physical import PhysicalPlan
 from skimql.parser.sampled_select import resolve_sampled
 from skimql.parser.statement import parse_statement
@@ -97,12 +98,14 @@ def test_an_answer_that_is_not_stopped_before_the_error_is_met_is_exact():
 
 def test_a_first_sample_that_would_be_a_large_share_is_not_taken_where_an_error_is_asked(monkeypatch):
     keys = [1e9]
-    monkeypatch.setattr(SampledPlan, "_range", lambda self, role: keys[0])
+    held = {"tuples": 6e6}
+    monkeypatch.setattr(SampledTables, "most_keys", lambda self, role: keys[0])
+    monkeypatch.setattr(SampledTables, "tuples", lambda self, table: held["tuples"])
     rates = {}
     for error in (None, 0.05):
         for tuples in (1e5, 6e5, 6e6):
+            held["tuples"] = tuples
             plan = SampledPlan(None, QUERY, Settings(error=error), jobs=False)
-            plan.__dict__["_tuples"] = lambda table, tuples=tuples: tuples
             rates[error, tuples] = plan._first_rate(QUERY.ways[0])
     assert [rates[0.05, t] for t in (1e5, 6e5, 6e6)] == [1.0, 1.0, FIRST_RATE]
     assert [rates[None, t] for t in (1e5, 6e5, 6e6)] == [1.0, 1 / 6, 1 / 16]
@@ -110,7 +113,6 @@ def test_a_first_sample_that_would_be_a_large_share_is_not_taken_where_an_error_
     def first(error, number):
         keys[0] = number
         plan = SampledPlan(None, QUERY, Settings(error=error), jobs=False)
-        plan.__dict__["_tuples"] = lambda table: 6e6
         return plan._first_rate(QUERY.ways[0])
 
     # Were all keys alike, no smaller share would do: two tables have twice as many keys at most.
@@ -119,13 +121,12 @@ def test_a_first_sample_that_would_be_a_large_share_is_not_taken_where_an_error_
     assert first(0.03, 2e4) == 1.0
     # Who looks at each answer sees a first one soon.
     refined = SampledPlan(None, QUERY, Settings(error=0.03), jobs=False, refines=True)
-    refined.__dict__["_tuples"] = lambda table: 6e6
     assert refined._first_rate(QUERY.ways[0]) == FIRST_RATE
 
 
 def test_who_looks_at_the_samples_of_an_answer_has_intervals_that_hold_and_changes_nothing():
     sums = np.random.default_rng(1).gamma(0.25, 10.0, KEYS)
-    alone, looked, seen = looks(sums, 3, 0.05), looks(sums, 3, 0.05), []
+    alone, looked, seen = looks(sums, 3, 0.15), looks(sums, 3, 0.15), []
     for run in (alone, looked):
         run.refines = False
     looked.shown = seen.append
@@ -140,15 +141,7 @@ def test_who_looks_at_the_samples_of_an_answer_has_intervals_that_hold_and_chang
     assert all(a.target in ("missed", "unknown") for a in seen)
 
 
-def test_where_no_interval_says_how_many_keys_are_needed_all_follow_a_sample_that_was_not_small():
-    rates = {}
-    for refines in (False, True):
-        plan = SampledPlan(None, QUERY, Settings(error=0.05), jobs=False, refines=refines)
-        for rate in (1 / 128, FIRST_RATE):
-            rates[rate, refines] = plan.enlarged(plan._of(0, rate, 1), float("inf")).rate
-    assert rates == {
-        (1 / 128, False): 1 / 16,
-        (1 / 128, True): 1 / 16,
-        (FIRST_RATE, False): 1.0,
-        (FIRST_RATE, True): 1 / 4,
-    }
+def test_where_no_interval_says_how_many_keys_are_needed_eight_times_as_many_follow():
+    plan = SampledPlan(None, QUERY, Settings(error=0.05), jobs=False)
+    rates = {r: plan.enlarged(plan._of(0, r, 1), float("inf")).rate for r in (1 / 128, 1 / 32, 1 / 8, 0.2)}
+    assert rates == {1 / 128: 1 / 16, 1 / 32: 1 / 4, 1 / 8: 1 / 4, 0.2: 1.0}

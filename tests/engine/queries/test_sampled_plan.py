@@ -177,7 +177,9 @@ def test_small_inputs_are_run_on_all_keys_and_that_is_said(tables):
     assert "all keys of k: the query as Spark runs it" in answer.notes
 
 
-def test_an_error_that_a_sample_misses_is_met_on_all_keys(session, monkeypatch):
+def test_where_a_sample_is_not_cheaper_none_is_drawn_and_one_that_was_too_small_is_followed_by_what_is(
+    session, monkeypatch
+):
     from skimql.engine.queries import sampled_plan
 
     register(session, **LARGE)
@@ -185,17 +187,21 @@ def test_an_error_that_a_sample_misses_is_met_on_all_keys(session, monkeypatch):
     text = "SELECT APPROXIMATE COUNT(*) AS n FROM e JOIN f ON e.k = f.k AND e.v < f.v ERROR WITHIN 10% USING sampled_query"
     answer = session.sql(text)
     assert answer.exact
-    assert [a.outcome for a in answer.attempts] == ["unknown", "met"]
-    assert any(note.endswith("of k: not enough") for note in answer.notes)
-    # Where keys that all add the same would not be enough either, none is drawn.
-    known = session.sql(text.replace("10%", "1%"))
-    assert [a.outcome for a in known.attempts] == ["met"]
-    assert "all keys of k: the query as Spark runs it" in known.notes
+    assert [a.outcome for a in answer.attempts] == ["met"]
+    assert "all keys of k: the query as Spark runs it" in answer.notes
+    assert any(note.startswith("±10 % of the value is expected to take ") for note in answer.notes)
+    assert "is expected to take" in str(session.sql(f"EXPLAIN {text}"))
+    # Of a condition on a DataFrame nothing is known before: what was drawn and what is needed cost more than all keys.
+    unknown = session.sql(text.replace("ERROR", "WHERE e.v > 1 ERROR"))
+    assert (unknown.exact, unknown.target) == (False, "unknown")
+    assert max(a.attempt.rate for a in unknown.attempts) <= 0.25
+    assert any("more keys would take" in note for note in unknown.notes)
     # A wider one is not known to be met, as nothing bounds what unseen keys add; a behaviour takes that for missed.
     wide = session.sql(text.replace("10%", "90%"))
     assert (wide.exact, wide.target) == (False, "unknown")
     full = session.sql(text.replace("10%", "90%") + " BEHAVIOR 'run_on_full_table'")
-    assert (full.exact, full.method) == (True, "exact_run")
+    assert (full.exact, [a.attempt.rate for a in full.attempts]) == (True, [1.0])
+    assert "no sample would be certain enough for run_on_full_table" in full.notes
 
 
 def test_explain_shows_what_spark_will_run(tables):
@@ -296,18 +302,22 @@ def test_keys_that_many_tuples_have_are_there_for_certain(session, tmp_path):
         # Drawn with one key in ten the hot one would be a third of the sum, or three times it.
         assert cell.value == pytest.approx(float(true), rel=0.2)
     assert "all tuples of 1 keys" in str(session.sql(f"EXPLAIN {text} USING sampled_query"))
+    # The first tuples of a DataFrame tell as much.
+    rows = list(zip(keys.tolist(), rng.integers(0, 9, 6000).tolist(), strict=True))
+    session.table("h", session.spark.createDataFrame(rows, "k BIGINT, v BIGINT"))
+    assert session.sql(f"{text} USING sampled_query SEED 3").attempts[-1].attempt.dense == (7,)
 
 
 def test_a_key_is_dense_that_is_far_from_the_others():
     import numpy as np
 
-    from skimql.engine.queries.sampled_plan import MOST_DENSE, _heavy
+    from skimql.engine.queries.sampled_tables import MOST_DENSE, heavy_keys
     from skimql.optimizer.prediction.first_class import SeenKeys
 
     rng = np.random.default_rng(2)
 
     def dense(keys):
-        return dict(_heavy(SeenKeys.of(np.asarray(keys), len(keys))))
+        return dict(heavy_keys(SeenKeys.of(np.asarray(keys), len(keys))))
 
     flat = rng.integers(0, 5000, 10_000)
     assert dense(flat) == {}
@@ -349,6 +359,7 @@ def test_files_tell_min_and_max_of_a_whole_column_and_a_sample_their_bounds(sess
 
 def test_of_two_classes_that_is_taken_which_reads_less_for_the_same_error(monkeypatch):
     from skimql.engine.queries.sampled_plan import SampledPlan
+    from skimql.engine.queries.sampled_tables import SampledTables
     from skimql.engine.settings import Settings
 
     text = (
@@ -356,9 +367,10 @@ def test_of_two_classes_that_is_taken_which_reads_less_for_the_same_error(monkey
     )
     query = resolve_sampled(parse_statement(text), SCHEMA)
     keys = {"k": 2e3, "j": 1e9}
-    monkeypatch.setattr(SampledPlan, "_range", lambda self, role: keys[role.column])
+    tuples = {"a": 1e6, "b": 1e6, "c": 2e5}
+    monkeypatch.setattr(SampledTables, "most_keys", lambda self, role: keys[role.column])
+    monkeypatch.setattr(SampledTables, "tuples", lambda self, table: tuples[table])
     plan = SampledPlan(None, query, Settings(error=0.05), jobs=False)
-    plan.__dict__["_tuples"] = {"a": 1e6, "b": 1e6, "c": 2e5}.__getitem__
 
     def taken():
         return min(query.ways, key=plan._order).name

@@ -22,6 +22,7 @@ from skimql.optimizer.choose import choose
 from skimql.optimizer.messages import tree_of, whole
 from skimql.optimizer.objective import Objective
 from skimql.optimizer.physical import Predicted, SampleJoin, SketchJoin
+from skimql.optimizer.prediction.cost import Cost
 from skimql.optimizer.prediction.first_class import SeenKeys
 
 N, RATE = 100_000, 0.1
@@ -217,3 +218,49 @@ def test_a_sum_beside_distinct_values_has_the_width_of_its_sketches_and_an_avera
     assert 0.0 < mean < total
     blind = widths.planned_distinct(STATED, query, choice, tuple, 0.95, {})
     assert math.isnan(blind.half_width)
+
+
+def enlarged(target, cost=math.inf, most_bytes=math.inf):
+    """The sample that is taken for a target, beside an exact run of such a cost."""
+    query = query_of(BOTH)
+    choice = chosen(query)
+    others = [c for c in choice.candidates if c.method != "exact_run"]
+    run = replace(
+        next(c for c in choice.candidates if c.method == "exact_run"), refused="", cost=Cost(cost, ())
+    )
+    taken = replace(choice.taken, cost=Cost(2.0, (("scan", 1.0), ("sample", 1.0))), nbytes=100.0)
+    objective = SimpleNamespace(most_bytes=most_bytes)
+    choice = replace(choice, taken=taken, candidates=(*others, run), objective=objective)
+
+    def of_plan(plan, predicted):
+        attempt = SampleJoin("key_sample", plan, predicted)
+        return widths.planned_sample(attempt, choice, VALUES, 0.95, {})
+
+    first = of_plan(sampled(query).plan, STATED)
+    return first, widths.large_enough(first, choice, target, of_plan)
+
+
+def test_a_sample_whose_intervals_would_be_too_wide_is_made_larger():
+    first, found = enlarged(SUM)
+    assert first.predicted.half_width > SUM, "it leaves no room for unseen keys"
+    # Relative to a value that is off itself.
+    assert 0.9 * SUM < found.predicted.half_width < SUM / (1 + 0.8 * SUM)
+    more = found.plan.sample.rate / RATE
+    assert 1.0 < more < 1.3
+    assert found.predicted.seconds == pytest.approx(1.0 + more)
+    assert found.predicted.nbytes == pytest.approx(100.0 * more)
+    assert replace(found.plan, sample=first.plan.sample) == first.plan
+
+
+@pytest.mark.parametrize(
+    ("target", "beside"),
+    [
+        pytest.param(None, {}, id="no error is asked for"),
+        pytest.param(0.5, {}, id="it is large enough"),
+        pytest.param(SUM, {"cost": 2.0}, id="the exact run is cheaper"),
+        pytest.param(SUM, {"most_bytes": 101.0}, id="a larger one takes too many bytes"),
+    ],
+)
+def test_a_sample_is_left_as_it_was(target, beside):
+    first, found = enlarged(target, **beside)
+    assert found is first

@@ -67,6 +67,15 @@ def test_groups_are_those_of_some_tuples_behind_the_filter(session, file):
     assert groups(None, "nowhere") is None
 
 
+def test_the_least_group_is_told_by_its_share_and_what_cannot_be_evaluated_by_none(session, file):
+    probe = Probe(lambda: session.spark, session.spark.read.parquet(file))
+    assert probe.least_group(None, ["Id % 10 < 3"]) == pytest.approx(0.3, abs=0.01)
+    assert probe.least_group("s = 'x'", ["s", "Id % 4"]) == pytest.approx(0.5, abs=0.01)
+    assert (probe.kept("s = 'x'"), probe.kept("nowhere = 1"), probe.share("nowhere = 1")) == (0.5, None, 1.0)
+    assert probe.least_group("1 = 0", ["s"]) is None
+    assert probe.least_group(None, ["nowhere"]) is None
+
+
 def test_what_can_be_evaluated_in_the_driver_does_not_ask_spark(session, file):
     """Without a Spark session nobody evaluates what the driver does not know."""
 

@@ -17,7 +17,7 @@ class Spark:
         self.tried.append(name)
         if name not in self.known:
             raise AnalysisException(f"no {name}")
-        return name
+        return SimpleNamespace(name=name, schema=())
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_name_is_tried_as_it_stands_then_as_one_identifier_then_as_what_is_in_
     name, known, tried
 ):
     spark = Spark(known)
-    assert spark_table(spark, name) == known
+    assert spark_table(spark, name).name == known
     assert len(spark.tried) == tried
     refresh_table(spark, name)
     assert len(spark.tried) == 2 * tried
@@ -52,3 +52,21 @@ def test_what_is_a_frame_and_whether_it_is_cached():
     frame = SimpleNamespace(schema=None, selectExpr=None, storageLevel=none)
     assert (is_frame(frame), is_frame("t"), is_frame(SimpleNamespace(schema=None))) == (True, False, False)
     assert (is_cached(frame), is_cached(SimpleNamespace(storageLevel=disk))) == (False, True)
+
+
+def test_a_name_that_a_server_does_not_know_is_unknown():
+    # A client of Spark Connect is told so when it asks for the schema, not before.
+    class Lazy:
+        def __init__(self, name):
+            self.name = name
+
+        @property
+        def schema(self):
+            if self.name != "`two words`":
+                raise AnalysisException(f"no {self.name}")
+            return ()
+
+    client = SimpleNamespace(table=Lazy)
+    assert spark_table(client, "two words").name == "`two words`"
+    with pytest.raises(KeyError):
+        spark_table(client, "nowhere")

@@ -67,3 +67,31 @@ def test_ctrl_c_cancels_a_job_that_begins_only_after_it(spark):
     with pytest.raises(KeyboardInterrupt):
         run_job(spark, "a long job", action, Interrupting())
     assert begun.is_set()
+
+
+@pytest.mark.spark
+def test_who_cancels_the_callers_job_group_cancels_what_runs_in_it(spark):
+    # So does a Thrift server for a client that cancels, leaves, or has no more time.
+    context, begun = spark.sparkContext, threading.Event()
+
+    def cancel():
+        begun.wait(60)
+        wait_until(lambda: context.statusTracker().getJobIdsForGroup("a caller's"))
+        while not done.wait(0.1):
+            context.cancelJobGroup("a caller's")
+
+    def action():
+        begun.set()
+        spark.range(0, 1 << 60, 1, 2).selectExpr("MAX(id % 7)").collect()
+
+    done = threading.Event()
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    context.setJobGroup("a caller's", "")
+    try:
+        with pytest.raises(Exception, match="cancelled"):
+            run_job(spark, "a long job", action)
+    finally:
+        done.set()
+        thread.join()
+        context.setLocalProperty("spark.jobGroup.id", None)

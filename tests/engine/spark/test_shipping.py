@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 
@@ -35,12 +36,13 @@ def test_only_local_masters_have_the_package_already(master, local):
     assert is_local(master) == local
 
 
-def test_it_is_sent_only_where_workers_may_lack_it():
+def test_it_is_sent_only_where_workers_may_lack_it(tmp_path):
     sent = []
 
     class Spark:
-        def __init__(self, master):
+        def __init__(self, master, python=sys.executable):
             self.conf = {"spark.master": master}
+            self.sparkContext = SimpleNamespace(pythonExec=python)
 
         def addArtifacts(self, *paths, pyfile):
             sent.append((paths, pyfile))
@@ -49,6 +51,13 @@ def test_it_is_sent_only_where_workers_may_lack_it():
     assert not sent
     ship(Spark("spark://a:7077"))
     assert sent == [((str(archive()),), True)]
+    # Another environment on this machine may have another SkimQL, or none.
+    (tmp_path / "python3").symlink_to(sys.executable)
+    ship(Spark("local[2]", str(tmp_path / "python3")))
+    ship(Spark("local[2]", str(tmp_path / "nothing")))
+    assert len(sent) == 3
+    sent.pop()
+    sent.pop()
     # A client of Spark Connect: the master is that of its server.
     Spark.__module__ = "pyspark.sql.connect.session"
     ship(Spark("local[2]"))

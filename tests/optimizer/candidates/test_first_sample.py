@@ -14,7 +14,6 @@ from skimql.optimizer.candidates.first_sample import (
     MOST_RATE,
     NEEDED,
     RESERVE,
-    TOO_WIDE,
     UNSURE,
     UNSURE_BEYOND,
     UNSURE_FILTER,
@@ -37,16 +36,16 @@ TUPLES = (1.5e6, 15e6, 60e6)
 KEYS = 15e6 * (1 - math.exp(-4))  # that 60M joined tuples have, of 15M
 
 
-def sample(c=1.0, o=1.0, last=1.0, scale=1.0, error=0.05, values=math.inf):
+def sample(c=1.0, o=1.0, last=1.0, scale=1.0, error=0.05, values=math.inf, more=1.0):
     shares = (c, o, last)
     sizes = [Size(t * scale, s) for t, s in zip(TUPLES, shares, strict=True)]
-    return first_sample(GRAPH, sizes, error, values)
+    return first_sample(GRAPH, sizes, error, values, more=more)
 
 
 def test_the_class_of_the_two_largest_tables_is_sampled_for_the_keys_that_are_needed_and_a_reserve():
     found = sample()
     assert found.joined == 1
-    assert found.rate * KEYS == pytest.approx(UNSURE * NEEDED)
+    assert found.rate * KEYS == pytest.approx(UNSURE * NEEDED * more_keys(1 / 8))
     assert len(found.row_rates) == 2
 
 
@@ -101,11 +100,33 @@ def test_filters_that_leave_little_get_a_higher_rate_and_those_that_leave_less_t
 def test_a_count_draws_fewer_tuples_than_a_sum_to_which_an_unseen_key_may_add_more():
     sizes = [Size(0.0), Size(3e6), Size(6e6)]
     values = np.linspace(0.0, 200.0, 1000)
-    count = first_sample(GRAPH, sizes, 0.05, counts_alone=True)
+    count = first_sample(GRAPH, sizes, 0.05)
     summed = first_sample(GRAPH, sizes, 0.05, summed=(Summed(2, "x", values, 0.0, 200.0),))
     assert not summed.value_draws
     assert max(count.row_rates) < 0.8 * max(summed.row_rates)
     assert count.rate <= summed.rate
+
+
+def test_the_less_sure_it_is_how_much_joins_the_less_is_left_to_unseen_keys():
+    """Of fewer tuples it would be too large a part, and the exact run follow."""
+
+    def part(found, joined):
+        frame = DualFrame(found.rate, found.row_rates, found.hits, 3e6)
+        return frame.largest_product() / (0.05 * joined)
+
+    one, two = sample(o=0.5), sample(o=0.5, last=0.5)
+    assert part(two, 15e6) < 0.7 * part(one, 30e6)
+    assert two.over_exact > one.over_exact
+
+
+def test_a_table_that_a_filter_leaves_little_of_is_drawn_as_a_whole_where_each_of_its_tuples_has_a_key_of_its_own():
+    sizes = [Size(0.0), Size(15e6, 0.04), Size(60e6, 0.25)]
+    found = first_sample(GRAPH, sizes, 0.05, told={1: 15e6, 2: 15e6})
+    assert found.row_rates[0] == 1.0
+    assert found.row_rates[1] < 0.15
+    assert first_sample(GRAPH, sizes, 0.05, told={1: 5e6, 2: 15e6}) is None, (
+        "of three tuples a key some have twelve"
+    )
 
 
 @pytest.mark.parametrize("alone", [True, False])
@@ -136,9 +157,12 @@ def test_the_more_is_left_to_unseen_keys_the_more_keys_are_needed():
 
 def test_tables_for_which_starting_jobs_is_dear_are_run_exactly():
     graph = query("SELECT APPROXIMATE COUNT(*) FROM o JOIN l ON o.ok = l.ok", SCHEMA).graph
-    assert first_sample(graph, [Size(5e5), Size(1e6)], 0.05, counts_alone=True) is None
-    assert first_sample(graph, [Size(5e5), Size(1e6)], 0.05, counts_alone=True, jobs_count=False) is not None
-    assert first_sample(graph, [Size(3e6), Size(6e6)], 0.05) is not None
+
+    def least(**asked):
+        sizes = ([Size(n), Size(2 * n)] for n in np.geomspace(3e5, 3e6, 200))
+        return next(s[0].tuples for s in sizes if first_sample(graph, s, 0.05, **asked) is not None)
+
+    assert least(jobs_count=False) < least() < 1.5e6
 
 
 @pytest.mark.parametrize(
@@ -202,4 +226,4 @@ def test_what_a_sample_is_expected_to_cost_grows_with_what_is_unsure_and_stays_b
     ],
 )
 def test_a_sample_that_is_likely_to_be_followed_by_the_exact_run_is_not_taken(cost, predicted, taken):
-    assert is_worth_while(replace(sample(), over_exact=cost), TOO_WIDE * predicted, 0.05) is taken
+    assert is_worth_while(replace(sample(), over_exact=cost), predicted, 0.05) is taken

@@ -27,6 +27,20 @@ def test_small_tables_are_drawn_as_a_whole_and_of_others_a_quarter_at_most():
     assert draws.caps[0] < draws.caps[1]
 
 
+def test_where_one_table_cannot_have_as_many_draws_the_others_have_more():
+    draws = tuple_draws([1.2e6, 60e6], 1.2e6, 60e6, 0.05)
+    assert draws.rates[0] == MOST_RATE
+    assert draws.largest(0.01) == pytest.approx(PART * 0.05 * 60e6, rel=0.2)
+
+
+def test_keys_that_are_told_are_met_by_chance_as_often_as_their_tuples_are_drawn():
+    """300,000 of 60 million tuples join 15 million: those of which nothing is known may be of as many keys."""
+    blind = tuple_draws([15e6, 3e5], 3e5, 3e5, 0.05)
+    told = tuple_draws([15e6, 3e5], 3e5, 3e5, 0.05, told=[15e6, 15e6], heaviest=[1.0, 16.0])
+    assert told.hits < 0.7 * blind.hits
+    assert told.caps[1] == 16.0
+
+
 def test_keys_of_the_usual_number_of_tuples_are_not_met_often_enough_by_chance():
     few, many = tuple_draws([1e6, 1e6], 1e6, 1e6, 0.05), tuple_draws([1e6, 1e6], 1e4, 1e8, 0.05)
     assert LEAST_HITS <= few.hits < many.hits

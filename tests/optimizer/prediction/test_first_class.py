@@ -1,5 +1,7 @@
 """The keys of a first sample, by the tuples looked at: how many join, what is heavy here, in both and behind."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -33,12 +35,33 @@ def test_a_foreign_key_joins_each_of_its_tuples_once():
 def test_how_many_keys_there_are_is_told_by_those_that_are_met_twice_where_files_do_not_tell():
     """Of 100,000 keys of ten tuples; not of keys in some order, of which neighbours are alike, nor where some are heavy."""
     r, s = RNG.integers(0, N // 10, N), RNG.permutation(N // 10)
-    assert seen(r).distinct == pytest.approx(N / 10, rel=0.2)
+    assert seen(r).distinct(N) == pytest.approx(N / 10, rel=0.2)
     found = by_files(TWO, 0, (N, N // 10), (1.0, 1.0), np.inf, {}, {(0, 0): seen(r), (1, 0): seen(s)})
     assert found.keys.tuples[:, 0] == pytest.approx([10.0, 1.0], rel=0.2)
     blocks = np.sort(r[:LOOKED].reshape(64, -1), axis=1).reshape(-1)
     unknown = [SeenKeys.of(blocks, LOOKED), seen(np.arange(N)), seen(np.r_[r, np.zeros(N // 50, np.int64)])]
-    assert [own.distinct for own in unknown] == [np.inf] * 3
+    assert [own.distinct(N) for own in unknown] == [np.inf] * 3
+
+
+def test_neighbours_in_the_order_of_keys_tell_how_many_tuples_a_key_has():
+    """As tables of order lines and of orders are: of 4 tuples a key, 1 to 7, files tell four times as many keys."""
+    lines = np.repeat(np.arange(0, 4 * N, 16), np.tile([1, 2, 3, 4, 4, 5, 6, 7], N // 32))[:N]
+    blocks = np.concatenate([lines[n : n + LOOKED // 4] for n in range(0, N, N // 4)])
+    looked = {(0, 0): SeenKeys.of(blocks, LOOKED), (1, 0): SeenKeys.of(np.arange(0, 4 * LOOKED, 4), LOOKED)}
+    found = by_files(TWO, 0, (N, N // 4), (1.0, 1.0), N, {}, looked)
+    assert joined(found) == pytest.approx(N, rel=0.05)
+    assert found.keys.tuples[:, 0] == pytest.approx([4.0, 1.0], rel=0.05)
+    assert found.keys.squares[0, 0] == pytest.approx(19.5, rel=0.05)
+
+
+def test_of_more_matches_than_expected_tables_have_fewer_keys_of_which_nothing_tells_how_many():
+    """Keys of two columns, of 100,000 each there once in a table in their order, and ten times in one of no order."""
+    s = np.concatenate([np.arange(n, n + LOOKED // 4) for n in range(0, N // 10, N // 40)])
+    r = RNG.integers(0, N // 10, N)[:LOOKED]
+    looked = {(0, 0): replace(SeenKeys.of(r, LOOKED), shuffled=False), (1, 0): SeenKeys.of(s, LOOKED, s // 4)}
+    found = by_files(TWO, 0, (N, N // 10), (1.0, 1.0), np.inf, {}, looked)
+    assert found.keys.tuples[:, 0] == pytest.approx([10.0, 1.0], rel=0.3)
+    assert joined(found) == pytest.approx(N, rel=0.3)
 
 
 @pytest.mark.parametrize("part", [0.3, 0.03])
@@ -65,14 +88,14 @@ def test_a_key_that_is_heavy_beyond_the_class_is_what_a_tuple_may_receive():
     assert message.square == pytest.approx(N / 2, rel=0.2)
 
 
-def test_neighbours_of_ordered_tables_and_a_table_joined_with_itself_say_nothing():
+def test_neighbours_are_not_heavy_nor_are_those_of_two_tables_and_of_one_joined_with_itself_matches():
     ordered = SeenKeys.of(np.repeat(np.arange(LOOKED // 8), 8), LOOKED)
     assert ordered.ordered
     assert not ordered.heavy(0.1).any()
     same = seen(RNG.permutation(N))
-    for looked in ({(0, 0): ordered, (1, 0): ordered}, {(0, 0): same, (1, 0): same}):
-        found = by_files(TWO, 0, (N, N), (1.0, 1.0), N, {}, looked)
-        assert joined(found) == pytest.approx(N, rel=0.01)
+    for own, each in ((ordered, 8), (same, 1)):
+        found = by_files(TWO, 0, (N, N), (1.0, 1.0), N, {}, {(0, 0): own, (1, 0): own})
+        assert joined(found) == pytest.approx(each * N, rel=0.01)
 
 
 def test_null_keys_and_filters_leave_so_many_tuples_fewer():

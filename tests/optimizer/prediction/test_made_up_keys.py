@@ -65,6 +65,9 @@ def test_the_heaviest_of_many_keys_has_what_chance_gives_it():
     seen = [np.bincount(RNG.integers(0, 10_000, 30_000)).max() for _ in range(20)]
     assert heaviest_of(10_000, 30_000) == pytest.approx(np.median(seen), abs=1.5)
     assert heaviest_of(10_000, 9_000) == 1.0
+    # A filter leaves several tuples to some of those that have more than one.
+    assert heaviest_of(10_000, 40_000, 0.01) == pytest.approx(2.5, abs=0.5)
+    assert heaviest_of(10_000, 10_000, 0.01) == 1.0
 
 
 def test_one_value_that_nobody_has_looked_at_may_make_the_spread():

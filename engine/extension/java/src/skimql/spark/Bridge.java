@@ -136,8 +136,8 @@ public final class Bridge {
 
           @Override
           public void onJobStart(SparkListenerJobStart start) {
-            Object group = start.properties() == null ? null : start.properties().get("spark.jobGroup.id");
-            if (String.valueOf(group).startsWith("skimql-")) {
+            Object tags = start.properties() == null ? null : start.properties().get("spark.job.tags");
+            if (String.valueOf(tags).contains("skimql-")) {
               jobs.add(start.jobId());
             }
           }

@@ -15,17 +15,23 @@ import java.lang.reflect.Method;
  * of its condition looked up, and an unknown one is an internal error there.
  */
 final class Conditions {
+  /** Its place among the parameters of such a condition: message, conditions below it, SQLSTATE. */
+  private static final int STATE = 2;
+
   private Conditions() {}
 
-  /** Make a code a condition of Spark's, its message what it is thrown with; false where this Spark does not let it. */
-  static synchronized boolean know(String code) {
+  /**
+   * Make a code a condition of Spark's, its message what it is thrown with; false where this Spark does not let it. A
+   * script cannot do without its SQLSTATE.
+   */
+  static synchronized boolean know(String code, String state) {
     try {
       Object reader = SparkThrowableHelper$.MODULE$.errorReader();
       Field field = reader.getClass().getDeclaredField("errorInfoMap");
       field.setAccessible(true);
       Object known = field.get(reader);
       if (!Boolean.TRUE.equals(call(known, "contains", code))) {
-        field.set(reader, call(known, "updated", code, template()));
+        field.set(reader, call(known, "updated", code, template(state)));
       }
       return true;
     } catch (ReflectiveOperationException | RuntimeException | LinkageError refused) {
@@ -45,14 +51,14 @@ final class Conditions {
     }
   }
 
-  private static Object template() throws ReflectiveOperationException {
+  private static Object template(String state) throws ReflectiveOperationException {
     Class<?> type = Class.forName("org.apache.spark.ErrorInfo", true, SparkThrowableHelper$.class.getClassLoader());
     Constructor<?> made = type.getConstructors()[0];
     Object[] values = new Object[made.getParameterCount()];
     Class<?> nil = Class.forName("scala.collection.immutable.Nil$", true, Option.class.getClassLoader());
     values[0] = call(nil.getField("MODULE$").get(null), "$colon$colon", "<message>");
     for (int i = 1; i < values.length; i++) {
-      values[i] = Option.apply(null);
+      values[i] = Option.apply(i == STATE ? state : null);
     }
     return made.newInstance(values);
   }

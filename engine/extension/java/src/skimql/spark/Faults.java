@@ -16,6 +16,10 @@ import java.util.regex.Pattern;
 final class Faults {
   private static final String GONE = "SKIMQL_PYTHON_GONE";
   private static final String NONE = "SKIMQL_NO_PYTHON";
+  /** SQLSTATEs: the system fails, the data are not what they are to be. */
+  private static final String SYSTEM = "58000";
+
+  static final String DATA = "22000";
 
   private Faults() {}
 
@@ -39,6 +43,7 @@ final class Faults {
   private static Exception make(String code, String message) {
     Map<String, Object> told = new LinkedHashMap<>();
     told.put("code", code);
+    told.put("state", SYSTEM);
     told.put("message", message);
     return of(told);
   }
@@ -105,7 +110,7 @@ final class Faults {
 
   /** One that a job has met, on a machine whose Spark may not know our codes yet. */
   static RuntimeException running(skimql.sketch.SketchFault fault) {
-    return Conditions.know(fault.code())
+    return Conditions.know(fault.code(), DATA)
         ? new org.apache.spark.SparkRuntimeException(
             fault.code(), Conditions.parameters(fault.told()), null, new QueryContext[0], "")
         : fault;
@@ -119,6 +124,11 @@ final class Faults {
   @SuppressWarnings("unchecked")
   private static <T extends Throwable> T unchecked(Throwable fault) throws T {
     throw (T) fault;
+  }
+
+  /** What Spark says of the text that it has read in the place of another, as said of that one. */
+  static Throwable said(Throwable fault, String text) {
+    return fault instanceof ParseException ? ((ParseException) fault).withCommand(text) : fault;
   }
 
   /** Whether Spark has refused a plan for a column of such a name. */
@@ -175,6 +185,12 @@ final class Faults {
     public AnalysisException withPosition(Origin origin) {
       return line().isDefined() ? this : super.withPosition(origin);
     }
+
+    /** As clients of a Thrift server are told of it. */
+    @Override
+    public String toString() {
+      return AnalysisException.class.getName() + ": " + getMessage();
+    }
   }
 
   private static Exception analysis(Map<?, ?> told, Origin origin) {
@@ -190,7 +206,7 @@ final class Faults {
 
   private static String condition(Map<?, ?> told) {
     String code = String.valueOf(told.get("code"));
-    return Conditions.know(code) ? code : null;
+    return Conditions.know(code, String.valueOf(told.get("state"))) ? code : null;
   }
 
   /** Its parameters grow with every version; those behind the ones that we know have defaults. */

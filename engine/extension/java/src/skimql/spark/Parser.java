@@ -94,7 +94,11 @@ final class Parser implements ParserInterface {
 
   @Override
   public Expression parseExpression(String text) {
-    return spark.parseExpression(text);
+    try {
+      return spark.parseExpression(text);
+    } catch (Throwable refused) {
+      return instead(refused, text, spark::parseExpression);
+    }
   }
 
   @Override
@@ -144,26 +148,39 @@ final class Parser implements ParserInterface {
     if (BEFORE_SPARK.matcher(text).matches() && Link.isOpen() && !isOwn()) {
       String ours = Link.read(text, session);
       if (ours != null) {
-        return parse.apply(ours);
+        return inPlace(text, ours, parse);
       }
     }
     LogicalPlan plan;
     try {
       plan = parse.apply(text);
     } catch (Throwable refused) {
-      String ours = refused instanceof ParseException && !isOwn() ? inPlaceOf(text) : null;
-      if (ours == null) {
-        throw Faults.thrown(refused);
-      }
-      return parse.apply(ours);
+      return instead(refused, text, parse);
     }
     if (EITHER.matcher(text).find() && Link.isOpen() && !isOwn() && isUnknown(plan)) {
       String ours = Link.read(text, session);
       if (ours != null) {
-        return parse.apply(ours);
+        return inPlace(text, ours, parse);
       }
     }
     return plan;
+  }
+
+  /** What Spark makes of the text in the place of one that it has refused; where that is none of ours, its refusal. */
+  private <T> T instead(Throwable refused, String text, Function<String, T> parse) {
+    String ours = refused instanceof ParseException && Link.isLoaded() && !isOwn() ? inPlaceOf(text) : null;
+    if (ours == null) {
+      throw Faults.thrown(refused);
+    }
+    return inPlace(text, ours, parse);
+  }
+
+  private static <T> T inPlace(String text, String ours, Function<String, T> parse) {
+    try {
+      return parse.apply(ours);
+    } catch (Throwable refused) {
+      throw Faults.thrown(Faults.said(refused, text));
+    }
   }
 
   /** What is to be read in place of a text that Spark has refused; null where it is none of ours. */

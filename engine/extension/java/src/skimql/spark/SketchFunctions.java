@@ -42,7 +42,7 @@ final class SketchFunctions extends AbstractFunction1<Seq<Expression>, Expressio
   /** Known to every session to come; as Spark's own, since views may not call others. */
   static void register() {
     for (String code : SketchFault.CODES) {
-      Conditions.know(code);
+      Conditions.know(code, Faults.DATA);
     }
     register(FunctionRegistry.builtin());
   }

@@ -1,0 +1,105 @@
+"""From a statement that was read to its query: by sketches and samples, or by the user's own text on sampled keys."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ...errors import SkimqlError, UnsupportedQuery
+from ...optimizer.methods import ANSWERED
+from ...parser.join_graph import Query
+from ...parser.resolve import resolve, resolve_rows
+from ...parser.sampled_select import resolve_sampled
+from ...parser.scope import EXACT
+from ...parser.statement import ApproximateSelect, EstimateRows
+from ..materialized.lookup import MaterializedLookup
+from ..sources.keys import with_key_types
+
+if TYPE_CHECKING:
+    from ..context import Context
+
+# The method that runs the user's own query.
+SAMPLED = "sampled_query"
+
+
+@dataclass(frozen=True)
+class Resolving:
+    """Resolves the names of statements in a session's tables."""
+
+    context: Context
+
+    def select(self, select: ApproximateSelect, known: frozenset[str] = ANSWERED) -> Query:
+        """The query of a SELECT; `known` are the features that whoever asks can answer.
+
+        Raises
+        ------
+        SkimqlError
+            As `parser.resolve.resolve` and `parser.sampled_select.resolve_sampled`.
+        """
+        tables = self.context.tables
+        try:
+            if select.method == SAMPLED and known == ANSWERED:
+                return resolve_sampled(select, tables)
+            return resolve(select, tables, ansi=self._ansi, known=known)
+        except UnsupportedQuery as fault:
+            if select.method is None and known == ANSWERED:
+                found = self._sampled_instead(select, fault)
+                if found is not None:
+                    return found
+            raise
+
+    def rows(self, statement: EstimateRows) -> Query:
+        """The query of ESTIMATE ROWS."""
+        return resolve_rows(statement, self.context.tables, ansi=self._ansi)
+
+    def to_be_explained(self, select: ApproximateSelect) -> Query:
+        """The query of a SELECT; one that is refused is explained as far as it was read."""
+        if select.method is None:
+            with suppress(UnsupportedQuery):
+                return self.select(select)
+        if select.method == SAMPLED:
+            return resolve_sampled(select, self.context.tables)
+        return resolve(select, self.context.tables, ansi=self._ansi, strict=False)
+
+    def typed(self, query: Query) -> Query:
+        """The query with the types of all keys, and of the values that it counts, known."""
+        tables, keyed = self.context.tables, query
+        if any(None in edge.key_types for edge in query.graph.edges):
+            known = MaterializedLookup(self.context).key_types()
+            keyed = with_key_types(query, tables, self._ansi, known)
+        if not query.counts_distinct:
+            return keyed
+        from ..results.distinct import with_counted_types
+
+        return with_counted_types(keyed, tables, MaterializedLookup(self.context).key_types())
+
+    def _sampled_instead(self, select: ApproximateSelect, fault: UnsupportedQuery) -> Query | None:
+        """The query on a sample of keys, where there is no other way but Spark and an error is asked.
+
+        Without one the way out says that it could be run so.
+        """
+        if fault.hint != EXACT:
+            return None
+        try:
+            found = resolve_sampled(by_sample(select), self.context.tables)
+            if found.is_in_files:
+                return found
+            if select.accuracy.relative_error is not None and len(found.ways[0].roles) > 1:
+                # Where no equality joins tables what is left of them may still be too much to be run.
+                return replace(found, warnings=(*found.warnings, f"by a sample of keys: {fault.message}"))
+            fault.hint = f"the same with USING {SAMPLED} at its end, or {EXACT}"
+        except SkimqlError as own:
+            if own.code == fault.code and own.hint != EXACT:
+                # A part of the text is answered so, if it is written otherwise.
+                fault.message, fault.hint = own.message, own.hint
+        return None
+
+    @property
+    def _ansi(self) -> bool:
+        return self.context.environment.circumstances().ansi
+
+
+def by_sample(select: ApproximateSelect) -> ApproximateSelect:
+    """The SELECT as if it asked for a sample of keys."""
+    return select if select.method == SAMPLED else replace(select, method=SAMPLED)
