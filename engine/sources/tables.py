@@ -111,7 +111,13 @@ class Tables(Mapping[str, TableSchema]):
             )
         if isinstance(source, (list, tuple)):
             source = self._read_all(name, [str(path) for path in source], options)
-        assert isinstance(source, (str, Path)) or is_frame(source)
+        if not (isinstance(source, (str, Path)) or is_frame(source)):
+            kind = f"{type(source).__module__}.{type(source).__qualname__}"
+            raise DataError(
+                f"table {name}: a {kind} is no file, folder or DataFrame of Spark",
+                "SKIMQL_UNKNOWN_FORMAT",
+                hint="spark.createDataFrame(...) of it, or its file",
+            )
         if isinstance(source, (str, Path)):
             local_path(str(source))
             source = without_scheme(str(source))

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ...optimizer.groups import grouped_vertices, per_group
 from ...optimizer.plan import Plan, Synopsis
-from ...parser.expressions import Grouped
+from ...parser.expressions import Grouped, has_aggregate
 from ...parser.join_graph import Group, Item
 from ..results.answer import Answer
 from ..results.columns import arrow_type, unique
@@ -64,7 +64,10 @@ def answer_by_cell(planned: PlannedView, states: Mapping[str, StreamState], *, d
     kinds = {_START: _time_type(planned), _END: _time_type(planned), _OTHER: pa.bool_()}
     own = [kinds[i.name] for i in before], [kinds[i.name] for i in behind]
     types = (*own[0], *(arrow_type(i.type) for i in query.items), *own[1])
-    return replace(found, columns=tuple(i.name for i in items), types=types, notes=(*notes, *found.notes))
+    # Rows say which columns hold estimates; where there are none the SELECT does.
+    aggregated = () if found.rows else tuple(has_aggregate(i.expression) for i in items)
+    columns = tuple(i.name for i in items)
+    return replace(found, columns=columns, types=types, notes=(*notes, *found.notes), aggregated=aggregated)
 
 
 def _own_items(planned: PlannedView) -> tuple[list[Item], list[Item]]:

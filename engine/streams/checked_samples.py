@@ -78,7 +78,7 @@ class Stream:
     @property
     def like(self) -> Floats:
         """What the keys apart weigh, as their errors may be taken for weights."""
-        return np.sqrt(np.square(self.dense) + np.square(self.errors))
+        return np.hypot(self.dense, self.errors)
 
     @property
     def _noise(self) -> float:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+_HEADER_AS_SAID = "enforceschema"
+
+
 def whole_rows(reader: Any, stream: StoredStream, where: str | list[str]) -> DataFrame:
     """The rows of a folder, or of files, with those that cannot be read beside the others.
 
@@ -26,6 +29,9 @@ def whole_rows(reader: Any, stream: StoredStream, where: str | list[str]) -> Dat
     elif stream.format in READ_AS_TEXT:
         reader = reader.options(mode="PERMISSIVE", columnNameOfCorruptRecord=BAD_ROW, columnPruning="false")
         ddl = f"{ddl}, `{BAD_ROW}` STRING"
+        if not any(name.lower() == _HEADER_AS_SAID for name in stream.options):
+            # A header that names other columns, or in another order, stops the stream: by default it is skipped.
+            reader = reader.option(_HEADER_AS_SAID, "false")
     frame: DataFrame = reader.schema(ddl).load(where)
     if stream.format in READ_AS_TEXT:
         frame = frame.select("*", F.col("_metadata.file_path").alias(FILE))

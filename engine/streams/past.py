@@ -38,6 +38,24 @@ def files_read(checkpoint: Path, batch: int) -> tuple[str, ...] | None:
     return tuple(paths) if all(Path(p).is_file() for p in paths) else None
 
 
+def files_of(checkpoint: Path, batch: int) -> tuple[str, ...]:
+    """The local files of one batch that is planned; none where the checkpoint does not say."""
+    try:
+        last = _listing_of(checkpoint / "offsets" / str(batch))
+        first = _listing_of(checkpoint / "offsets" / str(batch - 1)) + 1 if batch else 0
+        found = [str(e["path"]) for n in range(first, last + 1) for e in _listed(checkpoint / _SOURCE, n)]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
+    return tuple(unquote(urlsplit(p).path) for p in found if urlsplit(p).scheme in ("", "file"))
+
+
+def _listed(log: Path, number: int) -> Iterator[dict[str, Any]]:
+    """What one listing of a source has, which may stand in the compact one of that number."""
+    own, compact = log / str(number), log / f"{number}{_COMPACT}"
+    _, *entries = (own if own.exists() else compact).read_text().splitlines()
+    yield from (e for e in map(json.loads, entries) if e.get("batchId", number) == number)
+
+
 def _listing_of(offsets: Path) -> int:
     """Up to which listing of its source a batch goes."""
     _, _, *sources = offsets.read_text().splitlines()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -23,7 +24,9 @@ def write_rows(folder: Path, batch: int, rows: pa.Table) -> None:
         ``SKIMQL_QUARANTINE_NOT_WRITTEN``; the batch is then not in the state either.
     """
     path = folder / f"batch={batch}" / FILE
-    data = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows.to_pylist()).encode()
+    columns = {name: _values(rows[name]) for name in rows.column_names}
+    every = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    data = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in every).encode()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         disk.replace(path, data, path.with_name(f".{FILE}.{uuid.uuid4().hex}.tmp"))
@@ -33,3 +36,11 @@ def write_rows(folder: Path, batch: int, rows: pa.Table) -> None:
             "SKIMQL_QUARANTINE_NOT_WRITTEN",
             hint="room and rights there, then RESUME",
         ) from fault
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """Values of a column; of text whose bytes are none a mark stands for each that is not."""
+    if not pa.types.is_string(column.type):
+        return list(column.to_pylist())
+    raw = column.cast(pa.binary()).to_pylist()
+    return [None if value is None else value.decode("utf-8", "replace") for value in raw]

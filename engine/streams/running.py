@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from ...errors import SkimqlError, StreamError
+from ...errors import DataError, SkimqlError, StreamError
 from ..catalog.catalog import Catalog
 from ..catalog.streams import FRAME, StoredStream, StoredView
 from ..sources.settings_followed import ANSI, TIME_ZONE
@@ -26,10 +26,11 @@ from .changes import rows
 from .checkpoint import batch_to_repeat, read_checkpoint, uncommit
 from .creating import AVAILABLE_NOW
 from .dedup import deduplicated
+from .file_schemas import other_types, refuse_lacking
 from .frames import whole_rows
 from .kafka import KAFKA, messages
 from .listeners import Listener, tell
-from .past import past_of
+from .past import files_of, past_of
 from .place import held_by, lock_of, say_holder, stream_folder
 from .planned import PlannedView
 from .spark_builder import SparkBuilder
@@ -245,7 +246,9 @@ def _started(
     def take_now(frame: DataFrame, batch: int) -> None:
         batches.checkpoint = batches.checkpoint or read_checkpoint(checkpoint).id
         try:
-            if batches(frame, batch):
+            files = files_of(checkpoint, batch) if stream.format == "parquet" and not stream.changes else ()
+            refuse_lacking(stream, batch, files)
+            if _taken(batches, frame, batch, files):
                 tell(batches.catalog, stream.name, listeners)
         except SkimqlError as fault:
             # A batch that was cut short by stopping the stream is read again: nothing has failed.
@@ -266,6 +269,17 @@ def _started(
             f"Spark does not start stream {stream.name}: {first_line(fault)}", "SKIMQL_STREAM_FAILED"
         ) from fault
     return Run(stream, query, batches, lock, faults, stopping, busy)
+
+
+def _taken(batches: Batches[Any], frame: DataFrame, batch: int, files: Sequence[str]) -> bool:
+    """Whether a batch was new; where it cannot be read for what its files are, they are told."""
+    try:
+        return batches(frame, batch)
+    except DataError as fault:
+        other = other_types(batches.stream, batch, files)
+        if other is None:
+            raise
+        raise other from fault
 
 
 def _watch(run: Run) -> None:

@@ -98,3 +98,10 @@ def test_a_file_that_is_not_what_it_says_is_refused(session, tmp_path):
     (tmp_path / "f.parquet").write_text("not parquet")
     with pytest.raises(DataError, match=r"f\.parquet"):
         session.table("f", tmp_path / "f.parquet")
+
+
+def test_what_is_no_source_is_refused_by_its_type(session):
+    for source in (pa.table({"k": [1]}), 5, {"a": 1}):
+        with pytest.raises(DataError, match="is no file, folder or DataFrame of Spark") as fault:
+            session.table("t", source)
+        assert fault.value.code == "SKIMQL_UNKNOWN_FORMAT"

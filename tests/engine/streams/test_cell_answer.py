@@ -343,3 +343,13 @@ def test_panes_wait_for_the_stream_whose_watermark_is_behind_and_then_go(tmp_pat
     sparks["a"].run([*ahead, table([(1, "g", 1, 202, "i")])])
     cells, _, _ = parts_of(catalog, "a")
     assert {pane for _, (pane, _) in cells} == {int(at(200).timestamp()) // 600}
+
+
+def test_a_view_with_groups_or_windows_and_no_row_has_its_columns(tmp_path):
+    views = {
+        "g": "SELECT APPROXIMATE g, SUM(v) AS s FROM a GROUP BY g",
+        "w": ("SELECT APPROXIMATE COUNT(*) AS n FROM a", {"window": "1 hour", "time": "ts"}),
+    }
+    catalog = declared(Catalog(tmp_path / "c"), [stream_of("a", SCHEMA, DELETES)], views)
+    assert asked(catalog, "g").arrow().column_names[:5] == ["g", "s", "s_low", "s_high", "other"]
+    assert asked(catalog, "w").arrow().column_names[:3] == ["window_start", "window_end", "n"]

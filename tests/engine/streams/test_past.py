@@ -11,7 +11,7 @@ from support.memory import arrow
 
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.streams.batches import Batches
-from skimql.engine.streams.past import files_read, past_of
+from skimql.engine.streams.past import files_of, files_read, past_of
 from skimql.engine.streams.store import continuous, forget_senders
 from skimql.errors import DataError
 
@@ -44,6 +44,10 @@ def checkpoint(tmp_path):
 
 def test_the_files_of_a_batch_and_of_those_before_it(checkpoint, tmp_path):
     assert files_read(checkpoint, 1) == tuple(str(tmp_path / n) for n in ("a b", "c[1]", "d"))
+
+    assert files_of(checkpoint, 1) == (), "the offsets of the batch before are not there"
+    (checkpoint / "offsets" / "0").write_text('v1\n{"batchWatermarkMs":0}\n{"logOffset":0}')
+    assert files_of(checkpoint, 1) == tuple(str(tmp_path / n) for n in ("c[1]", "d"))
 
 
 @pytest.mark.parametrize(

@@ -32,3 +32,10 @@ def test_where_they_cannot_be_written_the_batch_stops(tmp_path):
     with pytest.raises(StreamError, match="are not written to") as fault:
         write_rows(tmp_path, 0, pa.table({"row": ["x"]}))
     assert fault.value.code == "SKIMQL_QUARANTINE_NOT_WRITTEN"
+
+
+def test_text_whose_bytes_are_none_is_put_aside_with_marks(tmp_path):
+    rows = pa.table({"row": pa.array([b'{"k": "\xff"', None], pa.binary()).cast(pa.string(), safe=False)})
+    write_rows(tmp_path, 1, rows)
+    lines = (tmp_path / "batch=1" / "rows.json").read_text().splitlines()
+    assert [json.loads(line)["row"] for line in lines] == ['{"k": "\ufffd"', None]

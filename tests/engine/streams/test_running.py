@@ -183,6 +183,29 @@ def test_rows_that_cannot_be_read_are_counted_and_shown(spark, tmp_path):
     )
     assert session.sql("SELECT * FROM p").value == 1
     assert session.sql("SHOW QUERIES").records()[0]["bad"] == 4
+    # A header says which column is which, or the stream stops.
+    (tmp_path / "csv" / "0.csv").unlink()
+    (tmp_path / "csv" / "0.csv").write_text("amt,id,tag\n10,1,a\n")
+    session.sql("TERMINATE p")
+    session.sql(
+        f"CREATE OR REPLACE STREAM c (id INT, amt INT, tag STRING) FROM CSV '{tmp_path / 'csv'}' OPTIONS (header = true)"
+    )
+    with pytest.raises(SkimqlError, match="CSV header does not conform to the schema"):
+        session.sql(
+            "CREATE CONTINUOUS VIEW p WITH (trigger = 'available now') AS SELECT APPROXIMATE SUM(amt) AS n FROM c"
+        )
+    # Nor is a column that a file lacks taken for NULL, or one of another type told by the classes of a reader.
+    for column, said in ((None, "has no column v"), (pa.array(["x"]), "has v as string")):
+        (tmp_path / "p" / str(said)).mkdir(parents=True)
+        columns = {"k": [1], **({} if column is None else {"v": column})}
+        pq.write_table(pa.table(columns), tmp_path / "p" / said / "0.parquet")
+        session.sql(f"CREATE OR REPLACE STREAM d (k BIGINT, v BIGINT) FROM PARQUET '{tmp_path / 'p' / said}'")
+        with pytest.raises(StreamError, match=said) as fault:
+            session.sql(
+                "CREATE CONTINUOUS VIEW r WITH (trigger = 'available now') AS SELECT APPROXIMATE SUM(v) FROM d"
+            )
+        assert fault.value.code == "SKIMQL_STREAM_TYPE"
+        session.sql("DROP STREAM d")
     # Who wants to stop there is stopped, with the state before.
     (tmp_path / "in" / "1.json").write_text("{no\n")
     with pytest.raises(StreamError, match="batch 1 of stream s has 1 rows that cannot be read") as fault:
