@@ -11,6 +11,8 @@ TINY = {
     "engine.catalog.kinds.registry": "test_kinds",
     "engine.memory_backend.apart": "test_backend: bit for bit",
     "engine.spark.checkpoints": "test_running: streams that go on",
+    "engine.streams.beside": "test_checked_samples",
+    "optimizer.candidates.spending": "test_sampled_query, test_first_sample: what samples take together",
     "engine.streams.frames": "test_running, test_change_sources: what is read",
     "engine.streams.predicted": "test_dense_keys: beside the half-width",
 }

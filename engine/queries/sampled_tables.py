@@ -110,7 +110,7 @@ class SampledTables:
     def _look_at(self, one: Narrowed) -> tuple[float | None, float | None]:
         """What the conditions on a table keep of some of its tuples, and the share of the least group of these."""
         probe = self._probe(one.table)
-        share = 1.0 if one.condition is None else probe.kept(one.condition)
+        share = 1.0 if one.condition is None else probe.told_share(one.condition)
         return share, probe.least_group(one.condition, one.groups) if one.groups else 1.0
 
     def _probe(self, table: str) -> Probe:

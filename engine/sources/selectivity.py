@@ -77,10 +77,10 @@ class Probe:
         condition : str
             SQL over the columns.
         """
-        found = self.kept(condition)
+        found = self.told_share(condition)
         return 1.0 if found is None else found
 
-    def kept(self, condition: str) -> float | None:
+    def told_share(self, condition: str) -> float | None:
         """As `share`, None where the files do not tell."""
         try:
             tuples, kept, _ = self._evaluated(condition, [])

@@ -61,8 +61,8 @@ class Stream:
         Of the keys apart.
     errors : ndarray of float64
         Standard errors of these; 0 where they are kept.
-    kept : ndarray of float64
-        Of the other keys that are kept.
+    sampled : ndarray of float64
+        Of the other keys in the sample.
     left : ConvolutionSketch
         Of all that are neither.
     """
@@ -72,7 +72,7 @@ class Stream:
     beside: ConvolutionSketch
     dense: Floats
     errors: Floats
-    kept: Floats
+    sampled: Floats
     left: ConvolutionSketch
 
     @property
@@ -94,7 +94,7 @@ class Stream:
     def excess(self) -> float:
         """By how much that may be more than the kept keys let expect; 0 where it may be as much."""
         p = self.sample.probability
-        squares = np.square(self.kept)
+        squares = np.square(self.sampled)
         expected = (1.0 - p) / p * float(squares.sum())
         spread = math.sqrt((1.0 - p) / p**2 * float(squares @ squares))
         least = squares_in(self.left) * (1.0 - self._noise)
@@ -218,7 +218,7 @@ class CheckedSamples(StreamSamples):
         """Of a sum over two streams: what the kept keys add, and what each row of the sketches says of the others."""
         total: Any = 0.0
         for term in terms:
-            keys = self._kept(term)
+            keys = self._common_keys(term)
             left, right = (s.known(keys).astype(np.float64) for s in self._streams(term))
             others = join_rows(self._left(term), ((0, 1, 0, 0),))
             total = total + self._factor(term) * (others + float(left @ right))
@@ -226,10 +226,10 @@ class CheckedSamples(StreamSamples):
 
     def _left(self, term: PlannedTerm) -> list[ConvolutionSketch]:
         """The sketches without the keys that are kept of all streams."""
-        keys = self._kept(term)
+        keys = self._common_keys(term)
         return [without(s.beside, keys, s.known(keys)) for s in self._streams(term)]
 
-    def _kept(self, term: PlannedTerm) -> Ints:
+    def _common_keys(self, term: PlannedTerm) -> Ints:
         samples = [s.sample for s in self._streams(term)]
         least = min(s.probability for s in samples)
         return np.unique(np.concatenate([s.keys[s.ranks(s.keys) < least] for s in samples]))

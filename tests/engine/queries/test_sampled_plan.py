@@ -311,25 +311,6 @@ def test_keys_that_many_tuples_have_are_there_for_certain(session, tmp_path):
     assert session.sql(f"{text} USING sampled_query SEED 3").attempts[-1].attempt.dense == (7,)
 
 
-def test_a_key_is_dense_that_is_far_from_the_others():
-    import numpy as np
-
-    from skimql.engine.queries.sampled_tables import MOST_DENSE, heavy_keys
-    from skimql.optimizer.prediction.first_class import SeenKeys
-
-    rng = np.random.default_rng(2)
-
-    def dense(keys):
-        return dict(heavy_keys(SeenKeys.of(np.asarray(keys), len(keys))))
-
-    flat = rng.integers(0, 5000, 10_000)
-    assert dense(flat) == {}
-    assert dense(rng.integers(0, 20, 10_000)) == {}
-    assert dense(np.where(rng.random(10_000) < 0.3, 7, flat)).keys() == {7}
-    assert dense(np.sort(np.where(rng.random(10_000) < 0.3, 7, flat))) == {}
-    assert 3 < len(dense(rng.zipf(1.5, 10_000))) < MOST_DENSE
-
-
 def test_files_tell_min_and_max_of_a_whole_column_and_a_sample_their_bounds(session, tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -8,15 +8,11 @@ from support.continuous import MemorySpark, asked, declared, stream_of
 
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.streams.checked_samples import HEAVIER, checked_join
-from skimql.engine.streams.dense_apart import DenseApart, dense_in, weighed, without
 from skimql.engine.streams.store import continuous, load
 from skimql.engine.streams.view_answer import joined_of
 from skimql.engine.streams.views import planned
 from skimql.engine.synopses import Built, Tally
-from skimql.sketches.hashing.xi import make_family
-from skimql.sketches.joins.convolution import ConvolutionSketch, ConvolutionSpec
 from skimql.sketches.joins.sparse import SparseFirstSketch
-from skimql.sketches.samples.key_sample import KeySample, KeySampleSpec
 
 DOMAIN = 8000
 ONES = 1.0 / np.arange(1, DOMAIN + 1)
@@ -97,39 +93,6 @@ def _sparse(dense):
     whole = SparseFirstSketch(dense.spec, 0)
     whole.merge(SparseFirstSketch.from_state(dense.spec, dense.state(), 0))
     return whole
-
-
-def sketch_of(keys, weights):
-    sketch = ConvolutionSketch(ConvolutionSpec((make_family("tabulation", 3),), 11, 60, "int64"))
-    sketch.update([keys], weights)
-    return sketch
-
-
-def test_only_what_stands_far_out_of_a_sketch_is_apart():
-    random = np.random.default_rng(2)
-    flat = np.arange(3000)
-    weights = random.integers(5, 15, 3000)
-    sketch = sketch_of(flat, weights)
-    assert dense_in(sketch, flat[:500]).size == 0
-    assert dense_in(sketch, NONE).size == 0
-    weights[[3, 40, 41]] = 60_000, -20_000, 7000
-    assert dense_in(sketch_of(flat, weights), flat[:500]).tolist() == [3, 40, 41]
-    found, error, left = weighed(sketch_of(flat, weights), np.array([3, 40, 41]))
-    assert np.abs(found - weights[[3, 40, 41]]).max() < 4 * error < 2000
-    assert np.abs(left.counters).max() < 5000
-    assert np.count_nonzero(without(sketch, flat, weights[flat] * 0).counters - sketch.counters) == 0
-
-
-def test_a_sample_with_keys_apart_knows_each_key_once():
-    sample = KeySample(KeySampleSpec(make_family("tabulation", 1), 20, ("a", "b")))
-    keys = np.arange(100)
-    sample.update(keys, np.stack([keys + 1, 2 * keys]))
-    apart = np.array([int(sample.keys[0]), int(np.setdiff1d(keys, sample.keys)[-1])])
-    order = np.argsort(apart)
-    known = DenseApart(sample, apart[order], np.stack([apart[order] + 1.0, apart[order] * 2.0])).known(["b"])
-    assert known.keys.size == np.unique(known.keys).size == sample.keys.size + 1
-    assert known.weights[0].tolist() == (2.0 * known.keys).tolist()
-    assert known.keys[known.certain].tolist() == apart[order].tolist()
 
 
 def test_what_sketches_weigh_is_not_exact_and_a_count_is_not_below_0(tmp_path):
