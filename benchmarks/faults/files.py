@@ -23,6 +23,7 @@ from skimql.engine.catalog.kinds.registry import KINDS
 from skimql.engine.catalog.manifest import KnownTable, StoredWorkload
 from skimql.engine.catalog.metadata import to_json
 from skimql.engine.materialized.definition import stored
+from skimql.engine.spark.own import OwnSpark
 from skimql.engine.synopses import Built, Tally
 from skimql.errors import EnvironmentFault, SkimqlError
 from skimql.optimizer.plan import Attribute, Weight
@@ -46,16 +47,23 @@ COUNT, SHOWN = (
 )
 
 
+class NoSpark(OwnSpark):
+    """That of a session for which no Spark is to be had."""
+
+    def running(self) -> None:
+        return None
+
+    def needed(self) -> Any:
+        """Raises EnvironmentFault."""
+        raise EnvironmentFault("no Spark here", "SKIMQL_NO_JAVA")
+
+
 class WithoutSpark(Session):
     """A session for which no Spark is to be had."""
 
-    def _running(self) -> None:
-        return None
-
-    @property
-    def spark(self) -> Any:
-        """Raises EnvironmentFault."""
-        raise EnvironmentFault("no Spark here", "SKIMQL_NO_JAVA")
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._own = NoSpark(None, {})
 
 
 def run(tries: int, seed: int, folder: Path) -> Record:

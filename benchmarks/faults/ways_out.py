@@ -201,6 +201,7 @@ NOT_TYPED = {
          "OPTIONS_WITHHELD", "TABLE_NOT_HERE", "NOT_IN_MEMORY", "NOT_AN_ANSWER", "NO_SKETCH", "SKETCH_PAIR", "SKETCH_ARGUMENT"), _PYTHON),
     **dict.fromkeys(("SOURCE_CHANGED", "SCHEMA_CHANGED", "SKETCH_CHANGED", "OTHER_TYPE", "NOT_TRUSTED", "OTHER_DEFINITION"), _APPEND),
     **dict.fromkeys(("BAD_ARGUMENT", "BAD_KEY", "HAVING", "SPARK_REFUSES", "EXACT_FAILED", "SCAN_FAILED", "GROUPS_FAILED"), _NO_ANSWER),
+    "NOT_ANSWERED": "Spark runs what stands for the SELECT of a view: only the extension puts the answer there",
     "UNKNOWN_COMMAND": "another command of the shell",
     "FOREIGN_EXPRESSION": "a sketch made here: what a stranger's file says is not run",
     "WEIGHT_TYPE": "the values as integers or decimals: which ones only the user can say",

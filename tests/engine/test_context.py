@@ -1,10 +1,11 @@
 """What a statement runs with: nothing starts Spark before it is asked for."""
 
 from skimql import Session
+from skimql.engine.spark.own import OwnSpark
 
 
 def test_a_context_is_of_its_session_and_starts_nothing(monkeypatch):
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     session = Session(seed=5)
     context = session.context
     assert (context.tables, context.catalog, context.settings) == (

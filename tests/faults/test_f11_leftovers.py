@@ -17,6 +17,7 @@ from skimql import DataError, Session
 from skimql.engine.catalog import disk
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.file import decode
+from skimql.engine.spark.own import OwnSpark
 
 A = kept("a", "t", {"k": range(500)}, rows=11, buckets=4096, sparse=False)
 
@@ -24,7 +25,8 @@ EXPORTER = """
 import os, signal, sys
 from pathlib import Path
 from skimql import Session
-Session._running = lambda self: None
+from skimql.engine.spark.own import OwnSpark
+OwnSpark.running = lambda self: None
 session, out = Session(catalog=sys.argv[1]), Path(sys.argv[2])
 session.catalog.load("a")
 
@@ -71,7 +73,7 @@ def test_a_killed_export_leaves_nothing_or_the_whole_file(tmp_path):
 
 
 def test_an_export_takes_the_place_of_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     session = Session(catalog=tmp_path / "c")
     remember(session.catalog, A)
     for name in ("file", "link", "folder"):

@@ -22,6 +22,7 @@ from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.file import canonical, digest, encode
 from skimql.engine.catalog.folder import LocalFolder
 from skimql.engine.catalog.manifest import KnownTable, StoredWorkload
+from skimql.engine.spark.own import OwnSpark
 from skimql.engine.synopses import Tally
 
 ROOT = Path(__file__).parents[2]
@@ -168,7 +169,7 @@ def test_a_killed_change_has_happened_or_has_not_and_leaves_nothing_for_ever(cha
 def test_a_catalog_that_lost_its_manifests_keeps_its_sketches_and_says_how_to_get_them_back(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     inside = tmp_path / "c"
     remember(Catalog(inside), A)
     for file in inside.glob("catalog*.json"):
@@ -195,7 +196,7 @@ def same_arrays(one, other):
 
 
 def test_an_export_into_the_catalog_survives(tmp_path, monkeypatch):
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     session = Session(catalog=tmp_path)
     remember(session.catalog, A)
     inside = [tmp_path / n for n in ("mine.parquet", "f" * 32 + ".parquet")]

@@ -17,6 +17,7 @@ from support.kept import kept, remember, same
 from skimql import CorruptSketch, DataError, Session
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.folder import RemoteFolder, open_folder
+from skimql.engine.spark.own import OwnSpark
 
 HERE = Path(__file__).parents[1]
 A = kept("a", "t", {"k": [1, 2, 2]}, rows=3, buckets=8)
@@ -67,7 +68,8 @@ def objects(place):
 READER = """
 import sys
 from skimql import Session
-Session._running = lambda self: None
+from skimql.engine.spark.own import OwnSpark
+OwnSpark.running = lambda self: None
 session = Session(catalog=sys.argv[1])
 print(session.sql("SELECT APPROXIMATE COUNT(*) FROM t a JOIN t b ON a.k = b.k").value)
 """
@@ -89,7 +91,7 @@ def python(code, *arguments, **settings):
 
 
 def test_what_is_kept_there_is_changed_exported_and_answered_from_by_others(place, server, monkeypatch):
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     catalog = remember(Catalog(place), A, B)
     assert isinstance(catalog.folder, RemoteFolder)
     other = Catalog(place)

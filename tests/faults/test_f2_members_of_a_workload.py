@@ -16,6 +16,7 @@ from skimql import CorruptSketch, Session, UnsupportedQuery
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.file import canonical, digest
 from skimql.engine.catalog.manifest import StoredWorkload
+from skimql.engine.spark.own import OwnSpark
 
 PLANS = {"stages": "", "gathered_at": None, "queries": []}
 MEMBERS = [kept(f"w.{i}", "t", {"k": [i, 5]}, rows=3, buckets=8, group="w") for i in range(2)]
@@ -26,7 +27,7 @@ SINGLE = kept("s", "t", {"k": [1]}, rows=3, buckets=8)
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     """A catalog with a workload and a sketch; no Spark runs."""
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     catalog = remember(Catalog(tmp_path / "c"), SINGLE)
     catalog.put(*MEMBERS, forget=("w",), workload=WORKLOAD)
     session = Session(catalog=tmp_path / "c")

@@ -22,6 +22,7 @@ from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.file import canonical, digest, encode
 from skimql.engine.catalog.footer import read_footer
 from skimql.engine.catalog.form import Lineage, LineageFile
+from skimql.engine.spark.own import OwnSpark
 from skimql.errors import printable
 from skimql.optimizer.plan import Attribute, Weight
 from skimql.parser.foreign import refuse_foreign, refuse_foreign_type
@@ -35,7 +36,7 @@ DOUBLES = kept(
 @pytest.fixture
 def importing(tmp_path, monkeypatch):
     """Imports a sketch or bytes into a session without Spark; its session."""
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
 
     def imported(what, words=""):
         path = tmp_path / "in.parquet"
@@ -290,7 +291,7 @@ def test_a_small_map_that_would_be_huge_as_counters_is_refused(change, importing
 
 
 def test_a_sketch_above_max_bytes_is_refused_by_name_and_taken_with_more(tmp_path, monkeypatch):
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     (tmp_path / "s.parquet").write_bytes(encode(kept("s", "t", {"k": [1]}, rows=3, buckets=1 << 12)))
     session = Session(max_bytes=50_000)
     with pytest.raises(BudgetExceeded, match=r"made counters, takes 98,304 bytes, and 50,000 are allowed"):
@@ -372,7 +373,7 @@ def test_values_that_no_sum_has_are_refused(values, importing):
 
 
 def test_what_is_no_regular_file_is_refused_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
@@ -413,7 +414,7 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path, monkeypatch):
 
 
 def test_nothing_of_a_refused_file_is_stored(importing, tmp_path, monkeypatch):
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     home = tmp_path / "c"
     remember(Catalog(home), kept("a", "u", {"k": [1]}, rows=3, buckets=8))
     before = Catalog(home).manifest

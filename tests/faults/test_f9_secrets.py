@@ -13,6 +13,7 @@ from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.folder import open_folder
 from skimql.engine.catalog.manifest import KnownTable
 from skimql.engine.catalog.secrets import redacted, split_options
+from skimql.engine.spark.own import OwnSpark
 
 SECRET = "hunter2-xyz"
 A = kept("a", "t", {"k": [1, 2, 2]}, rows=3, buckets=8)
@@ -57,7 +58,7 @@ def test_addresses_without_secrets_stay(plain):
 def test_nothing_secret_stands_in_any_file_and_use_after_a_restart_says_what_is_missing(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     catalog = remember(Catalog(tmp_path / "c"), A)
     options = {"header": True, "password": SECRET, "url": f"jdbc:x://me:{SECRET}@host/db"}
     for _ in range(2):

@@ -18,6 +18,7 @@ from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.changes import Change
 from skimql.engine.catalog.folder import LocalFolder, RemoteFolder, open_folder
 from skimql.engine.catalog.manifest import decode, encode, numbered
+from skimql.engine.spark.own import OwnSpark
 
 HERE = Path(__file__).parents[2]
 A = kept("a", "t", {"k": [1, 2, 2]}, rows=3, buckets=8)
@@ -245,7 +246,7 @@ def _write_signed(folder, content):
 
 def test_the_first_format_version_stays_readable(monkeypatch):
     """A catalog committed with format version 1: counters, map and answer as they were then."""
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     folder = HERE / "fixtures" / "catalog_v1"
     catalog = Catalog(folder)
     assert [h.name for h in catalog.heads()] == ["lines", "orders"]

@@ -10,6 +10,7 @@ from support.kept_kinds import of_table
 from skimql import Session
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.form import Groups
+from skimql.engine.spark.own import OwnSpark
 
 RNG = np.random.default_rng(7)
 LEFT = (RNG.zipf(1.2, 20_000) % 3_000).astype(np.int64)
@@ -26,7 +27,7 @@ def test_groups_of_several_tables_are_answered_by_sketches_with_groups_of_each(m
         "key_sample": {"rows": 1, "buckets": 1_000},
     }[method]
     monkeypatch.setattr(Session, "spark", property(lambda self: pytest.fail("Spark was asked for")))
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     kept = (
         of_table("a", method, "t", {"k": LEFT}, None, GROUP, GROUPS, **sizes),
         of_table("b", method, "u", {"k": RIGHT}, None, OTHER, OTHERS, **sizes),

@@ -15,6 +15,7 @@ from skimql.engine.catalog.form import Groups
 from skimql.engine.materialized.answering import best, materialized_answers
 from skimql.engine.materialized.matching import Asked
 from skimql.engine.sources.environment import Circumstances
+from skimql.engine.spark.own import OwnSpark
 from skimql.parser.statement import parse_statement
 
 RNG = np.random.default_rng(7)
@@ -54,7 +55,7 @@ def asked(monkeypatch):
 
     def make(*sketches):
         monkeypatch.setattr(Session, "spark", property(lambda self: pytest.fail("Spark was asked for")))
-        monkeypatch.setattr(Session, "_running", lambda self: None)
+        monkeypatch.setattr(OwnSpark, "running", lambda self: None)
         return Session(catalog=remember(Catalog(), *sketches))
 
     return make

@@ -8,12 +8,13 @@ from support.kept import kept, remember
 from skimql import Session
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.materialized.lookup import MaterializedLookup, asked_of
+from skimql.engine.spark.own import OwnSpark
 from skimql.parser.statement import parse_statement
 
 
 @pytest.fixture
 def found(monkeypatch):
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     sketches = kept("a", "x", {"id": [1, 2]}), kept("b", "y", {"id": [2, 2]})
     return Session(catalog=remember(Catalog(), *sketches))
 
@@ -100,7 +101,7 @@ def workload(monkeypatch):
     """A session on sketches of a workload for which asking for Spark fails the test."""
 
     def make(**changes):
-        monkeypatch.setattr(Session, "_running", lambda self: None)
+        monkeypatch.setattr(OwnSpark, "running", lambda self: None)
         monkeypatch.setattr(Session, "spark", property(lambda self: pytest.fail("Spark was asked for")))
         return Session(catalog=remember(Catalog(), *_workload(**changes)), error=None)
 
@@ -143,7 +144,7 @@ def test_sketches_of_a_workload_that_do_not_fit_are_not_used(workload, question,
 
 def test_sketches_of_a_workload_of_other_sizes_are_no_fault_of_a_question(monkeypatch):
     """They are sized for the questions of their own: nobody has asked that they be joined with others."""
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     monkeypatch.setattr(Session, "spark", property(lambda self: pytest.fail("Spark was asked for")))
     *_, other, _ = _workload(sparse=False)
     own = kept("a", "x", {"id": [1, 2]}, buckets=32, sparse=False)
@@ -155,7 +156,7 @@ def test_sketches_of_a_workload_of_other_sizes_are_no_fault_of_a_question(monkey
 @pytest.mark.parametrize("sparse", [True, False])
 def test_cells_of_a_workload_answer_other_questions_as_the_sketch_of_their_relation(monkeypatch, sparse):
     """Of several weights, numbers of rows and cells of two classes; without one of its cells a relation has no sketch."""
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     monkeypatch.setattr(Session, "spark", property(lambda self: pytest.fail("Spark was asked for")))
     changes = {"group": "w", "sparse": sparse, "buckets": 512}
     cells = []

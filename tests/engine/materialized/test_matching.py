@@ -13,6 +13,7 @@ from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.materialized.lookup import MaterializedLookup
 from skimql.engine.materialized.matching import Asked, reuse
 from skimql.engine.sources.environment import Circumstances
+from skimql.engine.spark.own import OwnSpark
 from skimql.parser.statement import parse_statement
 
 RNG = np.random.default_rng(7)
@@ -29,7 +30,7 @@ def no_spark(monkeypatch):
         pytest.fail("Spark was asked for")
 
     monkeypatch.setattr(Session, "spark", property(refuse))
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
 
 
 def orders(name="s_orders", **changes):

@@ -10,6 +10,7 @@ from support.kept_kinds import of_table
 from skimql import Session
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.form import Groups
+from skimql.engine.spark.own import OwnSpark
 
 RNG = np.random.default_rng(7)
 LEFT = (RNG.zipf(1.2, 20_000) % 3_000).astype(np.int64)
@@ -31,7 +32,7 @@ def asked(monkeypatch):
 
     def make(*sketches):
         monkeypatch.setattr(Session, "spark", property(lambda self: pytest.fail("Spark was asked for")))
-        monkeypatch.setattr(Session, "_running", lambda self: None)
+        monkeypatch.setattr(OwnSpark, "running", lambda self: None)
         return Session(catalog=remember(Catalog(), *sketches))
 
     return make

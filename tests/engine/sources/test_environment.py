@@ -6,6 +6,7 @@ from support.kept import kept, remember
 from skimql import Session
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.sources.environment import Circumstances
+from skimql.engine.spark.own import OwnSpark
 
 
 def test_a_sketch_fits_the_settings_it_was_made_under():
@@ -18,7 +19,7 @@ def test_a_sketch_fits_the_settings_it_was_made_under():
 
 
 def test_before_spark_runs_the_catalogs_settings_hold(monkeypatch):
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     monkeypatch.setattr(Session, "spark", property(lambda self: pytest.fail("Spark was asked for")))
     catalog = remember(Catalog(), kept("s", "t", {"k": [1]}), ansi=False, time_zone="Asia/Tokyo")
     session = Session(catalog=catalog)

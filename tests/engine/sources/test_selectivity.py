@@ -71,7 +71,7 @@ def test_the_least_group_is_told_by_its_share_and_what_cannot_be_evaluated_by_no
     probe = Probe(lambda: session.spark, session.spark.read.parquet(file))
     assert probe.least_group(None, ["Id % 10 < 3"]) == pytest.approx(0.3, abs=0.01)
     assert probe.least_group("s = 'x'", ["s", "Id % 4"]) == pytest.approx(0.5, abs=0.01)
-    assert (probe.told_share("s = 'x'"), probe.kept("nowhere = 1"), probe.share("nowhere = 1")) == (
+    assert (probe.told_share("s = 'x'"), probe.told_share("nowhere = 1"), probe.share("nowhere = 1")) == (
         0.5,
         None,
         1.0,

@@ -7,6 +7,7 @@ from support.memory import arrow
 
 from skimql import Session
 from skimql.engine.catalog.catalog import Catalog
+from skimql.engine.spark.own import OwnSpark
 from skimql.engine.streams.describe import describe_stream, show_queries, show_streams
 from skimql.engine.streams.store import continuous
 
@@ -14,7 +15,7 @@ SCHEMA = "k BIGINT, op STRING"
 
 
 def test_any_process_is_told_without_spark(tmp_path, monkeypatch):
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     catalog = declared(
         Catalog(tmp_path / "c"),
         [stream_of("s", SCHEMA, "CASE WHEN `op` = 'd' THEN -1 ELSE 1 END")],

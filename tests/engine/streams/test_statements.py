@@ -7,6 +7,7 @@ from support.continuous import declared, stream_of
 
 from skimql import Session
 from skimql.engine.catalog.catalog import Catalog
+from skimql.engine.spark.own import OwnSpark
 from skimql.engine.streams.statements import refreshed_in, view_in
 from skimql.engine.streams.store import continuous
 from skimql.errors import SkimqlError
@@ -14,7 +15,7 @@ from skimql.errors import SkimqlError
 
 @pytest.fixture
 def session(tmp_path, monkeypatch):
-    monkeypatch.setattr(Session, "_running", lambda self: None)
+    monkeypatch.setattr(OwnSpark, "running", lambda self: None)
     declared(
         Catalog(tmp_path / "c"),
         [stream_of("s", "k BIGINT"), stream_of("t", "k BIGINT")],
