@@ -97,11 +97,8 @@ class Probe:
         expressions : sequence of str
             SQL over the columns.
         """
-        try:
-            _, _, columns = self._evaluated(condition, expressions)
-            return len(set(map(repr, zip(*columns, strict=True)))) or None
-        except _NOTHING_TOLD:
-            return None
+        counts = self._groups(condition, expressions)
+        return len(counts) or None
 
     def least_group(self, condition: str | None, expressions: Sequence[str]) -> float | None:
         """The share of the least group among some tuples that a filter keeps; None where nothing tells.
@@ -112,12 +109,16 @@ class Probe:
         expressions : sequence of str
             SQL over the columns.
         """
+        counts = self._groups(condition, expressions)
+        return min(counts.values()) / counts.total() if counts else None
+
+    def _groups(self, condition: str | None, expressions: Sequence[str]) -> Counter[str]:
+        """Tuples by their groups; none where nothing tells."""
         try:
             _, _, columns = self._evaluated(condition, expressions)
+            return Counter(map(repr, zip(*columns, strict=True)))
         except _NOTHING_TOLD:
-            return None
-        counts = Counter(map(repr, zip(*columns, strict=True)))
-        return min(counts.values()) / counts.total() if counts else None
+            return Counter()
 
     def values(self, condition: str | None, expression: str) -> list[float | None]:
         """The values of an expression on some tuples that a filter keeps, None for NULL; none where nothing tells.

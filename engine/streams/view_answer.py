@@ -72,9 +72,15 @@ def joined_of(planned_view: PlannedView, states: Mapping[str, StreamState]) -> J
     plan = planned_view.plan
     built = tuple(_built(s, plan, states[s.table.lower()]) for s in plan.synopses)
     if plan.method == KEY_SAMPLE:
-        from .checked_samples import checked_join  # late: an answer from hash sketches does without
+        # Late: an answer from hash sketches does without.
+        from .checked_samples import checked_join
+        from .sampled import StreamSamples, sampled_weights
 
         besides = [s for own in plan.synopses if (s := sketch_beside(own)) is not None]
+        pairs = zip(plan.synopses, besides, strict=True)
+        if any(_since(own, plan, states) != _since(other, plan, states) for own, other in pairs):
+            # An earlier SkimQL made the samples, without sketches: these would miss what the samples have.
+            return StreamSamples(sampled_weights(plan, built))
         beside = [_built(s, plan, states[s.table.lower()]) for s in besides]
         return checked_join(plan, built, beside, _dense(besides, plan, states))
     deletions = any(states[s.lower()].tally(events(s)).negative for s in _names(plan))
@@ -92,6 +98,12 @@ def _dense(sketches: Sequence[Synopsis], plan: Plan, states: Mapping[str, Stream
 
 def _names(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(s.table for s in plan.synopses))
+
+
+def _since(synopsis: Synopsis, plan: Plan, states: Mapping[str, StreamState]) -> int | None:
+    """The first batch that is in a synopsis; None where nothing has been read."""
+    found = states[synopsis.table.lower()].summary(synopsis, plan.seed)
+    return None if found is None else found.since
 
 
 def _built(synopsis: Synopsis, plan: Plan, state: StreamState) -> Built:

@@ -138,19 +138,15 @@ def test_bounds_are_those_of_the_binomial_distribution(promise):
     assert most(0, 0.05, 600) == 0
 
 
+def of_one_class(file):
+    """The words of a run of one class by one route."""
+    words = f"promise --classes orders_items --routes first --errors 0.2 --json {file}"
+    return words.split()
+
+
 def test_cells_that_a_file_has_are_not_run_again(promise, tmp_path, monkeypatch, capsys):
     file = tmp_path / "found.json"
-    asked = [
-        "promise",
-        "--json",
-        str(file),
-        "--classes",
-        "orders_items",
-        "--routes",
-        "first",
-        "--errors",
-        "0.2",
-    ]
+    asked = of_one_class(file)
     monkeypatch.setattr(sys, "argv", [*asked, "--seeds", "4", "--draws", "1", "--rows", str(TUPLES)])
     assert promise.main() == 0
     before = file.read_text()
@@ -183,17 +179,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was_and_knows_what_others_ran(
     ran = []
     file, other = tmp_path / "found.json", tmp_path / "other.json"
     other.write_text(json.dumps([record("AVG")]))
-    asked = [
-        "promise",
-        "--json",
-        str(file),
-        "--classes",
-        "orders_items",
-        "--routes",
-        "first",
-        "--errors",
-        "0.2",
-    ]
+    asked = of_one_class(file)
     monkeypatch.setattr(sys, "argv", [*asked, "--also", str(other)])
     monkeypatch.setattr(promise, "cells", stopped)
     with pytest.raises(KeyboardInterrupt):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pytest
@@ -22,11 +23,12 @@ from skimql.parser.join_graph import JoinGraph, Query
 from skimql.sketches.intervals.interval import exact
 
 ASKED = Query("q", "q", (), JoinGraph((), ()))
+PLAN = Plan(ASKED, 1, (), (), (), (), ())
 
 
 def value_of(expression, cells, confidence=0.95):
     """The cell of an item whose aggregates are `cells`."""
-    evaluator = Evaluator(Plan(ASKED, 1, (), (), (), (), ()), None, confidence, (), known=cells)
+    evaluator = Evaluator(PLAN, None, confidence, (), known=cells)
     return item_cell(evaluator, expression)
 
 
@@ -69,6 +71,36 @@ def test_it_is_as_certain_as_what_it_compares():
     assert value_of(large, (sure,)).certified
     assert not value_of(large, (unsure,)).certified
     assert value_of(large, (exact(4),)).exact
+
+
+@dataclass(frozen=True)
+class Wider:
+    """Stands for an evaluator: what it estimates is wider where more confidence is asked."""
+
+    confidence: float
+    sql: str = "q"
+    plan: Plan = PLAN
+
+    def cell(self, expression):
+        if isinstance(expression, Constant):
+            return expression.value
+        return (
+            Estimate(10.0, 9.0, 11.0, 0.95, True, "theorem")
+            if self.confidence <= 0.95
+            else estimate((7, 10, 13))
+        )
+
+
+def test_all_that_is_compared_lies_in_its_interval_at_once():
+    one = Operation(">", (Aggregated(0), Constant(8)))
+    other = Operation(">", (Aggregated(1), Constant(8)))
+    assert item_cell(Wider(0.95), one).value == 1.0
+    assert item_cell(Wider(0.95), Operation("and", (one, one))).value == 1.0, (
+        "of one estimate nothing is added"
+    )
+    both = item_cell(Wider(0.95), Operation("and", (one, other)))
+    assert math.isnan(both.value)
+    assert both.confidence == 0.95
 
 
 TABLES = MemoryTables(

@@ -6,7 +6,6 @@ import threading
 
 import pytest
 
-from skimql.engine.spark import own
 from skimql.engine.spark import session as spark_session
 from skimql.engine.spark.own import OwnSpark
 from skimql.errors import EnvironmentFault
@@ -81,4 +80,3 @@ def test_a_fault_of_a_stopped_spark_is_told_as_one(starts, monkeypatch):
     monkeypatch.setattr(spark_session, "is_stopped", lambda spark: True)
     with pytest.raises(EnvironmentFault, match="was stopped"), ours.awake():
         raise RuntimeError("Answer from Java side is empty")
-    assert own.__doc__

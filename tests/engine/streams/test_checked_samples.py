@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 from support.continuous import MemorySpark, asked, declared, stream_of
 
 from skimql.engine.catalog.catalog import Catalog
-from skimql.engine.streams.checked_samples import HEAVIER, checked_join
+from skimql.engine.streams.beside import sketch_beside
+from skimql.engine.streams.checked_samples import HEAVIER, CheckedSamples, checked_join
 from skimql.engine.streams.store import continuous, load
 from skimql.engine.streams.view_answer import joined_of
 from skimql.engine.streams.views import planned
@@ -82,11 +85,29 @@ def test_heavy_keys_that_no_batch_told_get_room(tmp_path):
     beside = [Built(_sparse(joined.streams[i].beside), Tally(), 1.0) for i in range(len(plan.synopses))]
     blind = checked_join(plan, built, beside, NONE)
     terms = plan.aggregates[0].total
-    if all(77_777 not in w.sample.sample.keys for w in blind.weights.values()):
-        estimate = blind.total(terms, 0.95)
-        assert estimate.low <= 500.0**3 <= estimate.high
-        assert HEAVIER in estimate.notes
+    assert all(77_777 not in w.sample.sample.keys for w in blind.weights.values())
+    estimate = blind.total(terms, 0.95)
+    assert estimate.low <= 500.0**3 <= estimate.high
+    assert HEAVIER in estimate.notes
     assert abs(joined.total(terms, 0.95).value / 500.0**3 - 1.0) < 0.2
+
+
+def test_samples_of_an_earlier_version_have_no_sketches_and_answer_alone(tmp_path):
+    catalog = declared_views(tmp_path)
+    run_zipf(catalog, tmp_path, 1)
+    found = continuous(catalog)
+    shown = planned(found.views["two"], found.streams)
+    whole = {n: load(catalog, s, 1).state for n, s in found.streams.items()}
+    besides = {sketch_beside(s) for s in shown.plan.synopses}
+    states = {
+        n: replace(state, summaries={k: v for k, v in state.summaries.items() if k not in besides})
+        for n, state in whole.items()
+    }
+    alone, checked = joined_of(shown, states), joined_of(shown, whole)
+    assert isinstance(checked, CheckedSamples)
+    assert not isinstance(alone, CheckedSamples)
+    terms = shown.plan.aggregates[0].total
+    assert alone.total(terms, 0.95) == checked.samples.total(terms, 0.95)
 
 
 def _sparse(dense):
