@@ -24,6 +24,8 @@ from .cpu import measured
 
 QUERY = "SELECT APPROXIMATE COUNT(*) AS n FROM oa JOIN ob ON oa.k = ob.k"
 BARS = {"SELECT 1, more": 0.2, "stored, spark.sql": 20.0, "stored, beeline": 60.0}
+# Statements that do not count, for each one that does: what the JVM compiles is compiled after some hundreds.
+WARM = 5
 _SECONDS = re.compile(r"\((\d+\.\d+) seconds\)")
 
 
@@ -94,7 +96,7 @@ def select_one(plain: Any, known: Any, times: int) -> list[dict[str, Any]]:
 
 def stored(what: str, ask: Callable[[], Any], times: int) -> dict[str, Any]:
     """An answer from kept sketches, warm."""
-    for _ in range(times // 2):
+    for _ in range(WARM * times):
         ask()
     clock = Clock()
 
@@ -112,7 +114,7 @@ def by_beeline(port: int, times: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "script.sql"
         make = ("CREATE SKETCH sa ON oa (k)", "CREATE SKETCH sb ON ob (k)")
-        script.write_text("".join(f"{text};\n" for text in (*make, *[QUERY] * times)))
+        script.write_text("".join(f"{text};\n" for text in (*make, *[QUERY] * (WARM + 1) * times)))
         told = subprocess.run(
             ["beeline", "-u", f"jdbc:hive2://127.0.0.1:{port}/", "-n", "u", "-f", str(script)],
             env=clients.environment(),
@@ -120,7 +122,7 @@ def by_beeline(port: int, times: int) -> dict[str, Any]:
             text=True,
             check=True,
         )
-    ms = [float(s) * 1e3 for s in _SECONDS.findall(told.stdout + told.stderr)][-times // 2 :]
+    ms = [float(s) * 1e3 for s in _SECONDS.findall(told.stdout + told.stderr)][-times:]
     return {
         "what": "stored, beeline",
         "statements": len(ms),

@@ -192,7 +192,7 @@ def test_the_engine_uses_the_dataframe_api_only():
         allowed = {
             "checkpoints.py": {"_jvm"},
             "isolation.py": {"_jvm", "_jdf", "_jsparkSession"},
-            "source_state.py": {"_jdf"},
+            "plan_facts.py": {"_jdf"},
             "meter.py": {"_jvm"},
             "session.py": {"_jvm"},
         }

@@ -109,7 +109,7 @@ def answered(sessions: Sessions, asked: Mapping[str, Any], java: Any) -> Any:
     part = _Part.of(asked)
     purpose = asked.get("purpose", "")
     place: Sequence[str] = asked.get("place", ())
-    session = sessions.asked(asked["session"], java, place, asked.get("bounds", True))
+    session = sessions.asked(asked["session"], java, place, asked.get("bounds", True), asked.get("settings"))
     if purpose == "view":
         _refuse_temporary(session, part)
     if "start" not in asked:

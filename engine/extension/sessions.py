@@ -6,13 +6,16 @@ import copy
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..catalog.catalog import Catalog
 from ..session import Session
 from ..settings import Settings
+from ..sources.environment import Environment
 from ..sources.tables import Tables
-from ..spark.isolation import beside, explicit_settings, placed
+from ..spark.isolation import beside, explicit_settings, placed, settings_in
+from .jar_tables import JarTables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,11 +28,19 @@ MOST_SESSIONS = 64
 class AttachedSession(Session):
     """A session that answers for one of Spark's: a name that Spark knows is Spark's, whatever the catalog remembers."""
 
+    # Spark's settings when the statement came, where the jar has told them.
+    told: Mapping[str, str] | None = None
+
+    @property
+    def environment(self) -> Environment:
+        """What the catalog remembers of tables and of Spark's settings."""
+        return replace(super().environment, told=self.told)
+
     @property
     def tables(self) -> Tables:
         """Spark's tables, and those that the catalog alone knows."""
         if self._tables is None:
-            self._tables = Tables(lambda: self.spark, self.catalog, spark_first=True)
+            self._tables = Tables(lambda: self.spark, self.catalog, spark_first=True, reader=JarTables())
         return self._tables
 
 
@@ -73,7 +84,9 @@ class Sessions:
     def _made(self, home: SparkSession, catalog: Catalog) -> AttachedSession:
         return AttachedSession(home, self.settings, catalog=catalog)
 
-    def asked(self, identity: str, java: Any, place: Sequence[str], bounds: bool) -> AttachedSession:
+    def asked(
+        self, identity: str, java: Any, place: Sequence[str], bounds: bool, told: str | None = None
+    ) -> AttachedSession:
         """The session for one statement, with the settings that Spark's session has now.
 
         Parameters
@@ -85,6 +98,8 @@ class Sessions:
             Catalog and database in which names are to be looked up, where those are not the session's: of a view.
         bounds : bool
             Whether there is room for more than the columns that were asked for.
+        told : str, optional
+            The settings of Spark's session, as Scala writes a map of them; they are asked for where they are not told.
 
         Raises
         ------
@@ -94,7 +109,9 @@ class Sessions:
         known = self.of(identity, java)
         home = placed(known.spark, place) if place else None
         session = copy.copy(known) if home is None else self._made(home, known.catalog)
-        settings = self.settings.with_text(_ours(explicit_settings(known.spark)))
+        session.told = None if told is None else settings_in(told)
+        explicit = explicit_settings(known.spark) if session.told is None else session.told
+        settings = self.settings.with_text(_ours(explicit))
         session.settings = settings if bounds else _without_bounds(settings)
         return session
 

@@ -263,7 +263,7 @@ class MaterializedLookup:
         """The sketches of tables of a query, those of another table of the same name left out."""
         tables = {v.table.lower() for v in query.graph.vertices}
         heads = (h for h in self.catalog.heads() if h.table.lower() in tables)
-        return [h for h in heads if not other_source(h, self.context.tables)]
+        return [h for h in heads if not other_source(h, self.context.tables, self.context.spark_runs)]
 
     def _usable(self, query: Query, settings: Settings) -> list[Head]:
         """Those of `_of_tables` that may be loaded."""
@@ -309,7 +309,10 @@ class MaterializedLookup:
             if plan is None:
                 continue
             circumstances = self.context.environment.circumstances()
-            usable = all(circumstances.fit(h) and not other_source(h, self.context.tables) for h in heads)
+            usable = all(
+                circumstances.fit(h) and not other_source(h, self.context.tables, self.context.spark_runs)
+                for h in heads
+            )
             usable = usable and all(_fits(h, settings) for h in heads)
             if usable and not _too_large(heads, settings):
                 return Declared(workload, plan, heads)

@@ -60,11 +60,30 @@ def stale_note(head: Head, tables: Tables, runs: bool) -> str:
     )
 
 
-def other_source(head: Head, tables: Tables) -> bool:
-    """Whether the name of its table now stands for another path than the one that the sketch was made from."""
+def other_source(head: Head, tables: Tables, runs: bool) -> bool:
+    """Whether the name of its table now stands for another path, or another table of Spark's, than it was made from.
+
+    Parameters are those of `stale_note`.
+    """
     first = next((e for e in head.lineage if e.is_table), None)
+    if first is None:
+        return False
     source = tables.known(head.table).source
-    return first is not None and source is not None and first.source != redacted(source)
+    if source is not None:
+        return first.source != redacted(source)
+    if not runs or head.imported_from or first.state is None or not _is_table(first.state):
+        return False
+    try:
+        now = tables.sources(head.table).state
+    except (KeyError, SkimqlError):
+        return False
+    # Of the same name in another database, say. Two tables never share a folder.
+    return _is_table(now) and now.roots != first.state.roots
+
+
+def _is_table(state: SourceState) -> bool:
+    """Whether this is a table of Spark's catalog of which it is known where it lies."""
+    return state.kind == "table" and bool(state.roots)
 
 
 def _is_of(path: str, source: str | None) -> bool:

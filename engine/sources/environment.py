@@ -5,7 +5,7 @@ With it names are resolved and kept sketches found before Spark runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,12 +49,15 @@ class Environment:
         Gives the Spark session, and starts it where none runs.
     running : function
         Gives the Spark session if there is one already.
+    told : mapping, optional
+        What somebody has set in it, ANSI mode and the time zone whoever did, where the JVM has told it unasked.
     """
 
     catalog: Catalog
     tables: Tables
     spark: Callable[[], SparkSession]
     running: Callable[[], SparkSession | None]
+    told: Mapping[str, str] | None = None
 
     def circumstances(self) -> Circumstances:
         """What matters of the running Spark session's settings; before Spark runs, what the catalog remembers."""
@@ -64,9 +67,9 @@ class Environment:
         return self.tables.once("circumstances", self._now)
 
     def _now(self) -> Circumstances:
-        conf = self.spark().conf
-        ansi = str(conf.get(ANSI, "true")).lower() == "true"
-        return Circumstances(ansi, str(conf.get(TIME_ZONE)), meaning_of(self.spark()))
+        conf, told = self.spark().conf, self.told or {}
+        ansi, zone = (told.get(name) or str(conf.get(name)) for name in (ANSI, TIME_ZONE))
+        return Circumstances(ansi.lower() == "true", zone, meaning_of(self.spark(), self.told))
 
     def own_functions(self) -> frozenset[str]:
         """The names of the functions that the user has made in Spark, in lower case."""

@@ -103,12 +103,19 @@ _NOT_FOLLOWED = (
 _ESCAPED = "spark.sql.parser.escapedStringLiterals"
 
 
-def meaning_of(spark: SparkSession) -> tuple[tuple[str, str], ...]:
-    """The settings of a session that change what a text means and are off their defaults, by name."""
+def meaning_of(spark: SparkSession, explicit: Mapping[str, str] | None = None) -> tuple[tuple[str, str], ...]:
+    """The settings of a session that change what a text means and are off their defaults, by name.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    explicit : mapping, optional
+        Those that somebody has set, where that is known.
+    """
     from ..spark.isolation import default_setting, explicit_settings
 
     found = []
-    for name, value in explicit_settings(spark).items():
+    for name, value in (explicit_settings(spark) if explicit is None else explicit).items():
         if (name in _MEANING or name.startswith(_PREFIXES)) and not _same(
             value, default_setting(spark, name)
         ):

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypeGuard
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from .plan_facts import PlanFacts
+
 
 def spark_table(spark: SparkSession, name: str) -> DataFrame:
     """The table or view of a name.
@@ -32,6 +34,20 @@ def spark_table(spark: SparkSession, name: str) -> DataFrame:
                 _ = found.schema
             return found
     raise KeyError(name)
+
+
+class TableReader:
+    """How Spark's tables are looked up and their plans asked. The extension has one of fewer calls."""
+
+    def table(self, spark: SparkSession, name: str) -> DataFrame:
+        """As `spark_table`."""
+        return spark_table(spark, name)
+
+    def facts(self, frame: DataFrame) -> PlanFacts:
+        """As `plan_facts`."""
+        from .plan_facts import plan_facts
+
+        return plan_facts(frame)
 
 
 def refresh_table(spark: SparkSession, name: str) -> None:

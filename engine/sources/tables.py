@@ -31,7 +31,7 @@ from .paths import (
 )
 from .running import running_on, statement_on
 from .schemas import schema_of
-from .spark_tables import is_cached, is_frame, refresh_table, spark_table
+from .spark_tables import TableReader, is_cached, is_frame, refresh_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,9 +64,16 @@ class Tables(Mapping[str, TableSchema]):
     """
 
     def __init__(
-        self, spark: Callable[[], SparkSession], catalog: Catalog | None = None, *, spark_first: bool = False
+        self,
+        spark: Callable[[], SparkSession],
+        catalog: Catalog | None = None,
+        *,
+        spark_first: bool = False,
+        reader: TableReader | None = None,
     ) -> None:
         self._start = spark
+        # What looks tables up and asks their plans.
+        self._reader = reader or TableReader()
         # Whether Spark's own tables hide those that the catalog remembers.
         self._spark_first = spark_first
         self._catalog = catalog or Catalog()
@@ -215,7 +222,7 @@ class Tables(Mapping[str, TableSchema]):
             return running.sources[name]
         frame = self._user_frame(name)
         known, constant = self._constant.get(name.lower(), (None, None))
-        found = constant if constant is not None and known is frame else sources_of(frame)
+        found = constant if constant is not None and known is frame else sources_of(frame, self._reader.facts)
         if found.state.complete and not found.files and self.origin(name)[0] == "frame":
             self._constant[name.lower()] = frame, found
         if running is not None:
@@ -446,7 +453,7 @@ class Tables(Mapping[str, TableSchema]):
         running = running_on(self)
         if running is not None and name in running.found:
             return running.found[name]
-        found = spark_table(self._spark, name)
+        found = self._reader.table(self._spark, name)
         if running is not None:
             running.found[name] = found
         return found

@@ -237,8 +237,12 @@ def explicit_settings(spark: SparkSession) -> dict[str, str]:
     if not is_classic(spark):
         return {str(k): str(v) for k, v in spark.conf.getAll.items()}
     # One call: each entry of a Java map costs one of its own.
-    pairs = _settings(spark).mkString("\0").split("\0")
-    return dict(pair.split(" -> ", 1) for pair in pairs if " -> " in pair)
+    return settings_in(_settings(spark).mkString("\0"))
+
+
+def settings_in(told: str) -> dict[str, str]:
+    """Settings by name, as Scala writes a map of them."""
+    return dict(pair.split(" -> ", 1) for pair in told.split("\0") if " -> " in pair)
 
 
 def default_setting(spark: SparkSession, name: str) -> str | None:

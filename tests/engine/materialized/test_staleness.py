@@ -1,7 +1,8 @@
-"""Whether what a sketch has read is still what its table has; no Spark."""
+"""Whether what a sketch has read is still what its table has."""
 
 from support.kept import kept, schema_of
 
+from skimql import Session
 from skimql.engine.catalog.form import Lineage
 from skimql.engine.catalog.manifest import KnownTable
 from skimql.engine.materialized.staleness import other_source, stale_note
@@ -42,5 +43,28 @@ def test_new_changed_and_gone_files_are_told(tmp_path):
 
 def test_a_name_that_stands_for_another_path_is_another_source(tmp_path):
     head = sketch(tmp_path)
-    assert not other_source(head, Known(str(tmp_path)))
-    assert other_source(head, Known("/elsewhere"))
+    assert not other_source(head, Known(str(tmp_path)), False)
+    assert other_source(head, Known("/elsewhere"), False)
+
+
+def test_a_name_that_stands_for_another_table_of_sparks_is_another_source(spark, tmp_path):
+    """``USE two`` makes t the table of two: what is kept of one.t is no answer for it, nor forgotten."""
+    query = "SELECT APPROXIMATE COUNT(*) AS n FROM st JOIN st AS u ON st.k = u.k"
+    session = Session(spark)
+    try:
+        for name, tuples in (("one", 10), ("two", 20)):
+            spark.sql(f"CREATE DATABASE {name} LOCATION '{tmp_path / name}'")
+            spark.sql(f"CREATE TABLE {name}.st USING parquet AS SELECT id AS k FROM range({tuples})")
+        spark.sql("USE one")
+        session.sql("CREATE SKETCH s ON st (k)")
+        spark.sql("USE two")
+        other = session.sql(query)
+        spark.sql("USE one")
+        own = session.sql(query)
+    finally:
+        spark.sql("USE default")
+        for name in ("one", "two"):
+            spark.sql(f"DROP DATABASE IF EXISTS {name} CASCADE")
+    assert (other.rows[0][0].value, own.rows[0][0].value) == (20, 10)
+    assert any("kept sketch s" in note for note in own.notes)
+    assert not any("sketch s" in note for note in other.notes)

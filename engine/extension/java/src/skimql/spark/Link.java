@@ -2,6 +2,7 @@ package skimql.spark;
 
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SQLConf;
 import com.fasterxml.jackson.databind.ObjectMapper;
 
 import java.util.LinkedHashMap;
@@ -19,6 +20,8 @@ import java.util.function.BiFunction;
 public final class Link {
   private static final int MOST_REQUESTS = 4096;
   private static final long ALIVE_SECONDS = 10;
+  // Between reading a statement and answering it: who has just spoken is not asked whether he lives.
+  private static final long JUST_NOW_NANOS = 20_000_000;
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private static volatile BiFunction<String, Object, Object> handler;
@@ -27,6 +30,8 @@ public final class Link {
   // Named in Spark's configuration: there may be no Python that could call `open`.
   private static volatile boolean configured;
   private static ThreadPoolExecutor asking;
+  private static volatile BiFunction<String, Object, Object> heard;
+  private static volatile long heardAt;
 
   private static long last;
   private static final Map<Long, String> REQUESTS =
@@ -167,6 +172,7 @@ public final class Link {
   /** The answer, as a DataFrame of the session. */
   static Dataset<?> answer(Map<String, Object> request, SparkSession session) throws Exception {
     request.put("op", "answer");
+    request.put("settings", settings(session.sessionState().conf()));
     Object told = call(request, session);
     if (!(told instanceof String)) {
       return (Dataset<?>) told;
@@ -176,6 +182,15 @@ public final class Link {
       throw Faults.of((Map<?, ?>) found.get("error"));
     }
     return Rows.of(found, session);
+  }
+
+  /** What somebody has set, ANSI mode and the time zone whoever did, as Scala writes a map: Python need not ask. */
+  private static String settings(SQLConf conf) {
+    return conf.getAllConfs().mkString("\0")
+        + "\0spark.sql.ansi.enabled -> "
+        + conf.ansiEnabled()
+        + "\0spark.sql.session.timeZone -> "
+        + conf.sessionLocalTimeZone();
   }
 
   private static Object call(Map<String, Object> asked, SparkSession session) throws Exception {
@@ -196,6 +211,8 @@ public final class Link {
       if (told == null) {
         throw Faults.gone("it gave no answer");
       }
+      heard = python;
+      heardAt = System.nanoTime();
       return told;
     } catch (RuntimeException fault) {
       if (!open) {
@@ -207,6 +224,9 @@ public final class Link {
 
   /** A Python that has ended, or does not listen any more, is told within seconds; the call itself may take hours. */
   private static void requireAlive(BiFunction<String, Object, Object> python) throws Exception {
+    if (python == heard && System.nanoTime() - heardAt < JUST_NOW_NANOS) {
+      return;
+    }
     Future<Object> asked = asking().submit(() -> python.apply("{\"op\": \"ping\"}", null));
     try {
       asked.get(ALIVE_SECONDS, TimeUnit.SECONDS);

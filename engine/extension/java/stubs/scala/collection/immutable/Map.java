@@ -1,3 +1,5 @@
 package scala.collection.immutable;
 
-public interface Map<K, V> {}
+public interface Map<K, V> {
+  String mkString(String between);
+}
