@@ -75,11 +75,11 @@ class Resolving:
         return with_counted_types(keyed, tables, MaterializedLookup(self.context).key_types())
 
     def _sampled_instead(self, select: ApproximateSelect, fault: UnsupportedQuery) -> Query | None:
-        """The query on a sample of keys, where there is no other way but Spark and an error is asked.
+        """The query on a sample of keys, where it stands as it is written in no other way but Spark, and an error is asked.
 
         Without one the way out says that it could be run so.
         """
-        if fault.hint != EXACT:
+        if EXACT not in fault.hint or SAMPLED in fault.hint:
             return None
         try:
             found = resolve_sampled(by_sample(select), self.context.tables)
@@ -88,9 +88,9 @@ class Resolving:
             if select.accuracy.relative_error is not None and len(found.ways[0].roles) > 1:
                 # Where no equality joins tables what is left of them may still be too much to be run.
                 return replace(found, warnings=(*found.warnings, f"by a sample of keys: {fault.message}"))
-            fault.hint = f"the same with USING {SAMPLED} at its end, or {EXACT}"
+            fault.hint = fault.hint.replace(EXACT, f"the same with USING {SAMPLED} at its end, or {EXACT}")
         except SkimqlError as own:
-            if own.code == fault.code and own.hint != EXACT:
+            if fault.hint == EXACT and own.code == fault.code and own.hint != EXACT:
                 # A part of the text is answered so, if it is written otherwise.
                 fault.message, fault.hint = own.message, own.hint
         return None

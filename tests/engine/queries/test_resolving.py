@@ -49,3 +49,14 @@ def test_what_no_sketch_answers_is_explained_as_far_as_it_was_read():
     with pytest.raises(UnsupportedQuery):
         resolved(text)
     assert len(Resolving(AT_HOME).to_be_explained(parse_statement(text)).graph.vertices) == 2
+
+
+def test_so_is_what_could_be_written_otherwise():
+    """People write EXISTS: that sketches would take it as IN is one way out, and a sample of keys another."""
+    text = "SELECT APPROXIMATE COUNT(*) FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k)"
+    assert isinstance(resolved(f"{text} ERROR WITHIN 5%"), SampledQuery)
+    with pytest.raises(UnsupportedQuery) as fault:
+        resolved(text)
+    assert fault.value.hint == (
+        "a.k IN (SELECT b.k FROM b), or the same with USING sampled_query at its end, or EXACT SELECT ..."
+    )
