@@ -75,7 +75,7 @@ class Resolving:
         return with_counted_types(keyed, tables, MaterializedLookup(self.context).key_types())
 
     def _sampled_instead(self, select: ApproximateSelect, fault: UnsupportedQuery) -> Query | None:
-        """The query on a sample of keys, where it stands as it is written in no other way but Spark, and an error is asked.
+        """The query on a sample of keys, where as written only Spark could answer it, and an error is asked.
 
         Without one the way out says that it could be run so.
         """
