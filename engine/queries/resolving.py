@@ -15,6 +15,7 @@ from ...parser.scope import EXACT
 from ...parser.statement import ApproximateSelect, EstimateRows
 from ..materialized.lookup import MaterializedLookup
 from ..sources.keys import with_key_types
+from .settings_of import settings_of
 
 if TYPE_CHECKING:
     from ..context import Context
@@ -85,7 +86,8 @@ class Resolving:
             found = resolve_sampled(by_sample(select), self.context.tables)
             if found.is_in_files:
                 return found
-            if select.accuracy.relative_error is not None and len(found.ways[0].roles) > 1:
+            aims = settings_of(self.context.settings, select).error is not None
+            if aims and len(found.ways[0].roles) > 1:
                 # Where no equality joins tables what is left of them may still be too much to be run.
                 return replace(found, warnings=(*found.warnings, f"by a sample of keys: {fault.message}"))
             fault.hint = fault.hint.replace(EXACT, f"the same with USING {SAMPLED} at its end, or {EXACT}")

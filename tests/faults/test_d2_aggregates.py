@@ -75,11 +75,12 @@ def test_an_exists_over_one_equality_is_told_the_in_that_answers_it(tables):
 
     exists = "EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.y > 15)"
     with pytest.raises(SkimqlError) as caught:
-        tables.sql(f"SELECT APPROXIMATE COUNT(*) FROM a WHERE {exists}")
-    typed, other = caught.value.hint.split(", or ")
-    assert other == "EXACT SELECT ..."
+        tables.sql(f"SELECT APPROXIMATE COUNT(*) FROM a WHERE {exists} SIZE 10 KB")
+    typed, sampled, other = caught.value.hint.split(", or ")
+    assert (sampled, other) == ("the same with USING sampled_query at its end", "EXACT SELECT ...")
     truth = tables.sql(f"SELECT COUNT(*) FROM a WHERE {exists}").collect()[0][0]
-    assert tables.sql(f"SELECT APPROXIMATE COUNT(*) FROM a WHERE {typed}").value == truth
+    assert tables.sql(f"SELECT APPROXIMATE COUNT(*) FROM a WHERE {typed} SIZE 10 KB").value == truth
+    assert tables.sql(f"SELECT APPROXIMATE COUNT(*) FROM a WHERE {exists} ERROR WITHIN 5%").value == truth
     with pytest.raises(SkimqlError) as negated:
-        tables.sql(f"SELECT APPROXIMATE COUNT(*) FROM a WHERE NOT {exists}")
+        tables.sql(f"SELECT APPROXIMATE COUNT(*) FROM a WHERE NOT {exists} SIZE 10 KB")
     assert negated.value.hint == "the same with USING sampled_query at its end, or EXACT SELECT ..."

@@ -8,19 +8,28 @@ import pytest
 from support.schemas import schema, table
 
 from skimql.engine.queries.resolving import Resolving, by_sample
+from skimql.engine.settings import Settings
 from skimql.errors import UnsupportedQuery
 from skimql.parser.sampled_select import SampledQuery
 from skimql.parser.statement import parse_statement
 
 TABLES = schema(table("a", k="int", x="int"), table("b", k="int", y="int"))
-AT_HOME = SimpleNamespace(
-    tables=TABLES, environment=SimpleNamespace(circumstances=lambda: SimpleNamespace(ansi=True))
-)
+
+
+def at_home(settings):
+    return SimpleNamespace(
+        tables=TABLES,
+        environment=SimpleNamespace(circumstances=lambda: SimpleNamespace(ansi=True)),
+        settings=settings,
+    )
+
+
+NO_ERROR = Settings(error=None)
 OUTER = "SELECT APPROXIMATE COUNT(*) FROM a LEFT JOIN b ON a.k = b.k"
 
 
-def resolved(text):
-    return Resolving(AT_HOME).select(parse_statement(text))
+def resolved(text, settings=NO_ERROR):
+    return Resolving(at_home(settings)).select(parse_statement(text))
 
 
 def test_what_has_a_join_tree_is_not_sampled():
@@ -37,6 +46,13 @@ def test_what_has_none_is_sampled_where_an_error_is_asked_and_told_so_where_not(
     assert isinstance(resolved(f"{OUTER} USING sampled_query"), SampledQuery)
 
 
+def test_the_session_aims_at_an_error_too():
+    assert isinstance(resolved(OUTER, Settings()), SampledQuery)
+    for otherwise in ("SIZE 10 KB", "OPTIONS (rows = 7)"):
+        with pytest.raises(UnsupportedQuery):
+            resolved(f"{OUTER} {otherwise}", Settings())
+
+
 def test_a_named_method_is_not_changed():
     with pytest.raises(UnsupportedQuery):
         resolved(f"{OUTER} ERROR WITHIN 5% USING hash")
@@ -48,7 +64,7 @@ def test_what_no_sketch_answers_is_explained_as_far_as_it_was_read():
     text = "SELECT APPROXIMATE COUNT(*) FROM a CROSS JOIN b USING hash"
     with pytest.raises(UnsupportedQuery):
         resolved(text)
-    assert len(Resolving(AT_HOME).to_be_explained(parse_statement(text)).graph.vertices) == 2
+    assert len(Resolving(at_home(NO_ERROR)).to_be_explained(parse_statement(text)).graph.vertices) == 2
 
 
 def test_so_is_what_could_be_written_otherwise():
