@@ -14,7 +14,6 @@ TINY = {
     "engine.streams.beside": "test_checked_samples",
     "optimizer.candidates.spending": "test_sampled_query, test_first_sample: what samples take together",
     "engine.streams.frames": "test_running, test_change_sources: what is read",
-    "engine.streams.predicted": "test_dense_keys: beside the half-width",
 }
 MOST_LINES_OF_TINY = 60
 

@@ -6,7 +6,7 @@ one of the workload asks is answered from them without a scan.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -152,8 +152,10 @@ def plan_workload_of(
     seed: int,
     sparse: bool,
     statistics: Statistics,
+    unknown: Collection[int] = (),
+    more_error: float = 0.0,
 ) -> DeclaredQueries:
-    """Share, size and partition the sketches of the statement's queries.
+    """Share, size and partition the sketches of the statement's queries; what is optional as in `plan_declared`.
 
     Raises
     ------
@@ -173,6 +175,8 @@ def plan_workload_of(
             sparse,
             statistics,
             max(statement.partitions, 1),
+            unknown,
+            more_error,
         )
     except ValueError as fault:
         raise BudgetExceeded(str(fault), sql=statement.sql, hint="a larger SIZE") from fault

@@ -21,7 +21,7 @@ from .changes import no_before_image, refusal, updates
 from .checkpoint import mismatch
 from .dense_keys import candidates
 from .panes import SplitPlan, split_plan, with_cells
-from .planned import PlannedView
+from .planned import PlannedView, domains_of
 from .sinks import SINK, write_row
 from .state import Clock, Sender, StreamState, bad_rows, batch_plan, events, overflow, times_of
 from .store import Loaded, continuous, load, load_other, save
@@ -120,7 +120,7 @@ class Batches(Generic[Frame]):
         views = readers(continuous(self.catalog), self.name)
         asked = dict.fromkeys(s for v in views for s in v.asked_of(self.name))
         own = [s for s in asked if s in missing or any(s == candidates(m) for m in missing)]
-        plan = batch_plan(views[0].query, views[0].view.seed, stream, own)
+        plan = batch_plan(views[0].query, views[0].view.seed, stream, own, domains_of(views))
         try:
             built, messages = self.builder.build(past, plan, times_of(stream, plan.synopses), ())
         except DataError as fault:
@@ -193,7 +193,7 @@ class Batches(Generic[Frame]):
     def _plan(self, views: Sequence[PlannedView]) -> SplitPlan:
         assert self._stream is not None, "started"
         synopses = dict.fromkeys(s for v in views for s in v.asked_of(self.name))
-        plan = batch_plan(views[0].query, views[0].view.seed, self._stream, synopses)
+        plan = batch_plan(views[0].query, views[0].view.seed, self._stream, synopses, domains_of(views))
         needs = (n for v in views for n in v.needs_of(self.name))
         return split_plan(plan, self._stream, needs, self.state)
 

@@ -136,12 +136,14 @@ def of_many_streams(shown: PlannedView, streams: Mapping[str, StoredStream]) -> 
     return found if all(s.method == KEY_SAMPLE for s in found.plan.synopses) else shown
 
 
-def no_pilot(why: str) -> StreamError:
-    """The refusal of an error for which nothing can be planned."""
+def no_pilot(
+    why: str,
+    clause: str = "ERROR WITHIN",
+    hint: str = "SIZE 64 KB instead, or the view once the events are there",
+) -> StreamError:
+    """The refusal of a clause for which nothing can be planned."""
     return StreamError(
-        f"ERROR WITHIN is planned from the first events of every stream: {why}",
-        "SKIMQL_NO_PILOT",
-        hint="SIZE 64 KB instead, or the view once the events are there",
+        f"{clause} is planned from the first events of every stream: {why}", "SKIMQL_NO_PILOT", hint=hint
     )
 
 
@@ -208,7 +210,7 @@ def _reached(
     for (term,), contributions, most in wanted:
         left, right = (weights[i] for i in term.synopses)
         factor = _factor(contributions, left * right)
-        parts = [_split(w, buckets, skims and buckets >= LEAST_BUCKETS) for w in (left, right)]
+        parts = [self_join_sizes(w, buckets, skims and buckets >= LEAST_BUCKETS) for w in (left, right)]
         (f, d), (g, e) = parts
         if factor * half_width(f * g + d * g + e * f, rows, buckets, confidence) > most:
             return False
@@ -220,8 +222,11 @@ def _factor(contributions: Floats, products: Floats) -> float:
     return abs(contributions[at] / products[at]) if products[at] else 0.0
 
 
-def _split(weights: Floats, buckets: int, skims: bool) -> tuple[float, float]:
-    """The self-join sizes of what is left in a sketch, and of the keys that are taken out of it."""
+def self_join_sizes(weights: Floats, buckets: int, skims: bool) -> tuple[float, float]:
+    """The self-join sizes of what is left in a hash sketch, and of the keys that are taken out of it.
+
+    `weights` are of all keys, ascending; without `skims` none is taken out.
+    """
     whole = float(weights @ weights)
     if not skims:
         return whole, 0.0

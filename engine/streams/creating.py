@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ParseError, SkimqlError, StreamError, UnsupportedQuery
 from ...optimizer.methods import KEY_SAMPLE
-from ...optimizer.plan import Message, Weight
+from ...optimizer.plan import Message, Plan, Synopsis, Weight
 from ...parser.join_graph import Query, Span, TableSchema
 from ...parser.result_types import digits, summed
 from ...parser.sketch import resolve_append
@@ -19,6 +19,7 @@ from ..execution.partial_aggregate import LONGEST_INTEGER_DECIMAL, no_doubles
 from ..materialized.definition import now, refuse_unstable
 from ..materialized.names import place_of
 from ..queries.settings_of import settings_of
+from ..synopses import Built
 from .change_sources import columns_read, refuse_table_folder, rows_of_changes
 from .dedup import INTERVAL, dedup_of
 from .kafka import KAFKA, refuse_options, source_of
@@ -186,10 +187,19 @@ class Creating:
             self.context.settings,
             lambda query: self._typed(query, found),
             options_of(statement),
+            lambda maps: self._first_events(maps, found),
         )
         for shown, (_, part) in zip(planned.views, statement.members, strict=True):
             self._check(shown, found, statement.sql, place_of(part), set())
         return planned
+
+    def _first_events(self, maps: Plan, found: Continuous) -> dict[Synopsis, Built]:
+        """The maps of the first events of every stream in a plan; raises as `pilot_of`."""
+        from .domains import no_first_events
+        from .pilot import pilot_of
+
+        streams = [found.streams[scan.table.lower()] for scan in maps.scans]
+        return pilot_of(self.context, maps, streams, no_first_events)
 
     def _typed(self, query: Query, found: Continuous) -> Query:
         """The query with the types of its keys, groups and counted values."""

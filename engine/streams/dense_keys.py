@@ -41,8 +41,8 @@ def may_be_skimmed(synopsis: Synopsis) -> bool:
 
 
 def is_skimmed(plan: Plan) -> bool:
-    """Whether a plan joins two hash sketches that are skimmed; a view may say USING hash."""
-    if len(plan.vertices) != 2 or plan.query.method == "hash":
+    """Whether a plan joins two hash sketches that are skimmed, whole; a view may say USING hash."""
+    if len(plan.vertices) != 2 or plan.query.method == "hash" or plan.partitions:
         return False
     return all(may_be_skimmed(s) for s in plan.synopses if s.attributes)
 

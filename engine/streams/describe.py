@@ -122,6 +122,7 @@ def _sketches(catalog: Catalog, stream: StoredStream) -> list[tuple[str, list[st
         if synopsis.weight.expression is not None:
             what = "COUNT" if synopsis.weight.presence else "SUM"
             parts.append(f"of {what}({synopsis.weight.expression})")
+        parts += [f"part {', '.join(map(str, synopsis.cell))}"] if synopsis.cell else []
         parts += [f"WHERE {synopsis.filter}"] if synopsis.filter is not None else []
         parts += [f"joined with {m.table}" for m in synopsis.messages]
         if split.windows is not None:

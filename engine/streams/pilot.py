@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import SkimqlError
+from ...errors import SkimqlError, StreamError
 from ...optimizer.plan import Plan, Scan, Synopsis
 from ..catalog.streams import StoredStream
 from ..synopses import Built
@@ -51,13 +51,18 @@ def for_error(
     return by_way(shown, way, why, streams)
 
 
-def pilot_of(context: Context, plan: Plan, streams: Sequence[StoredStream]) -> dict[Synopsis, Built]:
+def pilot_of(
+    context: Context,
+    plan: Plan,
+    streams: Sequence[StoredStream],
+    refused: Callable[[str], StreamError] = no_pilot,
+) -> dict[Synopsis, Built]:
     """The synopses of a plan of maps, of the first events of every stream; one job a stream.
 
     Raises
     ------
     StreamError
-        ``SKIMQL_NO_PILOT`` where a stream has none that can be read beforehand.
+        ``SKIMQL_NO_PILOT`` where a stream has none that can be read beforehand, as `refused` says it.
     """
     from ..spark.shipping import ship
 
@@ -66,7 +71,7 @@ def pilot_of(context: Context, plan: Plan, streams: Sequence[StoredStream]) -> d
     for stream in streams:
         frame = first_events(context.spark, stream, PILOT_BYTES)
         if frame is None:
-            raise no_pilot(f"{stream.name} is no local folder with files in it")
+            raise refused(f"{stream.name} is no local folder with files in it")
         own = tuple(s for s in plan.synopses if s.table.lower() == stream.name.lower())
         scan = Scan(stream.name, tuple(range(len(own))))
         part = Plan(plan.query, plan.seed, own, (scan,), (), (), ())

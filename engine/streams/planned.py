@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...optimizer.distinct_count import parts_of
@@ -17,6 +17,7 @@ from .beside import sketch_beside
 from .cells import WHOLE, Split
 from .dense_keys import candidates, is_skimmed, may_be_skimmed
 from .panes import Need
+from .state import Domains
 from .windows import Windows
 
 # In the settings of a stored view: how many groups of a pane have synopses of their own.
@@ -87,6 +88,11 @@ class PlannedView:
         groups = tuple(_guarded(g.expression, own.filter) for g in self.query.groups if g.vertex == vertex)
         most = int(self.view.settings[MOST_GROUPS]) if groups else 0
         return own, Split(self.windows.get(own.table.lower()), groups, most)
+
+
+def domains_of(views: Iterable[PlannedView]) -> Domains:
+    """The parts of all join classes that views have in parts; a name stands for the same parts in all of them."""
+    return tuple(dict.fromkeys(p for v in views for p in v.plan.partitions))
 
 
 def _guarded(expression: str, condition: str | None) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ...optimizer.methods import KEY_SAMPLE
-from ...optimizer.plan import Plan
+from ...optimizer.plan import Plan, PlannedTerm
 from ...sketches.intervals.interval import averaged, order_rank
 from ...sketches.joins.convolution import ConvolutionSketch
 from ..results.estimator import Joined, SketchJoin
@@ -31,21 +31,35 @@ def predicted_half_width(plan: Plan, joined: Joined, confidence: float) -> float
     assert isinstance(joined, SketchJoin), "what is no sample is linear sketches"
     if joined.known(terms) is not None:
         return 0.0
-    if len(terms) != 1 or len(terms[0].synopses) != 2:
+    # Of several terms those are alike that are of parts of the domains.
+    if not (len(terms) == 1 or plan.partitions) or len({t.coefficient for t in terms}) != 1:
         return None
-    skimmed = joined.skimmed(terms) if isinstance(joined, SkimmedJoin) else None
+    if any(len(t.synopses) != 2 for t in terms):
+        return None
+    found = [_products(joined, term) for term in terms]
+    known = [f for f in found if f is not None]
+    if len(known) < len(found):
+        return None
+    first = terms[0]
+    rows, buckets = min(r for _, r in known), joined.counters(first)[0].spec.buckets
+    scale = abs(first.coefficient) / math.prod(joined.built[i].scale for i in first.synopses)
+    # A part that has more rows than others is averaged down to these.
+    products = math.fsum(p * rows / own for p, own in known)
+    return scale * half_width(products, rows, buckets, confidence)
+
+
+def _products(joined: SketchJoin, term: PlannedTerm) -> tuple[float, int] | None:
+    """What the variance of a row of a term is, times its buckets, and its rows; None of sketches by several keys."""
+    skimmed = joined.skimmed([term]) if isinstance(joined, SkimmedJoin) else None
     if skimmed is not None:
         sketches = [s.residual for s in skimmed]
         dense = [float(np.square(s.weights.astype(np.float64)).sum()) for s in skimmed]
     else:
-        sketches, dense = joined.counters(terms[0]), [0.0, 0.0]
+        sketches, dense = joined.counters(term), [0.0, 0.0]
     if any(len(s.spec.families) != 1 for s in sketches):
         return None
     left, right = map(_self_join_size, sketches)
-    rows, buckets = sketches[0].counters.shape
-    scale = abs(terms[0].coefficient) / math.prod(joined.built[i].scale for i in terms[0].synopses)
-    products = left * right + dense[0] * right + dense[1] * left
-    return scale * half_width(products, rows, buckets, confidence)
+    return left * right + dense[0] * right + dense[1] * left, sketches[0].spec.rows
 
 
 def half_width(products: float, rows: int, buckets: int, confidence: float) -> float:

@@ -32,7 +32,7 @@ from .kafka import KAFKA, messages
 from .listeners import Listener, tell
 from .past import files_of, past_of
 from .place import held_by, lock_of, say_holder, stream_folder
-from .planned import PlannedView
+from .planned import PlannedView, domains_of
 from .spark_builder import SparkBuilder
 from .state import READ_AS_TEXT, batch_plan, times_of
 from .store import continuous, tell_fault
@@ -132,10 +132,11 @@ class Runs:
         builder = SparkBuilder(context.spark, context.tables, folder / "quarantine")
         views = readers(continuous(own), stream.name)
         asked = dict.fromkeys(s for v in views for s in v.asked_of(stream.name))
-        plan = batch_plan(views[0].query, views[0].view.seed, stream, asked)
+        domains = domains_of(views)
+        plan = batch_plan(views[0].query, views[0].view.seed, stream, asked, domains)
         needed = [s for v in views for s, _ in v.needs_of(stream.name)]
         ship(context.spark)
-        builder.warm(batch_plan(views[0].query, views[0].view.seed, stream, [*asked, *needed]))
+        builder.warm(batch_plan(views[0].query, views[0].view.seed, stream, [*asked, *needed], domains))
         self.stop(name)
         lock = lock_of(own, stream)
         try:

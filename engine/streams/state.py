@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import StreamError
+from ...optimizer.domain_partition import DomainPartition
 from ...optimizer.plan import Message, Plan, Scan, Synopsis, Weight
 from ...parser.join_graph import Query
 from ...sketches.samples.key_sample import BatchSample
@@ -27,6 +28,8 @@ from .dense_keys import NONE, heaviest, split
 from .windows import Windows
 
 BAD_ROW = changes.BAD_ROW
+# The parts of the domains of join classes, by the names of the classes.
+Domains = tuple[tuple[str, DomainPartition], ...]
 READ_AS_TEXT = ("json", "csv", "kafka")
 
 
@@ -341,9 +344,31 @@ def times_of(stream: StoredStream, synopses: Iterable[Synopsis] = (), also: Iter
     return f"CASE WHEN `{BAD_ROW}` IS NULL THEN {times or '1L'} ELSE 0L END"
 
 
-def batch_plan(query: Query, seed: int, stream: StoredStream, synopses: Iterable[Synopsis]) -> Plan:
-    """What one pass over a batch builds: the synopses of views, the count of events, and that of bad rows."""
+def batch_plan(
+    query: Query,
+    seed: int,
+    stream: StoredStream,
+    synopses: Iterable[Synopsis],
+    partitions: Domains = (),
+) -> Plan:
+    """What one pass over a batch builds: the synopses of views, the count of events, and that of bad rows.
+
+    `partitions` are those of all classes of which a synopsis is of a part alone.
+    """
     bad = bad_rows(stream)
     counted = (events(stream.name), bad, changes.updates(stream))
     every = tuple(dict.fromkeys([*synopses, *(s for s in counted if s is not None)]))
-    return Plan(query, seed, every, (Scan(stream.name, tuple(range(len(every)))),), (), (), ())
+    check_cells(every, partitions)
+    scan = Scan(stream.name, tuple(range(len(every))))
+    return Plan(query, seed, every, (scan,), (), (), (), partitions=partitions)
+
+
+def check_cells(synopses: Iterable[Synopsis], partitions: Domains) -> None:
+    """Raise ValueError unless each synopsis of a part is of one that there is: it would get all tuples else."""
+    domains = dict(partitions)
+    for s in (s for s in synopses if s.cell):
+        counts = [domains[a.class_name].count if a.class_name in domains else 1 for a in s.attributes]
+        if len(s.cell) != len(counts) or max(counts) == 1:
+            raise ValueError(f"the domains of a sketch of {s.table} have no parts")
+        if not all(0 <= part < count for part, count in zip(s.cell, counts, strict=True)):
+            raise ValueError(f"a sketch of {s.table} is of a part that its domain has not")

@@ -25,7 +25,8 @@ from .state import Clock, Parts, Sender, StreamState, Summary
 from .windows import Windows
 
 MAGIC = b"SkimQL stream 1\n"
-VERSION = 2
+# Of the head: 2 has cells of panes and groups, distinct values or samples; 3 has parts of domains.
+VERSION = 3
 MOST_BYTES = 1 << 40
 _LENGTHS = ("length", "slide", "delay", "ahead")
 _METHODS = ("hash", "convolution", "total", "agms", LEVEL, PAIRS, KEY_SAMPLE)
@@ -38,8 +39,8 @@ def encode(state: StreamState) -> bytes:
     sizes = iter(map(len, cells))
     head = canonical(
         {
-            # What has neither cells nor distinct values nor samples is as those read it who know of none.
-            "format_version": VERSION if state.parts or any(map(_is_newer, state.summaries)) else 1,
+            # What has nothing newer is as those read it who know of nothing newer.
+            "format_version": _version_of(state),
             **({"parts": [_parts_json(n, p, sizes) for n, p in state.parts.items()]} if state.parts else {}),
             **({"clocks": [_clock_json(w, c) for w, c in state.clocks.items()]} if state.clocks else {}),
             "id": state.id,
@@ -149,6 +150,12 @@ def _state(head: Mapping[str, Any], body: bytes) -> StreamState:
     )
 
 
+def _version_of(state: StreamState) -> int:
+    if any(s.cell for s in state.summaries):
+        return VERSION
+    return 2 if state.parts or any(map(_is_newer, state.summaries)) else 1
+
+
 def _is_newer(synopsis: Synopsis) -> bool:
     return synopsis.distinct or synopsis.method == KEY_SAMPLE
 
@@ -226,8 +233,8 @@ def _keys(data: Any) -> NDArray[np.int64]:
 
 def synopsis_json(synopsis: Synopsis) -> dict[str, Any]:
     """What a synopsis is of, as JSON values."""
-    if synopsis.group is not None or synopsis.cell:
-        raise ValueError("a synopsis of a group or a part has no stored form")
+    if synopsis.group is not None:
+        raise ValueError("a synopsis of a group has no stored form")
     return {
         "table": synopsis.table,
         "filter": synopsis.filter,
@@ -238,22 +245,26 @@ def synopsis_json(synopsis: Synopsis) -> dict[str, Any]:
         "buckets": synopsis.buckets,
         "sparse": synopsis.sparse,
         "messages": [_message_json(m) for m in synopsis.messages],
+        **({"cell": list(synopsis.cell)} if synopsis.cell else {}),
     }
 
 
 def synopsis_from(data: Any) -> Synopsis:
     """What `synopsis_json` gave; ValueError or KeyError where it is not that."""
     data = checks.mapping(data, "a synopsis")
+    attributes = tuple(_attribute(a) for a in checks.items(data["attributes"], "attributes", 64))
+    cell = checks.row(data["cell"], len(attributes), "a part") if "cell" in data else []
     return Synopsis(
         checks.text(data["table"], "table"),
         _optional_text(data["filter"], "filter"),
-        tuple(_attribute(a) for a in checks.items(data["attributes"], "attributes", 64)),
+        attributes,
         _weight(data["weight"]),
         checks.one_of(data["method"], _METHODS, "method"),
         checks.integer(data["rows"], 1, 1 << 16, "rows"),
         checks.integer(data["buckets"], 2, 1 << 26, "buckets"),
         checks.boolean(data["sparse"], "sparse"),
         messages=tuple(_message(m) for m in checks.items(data["messages"], "messages", 256)),
+        cell=tuple(checks.integer(part, 0, 1 << 16, "a part") for part in cell),
     )
 
 

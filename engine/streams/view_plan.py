@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
+from ...optimizer.domain_partition import DomainPartition
 from ...optimizer.plan import Plan, PlannedAggregate, PlannedEdge, PlannedTerm, Scan, Synopsis
 from ...optimizer.workload.planned_use import check_plan
 from ...parser.join_graph import Query
 from ..catalog import checks
 from ..catalog.file import canonical
 from ..materialized.declared import terms_from, terms_json
+from .state import check_cells
 from .state_file import synopsis_from, synopsis_json
 
 
@@ -25,6 +28,7 @@ def own_plan(plan: Plan) -> Plan:
         return tuple(PlannedTerm(t.coefficient, tuple(number[i] for i in t.synopses)) for t in of)
 
     synopses = tuple(plan.synopses[i] for i in used)
+    parted = {a.class_name for s in synopses if s.cell for a in s.attributes}
     tables = dict.fromkeys(s.table for s in synopses)
     return replace(
         plan,
@@ -33,6 +37,7 @@ def own_plan(plan: Plan) -> Plan:
         aggregates=tuple(
             replace(a, total=renumbered(a.total), presence=renumbered(a.presence)) for a in plan.aggregates
         ),
+        partitions=tuple(p for p in plan.partitions if p[0] in parted),
     )
 
 
@@ -69,6 +74,7 @@ def plan_text(plan: Plan) -> str:
             "aggregates": [
                 [a.function, a.name, terms_json(a.total), terms_json(a.presence)] for a in plan.aggregates
             ],
+            **({"partitions": [_domain_json(p) for p in plan.partitions]} if plan.partitions else {}),
         }
     ).decode()
 
@@ -91,6 +97,26 @@ def plan_from(text: str, query: Query, seed: int) -> Plan:
             )
         ),
         tuple(range(len(query.graph.vertices))),
+        partitions=tuple(map(_domain, checks.items(data.get("partitions", []), "partitions", 1 << 10))),
     )
     check_plan(plan, query)
+    check_cells(synopses, plan.partitions)
     return plan
+
+
+def _domain_json(partition: tuple[str, DomainPartition]) -> list[Any]:
+    name, domain = partition
+    return [name, list(domain.lows), list(domain.labels)]
+
+
+def _domain(data: Any) -> tuple[str, DomainPartition]:
+    name, lows, labels = checks.row(data, 3, "a partition")
+    starts = [
+        checks.integer(n, -checks.INT64, checks.INT64 - 1, "a key") for n in checks.items(lows, "ranges")
+    ]
+    parts = [checks.integer(n, 0, 1 << 16, "a part") for n in checks.row(labels, len(starts), "ranges")]
+    if sorted(set(starts)) != starts or sorted(set(parts)) != list(range(max(parts, default=-1) + 1)):
+        raise ValueError("the ranges of a partition are not in order, or a part has none")
+    if len(set(parts)) < 2:
+        raise ValueError("a partition has two parts at least")
+    return checks.text(name, "class"), DomainPartition(tuple(starts), tuple(parts))

@@ -161,6 +161,7 @@ def allocate_rows(
     metric: Metric = "average",
     cells: Sequence[Sequence[float]] | None = None,
     least_rows: int = 11,
+    more_error: float = 0.0,
 ) -> RowAllocation:
     """Divide `words` among sketches of a common number of buckets and as many rows as each deserves.
 
@@ -176,6 +177,8 @@ def allocate_rows(
         not given.
     least_rows : int
         Rows that every sketch has at least, for the interval.
+    more_error : float
+        By how much the squared error may be above the least for fewer rows.
 
     Raises
     ------
@@ -186,7 +189,7 @@ def allocate_rows(
     -----
     Few buckets follow the ideal sizes more closely, but updates cost time for each row. So numbers of buckets
     are tried from that of equal sizes down to where the largest sketch has `MOST_ROWS` rows, and the one with
-    the least error is taken.
+    the least error is taken, or the greatest whose error is not above that by more than is allowed.
     """
     shares = _continuous(demand, metric)
     parts = cells or [(1.0,)] * demand.vertices
@@ -198,7 +201,7 @@ def allocate_rows(
         raise ValueError(f"{words} words are too few for {count} sketches; {needed} would do")
     lowest = max(max(max(row) for row in ideal) / MOST_ROWS, LEAST_BUCKETS)
     steps = max(floor(8 * log2(equal / lowest)), 0) if equal > lowest else 0
-    best: tuple[float, RowAllocation] | None = None
+    tried: list[tuple[float, RowAllocation]] = []
     for buckets in sorted({int(equal / 2 ** (step / 8)) for step in range(steps + 1)}, reverse=True):
         rows = _fitting(ideal, buckets, words, least_rows)
         sizes = [
@@ -207,10 +210,9 @@ def allocate_rows(
         ]
         errors = demand.errors(sizes)
         error = sum(errors) if metric == "average" else max(errors)
-        if best is None or error < best[0] * (1 - 1e-12):
-            best = error, RowAllocation(buckets, tuple(tuple(own) for own in rows))
-    assert best is not None, "the largest number of buckets is always tried"
-    return best[1]
+        tried.append((error, RowAllocation(buckets, tuple(tuple(own) for own in rows))))
+    enough = min(error for error, _ in tried) * (1 + max(more_error, 1e-12))
+    return next(allocation for error, allocation in tried if error <= enough)
 
 
 def _continuous(demand: Demand, metric: Metric) -> tuple[float, ...]:

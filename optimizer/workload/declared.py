@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -29,6 +29,8 @@ def plan_declared(
     sparse: bool = True,
     statistics: Statistics | None = None,
     most_parts: int = 1,
+    unknown: Collection[int] = (),
+    more_error: float = 0.0,
 ) -> DeclaredQueries:
     """Share and size the sketches of standing queries.
 
@@ -47,14 +49,18 @@ def plan_declared(
         Whether sketches start as exact maps.
     statistics : mapping of (VirtualRelation, Attribute) to Histogram, optional
     most_parts : int
-        Greatest number of domain parts in one query; see `plan_workload` for both.
+        Greatest number of domain parts in one query.
+    unknown : collection of int
+        Queries of which nothing is known.
+    more_error : float
+        See `plan_workload` for all four.
 
     Raises
     ------
     ValueError
         If a query joins nothing or the space is too small; the message says how much would do.
     """
-    workload = plan_workload(queries, size_bytes // 8, metric, statistics, most_parts)
+    workload = plan_workload(queries, size_bytes // 8, metric, statistics, most_parts, unknown, more_error)
     weights = _weights(queries)
     synopses: list[Synopsis] = []
     # The first synopsis of each vertex; those of its cells follow in C order.

@@ -10,7 +10,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
@@ -89,6 +89,8 @@ def plan_workload(
     metric: Metric = "average",
     statistics: Statistics | None = None,
     most_parts: int = 1,
+    unknown: Collection[int] = (),
+    more_error: float = 0.0,
 ) -> WorkloadPlan:
     """Plan the sketches of standing queries.
 
@@ -106,6 +108,10 @@ def plan_workload(
         are not partitioned.
     most_parts : int
         Greatest number of domain parts in one query (PARTITION INTO); 1 for none.
+    unknown : collection of int
+        Queries that are taken as those with a column that is missing.
+    more_error : float
+        By how much the squared error may be larger for the sake of fewer rows, as each costs time for every tuple.
 
     Raises
     ------
@@ -119,7 +125,10 @@ def plan_workload(
     """
     known = dict(statistics or {})
     apart = unshared_graph(queries)
-    joins = _joins_of(apart, known)
+    left_out = {
+        n for n, label in enumerate(apart.queries) if isinstance(label, tuple) and label[0] in unknown
+    }
+    joins = [None if n in left_out else row for n, row in enumerate(_joins_of(apart, known))]
     weights = _weights(joins)
     shared = coalesce(apart, weights, metric, one_sketch_per_self_join=True)
     lone, together = Demand.of(apart, weights), Demand.of(shared, weights)
@@ -130,7 +139,8 @@ def plan_workload(
     gains = partition.predicted_gains
     final = Demand.of(shared, [w / gain**2 for w, gain in zip(weights, gains, strict=True)])
     classes = shared.attribute_classes()
-    rows = allocate_rows(final, words, metric, [partition.cell_shares(row) for row in classes])
+    cells = [partition.cell_shares(row) for row in classes]
+    rows = allocate_rows(final, words, metric, cells, more_error=more_error)
     whole = tuple(1.0 for _ in gains)
     # What would be built without a stage, in whole rows as well.
     unshared = _figures(apart, _row_words(lone, words, metric), joins, weights, whole)

@@ -6,22 +6,27 @@ import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 from support.memory import arrow
 
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.catalog.streams import Continuous, StoredStream
+from skimql.engine.execution.partial_aggregate import sketch_plan
 from skimql.engine.memory_backend import batches as in_memory
 from skimql.engine.memory_backend.expressions import evaluate
 from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.settings import Settings
 from skimql.engine.streams.batches import Batches
 from skimql.engine.streams.checkpoint import batch_to_repeat, read_checkpoint, uncommit
+from skimql.engine.streams.domains import no_first_events
 from skimql.engine.streams.planned import with_group_types
+from skimql.engine.streams.state import times_of
 from skimql.engine.streams.store import continuous, load
 from skimql.engine.streams.view_answer import answer
 from skimql.engine.streams.view_sets import define_set
 from skimql.engine.streams.views import define, planned
 from skimql.engine.streams.windows import check_windows
+from skimql.optimizer.plan import Scan
 from skimql.parser.statement import parse_statement
 
 AT = "2026-11-29T00:00:00Z"
@@ -150,8 +155,8 @@ def typed_by(tables):
     return typed
 
 
-def declared_set(catalog, streams, sql, statics=None, **settings):
-    """CREATE CONTINUOUS VIEWS over streams, put into a catalog."""
+def declared_set(catalog, streams, sql, statics=None, first=None, **settings):
+    """CREATE CONTINUOUS VIEWS over streams, put into a catalog; `first` has the first events of streams by name."""
     tables = MemoryTables({**(statics or {}), **{s.name: _nothing(s) for s in streams}})
     known, statement = {s.name.lower(): s for s in streams}, parse_statement(sql)
     found = continuous(catalog)
@@ -162,6 +167,7 @@ def declared_set(catalog, streams, sql, statics=None, **settings):
         replace(Settings(), **settings),
         typed_by(tables),
         {**statement.settings, **check_windows(dict(statement.settings), sql)},
+        lambda maps: first_maps(maps, known, first or {}),
     )
 
     def change(now, _):
@@ -173,6 +179,21 @@ def declared_set(catalog, streams, sql, statics=None, **settings):
 
     catalog.change_streams(change)
     return made
+
+
+def first_maps(maps, streams, first):
+    """What `pilot.pilot_of` gives, of Arrow tables; refused for streams without."""
+    found = {}
+    for scan in maps.scans:
+        if scan.table not in first:
+            raise no_first_events(f"{scan.table} is no local folder with files in it")
+        own = tuple(maps.synopses[i] for i in scan.synopses)
+        part = replace(maps, synopses=own, scans=(Scan(scan.table, tuple(range(len(own)))),))
+        times = times_of(streams[scan.table.lower()], own)
+        found.update(
+            zip(own, MemoryBuilder(scan.table).build(first[scan.table], part, times)[0], strict=True)
+        )
+    return found
 
 
 def _nothing(stream):
@@ -188,3 +209,20 @@ def asked(catalog, name):
         s.lower(): load(catalog, found.streams[s.lower()], view.view.seed).state for s in view.view.streams
     }
     return answer(view, states)
+
+
+def inside(synopsis, table):
+    """Which events are behind the filter of a synopsis, which is ``v > 10`` or none."""
+    return table["v"].to_numpy() > 10 if synopsis.filter else np.ones(len(table), bool)
+
+
+def counters_by_hand(synopsis, table):
+    """What all events of a table with deletions (`op`) and values (`v`) make of a sketch, without parts."""
+    sketch = sketch_plan(synopsis, 1, "int64").empty()
+    sign = np.where(np.array(table["op"].to_pylist()) == "d", -1, 1)
+    weight = synopsis.weight
+    sign = sign * (table["v"].to_numpy() if weight.expression and not weight.presence else 1)
+    chosen = inside(synopsis, table)
+    names = [a.keys[0].strip("`") for a in synopsis.attributes]
+    sketch.update([table[n].to_numpy()[chosen] for n in names], sign[chosen].astype(np.int64))
+    return sketch.dense().counters

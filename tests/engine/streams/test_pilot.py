@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from support.continuous import counters_by_hand
+from support.streams import zipf
 
 from skimql import Session
+from skimql.engine.catalog.catalog import Catalog
+from skimql.engine.streams.store import continuous, load
 from skimql.errors import SkimqlError
 
 
@@ -65,3 +72,80 @@ def test_a_view_is_planned_from_the_files_that_are_there(spark, tmp_path):
     assert (spark.catalog.tableExists("h"), spark.catalog.tableExists("q")) == (False, True)
     session.close()
     assert not spark.catalog.tableExists("q")
+
+
+def test_domains_are_split_as_the_files_that_are_there_say(spark, tmp_path):
+    """Events to come have other keys, deletions too: every one is in one part, whatever the session between."""
+    random, create = (
+        np.random.default_rng(3),
+        "CREATE STREAM {0} (k BIGINT, v BIGINT, op STRING) FROM PARQUET '{1}'",
+    )
+    orders = {n: np.random.default_rng(i).permutation(500) for i, n in enumerate("ab")}
+    told = {}
+
+    def arrive(number, extra=()):
+        for name, order in orders.items():
+            k = np.concatenate(
+                [np.repeat(order, zipf(500, 1.5, 3000)), np.repeat(np.array(extra, np.int64), 4)]
+            )
+            k = random.permutation(k)
+            op = np.where(random.random(len(k)) < 0.2, "d", "i")
+            table = pa.table({"k": k, "v": k % 7, "op": op})
+            (tmp_path / name).mkdir(exist_ok=True)
+            pq.write_table(table, tmp_path / name / f"{number}.parquet")
+            told.setdefault(name, []).append(table)
+
+    arrive(0)
+    session = Session(spark, catalog=tmp_path / "c", sparse=False)
+    for name in "ab":
+        session.sql(f"{create.format(name, tmp_path / name)} DELETES WHEN op = 'd'")
+    views = (
+        "CREATE CONTINUOUS VIEWS w WITH (trigger = 'available now') ("
+        "q AS (SELECT COUNT(*) AS n FROM {0} a JOIN {1} b ON a.{2} = b.k),"
+        "s AS (SELECT SUM(a.{3}) AS s FROM {0} a JOIN {1} b ON a.{2} = b.k)"
+        ") SIZE 96 KB MINIMIZE AVERAGE ERROR PARTITION INTO 3"
+    )
+    session.sql(views.format("a", "b", "k", "v"))
+    explained = str(session.sql("EXPLAIN SKETCHES w"))
+    assert "PARTITION INTO 3, planned from the first events: 1 of the domains in parts" in explained
+    unseen = [-(2**63), 2**63 - 1, -1, 777]
+    arrive(1, unseen)
+    session.sql("RESUME w")
+    session.close()
+    again = Session(spark, catalog=tmp_path / "c", sparse=False)
+    arrive(2, unseen)
+    again.sql("RESUME w")
+    found = continuous(Catalog(tmp_path / "c"))
+    counts = {}
+    for name in "ab":
+        whole = pa.concat_tables(told[name])
+        sign = np.where(np.array(whole["op"].to_pylist()) == "d", -1, 1)
+        counts[name] = [whole["k"].to_numpy(), sign, whole["v"].to_numpy()]
+        state = load(Catalog(tmp_path / "c"), found.streams[name], 1).state
+        assert state.batch == 2
+        cells = {}
+        for synopsis, summary in state.summaries.items():
+            if synopsis.attributes:
+                assert synopsis.cell, "both views have parts"
+                cells.setdefault(replace(synopsis, cell=(), rows=1), {})[synopsis.cell] = summary.built
+        for synopsis, parts in cells.items():
+            rows = min(len(b.sketch.dense().counters) for b in parts.values())
+            total = sum(b.sketch.dense().counters[:rows] for b in parts.values())
+            assert np.array_equal(total, counters_by_hand(replace(synopsis, rows=rows), whole))
+            assert sum(b.tally.tuples for b in parts.values()) == len(whole)
+    (mine, signs, values), (theirs, others, _) = counts["a"], counts["b"]
+    net = {}
+    for k, s in zip(theirs.tolist(), others.tolist(), strict=True):
+        net[k] = net.get(k, 0) + s
+    partners = np.array([net.get(k, 0) for k in mine.tolist()])
+    for name, truth in (("q", (signs * partners).sum()), ("s", (signs * values * partners).sum())):
+        (row,) = again.answer(f"SELECT * FROM {name}").records()
+        column = "n" if name == "q" else "s"
+        assert row[f"{column}_low"] <= truth <= row[f"{column}_high"]
+    again.sql("CREATE STREAM r (timestamp TIMESTAMP, value BIGINT) FROM RATE '' OPTIONS (rowsPerSecond = 1)")
+    refused = views.replace(" w ", " x ").replace("q AS", "q1 AS").replace("s AS", "s1 AS")
+    with pytest.raises(SkimqlError, match="PARTITION INTO is planned from the first events") as fault:
+        again.sql(refused.format("r", "b", "value", "value"))
+    assert fault.value.code == "SKIMQL_NO_PILOT"
+    assert refused.format("r", "b", "value", "value")[slice(*fault.value.span)] == "PARTITION INTO 3"
+    again.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -9,8 +10,9 @@ from support.continuous import declared, stream_of
 
 from skimql.engine.catalog.catalog import Catalog
 from skimql.engine.streams.store import continuous
-from skimql.engine.streams.view_plan import plan_from, plan_text, sized_as
+from skimql.engine.streams.view_plan import own_plan, plan_from, plan_text, sized_as
 from skimql.engine.streams.views import planned
+from skimql.optimizer.domain_partition import DomainPartition
 
 SCHEMA = "k BIGINT, g BIGINT, v BIGINT, ts TIMESTAMP"
 HOURLY = {"window": "1 hour", "time": "ts"}
@@ -31,6 +33,51 @@ def test_a_plan_survives_its_text_and_is_of_one_query(tmp_path):
     assert plan_from(plan_text(sized), plan.query, plan.seed) == sized
     with pytest.raises(ValueError, match=r"."):
         plan_from(plan_text(sized), views["r"].query, plan.seed)
+
+
+DOMAIN = DomainPartition((-(2**63), -5, 2**63 - 1), (1, 0, 1))
+
+
+def parted(plan):
+    """The plan with its sketches by a key in two parts."""
+    keyed = [s for s in plan.synopses if s.attributes]
+    name = keyed[0].attributes[0].class_name
+    cells = [replace(s, cell=(part,)) for s in keyed for part in range(2)]
+    rest = [s for s in plan.synopses if not s.attributes]
+    places = {s: [cells.index(replace(s, cell=(part,))) for part in range(2)] for s in keyed}
+
+    def terms(of):
+        return tuple(
+            replace(t, synopses=tuple(places[plan.synopses[i]][part] for i in t.synopses))
+            for t in of
+            for part in range(2)
+        )
+
+    aggregates = tuple(replace(a, total=terms(a.total), presence=terms(a.presence)) for a in plan.aggregates)
+    return replace(plan, synopses=(*cells, *rest), aggregates=aggregates, partitions=((name, DOMAIN),))
+
+
+def test_parts_of_a_domain_survive_the_text_and_what_is_none_is_refused(tmp_path):
+    plan = own_plan(parted(declare(tmp_path, q=COUNT)["q"].plan))
+    text = plan_text(plan)
+    assert plan_from(text, plan.query, plan.seed) == plan
+    data = json.loads(text)
+    (name, lows, labels) = data["partitions"][0]
+    for broken in (
+        [],
+        [[name, lows, [0, 0, 0]]],
+        [[name, lows[::-1], labels]],
+        [[name, lows, [2, 0, 2]]],
+        [[name, lows, labels[:2]]],
+        [[name, [0, 1, 2**63], labels]],
+        [["another", lows, labels]],
+    ):
+        with pytest.raises(ValueError, match=r"."):
+            plan_from(json.dumps({**data, "partitions": broken}), plan.query, plan.seed)
+    data["synopses"][0]["cell"] = [2]
+    with pytest.raises(ValueError, match="part that its domain has not"):
+        plan_from(json.dumps(data), plan.query, plan.seed)
+    assert own_plan(replace(plan, partitions=(*plan.partitions, ("other", DOMAIN)))) == plan
 
 
 def test_a_plan_takes_the_buckets_in_which_most_of_its_sketches_are_there(tmp_path):

@@ -138,7 +138,7 @@ def test_a_view_that_comes_to_a_set_has_its_sketches_from_their_beginning(tmp_pa
     ("sql", "code", "marked"),
     [
         (SET.replace("64 KB", "64 B"), "SKIMQL_BUDGET_EXCEEDED", None),
-        (SET + " PARTITION INTO 3", "SKIMQL_STREAM_UNSUPPORTED", "w"),
+        (SET + " PARTITION INTO 3", "SKIMQL_NO_PILOT", "PARTITION INTO 3"),
         (SET.replace("f AS", "N AS"), "SKIMQL_NAME_TAKEN", "N"),
         (SET.replace("f AS", "W AS"), "SKIMQL_NAME_TAKEN", "W"),
         (SET.replace("SUM(v) AS s FROM a", "SUM(v) AS s FROM a SIZE 1 KB"), "SKIMQL_CLAUSE", None),
