@@ -143,9 +143,9 @@ def plan_workload(
     rows = allocate_rows(final, words, metric, cells, more_error=more_error)
     whole = tuple(1.0 for _ in gains)
     # What would be built without a stage, in whole rows as well.
-    unshared = _figures(apart, _row_words(lone, words, metric), joins, weights, whole)
+    unshared = _figures(apart, _row_words(lone, words, metric, more_error), joins, weights, whole)
     plain = _figures(shared, even, joins, weights, whole)
-    allocated = _figures(shared, _row_words(together, words, metric), joins, weights, whole)
+    allocated = _figures(shared, _row_words(together, words, metric, more_error), joins, weights, whole)
     parted = _figures(shared, rows.words, joins, weights, gains, sum(map(len, rows.rows)))
     stages = (
         Stage("share", unshared, allocated),
@@ -179,10 +179,10 @@ def _weights(joins: Sequence[list[JoinStatistics] | None]) -> list[float]:
     return [usual if weight is None else weight for weight in own]
 
 
-def _row_words(demand: Demand, words: int, metric: Metric) -> tuple[int, ...]:
+def _row_words(demand: Demand, words: int, metric: Metric, more_error: float) -> tuple[int, ...]:
     """Words of every vertex in whole rows; any number of words where the space is too small for those."""
     try:
-        return allocate_rows(demand, words, metric).words
+        return allocate_rows(demand, words, metric, more_error=more_error).words
     except ValueError:
         return allocate(demand, words, metric).words
 

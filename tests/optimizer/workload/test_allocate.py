@@ -206,6 +206,23 @@ def test_rows_of_cells_follow_their_shares():
     assert second[0] == pytest.approx(sum(first), abs=3)
 
 
+@pytest.mark.parametrize("metric", ["average", "maximum"])
+def test_fewer_rows_may_cost_so_much_error_and_no_more(metric):
+    rng = np.random.default_rng(6)
+    saved = []
+    for _ in range(20):
+        demand = random_demand(rng, vertices=5, queries=4)
+        least, fewer = (allocate_rows(demand, 30_000, metric, more_error=e) for e in (0.0, 0.1))
+        judge = sum if metric == "average" else max
+        best, found = (
+            judge(demand.errors([own * a.buckets for own in map(sum, a.rows)])) for a in (least, fewer)
+        )
+        assert best <= found <= 1.1 * best
+        assert fewer.buckets >= least.buckets
+        saved.append(sum(map(sum, least.rows)) / sum(map(sum, fewer.rows)))
+    assert np.median(saved) > 1.5
+
+
 def test_extreme_weights_leave_every_sketch_its_rows():
     demand = Demand(4, ((0, 1), (2, 3)), (1e12, 1.0))
     for metric in ("average", "maximum"):

@@ -120,6 +120,28 @@ def test_queries_without_statistics_keep_their_classes_whole():
     assert all(number == 0 for number, _ in plan.partition.classes)
 
 
+def test_queries_that_are_left_out_keep_their_classes_whole_and_the_others_their_parts():
+    queries = [count_query(n) for n in (7, 8)]
+    known = statistics_of(queries, np.random.default_rng(3), False)
+    every = plan_workload(queries, 20_000, statistics=known, most_parts=4)
+    left = plan_workload(queries, 20_000, statistics=known, most_parts=4, unknown=[1])
+    parted = {number for number, _ in left.partition.classes}
+    edges = list(zip(left.graph.edges, left.graph.edge_classes(), strict=True))
+    assert every.partition.classes
+    assert left.stages[0].after.relative_errors[1] is None
+    assert {e.query for e, number in edges if number in parted} <= {0}
+    none = plan_workload(queries, 20_000, statistics=known, most_parts=4, unknown=[0, 1])
+    assert none.partition.classes == ()
+
+
+@pytest.mark.parametrize("more_error", [0.0, 0.1])
+def test_what_changes_nothing_has_equal_figures(more_error):
+    queries = [count_query(n) for n in WORKLOADS["workload1"]]
+    known = statistics_of(queries, np.random.default_rng(1), True)
+    stage = plan_workload(queries, 60_000, statistics=known, most_parts=4, more_error=more_error).stages[-1]
+    assert (stage.name, stage.before) == ("partition", stage.after)
+
+
 def test_an_average_is_two_terms_on_common_families():
     plan = plan_workload([star_query()], 10_000)
     assert plan.graph.queries == ((0, 0), (0, 1))
