@@ -66,16 +66,23 @@ class Events:
 
 
 def drawn(
-    random: np.random.Generator, z: float, domain: int, shift: int, deleted: float, batches: int, rows: int
+    random: np.random.Generator,
+    z: float,
+    domain: int,
+    shift: int,
+    deleted: float,
+    batches: int,
+    rows: int,
+    values: int = MOST_VALUE,
 ) -> Events:
     """Insertions of keys by a Zipf law, `rows` a batch; `deleted` of them are taken back up to three batches later.
 
-    A key's values are random; events are late by up to half of a batch. Each deletion has the time of its arrival, and
-    so may be in another window than what it deletes.
+    A key's values are random, below `values`; events are late by up to half of a batch. Each deletion has the time of
+    its arrival, and so may be in another window than what it deletes.
     """
     law = zipf(domain, z, 1 << 40, shift).astype(np.float64)
     k = np.searchsorted(np.cumsum(law / law.sum()), random.random(batches * rows)).clip(0, domain - 1)
-    v = random.integers(0, MOST_VALUE, k.size)
+    v = random.integers(0, values, k.size)
     batch = np.repeat(np.arange(batches), rows)
     gone = random.random(k.size) < deleted
     later = batch[gone] + random.integers(0, 4, int(gone.sum()))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 LEVEL, PAIRS = "level", "pairs"
-KEY_SAMPLE = "key_sample"
+KEY_SAMPLE, SAMPLE_SKETCH = "key_sample", "sample_sketch"
 
 _SUMS = frozenset(("count", "sum", "avg"))
 _SPREAD = frozenset(

@@ -5,7 +5,7 @@ Runs in Spark's Python workers; nothing here needs Spark itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.heavy_keys import HeavyKeys, HeavyKeysSpec
 from ...sketches.joins.sparse import SparseFirstSketch, update_sparse_first
 from ...sketches.samples.key_sample import BatchSample, KeySampleSpec
+from ...sketches.samples.sample_sketch import BatchSampleSketch, SampleSketchSpec
 from ..synopses import Sketch, Tally
 
 
@@ -31,7 +32,15 @@ from ..synopses import Sketch, Tally
 class SketchPlan:
     """One sketch to build: its spec, and whether it may start as an exact map."""
 
-    spec: ConvolutionSpec | AgmsSpec | LevelSpec | PairSampleSpec | HeavyKeysSpec | KeySampleSpec
+    spec: (
+        ConvolutionSpec
+        | AgmsSpec
+        | LevelSpec
+        | PairSampleSpec
+        | HeavyKeysSpec
+        | KeySampleSpec
+        | SampleSketchSpec
+    )
     sparse: bool = True
 
     def empty(self) -> Sketch:
@@ -45,6 +54,8 @@ class SketchPlan:
                 return _known(self.spec.empty())
             case KeySampleSpec():
                 return _known(BatchSample(self.spec))
+            case SampleSketchSpec():
+                return _known(BatchSampleSketch(self.spec))
             case _:
                 return SparseFirstSketch(self.spec, self._limit)
 
@@ -59,6 +70,8 @@ class SketchPlan:
                 return _known(HeavyKeys.from_state(self.spec, state))
             case KeySampleSpec():
                 return _known(BatchSample.from_state(self.spec, state))
+            case SampleSketchSpec():
+                return _known(BatchSampleSketch.from_state(self.spec, state))
             case _:
                 return SparseFirstSketch.from_state(self.spec, state, self._limit)
 
@@ -68,7 +81,7 @@ class SketchPlan:
 
 
 def _known(sketch: Any) -> Sketch:
-    """What is no sketch of the others' kind: candidates for dense keys, which are never kept, and key samples."""
+    """What is no sketch of the others' kind: candidates for dense keys, which are never kept, and samples."""
     kept: Sketch = sketch
     return kept
 
@@ -243,9 +256,12 @@ def _update(batch: pa.RecordBatch, fed: Sequence[_Fed]) -> None:
             if isinstance(part.sketch, SparseFirstSketch):
                 linear.append((part.sketch, weight))
             else:
-                update: Callable[..., None] = part.sketch.update
+                other: Any = part.sketch
                 inside = slice(None) if own.mask is None else own.mask
-                update(*(k[inside] for k in keys), weights=None if weight is None else weight[inside])
+                taken = [k[inside] for k in keys]
+                # A sample of combinations takes them as one.
+                given = [taken] if isinstance(other, BatchSampleSketch) else taken
+                other.update(*given, weights=None if weight is None else weight[inside])
             part.tally.add(tallies[name])
         for part, name in zip(own.parts, own.feed.slacks, strict=bool(own.feed.slacks)):
             if name is not None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...errors import UnsupportedQuery
 from ...optimizer.distinct_count import LEVELS
 from ...optimizer.domain_partition import DomainPartition
-from ...optimizer.methods import KEY_SAMPLE, LEVEL, PAIRS
+from ...optimizer.methods import KEY_SAMPLE, LEVEL, PAIRS, SAMPLE_SKETCH
 from ...optimizer.plan import Synopsis
 from ...sketches.distinct.level import LevelSpec
 from ...sketches.distinct.pair_sample import PairSampleSpec
@@ -26,6 +26,7 @@ from ...sketches.joins.convolution import ConvolutionSpec
 from ...sketches.joins.heavy_keys import METHOD as HEAVY_KEYS
 from ...sketches.joins.heavy_keys import HeavyKeysSpec
 from ...sketches.samples.key_sample import KeySampleSpec
+from ...sketches.samples.sample_sketch import SampleSketchSpec
 from ..synopses import Tally
 from .feeds import Feed as Feed
 from .feeds import Partial as Partial
@@ -187,11 +188,14 @@ def sketch_plan(
         return SketchPlan(sample, synopsis.sparse)
     if synopsis.method == HEAVY_KEYS:
         return SketchPlan(HeavyKeysSpec(MOST_HEAVY))
-    if synopsis.method == KEY_SAMPLE:
+    if synopsis.method in (KEY_SAMPLE, SAMPLE_SKETCH):
         if dtype != "int64":
             raise no_doubles(str(synopsis.weight.expression))
         # The hash of a kept key sample of the class: both keep the same keys.
-        return SketchPlan(KeySampleSpec(families[0].derive("key sample"), synopsis.buckets))
+        sampled = families[0].derive("key sample")
+        if synopsis.method == KEY_SAMPLE:
+            return SketchPlan(KeySampleSpec(sampled, synopsis.buckets))
+        return SketchPlan(SampleSketchSpec(sampled, synopsis.buckets, len(families)))
     if synopsis.method == "agms":
         return SketchPlan(AgmsSpec(families, synopsis.buckets, synopsis.rows, dtype), synopsis.sparse)
     return SketchPlan(ConvolutionSpec(families, synopsis.rows, synopsis.buckets, dtype), synopsis.sparse)

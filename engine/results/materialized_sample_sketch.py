@@ -75,7 +75,8 @@ class MaterializedSampleSketchJoin(MaterializedSamples):
         total = Fraction(0)
         ends = [(e.left, e.right, e.left_position, e.right_position) for e in self.edges]
         for term in terms:
-            maps = [_whole(self.weights[i], self.orders[i]) for i in term.synopses]
+            orders = self._orders(term)
+            maps = [_whole(self.weights[i], o) for i, o in zip(term.synopses, orders, strict=True)]
             present = [m for m in maps if m is not None]
             if len(present) < len(maps):
                 return None
@@ -101,8 +102,11 @@ class MaterializedSampleSketchJoin(MaterializedSamples):
     def _columns(self, term: PlannedTerm) -> list[str]:
         return [self.weights[i].column for i in term.synopses]
 
+    def _orders(self, term: PlannedTerm) -> list[tuple[int, ...]]:
+        return [self.orders[i] for i in term.synopses]
+
     def _edges(self, term: PlannedTerm) -> list[tuple[int, int, int, int]]:
-        own = [self.orders[i] for i in term.synopses]
+        own = self._orders(term)
         return [
             (e.left, e.right, own[e.left][e.left_position], own[e.right][e.right_position])
             for e in self.edges

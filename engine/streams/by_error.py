@@ -86,12 +86,12 @@ def chosen(
     AccuracyNotReached
         If no way is predicted to reach it.
     """
-    weights = _weights(plan, [built[s] for s in plan.synopses])
+    weights = weights_of(plan, [built[s] for s in plan.synopses])
     sums = [
         (terms, contributions)
         for a in plan.aggregates
         for terms in (a.total, a.presence)
-        for contributions in [_contributions(terms, weights, plan, built)]
+        for contributions in [contributions_of(terms, weights, plan, built)]
         if terms
     ]
     if not any(np.any(c) for _, c in sums):
@@ -147,8 +147,8 @@ def no_pilot(
     )
 
 
-def _weights(plan: Plan, built: Sequence[Built]) -> list[Floats]:
-    """What every key weighs in each synopsis, keys in one order; of counters what every counter has."""
+def weights_of(plan: Plan, built: Sequence[Built]) -> list[Floats]:
+    """What every key weighs in each synopsis of a pilot, keys in one order; of counters what every counter has."""
     kept: list[Any] = [b.sketch for b in built]
     if any(s.exact is None for s in kept):
         return [s.dense().counters[0].astype(np.float64) for s in kept]
@@ -161,7 +161,7 @@ def _weights(plan: Plan, built: Sequence[Built]) -> list[Floats]:
     return found
 
 
-def _contributions(
+def contributions_of(
     terms: Sequence[PlannedTerm], weights: Sequence[Floats], plan: Plan, built: Mapping[Synopsis, Built]
 ) -> Floats:
     """What every key adds to a sum."""
@@ -243,7 +243,7 @@ def _key_sample(weights: Sequence[Floats], wanted: _Wanted, confidence: float, m
     quantile = -float(ndtri((1.0 - confidence) / 2.0))
     share = 0.0
     for terms, contributions, most in wanted:
-        squares = quantile**2 * _unexplained(terms, contributions, weights)
+        squares = quantile**2 * unexplained(terms, contributions, weights)
         share = max(share, squares / (squares + most**2) if most else 1.0)
     distinct = max(int(np.count_nonzero(w)) for w in weights)
     keys = max(LEAST_KEYS, math.ceil(ROOM * share * distinct))
@@ -253,7 +253,7 @@ def _key_sample(weights: Sequence[Floats], wanted: _Wanted, confidence: float, m
     return Way(KEY_SAMPLE, rows, math.ceil(each / (BYTES_PER_COUNTER * rows)), len(weights) * each)
 
 
-def _unexplained(terms: Sequence[PlannedTerm], contributions: Floats, weights: Sequence[Floats]) -> float:
+def unexplained(terms: Sequence[PlannedTerm], contributions: Floats, weights: Sequence[Floats]) -> float:
     """The squares of what keys add, as far as the streams' exact totals do not tell it (see `sample_regression`)."""
     squares = float(contributions @ contributions)
     if len(terms) != 1:

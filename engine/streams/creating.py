@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ParseError, SkimqlError, StreamError, UnsupportedQuery
-from ...optimizer.methods import KEY_SAMPLE
+from ...optimizer.methods import KEY_SAMPLE, SAMPLE_SKETCH
 from ...optimizer.plan import Message, Plan, Synopsis, Weight
 from ...parser.join_graph import Query, Span, TableSchema
 from ...parser.result_types import digits, summed
@@ -166,9 +166,12 @@ class Creating:
             shown = for_error(self.context, shown, found.streams, sql, place)
         elif not settings_of(self.context.settings, select_of(statement.query.text, sql)).by_hand:
             from .by_error import of_many_streams
+            from .pilot import of_least_error
 
             sampled = of_many_streams(shown, found.streams)
             shown = sampled if self._sum_of_doubles(sampled, found) is None else shown
+            told = of_least_error(self.context, shown, found.streams)
+            shown = told if self._sum_of_doubles(told, found) is None else shown
         self._check(shown, found, sql, place, {statement.name.text.lower()})
         return shown
 
@@ -244,8 +247,10 @@ class Creating:
             raise no_doubles(doubles, sql, place)
 
     def _sum_of_doubles(self, shown: PlannedView, found: Continuous) -> str | None:
-        """An argument of a sum on key samples that no integer holds."""
-        sampled = [s for s in shown.plan.synopses if s.method == KEY_SAMPLE]
+        """An argument of a sum on samples of keys that no integer holds."""
+        synopses = shown.plan.synopses
+        every = shown.plan.method == SAMPLE_SKETCH
+        sampled = [s for s in synopses if every or s.method == KEY_SAMPLE]
         weights = [(s.table, s.weight) for s in sampled]
         weights += [(m.table, m.weight) for s in sampled for m in _every(s.messages)]
         types = _Types(self, found)

@@ -21,7 +21,7 @@ from .as_of import as_of_columns, lag, rate
 from .cells import WHOLE
 from .panes import Need
 from .place import is_running
-from .planned import WHY, PlannedView
+from .planned import EXPECTED, WHY, PlannedView
 from .predicted import predicted_half_width
 from .state import Clock, StreamState, bad_rows, events
 from .store import Loaded, continuous, load, load_before
@@ -238,9 +238,12 @@ def _accuracy(catalog: Catalog, view: StoredView) -> tuple[Any, ...]:
     if shown.told_apart or shown.query.counts_distinct:
         return *numbers, None, given.method, faults, view.select
     joined = joined_of(shown, {n: one.state for n, one in loaded.items()})
+    predicted = predicted_half_width(shown.plan, joined, view.confidence)
+    if predicted is None and EXPECTED in view.settings:
+        predicted = float(view.settings[EXPECTED]) * abs(float(cell.value))
     return (
         *numbers,
-        predicted_half_width(shown.plan, joined, view.confidence),
+        predicted,
         given.method,
         faults,
         view.select,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,13 @@ from ...optimizer.plan import Plan, Scan, Synopsis
 from ..catalog.streams import StoredStream
 from ..synopses import Built
 from .by_error import by_way, chosen, no_pilot, pilot_plan
+from .by_pilot import is_open, maps_of, settings_by_least_error
 from .past import first_events
 from .planned import PlannedView
 from .sampled import with_key_samples
 from .spark_builder import SparkBuilder
 from .state import times_of
-from .views import residual_of
+from .views import planned, residual_of
 
 if TYPE_CHECKING:
     from ..context import Context
@@ -49,6 +51,25 @@ def for_error(
     except SkimqlError as fault:
         raise type(fault)(fault.message, fault.code, sql, fault.span or place, fault.hint) from fault
     return by_way(shown, way, why, streams)
+
+
+def of_least_error(context: Context, shown: PlannedView, streams: Mapping[str, StoredStream]) -> PlannedView:
+    """The view by the method that its first events let expect to err least; as it is where they tell nothing."""
+    if len(shown.plan.vertices) < 3:
+        return shown
+    view = shown.view
+    residual = residual_of(shown.query, view.folds)
+    if not is_open(shown, residual):
+        return shown
+    plan = maps_of(shown, residual)
+    try:
+        built = pilot_of(context, plan, [streams[s.lower()] for s in view.streams])
+        settings = settings_by_least_error(shown, residual, plan, built)
+    except (SkimqlError, OverflowError):
+        return shown  # what is wrong with the events stops the stream, if it is there still
+    if not settings:
+        return shown
+    return planned(replace(view, settings={**view.settings, **settings}), streams)
 
 
 def pilot_of(

@@ -26,6 +26,10 @@ MOST_GROUPS = "max_groups"
 GROUP_TYPES, COUNTED_TYPES = "group_types", "counted_types"
 # And what ERROR WITHIN asked for, the method that was chosen for it, and why.
 ERROR, CHOSEN, WHY = "error", "method", "why"
+# How the bytes of a view by sample x sketch are divided, where they were planned.
+SPLIT = "split"
+# The half-width, relative to the value, that first events let expect of sketches which predict none themselves.
+EXPECTED = "expected"
 
 _COLUMN = re.compile(r"`(?:[^`]|``)+`")
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import ndtri
 
-from ...optimizer.methods import KEY_SAMPLE
 from ...optimizer.plan import Plan, PlannedTerm
 from ...sketches.intervals.interval import averaged, order_rank
 from ...sketches.joins.convolution import ConvolutionSketch
@@ -15,8 +16,16 @@ from ..results.estimator import Joined, SketchJoin
 from ..results.skimmed import SkimmedJoin
 
 
+@runtime_checkable
+class Sampled(Protocol):
+    """Synopses of which some are samples."""
+
+    def half_width(self, terms: Sequence[PlannedTerm], confidence: float) -> float | None:
+        """The half-width to be expected of a sum."""
+
+
 def predicted_half_width(plan: Plan, joined: Joined, confidence: float) -> float | None:
-    """Of the first aggregate: 0 where it is exact, None of other joins than key samples, or two hash sketches of one
+    """Of the first aggregate: 0 where it is exact, None of other joins than samples, or two hash sketches of one
     attribute.
 
     A row of a join of residuals f and g beside dense weights d and e has the variance
@@ -24,10 +33,8 @@ def predicted_half_width(plan: Plan, joined: Joined, confidence: float) -> float
     rows, here those of a normal variable.
     """
     terms = plan.aggregates[0].total
-    if plan.method == KEY_SAMPLE:
-        from .sampled import StreamSamples
-
-        return joined.half_width(terms, confidence) if isinstance(joined, StreamSamples) else None
+    if isinstance(joined, Sampled):
+        return joined.half_width(terms, confidence)
     assert isinstance(joined, SketchJoin), "what is no sample is linear sketches"
     if joined.known(terms) is not None:
         return 0.0

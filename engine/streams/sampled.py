@@ -12,15 +12,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ...optimizer.fold import class_attribute
 from ...optimizer.messages import Residual
-from ...optimizer.methods import KEY_SAMPLE
+from ...optimizer.methods import KEY_SAMPLE, SAMPLE_SKETCH
 from ...optimizer.plan import Plan, PlannedTerm, Scan, Synopsis, Weight
 from ...sketches.samples.key_sample import KeySample, KeySampleSpec
 from ...sketches.samples.sample_regression import regress
+from ...sketches.samples.sample_sketch import SampleSketch
+from ...sketches.samples.threshold_sample import net_entries
 from ..results.materialized_samples import MaterializedSampleJoin, SampledWeight
 from ..synopses import Built
 from .beside import keys_in
@@ -87,12 +88,15 @@ class StreamSamples(MaterializedSampleJoin):
 
 
 def sampled_weights(plan: Plan, built: Sequence[Built]) -> dict[int, SampledWeight]:
-    """The key samples of a plan, those of one virtual relation as one sample with a column for each weight."""
+    """The synopses of a plan; samples of one virtual relation as one sample with a column for each weight."""
     relations: dict[Synopsis, list[int]] = {}
+    weights: dict[int, SampledWeight] = {}
     for i, synopsis in enumerate(plan.synopses):
+        if synopsis.method not in (KEY_SAMPLE, SAMPLE_SKETCH):
+            weights[i] = SampledWeight(built[i].linear, "", built[i].scale, bool(built[i].tally.negative))
+            continue
         relation = replace(synopsis, weight=Weight(), messages=tuple(m.relation for m in synopsis.messages))
         relations.setdefault(relation, []).append(i)
-    weights: dict[int, SampledWeight] = {}
     for own in relations.values():
         sample = _together([built[i] for i in own])
         for i, column in zip(own, sample.spec.columns, strict=True):
@@ -100,25 +104,32 @@ def sampled_weights(plan: Plan, built: Sequence[Built]) -> dict[int, SampledWeig
     return weights
 
 
-def _together(built: Sequence[Built]) -> KeySample:
-    """Samples of one virtual relation by one hash: the keys below the lowest threshold, with every weight."""
+def _together(built: Sequence[Built]) -> KeySample | SampleSketch:
+    """Samples of one virtual relation by one hash: what is below the lowest threshold, with every weight."""
     kept: list[Any] = [b.sketch for b in built]
-    samples: list[KeySample] = kept
+    samples: list[KeySample | SampleSketch] = kept
     threshold = min(s.threshold for s in samples)
-    keys: NDArray[np.int64] = np.unique(np.concatenate([s.keys for s in samples]))
     first = samples[0].spec
-    keys = keys[first.family.values(keys, 1, first.hash_bits)[0] < np.uint64(threshold)]
-    weights = np.zeros((len(samples), len(keys)), np.int64)
-    for row, sample in zip(weights, samples, strict=True):
-        _, here, there = np.intersect1d(keys, sample.keys, assume_unique=True, return_indices=True)
-        row[here] = sample.weights[0][there]
+    parts = []
+    for row, sample in enumerate(samples):
+        entries = np.atleast_2d(sample.keys)
+        weights = np.zeros((len(samples), entries.shape[1]), np.int64)
+        weights[row] = sample.weights[0]
+        below = first.family.values(entries[0], 1, first.hash_bits)[0] < np.uint64(threshold)
+        parts.append((entries[:, below], weights[:, below]))
+    keys, weights = net_entries(
+        np.concatenate([k for k, _ in parts], axis=1), np.concatenate([w for _, w in parts], axis=1)
+    )
     columns = tuple(f"weight {n}" for n in range(len(samples)))
-    spec = KeySampleSpec(first.family, max(first.capacity, len(keys)), columns, first.hash_bits)
+    spec = replace(first, capacity=max(first.capacity, keys.shape[1]), columns=columns)
     state = {
-        "keys": keys,
         "weights": weights,
         "last_hash": np.array([threshold - 1], np.uint64),
         "totals": np.array([s.totals[0] for s in samples]),
         "unseen": np.concatenate([s.unseen for s in samples]),
     }
-    return KeySample.from_state(spec, state)
+    if isinstance(spec, KeySampleSpec):
+        return KeySample.from_state(spec, {**state, "keys": keys[0]})
+    crowded = np.array([any(s.crowded for s in samples if isinstance(s, SampleSketch))], np.uint8)
+    own: dict[str, Any] = {"keys": keys, "dense_keys": np.empty(0, np.int64), "crowded": crowded}
+    return SampleSketch.from_state(spec, {**state, **own})

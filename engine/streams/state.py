@@ -20,6 +20,7 @@ from ...optimizer.domain_partition import DomainPartition
 from ...optimizer.plan import Message, Plan, Scan, Synopsis, Weight
 from ...parser.join_graph import Query
 from ...sketches.samples.key_sample import BatchSample
+from ...sketches.samples.sample_sketch import BatchSampleSketch
 from ..catalog.streams import StoredStream
 from ..synopses import Built, Tally
 from . import changes
@@ -265,9 +266,9 @@ def _tables(message: Message) -> set[str]:
 
 
 def net(new: Built) -> Built:
-    """What a batch has made of a synopsis as it is kept: of a key sample without what was deleted again."""
+    """What a batch has made of a synopsis as it is kept: of a sample without what was deleted again."""
     sketch: Any = new.sketch
-    kept: Any = sketch.net() if isinstance(sketch, BatchSample) else sketch
+    kept: Any = sketch.net() if isinstance(sketch, (BatchSample, BatchSampleSketch)) else sketch
     return replace(new, sketch=kept)
 
 

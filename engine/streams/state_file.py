@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CorruptSketch, IncompatibleSketches
-from ...optimizer.methods import KEY_SAMPLE, LEVEL, PAIRS
+from ...optimizer.methods import KEY_SAMPLE, LEVEL, PAIRS, SAMPLE_SKETCH
 from ...optimizer.plan import Attribute, Message, Synopsis, Weight
 from ...sketches.stored_form import from_bytes, to_bytes
 from ..catalog import checks
@@ -29,7 +29,7 @@ MAGIC = b"SkimQL stream 1\n"
 VERSION = 3
 MOST_BYTES = 1 << 40
 _LENGTHS = ("length", "slide", "delay", "ahead")
-_METHODS = ("hash", "convolution", "total", "agms", LEVEL, PAIRS, KEY_SAMPLE)
+_METHODS = ("hash", "convolution", "total", "agms", LEVEL, PAIRS, KEY_SAMPLE, SAMPLE_SKETCH)
 
 
 def encode(state: StreamState) -> bytes:
@@ -157,7 +157,7 @@ def _version_of(state: StreamState) -> int:
 
 
 def _is_newer(synopsis: Synopsis) -> bool:
-    return synopsis.distinct or synopsis.method == KEY_SAMPLE
+    return synopsis.distinct or synopsis.method in (KEY_SAMPLE, SAMPLE_SKETCH)
 
 
 def _tally_json(tally: Tally) -> list[Any]:

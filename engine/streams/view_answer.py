@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...optimizer.methods import KEY_SAMPLE
+from ...optimizer.methods import KEY_SAMPLE, SAMPLE_SKETCH
 from ...optimizer.plan import Message, Plan, Synopsis
 from ...sketches.intervals.interval import Estimate
 from ..results.answer import Answer, with_target
@@ -53,12 +53,12 @@ def answer(planned_view: PlannedView, states: Mapping[str, StreamState], bounds:
 def _unseen(plan: Plan, found: Answer) -> tuple[str, ...]:
     """What an interval of samples does not know, said beside it."""
     estimates = [c for row in found.rows for c in row if isinstance(c, Estimate)]
-    if plan.method != KEY_SAMPLE or all(e.certified for e in estimates):
+    if plan.method not in (KEY_SAMPLE, SAMPLE_SKETCH) or all(e.certified for e in estimates):
         return ()
+    beside = " and does not stand out of the sketches beside them," if plan.method == KEY_SAMPLE else ""
     return (
-        "the interval is measured on the keys that are kept: if one of the others weighs much more than these, and"
-        " does not stand out of the sketches beside them, it is too narrow (without USING, sketches give one that"
-        " holds)",
+        "the interval is measured on the keys that are kept: if one of the others weighs much more than these,"
+        f"{beside} it is too narrow (USING hash: sketches give one that holds)",
     )
 
 
@@ -71,6 +71,11 @@ def joined_of(planned_view: PlannedView, states: Mapping[str, StreamState]) -> J
     """The sketches of a view, ready to be asked: skimmed where keys are known that may be dense."""
     plan = planned_view.plan
     built = tuple(_built(s, plan, states[s.table.lower()]) for s in plan.synopses)
+    if plan.method == SAMPLE_SKETCH:
+        from .sample_sketch import sample_sketch_of
+        from .views import residual_of
+
+        return sample_sketch_of(plan, residual_of(plan.query, planned_view.view.folds), built)
     if plan.method == KEY_SAMPLE:
         # Late: an answer from hash sketches does without.
         from .checked_samples import checked_join

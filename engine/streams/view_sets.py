@@ -17,7 +17,7 @@ from functools import partial
 from ...errors import BudgetExceeded, SkimqlError, UnsupportedQuery
 from ...optimizer.combinations import check_aggregates
 from ...optimizer.describe.workload import describe_workload
-from ...optimizer.methods import KEY_SAMPLE
+from ...optimizer.methods import KEY_SAMPLE, SAMPLE_SKETCH
 from ...optimizer.plan import Synopsis, most_bytes
 from ...optimizer.workload.declared import DeclaredQueries
 from ...optimizer.workload.partition import LEAST_GAIN
@@ -235,9 +235,8 @@ def _member(
 def _is_apart(view: PlannedView) -> bool:
     """Whether its synopses are none that are planned with those of other queries."""
     several = len(view.plan.vertices) > 1
-    return (
-        view.query.counts_distinct or view.query.method == KEY_SAMPLE or (several and bool(view.view.folds))
-    )
+    sampled = view.query.method in (KEY_SAMPLE, SAMPLE_SKETCH)
+    return view.query.counts_distinct or sampled or (several and bool(view.view.folds))
 
 
 def _enough(sized: Callable[[int], PlannedView], share: int) -> int:

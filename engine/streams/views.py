@@ -14,7 +14,7 @@ from ...errors import StreamError, UnsupportedQuery
 from ...optimizer.choose import choose, plan_within
 from ...optimizer.fold import residual_tree
 from ...optimizer.messages import Residual, receiver_of, tree_of, whole
-from ...optimizer.methods import ANSWERED, KEY_SAMPLE
+from ...optimizer.methods import ANSWERED, KEY_SAMPLE, SAMPLE_SKETCH
 from ...optimizer.plan import Plan
 from ...parser.join_graph import FEATURES, Query, Schema, TableSchema
 from ...parser.resolve import resolve
@@ -32,6 +32,7 @@ from .planned import (
     ERROR,
     GROUP_TYPES,
     MOST_GROUPS,
+    SPLIT,
     PlannedView,
     counted_types,
     with_group_types,
@@ -42,8 +43,8 @@ from .windows import Windows, windows_of, zone_of
 
 # What a view may use beyond aggregates over one join tree.
 KNOWN = ANSWERED - {"GROUP BY over several tables"}
-# What USING may say of two streams on one key.
-METHODS = ("hash", "skimmed", KEY_SAMPLE)
+# What USING may say.
+METHODS = ("hash", "skimmed", KEY_SAMPLE, SAMPLE_SKETCH)
 # What is read so far that it can be refused by its name.
 _READ = frozenset(FEATURES) - {"cyclic join", "cross product"}
 
@@ -232,8 +233,17 @@ def define(
             "the view without USING",
             sql,
         )
+    sketched = any(s.method == SAMPLE_SKETCH for s in plan.synopses)
+    if query.method == SAMPLE_SKETCH and (told_apart or not sketched):
+        raise unsupported(
+            "USING sample_sketch of other than streams that are joined on several keys, each of them at most one stream"
+            " away from one of the keys, without windows and groups",
+            "the view without USING",
+            sql,
+        )
     like = plan
-    if size is None and not (settings.by_hand or folds or told_apart or query.counts_distinct):
+    shares = not (folds or told_apart or query.counts_distinct) and not sketched
+    if size is None and shares and not settings.by_hand:
         others = [planned(v, streams) for v in found.views.values() if v.name.lower() != name.lower()]
         like = sized_as(plan, [s for v in others for n in v.view.streams for s in v.synopses_of(n)])
     view = StoredView(
@@ -268,7 +278,7 @@ def planned(view: StoredView, streams: Mapping[str, StoredStream]) -> PlannedVie
     types = tuple(json.loads(view.settings.get(GROUP_TYPES, "[]")))
     counted = tuple((t, e, k) for t, e, k in json.loads(view.settings.get(COUNTED_TYPES, "[]")))
     known = (view.key_types, types, counted)
-    chosen = (*sizes, view.settings.get(CHOSEN))
+    chosen = (*sizes, view.settings.get(CHOSEN), view.settings.get(SPLIT))
     plan = _plan(
         view.select, tables, own[0].ansi, *known, view.classes, view.folds, view.streams, chosen, view.plan
     )
@@ -303,7 +313,7 @@ def _plan(
     classes: tuple[str, ...],
     folds: tuple[tuple[int, int, int], ...],
     streams: tuple[str, ...],
-    sizes: tuple[int, int, int, bool, str | None],
+    sizes: tuple[int, int, int, bool, str | None, str | None],
     planned_with_others: str,
 ) -> Plan:
     known = _ByName({t.name.lower(): t for t in tables})
@@ -320,7 +330,7 @@ def _plan(
     query = replace(query, graph=replace(query.graph, edges=edges))
     if planned_with_others:
         return plan_from(planned_with_others, query, sizes[0])
-    return _chosen(query, streams, folds, sizes[:4], sizes[4])
+    return _chosen(query, streams, folds, sizes[:4], *sizes[4:])
 
 
 def _chosen(
@@ -329,6 +339,7 @@ def _chosen(
     folds: Iterable[tuple[int, int, int]],
     sizes: tuple[int, int, int, bool],
     method: str | None = None,
+    split: str | None = None,
 ) -> Plan:
     """The plan of a view, by a method where one was chosen: streams have synopses, tables are messages."""
     residual = residual_of(query, folds) if query.sets is None else None
@@ -337,11 +348,17 @@ def _chosen(
     ours = [v for v in vertices if query.graph.vertices[v].table.lower() in names]
     tables = [v for v in vertices if v not in ours]
     plan = choose(query, *sizes, residual, too_large=ours, only_folded=tables)
-    if (method or query.method) != KEY_SAMPLE or residual is None:
+    by = method or query.method
+    if by not in (KEY_SAMPLE, SAMPLE_SKETCH) or residual is None:
         return plan
-    from .sampled import with_key_samples  # late: an answer from hash sketches does without
+    # Late: an answer from hash sketches does without.
+    if by == KEY_SAMPLE:
+        from .sampled import with_key_samples
 
-    return with_key_samples(plan, residual, sizes[1], sizes[2])
+        return with_key_samples(plan, residual, sizes[1], sizes[2])
+    from .sample_sketch import Split, with_sample_sketch
+
+    return with_sample_sketch(plan, residual, sizes[1], sizes[2], None if split is None else Split.of(split))
 
 
 # A stream with the keys by which it is joined, as they are compared.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -171,7 +172,7 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
             totals = np.full(len(weights), np.nan)
         return KnownKeys(keys, weights, certain, self.probability, unseen, self.ranks(keys), totals)
 
-    def copy(self) -> SampleSketch:
+    def copy(self) -> Self:
         """An independent sample with the same content."""
         twin = super().copy()
         twin._crowded = self.crowded
@@ -183,7 +184,7 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
         return super().state() | own
 
     @classmethod
-    def from_state(cls, spec: SampleSketchSpec, state: Mapping[str, npt.NDArray[np.generic]]) -> SampleSketch:
+    def from_state(cls, spec: SampleSketchSpec, state: Mapping[str, npt.NDArray[np.generic]]) -> Self:
         """Restore a sample from the arrays of :meth:`state`; ValueError if they do not belong to this spec."""
         dense = checked_entries([state["dense_keys"]], None, 1)[0][0]
         if np.any(dense[1:] <= dense[:-1]):
@@ -198,8 +199,8 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
         sampled = self.spec.sampled
         return [sampled, *(i for i in range(self.spec.attributes) if i != sampled)]
 
-    def _empty(self) -> SampleSketch:
-        return SampleSketch(self.spec, self.dense_keys)
+    def _empty(self) -> Self:
+        return type(self)(self.spec, self.dense_keys)
 
     def _hashes(self, entries: Ints) -> Hashes:
         return np.where(self._dense(entries), np.uint64(0), self._hash(entries[0]))
@@ -249,3 +250,23 @@ class SampleSketch(ThresholdSample[SampleSketchSpec]):
 
     def _drop(self, entries: Ints, weights: Ints) -> None:
         self._crowded |= self._fits(entries, weights) < entries.shape[1]
+
+
+class BatchSampleSketch(SampleSketch):
+    """The sample sketch of one batch of tuples, wherever it is cut; see `BatchSample`. `net` is the sample.
+
+    What is inserted and deleted in the batch stays, and there is room for as many entries as their keys alone take:
+    weights, which may be large in a part of the batch and nothing in the whole, do not decide which are kept. So a
+    batch has every entry that the sample it is added to has room for.
+    """
+
+    drops_nothing = False
+
+    def net(self) -> SampleSketch:
+        """The sample without the entries that weigh nothing, as far as there is room for their weights."""
+        whole = SampleSketch(self.spec, self.dense_keys)
+        whole._absorb(self, np.int64(1))
+        return whole
+
+    def _fits(self, entries: Ints, weights: Ints) -> int:
+        return most_within(entries, self.spec.capacity * self.spec.entry_bytes)

@@ -36,7 +36,7 @@ from ..joins.hash_sketch import frequency_rows
 from ..joins.join_tree import Edges
 from ..joins.sparse_first import SparseFirst
 from .key_sample import KeySample
-from .known_keys import Floats, Ints, JoinTerms, join_terms
+from .known_keys import Floats, Ints, JoinTerms, KnownKeys, join_terms
 from .sample_join import (
     LINEARISED,
     UNBOUNDED,
@@ -153,6 +153,35 @@ def sample_sketch_average(
     return note_useless(Estimate(average, ends[0], ends[1], confidence, False, "measured", notes))
 
 
+def expected_variances(
+    synopses: Sequence[Synopsis], edges: Edges, columns: Sequence[str] | None = None
+) -> tuple[float, float, int, int]:
+    """What the interval of `sample_sketch_join` is to be expected of, from self-join sizes instead of the rows' spread.
+
+    Parameters
+    ----------
+    synopses, edges, columns
+        As for `sample_sketch_join`; every sketch is of a table beyond the sampled ones.
+
+    Returns
+    -------
+    sampling : float
+        Variance of the drawing of keys.
+    noise : float
+        Variance of a row, given the sample, by the collisions in the sketches; 0 where all are exact.
+    rows, buckets : int
+        Of the estimate.
+    """
+    shape = _Shape(synopses, edges)
+    terms = shape.terms(columns, math.inf)
+    free = terms.probabilities < 1.0
+    scaled, left_out = terms.terms[:, free] / terms.probabilities[free], 1.0 - terms.probabilities[free]
+    if len(scaled) == 1:
+        return float((scaled[0] ** 2) @ left_out), 0.0, 1, shape.buckets
+    sampling = max(float(_squares(scaled) @ left_out), 0.0)
+    return sampling, shape.noise(columns), len(scaled), shape.buckets
+
+
 def _noisy_total(terms: JoinTerms, shape: _Shape, confidence: float, *, never_negative: bool) -> Estimate:
     """The centre of the rows, between ends that allow for the sample and for the sketches."""
     rows = _row_totals(terms)
@@ -204,10 +233,7 @@ def _parts(
     The square of a contribution is estimated by the products of different rows, whose noise is independent: the square
     of a mean over the rows would count the sketches' noise a second time.
     """
-    rows = len(scaled)
-    sums = scaled.sum(axis=0)
-    squares = (sums * sums - np.sum(scaled * scaled, axis=0)) / (rows * (rows - 1))
-    means = sums / rows
+    squares, means = _squares(scaled), scaled.mean(axis=0)
     up = np.ones(means.size, bool) if never_negative else means > 0.0
     found = []
     for mine, sign, largest in ((up, 1.0, unseen[0]), (~up, -1.0, unseen[1])):
@@ -215,6 +241,20 @@ def _parts(
         variance = max(float(np.sum(squares[mine] * left_out[mine])), 0.0)
         found.append(PoissonSum(total, variance, largest))
     return found[0], found[1]
+
+
+def _squares(scaled: Floats) -> Floats:
+    """Estimates of the squares of contributions, without the noise of the sketches, from rows that are independent."""
+    rows, sums = len(scaled), scaled.sum(axis=0)
+    return np.asarray((sums * sums - np.sum(scaled * scaled, axis=0)) / (rows * (rows - 1)))
+
+
+def _aligned(known: KnownKeys, keys: Ints) -> Floats:
+    """The weights that a table has of keys, 0 where it has none."""
+    if not known.keys.size:
+        return np.zeros((len(known.weights), keys.size))
+    at = np.minimum(np.searchsorted(known.keys, keys), known.keys.size - 1)
+    return np.where(known.keys[at] == keys, known.weights[:, at].astype(np.float64), 0.0)
 
 
 class _Shape:
@@ -265,14 +305,8 @@ class _Shape:
         """Contributions of the sampled keys, a column for each row of the sketches; one where all are exact."""
         known = []
         for v, (table, column) in zip(self._inside, self.sampled(columns), strict=True):
-            asked = [(self.synopses[t], place[1]) for t, place in self._beyond if place[0] == v]
-            factors: Floats | None = None
             if isinstance(table, SampleSketch):
-                keys = table.keys
-                for sketch, attribute in asked:
-                    found = self._points(sketch, keys[attribute])
-                    factors = found if factors is None else factors * found
-                known.append(table.known([column], factors))
+                known.append(table.known([column], self._factors(v, table)))
             else:
                 known.append(table.known([column]))
         width = max(len(k.weights) for k in known)
@@ -297,6 +331,52 @@ class _Shape:
         if len(terms.terms) > 1 and bool(np.all(terms.terms == terms.terms[:1])):
             return replace(terms, terms=terms.terms[:1], unseen=terms.unseen[:1])
         return terms
+
+    def noise(self, columns: Sequence[str] | None) -> float:
+        """Variance of a row of the estimate, given the sample, by the self-join sizes of the sketches."""
+        sampled = dict(zip(self._inside, self.sampled(columns), strict=True))
+        p = min(table.known([column]).probability for table, column in sampled.values())
+        total = 0.0
+        for t, (v, attribute) in self._beyond:
+            counting = _counting(self.synopses[t])
+            if counting is None:
+                continue
+            if v < 0:
+                raise ValueError("nothing is expected of sketches of the sampled class")
+            table, column = sampled[v]
+            assert isinstance(table, SampleSketch), "it has the keys that the sketch is asked for"
+            keys = table.keys
+            asking = np.atleast_2d(table.weight(column).astype(np.float64)) / p
+            others = [self._factors(v, table, but=t)]
+            for u, (own, c) in sampled.items():
+                if u != v:
+                    known = (
+                        own.known([c], self._factors(u, own))
+                        if isinstance(own, SampleSketch)
+                        else own.known([c])
+                    )
+                    others.append(_aligned(known, keys[table.spec.sampled]))
+            for other in others:
+                asking = asking if other is None else asking * other
+            order = np.argsort(keys[attribute], kind="stable")
+            ordered = keys[attribute][order]
+            starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: ordered.size])
+            if not starts.size:
+                continue
+            asked = np.add.reduceat(asking[:, order], starts, axis=1)
+            size = np.median(np.square(counting.counters.astype(np.float64)).sum(axis=1))
+            total += float(np.square(asked).sum(axis=1).mean() * size) / counting.counters.shape[1]
+        return total
+
+    def _factors(self, v: int, table: SampleSketch, but: int | None = None) -> Floats | None:
+        """What each entry's weight is multiplied by: what the sketches beyond, but for one, say of its keys."""
+        keys = table.keys
+        factors: Floats | None = None
+        for t, (asking, attribute) in self._beyond:
+            if asking == v and t != but:
+                found = self._points(self.synopses[t], keys[attribute])
+                factors = found if factors is None else factors * found
+        return factors
 
     def _points(self, sketch: Synopsis, keys: Ints) -> Floats:
         found = point_rows(sketch, keys)

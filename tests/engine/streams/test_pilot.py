@@ -149,3 +149,37 @@ def test_domains_are_split_as_the_files_that_are_there_say(spark, tmp_path):
     assert fault.value.code == "SKIMQL_NO_PILOT"
     assert refused.format("r", "b", "value", "value")[slice(*fault.value.span)] == "PARTITION INTO 3"
     again.close()
+
+
+def test_of_streams_on_several_keys_the_first_events_tell_the_method(spark, tmp_path):
+    random = np.random.default_rng(2)
+    own = {n: random.integers(0, 300, (2, 4000)) for n in "abc"}
+    session = Session(spark, catalog=tmp_path / "catalog")
+    for name, (keys, others) in own.items():
+        (tmp_path / name).mkdir()
+        lines = [json.dumps({"k": int(k), "j": int(j), "op": "i"}) for k, j in zip(keys, others, strict=True)]
+        lines += [line.replace('"i"', '"d"') for line in lines[:1000]]
+        (tmp_path / name / "0.json").write_text("\n".join(lines))
+        session.sql(
+            f"CREATE STREAM {name} (k BIGINT, j BIGINT, op STRING) FROM JSON '{tmp_path / name}' DELETES WHEN op = 'd'"
+        )
+    select = "SELECT APPROXIMATE COUNT(*) AS n, AVG(b.j) AS m FROM a JOIN b ON a.k = b.k JOIN c ON b.j = c.k"
+    create = "CREATE CONTINUOUS VIEW {} WITH (trigger = 'available now') AS {}"
+    a, b, c = (own[n][:, 1000:] for n in "abc")
+    of_a, of_c = (np.bincount(keys, minlength=300) for keys in (a[0], c[0]))
+    truth = int(np.sum(of_a[b[0]] * of_c[b[1]]))
+    session.sql(create.format("q", f"{select} SIZE 12 KB"))
+    session.sql(create.format("x", f"{select} USING sample_sketch SIZE 4 MB"))
+    answer = session.answer("SELECT * FROM q")
+    (row,) = answer.records()
+    assert answer.method == "sample_sketch"
+    assert row["n_low"] <= truth <= row["n_high"]
+    assert 0 < row["n_high"] - row["n_low"] < 0.5 * truth
+    assert session.answer("SELECT * FROM x").records()[0]["n"] == truth
+    assert "sample_sketch is taken" in str(session.sql("EXPLAIN SKETCHES q"))
+    (told,) = (r for r in session.answer("SHOW QUERIES EXTENDED").records() if r["query"] == "q")
+    assert told["predicted"] > 0
+    # A stream whose values are no integers has convolution sketches.
+    session.sql(create.format("d", f"{select.replace('AVG(b.j)', 'SUM(b.j * 0.5D)')} SIZE 40 KB"))
+    assert session.answer("SELECT * FROM d").method == "convolution"
+    session.close()

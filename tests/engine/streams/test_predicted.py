@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from support.continuous import MemorySpark, declared_set, stream_of
 from support.streams import zipf
 
@@ -12,6 +13,7 @@ from skimql.engine.streams.predicted import half_width, predicted_half_width
 from skimql.engine.streams.store import continuous, load
 from skimql.engine.streams.view_answer import joined_of
 from skimql.engine.streams.views import planned
+from skimql.sketches.intervals.interval import averaged, median_interval
 
 PAIRS = "SELECT COUNT(*) AS n FROM a JOIN b ON a.k = b.k USING hash"
 TABLES = {
@@ -60,3 +62,13 @@ def test_parts_add_up_their_variances(tmp_path):
 def test_what_is_exact_has_no_width(tmp_path):
     few = PAIRS.replace("USING", "WHERE a.k < 5 AND b.k < 5 USING")
     assert width(tmp_path, text=few, sparse=True)[0] == 0.0
+
+
+@pytest.mark.parametrize(("rows", "confidence"), [(11, 0.95), (7, 0.9), (44, 0.95)])
+def test_the_half_width_is_that_of_normal_rows_on_average(rows, confidence):
+    """400 draws: the standard error of their mean is less than 2 %."""
+    random, buckets, products = np.random.default_rng(3), 256, 5_000.0
+    drawn = random.normal(0.0, np.sqrt(products / buckets), (400, rows))
+    found = [median_interval(averaged(own, buckets, confidence), confidence) for own in drawn]
+    widths = [(e.high - e.low) / 2 for e in found]
+    assert half_width(products, rows, buckets, confidence) == pytest.approx(np.mean(widths), rel=0.1)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from skimql.sketches.hashing.xi import make_family
 from skimql.sketches.samples.packed import PackedEntries
-from skimql.sketches.samples.sample_sketch import SampleSketch, SampleSketchSpec
+from skimql.sketches.samples.sample_sketch import BatchSampleSketch, SampleSketch, SampleSketchSpec
 
 FAMILY = make_family("tabulation", 3)
 SPEC = SampleSketchSpec(FAMILY, capacity=1, attributes=2, sampled=1)
@@ -147,3 +147,39 @@ def test_what_is_kept_of_sums_of_both_signs_does_not_depend_on_how_parts_were_me
     halves[0].merge(halves[1])
     assert whole.probability < 1.0
     assert all(np.array_equal(whole.state()[n], a) for n, a in halves[0].state().items())
+
+
+def test_the_sample_of_a_batch_is_the_same_wherever_it_is_cut():
+    random = np.random.default_rng(4)
+    spec = SampleSketchSpec(FAMILY, capacity=12, attributes=2)
+    keys = np.concatenate([random.integers(0, 300, (2, 500))] * 2, axis=1)
+    # Large weights that are gone again in the whole: they must not decide which entries there is room for.
+    weights = np.concatenate([random.integers(1, 1 << 40, 500), np.zeros(500, np.int64)])
+    weights[500:] = -weights[:500]
+    weights[:90] += 1
+    found = []
+    for parts in (
+        [np.arange(1000)],
+        np.array_split(random.permutation(1000), 7),
+        np.split(np.arange(1000), 2),
+    ):
+        whole = BatchSampleSketch(spec)
+        for part in parts:
+            one = BatchSampleSketch(spec)
+            one.update(list(keys[:, part]), weights[part])
+            whole.merge(BatchSampleSketch.from_state(spec, one.state()))
+        assert type(whole.copy()) is BatchSampleSketch
+        found.append(whole.net().state())
+    assert all(same_arrays(found[0], other) for other in found[1:])
+    kept, threshold = found[0]["keys"], int(found[0]["last_hash"][0])
+    assert 0 < kept.shape[1] <= 90
+    assert threshold + 1 < spec.everything
+    own = {(int(a), int(b)): 0 for a, b in keys.T}
+    for (a, b), w in zip(keys.T.tolist(), weights.tolist(), strict=True):
+        own[a, b] += w
+    small = {k for k, w in own.items() if w and FAMILY.values(np.array([k[0]]), 1, 40)[0][0] <= threshold}
+    assert {tuple(k) for k in kept.T.tolist()} == small
+
+
+def same_arrays(one, other):
+    return one.keys() == other.keys() and all(np.array_equal(one[k], other[k]) for k in one)

@@ -1,5 +1,7 @@
 """Sample x sketch: exact while all is kept, unbiased, honest intervals, and refusals of what it cannot answer."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,11 @@ from skimql.sketches.joins.hash_sketch import hash_spec
 from skimql.sketches.joins.sparse import SparseFirstSketch
 from skimql.sketches.samples.key_sample import KeySample, KeySampleSpec
 from skimql.sketches.samples.sample_sketch import SampleSketch, SampleSketchSpec
-from skimql.sketches.samples.sample_sketch_join import sample_sketch_average, sample_sketch_join
+from skimql.sketches.samples.sample_sketch_join import (
+    expected_variances,
+    sample_sketch_average,
+    sample_sketch_join,
+)
 from skimql.sketches.samples.two_level import TwoLevel, TwoLevelSpec
 
 EDGES = [(0, 1, 0, 0), (1, 2, 1, 0)]
@@ -178,3 +184,26 @@ def hash_pair():
 
     base = make_family("tabulation", 1)
     return ConvolutionSpec((base.derive("p"), base.derive("q"))).empty()
+
+
+@pytest.mark.parametrize("all_sampled", [False, True])
+def test_expected_variances_are_those_of_many_seeds(all_sampled):
+    """Over 60 seeds, the variances that are expected add up to that of the estimates; within a factor of 2."""
+    world, values, expected = World(None), [], []
+    for seed in range(60):
+        synopses = world.synopses(seed)
+        if all_sampled:
+            synopses[:2] = sampled(seed, 2000, [world.r]), sampled(seed, 2000, [world.sa, world.sb])
+        values.append(sample_sketch_join(synopses, EDGES).value)
+        sampling, noise, rows, buckets = expected_variances(synopses, EDGES)
+        assert (rows, buckets) == synopses[2].counters.shape
+        assert (sampling == 0.0) == all_sampled
+        assert noise > 0.0
+        expected.append(sampling + math.pi / 3 / rows * noise)
+    assert 0.5 < np.mean(expected) / np.var(values) < 2.0
+
+
+def test_nothing_is_expected_of_collisions_where_the_sketches_are_exact():
+    r, s = sampled(1, 9, [[1, 2]]), sampled(1, 9, [[1, 2], [2, 3]])
+    t = sketched(1, [2, 3], exact=True)
+    assert expected_variances([r, s, t], EDGES)[:2] == (0.0, 0.0)
