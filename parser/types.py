@@ -66,11 +66,12 @@ def common_type(left: str, right: str, ansi: bool) -> Comparison:
             return Comparison(None, f"text under the collation {name} has equal values of unequal bytes")
         # Against another type the text is cast to that type, and the collation no longer matters.
         left, right = ("string" if " collate " in t else t for t in (left, right))
-    for one in (left, right):
-        if one.startswith(("map<", "variant")):
+    for one in (t for t in (left, right) if t.startswith(("map<", "variant", "array<", "struct<"))):
+        if one.startswith(("map<", "variant")) or not all(
+            t.startswith((one[:6], "void")) for t in (left, right)
+        ):
             return _incomparable(left, right)
-        if one.startswith(("array<", "struct<")):
-            return Comparison(None, f"values of type {one} cannot be join keys here")
+        return Comparison(None, f"values of type {one} cannot be join keys here")
     if left == right:
         return Comparison(left)
     return _mixed(left, right, ansi) or _mixed(right, left, ansi) or _incomparable(left, right)

@@ -22,6 +22,7 @@ from ..observed import observed
 from ..sources.filters import filtered
 from ..sources.python_values import in_zone, python_values, with_loose_structs
 from ..sources.tables import Frames
+from ..spark.arrow_frames import frame_of
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS, first_line
 from .groups import Groups, VertexGroups, span
@@ -182,7 +183,7 @@ def numbered(
         )
     values = tuple(zip(*(python_values(c) for c in in_zone(spark, table).columns), strict=True))
     counted = table.append_column(group_column(vertex), pa.array(range(table.num_rows), pa.int64()))
-    return Numbered(name, vertex, expressions, values, spark.createDataFrame(counted), kinds)
+    return Numbered(name, vertex, expressions, values, frame_of(spark, counted), kinds)
 
 
 def refuse_collated(names: Sequence[str], kinds: Sequence[str], statement: Statement) -> None:

@@ -28,7 +28,7 @@ def test_the_table_agrees_with_spark_for_every_pair(mode):
         else:
             assert compared.type == (expected or None), pair
             assert bool(compared.reason) == (not expected)
-            if not expected:
+            if not expected and "<" not in left and "collate" not in pair:
                 # Spark refuses it too, whatever the method.
                 assert compared.way_out == "CAST one side to the type of the other", pair
 

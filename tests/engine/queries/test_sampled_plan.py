@@ -421,3 +421,14 @@ def test_columns_by_the_whole_names_of_their_tables_are_read(session, monkeypatc
     answer = session.sql(f"SELECT APPROXIMATE SUM(global_temp.whole.v) AS s {text} USING sampled_query")
     assert answer.method == "sampled_query"
     assert answer.low <= 8000 <= answer.high
+
+
+def test_a_query_on_sampled_keys_is_explained_as_it_ran(session, monkeypatch):
+    text = "SELECT APPROXIMATE COUNT(*) AS n FROM e WHERE EXISTS (SELECT 1 FROM f WHERE f.k = e.k) USING sampled_query"
+    register(session, **LARGE)
+    for large in (False, True):
+        if large:
+            as_if_large(monkeypatch)
+        plan = str(session.sql(f"EXPLAIN ANALYZE {text}"))
+        assert "sampled query" in plan, plan
+        assert str(session.sql(f"EXPLAIN ANALYZE FORMAT MERMAID {text}")).startswith("graph")
