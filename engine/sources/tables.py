@@ -131,6 +131,7 @@ class Tables(Mapping[str, TableSchema]):
         if isinstance(source, (str, Path)):
             local_path(str(source))
             source = without_scheme(str(source))
+            refuse_odd_path(name, source)
         path = (
             None if is_frame(source) or self._is_spark_table(str(source), options) else absolute(str(source))
         )
