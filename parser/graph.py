@@ -157,7 +157,8 @@ def _compared(left: Key, right: Key, joined: JoinClass, scope: Scope, ansi: bool
     compared = common_type(left.type, right.type, ansi)
     if compared.type is None:
         span = _span_of([joined], left.vertex, right.vertex)
-        raise scope.fault(f"these keys cannot be joined: {compared.reason}", "SKIMQL_KEY_TYPES", span, EXACT)
+        message = f"these keys cannot be joined: {compared.reason}"
+        raise scope.fault(message, "SKIMQL_KEY_TYPES", span, compared.way_out)
     return compared
 
 

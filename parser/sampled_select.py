@@ -21,6 +21,7 @@ from .keys import Decomposition, Role
 from .lexing import identifiers
 from .measures import MeasureReader, measure_of
 from .narrowing import Narrowing, narrowing
+from .qualified import by_last_names
 from .result_values import ResultValues
 from .scope import EXACT, Scope
 from .select import Source, parse_select
@@ -172,7 +173,8 @@ def resolve_sampled(statement: ApproximateSelect, schema: Schema) -> SampledQuer
 
 
 def _resolved(statement: ApproximateSelect, schema: Schema) -> SampledQuery:
-    source = parse_select(statement.select_sql, statement.sql)
+    written = Scope(parse_select(statement.select_sql, statement.sql), statement.sql, schema)
+    source = by_last_names(written, CODE)
     outside = Scope(source, statement.sql, schema)
     select = source.tree
     if isinstance(select, exp.Select):

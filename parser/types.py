@@ -16,6 +16,7 @@ DATETIMES = ("date", "timestamp", "timestamp_ntz")
 MAX_PRECISION = 38
 # The type in which two columns of CHAR are compared: text without the blanks at its end.
 PADDED = "char"
+_INCOMPARABLE = "Spark does not compare"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,13 @@ class Comparison:
     reason: str = ""
     warning: str = ""
     zoned: bool = False
+
+    @property
+    def way_out(self) -> str:
+        """What to do where there is no type: Spark does compare some that cannot be keys, as text under a collation."""
+        if self.reason.startswith(_INCOMPARABLE):
+            return "CAST one side to the type of the other"
+        return "EXACT SELECT ..."
 
 
 def common_type(left: str, right: str, ansi: bool) -> Comparison:
@@ -58,9 +66,12 @@ def common_type(left: str, right: str, ansi: bool) -> Comparison:
             return Comparison(None, f"text under the collation {name} has equal values of unequal bytes")
         # Against another type the text is cast to that type, and the collation no longer matters.
         left, right = ("string" if " collate " in t else t for t in (left, right))
-    for one in (left, right):
-        if one.startswith(("map<", "variant", "array<", "struct<")):
-            return Comparison(None, f"values of type {one} cannot be join keys here")
+    for one in (t for t in (left, right) if t.startswith(("map<", "variant", "array<", "struct<"))):
+        if one.startswith(("map<", "variant")) or not all(
+            t.startswith((one[:6], "void")) for t in (left, right)
+        ):
+            return _incomparable(left, right)
+        return Comparison(None, f"values of type {one} cannot be join keys here")
     if left == right:
         return Comparison(left)
     return _mixed(left, right, ansi) or _mixed(right, left, ansi) or _incomparable(left, right)
@@ -88,7 +99,7 @@ def _plain(name: str) -> str:
 
 
 def _incomparable(left: str, right: str) -> Comparison:
-    return Comparison(None, f"Spark does not compare {left} with {right}")
+    return Comparison(None, f"{_INCOMPARABLE} {left} with {right}")
 
 
 def _mixed(left: str, right: str, ansi: bool) -> Comparison | None:

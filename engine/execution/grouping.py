@@ -22,6 +22,7 @@ from ..observed import observed
 from ..sources.filters import filtered
 from ..sources.python_values import in_zone, python_values, with_loose_structs
 from ..sources.tables import Frames
+from ..spark.arrow_frames import frame_of
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS, first_line
 from .groups import Groups, VertexGroups, span
@@ -166,10 +167,7 @@ def numbered(
             .distinct()
         )
         kinds = tuple(f.dataType.simpleString() for f in distinct.schema.fields)
-        for group, kind in zip(names, kinds, strict=True):
-            if " collate " in kind:
-                message = f"{group} is text under a collation"
-                raise UnsupportedQuery(message, "SKIMQL_GROUP_TYPE", sql, place, statement.way_out)
+        refuse_collated(names, kinds, statement)
         first = with_loose_structs(distinct).limit(most + 1).sort(*(F.col(f"`{c}`") for c in columns))
         table = run_job(spark, f"groups of {name}", first.toArrow, listener)
     except SPARK_FAULTS as fault:
@@ -185,7 +183,23 @@ def numbered(
         )
     values = tuple(zip(*(python_values(c) for c in in_zone(spark, table).columns), strict=True))
     counted = table.append_column(group_column(vertex), pa.array(range(table.num_rows), pa.int64()))
-    return Numbered(name, vertex, expressions, values, spark.createDataFrame(counted), kinds)
+    return Numbered(name, vertex, expressions, values, frame_of(spark, counted), kinds)
+
+
+def refuse_collated(names: Sequence[str], kinds: Sequence[str], statement: Statement) -> None:
+    """Refuse groups, by name and by Spark's type, that are text under a collation: bytes do not tell them apart.
+
+    Raises
+    ------
+    UnsupportedQuery
+        ``SKIMQL_GROUP_TYPE``.
+    """
+    for group, kind in zip(names, kinds, strict=True):
+        if " collate " in kind:
+            message = f"{group} is text under a collation"
+            raise UnsupportedQuery(
+                message, "SKIMQL_GROUP_TYPE", statement.sql, statement.place, statement.way_out
+            )
 
 
 def _value_column(vertex: int, position: int) -> str:

@@ -22,6 +22,7 @@ from ..sources.filters import filtered
 from ..sources.keys import key_column, key_text
 from ..sources.tables import Frames
 from ..sources.weights import WeightColumn, product, slack_total, total, weight_column
+from ..spark.arrow_frames import frame_of
 from ..spark.jobs import ProgressListener, run_job
 from .message_limit import DEFAULT_LIMIT_BYTES, MessageTooLarge
 
@@ -180,7 +181,7 @@ class Messages:
         seen.rows, seen.bytes_held = rows.num_rows, rows.nbytes
         if rows.num_rows > most:
             raise MessageTooLarge(relation, self._limit, self._sql)
-        return Sent(rows, self._spark.createDataFrame(rows), weights)
+        return Sent(rows, frame_of(self._spark, rows), weights)
 
     def _name(self, relation: Message, part: str) -> str:
         number = list(self._variants).index(relation)

@@ -32,6 +32,7 @@ from ...sketches.samples.sampled_hash import HASH_BITS, sample_family, seed_text
 from ..observed import observed
 from ..sources.keys import key_text
 from ..sources.literals import literal
+from .groups import span
 from .sample_join import SampleJoin
 
 if TYPE_CHECKING:
@@ -125,7 +126,8 @@ def run_sampled(
     Raises
     ------
     UnsupportedQuery
-        ``SKIMQL_SPARK_REFUSES`` if Spark refuses the text, or a group is of a type that nothing can be grouped by here.
+        ``SKIMQL_SPARK_REFUSES`` if Spark refuses the text, ``SKIMQL_GROUP_TYPE`` or ``SKIMQL_UNSUPPORTED_CLAUSE`` if a
+        group is of a type that nothing can be grouped by here.
     BudgetExceeded
         With more than `MOST_GROUPS` groups.
     DataError
@@ -134,6 +136,7 @@ def run_sampled(
     from ..sources.python_values import in_zone
     from ..spark.jobs import run_job
     from ..spark.session import SPARK_FAULTS, first_line
+    from .grouping import Statement, refuse_collated
 
     measures = len(query.measures)
     width = BYTES_PER_VALUE * (measures + 1 + len(query.group_texts))
@@ -147,6 +150,10 @@ def run_sampled(
             query.sql,
             hint="EXACT SELECT ...",
         ) from fault
+    if query.groups:
+        kinds = [f.dataType.simpleString() for f in frame.schema.fields[: len(query.groups)]]
+        statement = Statement(query.sql, span(query.groups), "EXACT SELECT ...")
+        refuse_collated([g.name for g in query.groups], kinds, statement)
     try:
         with observed(SAMPLE, f"keys {class_name}") as seen:
             table = run_job(spark, f"the query on one in {1 / rate:,.0f} keys", frame.toArrow, listener)
@@ -272,7 +279,7 @@ def _groups(query: SampledQuery, table: pa.Table) -> list[tuple[tuple[Any, ...],
             f"more than {MOST_GROUPS:,} groups of {', '.join(g.name for g in query.groups)}",
             "SKIMQL_TOO_MANY_GROUPS",
             query.sql,
-            (query.groups[0].span.start, query.groups[-1].span.end),
+            span(query.groups),
             "EXACT SELECT ...",
         )
     columns = [python_values(grouped.column(n)) for n in names]

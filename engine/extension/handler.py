@@ -26,6 +26,7 @@ from ...parser.lexing import blank, identifiers
 from ...sketches.intervals.interval import Estimate
 from ..faults import as_ours
 from ..results.answer import MET, Answer
+from ..spark.arrow_frames import frame_of
 from ..spark.isolation import is_classic, moved, temp_views, variables
 from .reading import read, refuse_change
 from .rows import rows_text
@@ -145,7 +146,7 @@ def _handed_over(session: AttachedSession, answer: Answer) -> Any:
     _say(answer)
     table = answer.arrow()
     text = rows_text(table)
-    return session.spark.createDataFrame(table)._jdf if text is None else text
+    return frame_of(session.spark, table)._jdf if text is None else text
 
 
 def _say(answer: Answer) -> None:

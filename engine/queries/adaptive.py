@@ -208,7 +208,7 @@ class AdaptiveRun:
     def _known_before(self) -> tuple[RelationStatistics, ...]:
         """What is known of the tables without a job, where the plan has not asked: for predicted figures alone."""
         query = self.planner.query
-        if query.sets is not None:
+        if query.sets is not None or not query.graph.vertices:
             return ()
         try:
             return self.backend().statistics(query, jobs=False)

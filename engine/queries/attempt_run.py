@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ...errors import BudgetExceeded
+from ...errors import BudgetExceeded, UnsupportedQuery
 from ...optimizer.candidates.spending import MOST_RATE, SPENT
 from ...optimizer.groups import per_group
 from ...optimizer.physical import (
@@ -25,6 +25,7 @@ from ..results.estimator import Joined
 from ..results.expressions import Evaluator
 from ..results.rows import Estimated, GroupNumbers
 from .planner import Planner
+from .refusals import REFUSED, refuse_own_mistake
 
 if TYPE_CHECKING:
     from ..catalog.form import Groups as CatalogGroups
@@ -179,7 +180,12 @@ class AttemptRun:
         spark, listener = planner.context.spark, planner.context.listener
         while True:
             text, rate, dense = attempt.sql, attempt.rate, attempt.dense
-            found = run_sampled(spark, query, text, rate, attempt.class_name, most, listener, dense)
+            try:
+                found = run_sampled(spark, query, text, rate, attempt.class_name, most, listener, dense)
+            except UnsupportedQuery as fault:
+                if fault.code == REFUSED:
+                    refuse_own_mistake(planner.context, query.sql, query.select_sql)
+                raise
             if found is not None or attempt.rate < LEAST_RATE:
                 break
             # What takes more than the asked size is taken again, smaller.

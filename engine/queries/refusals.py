@@ -5,10 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from ...errors import ParseError
 from ...parser.spark_words import KEYWORDS
 from ...parser.tokens import tokens
+
+if TYPE_CHECKING:
+    from ..context import Context
+
+# The code of what Spark refuses.
+REFUSED = "SKIMQL_SPARK_REFUSES"
 
 _PLACE = re.compile(r"[;(]?\s*\bline (\d+),? pos (\d+)\)?[;.]?")
 _STATE = re.compile(r"\s*SQLSTATE: \w+")
@@ -19,14 +26,18 @@ _NAME = re.compile(r"`[^`]+`")
 
 
 def refusal(said: str, sql: str, text: str, tables: Iterable[str] = ()) -> ParseError:
-    """The error for what Spark said of `text`, a part of the statement `sql`; `tables` are those that there are."""
+    """The error for what Spark said of `text`; `tables` are those that there are.
+
+    The text is a part of the statement `sql`, or all of it with our words blanked out.
+    """
     place, meant, bare = _PLACE.search(said), _MEANT.search(said), _BACK_QUOTED.search(said)
     message = said
     for told in (_PLACE, _STATE, _MEANT):
         message = told.sub("", message)
     span = None
-    if place is not None and text in sql:
-        span = _word_at(sql, sql.index(text) + _offset(text, int(place[1]), int(place[2])))
+    start = 0 if _is_blanked(text, sql) else sql.find(text)
+    if place is not None and start >= 0:
+        span = _word_at(sql, start + _offset(text, int(place[1]), int(place[2])))
     hint = ""
     if meant is not None:
         hint = ", ".join(_shortest(name) for name in meant[1].split(", ")[:3])
@@ -39,7 +50,27 @@ def refusal(said: str, sql: str, text: str, tables: Iterable[str] = ()) -> Parse
     elif span is not None and "yntax error" in said:
         word = sql[span[0] : span[1]].upper()
         hint = ", ".join(w for w in get_close_matches(word, KEYWORDS, 1, 0.75) if w != word)
-    return ParseError(message.strip().rstrip(";").strip(), "SKIMQL_SPARK_REFUSES", sql, span, hint)
+    return ParseError(message.strip().rstrip(";").strip(), REFUSED, sql, span, hint)
+
+
+def refuse_own_mistake(context: Context, sql: str, text: str) -> None:
+    """Where Spark refused what was made of a text: refuse the text itself, if Spark does; both as of `refusal`.
+
+    Raises
+    ------
+    ParseError
+        As `refusal`.
+    """
+    from ..spark.session import SPARK_FAULTS, first_line
+
+    try:
+        context.spark.sql(text)
+    except SPARK_FAULTS as fault:
+        raise refusal(first_line(fault), sql, text, context.tables.at_hand()) from fault
+
+
+def _is_blanked(text: str, sql: str) -> bool:
+    return len(text) <= len(sql) and all(one in (" ", other) for one, other in zip(text, sql, strict=False))
 
 
 def _offset(text: str, line: int, column: int) -> int:

@@ -246,9 +246,10 @@ class Answer:
     @property
     def df(self) -> Any:
         """The records as a Spark DataFrame of the active session."""
+        from ..spark.arrow_frames import frame_of
         from ..spark.session import start_spark
 
-        return start_spark().createDataFrame(self.arrow())
+        return frame_of(start_spark(), self.arrow())
 
     def __str__(self) -> str:
         from .display import as_text

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -25,6 +26,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "/": operator.truediv,
 }
 LONGEST = 1 << 63
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def scalar_value(expression: Expression, group: Sequence[Any], sql: str) -> Any:
@@ -69,7 +71,7 @@ def compare(left: Any, right: Any, sql: str) -> int:
     kinds = {_kind(left), _kind(right)}
     if len(kinds) > 1 or kinds & {dict, list}:
         raise UnsupportedQuery(
-            f"{left!r} and {right!r} are of kinds that cannot be compared with an estimate's group",
+            f"{_shown(left)} and {_shown(right)} are of kinds that cannot be compared with an estimate's group",
             "SKIMQL_GROUP_COMPARISON",
             sql,
             hint="the condition in WHERE, or the CAST in GROUP BY",
@@ -95,15 +97,26 @@ def padded(operands: Sequence[Expression], values: Sequence[Any], groups: Sequen
 
 
 def _beside(value: Any, other: Any) -> Any:
-    """A double beside a decimal as the decimal that it is written as: the literal 0.1 equals DECIMAL 0.1."""
+    """A value as it is compared: a double beside a decimal as the decimal that it is written as, 0.1 as DECIMAL 0.1."""
     if isinstance(value, float) and isinstance(other, (Decimal, Fraction)) and math.isfinite(value):
         return Fraction(repr(value))
+    if _is_instant(value):
+        # Python compares the wall clocks of two times of one zone: not their order where clocks are set back.
+        return value - _EPOCH
     return Fraction(value) if isinstance(value, Decimal) and value.is_finite() else value
 
 
-def _kind(value: Any) -> type:
+def _shown(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+def _kind(value: Any) -> object:
     number = isinstance(value, (int, float, Decimal, Fraction)) and not isinstance(value, bool)
-    return Decimal if number else type(value)
+    return Decimal if number else (datetime, UTC) if _is_instant(value) else type(value)
+
+
+def _is_instant(value: Any) -> bool:
+    return isinstance(value, datetime) and value.tzinfo is not None
 
 
 def _is_number(value: Any) -> bool:

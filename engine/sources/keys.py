@@ -96,14 +96,12 @@ def _with_types(query: Query, edge: Edge, tables: Tables | None, ansi: bool, kno
 def _compared(query: Query, edge: Edge, left: str, right: str, ansi: bool) -> str:
     comparison = common_type(left, right, ansi)
     if comparison.type is None:
-        # Spark does compare some that cannot be keys: under a collation, arrays.
-        cast = comparison.reason.startswith("Spark does not compare")
         raise UnsupportedQuery(
             comparison.reason,
             "SKIMQL_INCOMPARABLE_KEYS",
             query.sql,
             (edge.span.start, edge.span.end),
-            "CAST one side to the type of the other" if cast else "EXACT SELECT ...",
+            comparison.way_out,
         )
     return comparison.type
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 from collections.abc import Iterator
@@ -12,6 +13,9 @@ from ...errors import SkimqlError
 from ..catalog.form import LineageFile
 
 _GLOB = "*?[{"
+
+# Files by path, size in bytes and time of change in nanoseconds.
+FileStates = frozenset[tuple[str, int, int]]
 
 
 def file_now(path: str) -> LineageFile:
@@ -54,6 +58,19 @@ def files_under(source: str | None) -> Iterator[str]:
         for folder, folders, names in os.walk(root):
             folders[:] = [f for f in folders if not f.startswith(("_", ".")) or "=" in f]
             yield from (os.path.join(folder, n) for n in names if not n.startswith(("_", ".")))
+
+
+def state_of_files(source: str) -> FileStates | None:
+    """The data files of a local source with size and time of change; None where it is elsewhere."""
+    if local_path(source) is None:
+        return None
+    found = set()
+    for path in files_under(source):
+        # One that is gone meanwhile is none of them.
+        with contextlib.suppress(OSError):
+            state = os.stat(path)
+            found.add((path, state.st_size, state.st_mtime_ns))
+    return frozenset(found)
 
 
 def path_or_uri(path: str) -> str:

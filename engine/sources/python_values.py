@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -47,13 +49,39 @@ def arrow_column(values: Sequence[Any], kind: pa.DataType | None = None) -> pa.A
 
     there = next((v for v in values if isinstance(v, np.datetime64)), None)
     if there is None:
-        return pa.nulls(0) if kind is None and not len(values) else pa.array(values, kind)
+        return pa.nulls(0) if kind is None and not len(values) else _of_python(values, kind)
     made = pa.array(np.array([np.datetime64("NaT") if v is None else v for v in values], there.dtype))
     if kind is None or kind == made.type:
         return made
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         made = pc.assume_timezone(made, kind.tz, ambiguous="earliest", nonexistent="earliest")
     return made.cast(kind)
+
+
+def _of_python(values: Sequence[Any], kind: pa.DataType | None) -> pa.Array:
+    """Arrow values of Python's.
+
+    Where PYARROW_IGNORE_TIMEZONE is set, as pyspark.pandas does for the whole process, pyarrow takes the wall clock of
+    a time in a zone for that of UTC; so it gets times in UTC.
+    """
+    if kind is None:
+        zone = next((v.tzinfo for v in values if isinstance(v, datetime) and v.tzinfo is not None), None)
+        kind = None if zone is None else pa.timestamp("us", pa.lib.tzinfo_to_string(zone))
+    return pa.array(list(map(_in_utc, values)), kind)
+
+
+def _in_utc(value: Any) -> Any:
+    """A value with its times, those within lists and structs too, in UTC where they have a zone."""
+    match value:
+        case datetime(tzinfo=zone) if zone is not None:
+            # Within hours of the ends of Python's calendar it has no such time.
+            with contextlib.suppress(OverflowError):
+                return value.astimezone(UTC)
+        case dict():
+            return {k: _in_utc(v) for k, v in value.items()}
+        case list() | tuple():
+            return [_in_utc(v) for v in value]
+    return value
 
 
 def with_loose_structs(frame: DataFrame) -> DataFrame:

@@ -17,6 +17,7 @@ from ...parser.lexing import identifiers
 from ..catalog.catalog import Catalog
 from ..catalog.folder import local_path
 from ..catalog.manifest import KnownTable
+from .listing import FileStates, state_of_files
 from .paths import (
     absolute,
     check_file,
@@ -80,6 +81,8 @@ class Tables(Mapping[str, TableSchema]):
         self._frames: dict[str, tuple[str, DataFrame]] = {}
         self._known: dict[str, KnownTable] = {}
         self._origins: dict[str, tuple[str, str]] = {}
+        # Of files and folders what lay there when they were read, and with which options that was.
+        self._read_from: dict[str, tuple[FileStates | None, Mapping[str, Any]]] = {}
         self._places: Places | None = None
         # DataFrames that can never change, as they are of no files, with what they are read from.
         self._constant: dict[str, tuple[DataFrame, Sources]] = {}
@@ -128,11 +131,13 @@ class Tables(Mapping[str, TableSchema]):
         if isinstance(source, (str, Path)):
             local_path(str(source))
             source = without_scheme(str(source))
-        frame = source if is_frame(source) else self.read(name, str(source), options)
-        self._refuse_other_session(name, frame)
+            refuse_odd_path(name, source)
         path = (
             None if is_frame(source) or self._is_spark_table(str(source), options) else absolute(str(source))
         )
+        files = None if path is None else state_of_files(path)
+        frame = source if is_frame(source) else self.read(name, str(source), options)
+        self._refuse_other_session(name, frame)
         if path is not None:
             self._origins[name.lower()] = ("file", path)
         else:
@@ -140,6 +145,7 @@ class Tables(Mapping[str, TableSchema]):
         self._frames[name.lower()] = (name, frame)
         kept = {k: v if isinstance(v, (bool, int, float, str)) else str(v) for k, v in options.items()}
         self._known[name.lower()] = KnownTable(schema_of(name, frame), path, kept, stamp(path))
+        self._read_from[name.lower()] = files, options
 
     def _refuse_other_session(self, name: str, frame: DataFrame) -> None:
         """Refuse a DataFrame of a session that reads it by other settings than ours."""
@@ -156,7 +162,7 @@ class Tables(Mapping[str, TableSchema]):
 
     def unregister(self, name: str) -> None:
         """Forget a registered table."""
-        for known in (self._frames, self._known, self._origins):
+        for known in (self._frames, self._known, self._origins, self._read_from):
             known.pop(name.lower(), None)
         self.forget_place()
 
@@ -259,9 +265,25 @@ class Tables(Mapping[str, TableSchema]):
 
     @contextlib.contextmanager
     def statement(self, text: str) -> Iterator[None]:
-        """Within one statement all is done in one Spark session, and every table of Spark's is looked up once."""
+        """Within one statement all is done in one Spark session, and every table is looked up once.
+
+        Files and folders of this machine that have changed since they were read are read again.
+        """
         with statement_on(self, text):
+            for name in self.named_in(text):
+                self._follow(name)
             yield
+
+    def _follow(self, name: str) -> None:
+        """Read a registered path again if its files are others now: Spark lists them once, and misses what is gone."""
+        known = self._known.get(name)
+        if name not in self._frames or known is None or known.source is None:
+            return
+        files, options = self._read_from[name]
+        if state_of_files(known.source) != files:
+            # Of what cannot be read now kept sketches may know.
+            with contextlib.suppress(DataError):
+                self.register(known.schema.name, known.source, options)
 
     @contextlib.contextmanager
     def measured(self, names: Iterable[str], *, now: bool) -> Iterator[None]:

@@ -71,3 +71,9 @@ def test_a_refusal_has_a_place_near_names_and_a_correction(sql, said, message, m
 def test_a_part_of_a_statement_has_its_place_in_the_whole():
     fault = refusal("no. SQLSTATE: 42601 (line 1, pos 7)", "EXACT SELECT q", "SELECT q")
     assert fault.span == (13, 14)
+
+
+def test_a_text_in_which_our_words_are_blanked_has_its_place_in_the_statement():
+    sql = "SELECT APPROXIMATE q ERROR WITHIN 5%"
+    fault = refusal("no. SQLSTATE: 42703; line 1 pos 19;", sql, "SELECT             q")
+    assert fault.span == (19, 20)

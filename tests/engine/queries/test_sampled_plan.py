@@ -7,7 +7,7 @@ from support.sampled_queries import SCHEMA
 from support.tables import register
 
 from skimql.engine.queries import sampled_plan
-from skimql.errors import BudgetExceeded, UnsupportedQuery
+from skimql.errors import BudgetExceeded, ParseError, UnsupportedQuery
 from skimql.optimizer.candidates.sampled_query import Work
 from skimql.parser.sampled_select import resolve_sampled
 from skimql.parser.statement import parse_statement
@@ -363,3 +363,72 @@ def test_of_two_classes_that_is_taken_which_reads_less_for_the_same_error(monkey
     assert taken() == "j"
     keys["k"] = 1e9
     assert taken() == "k"
+
+
+def test_groups_of_text_under_a_collation_are_refused_as_nothing_here_tells_which_are_equal(
+    session, monkeypatch
+):
+    as_if_large(monkeypatch)
+    session.spark.sql(
+        "CREATE OR REPLACE TEMP VIEW folded AS"
+        " SELECT IF(id % 2 = 0, 'a', 'A') COLLATE UTF8_LCASE AS c, id AS k FROM range(4000)"
+    )
+    text = "SELECT APPROXIMATE c, COUNT(*) AS n FROM folded GROUP BY c USING sampled_query"
+    with pytest.raises(UnsupportedQuery) as raised:
+        session.sql(text)
+    fault = raised.value
+    assert fault.code == "SKIMQL_GROUP_TYPE"
+    assert text[slice(*fault.span)] == "c"
+    assert fault.hint
+    # As a filter, which is Spark's, it is what it is: 'a' and 'A' are equal.
+    found = session.sql("SELECT APPROXIMATE COUNT(*) AS n FROM folded WHERE c = 'A' USING sampled_query")
+    assert found.low <= 4000 <= found.high
+
+
+def test_what_spark_refuses_of_the_users_own_query_is_said_of_it(tables):
+    text = "SELECT APPROXIMATE COUNT(*) AS n FROM a JOIN b ON a.kk = b.k USING sampled_query"
+    with pytest.raises(ParseError) as raised:
+        tables.sql(text)
+    fault = raised.value
+    assert fault.code == "SKIMQL_SPARK_REFUSES"
+    assert text[slice(*fault.span)] == "a.kk"
+    assert "`a`.`kk` cannot be resolved" in fault.message
+    assert "a.k" in fault.hint
+
+
+def test_what_spark_refuses_of_a_sample_is_said_of_the_users_own_query_where_it_refuses_that(
+    session, monkeypatch
+):
+    as_if_large(monkeypatch)
+    register(session, **LARGE)
+    text = "SELECT APPROXIMATE {} AS n FROM e JOIN f ON e.k = f.{} USING sampled_query"
+    misspelt = text.format("COUNT(*)", "kk")
+    with pytest.raises(ParseError) as raised:
+        session.sql(misspelt)
+    assert misspelt[slice(*raised.value.span)] == "f.kk"
+    assert "f.k" in raised.value.hint
+    # Of what is ours alone, sums as DOUBLE, it is not.
+    with pytest.raises(UnsupportedQuery, match="by its keys") as refused:
+        session.sql(text.format("SUM(INTERVAL '1' DAY)", "k"))
+    assert refused.value.hint == "EXACT SELECT ..."
+
+
+def test_columns_by_the_whole_names_of_their_tables_are_read(session, monkeypatch):
+    as_if_large(monkeypatch)
+    spark = session.spark
+    spark.sql("CREATE OR REPLACE GLOBAL TEMP VIEW whole AS SELECT id AS k, 2 AS v FROM range(4000)")
+    text = "FROM global_temp.whole JOIN range(4000) r ON global_temp.whole.k = r.id WHERE global_temp.whole.v = 2"
+    answer = session.sql(f"SELECT APPROXIMATE SUM(global_temp.whole.v) AS s {text} USING sampled_query")
+    assert answer.method == "sampled_query"
+    assert answer.low <= 8000 <= answer.high
+
+
+def test_a_query_on_sampled_keys_is_explained_as_it_ran(session, monkeypatch):
+    text = "SELECT APPROXIMATE COUNT(*) AS n FROM e WHERE EXISTS (SELECT 1 FROM f WHERE f.k = e.k) USING sampled_query"
+    register(session, **LARGE)
+    for large in (False, True):
+        if large:
+            as_if_large(monkeypatch)
+        plan = str(session.sql(f"EXPLAIN ANALYZE {text}"))
+        assert "sampled query" in plan, plan
+        assert str(session.sql(f"EXPLAIN ANALYZE FORMAT MERMAID {text}")).startswith("graph")

@@ -1,6 +1,8 @@
 """Values that no estimate is part of."""
 
 import math
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -40,3 +42,15 @@ def test_values_are_ordered_as_spark_orders_them():
     assert [compare(1, 2, ""), compare("b", "a", ""), compare(math.nan, math.inf, "")] == [-1, 1, 1]
     with pytest.raises(SkimqlError):
         compare(1, "a", "SELECT 1")
+
+
+def test_times_are_ordered_as_instants_where_clocks_are_set_back():
+    zone = ZoneInfo("America/New_York")
+    first = datetime(2024, 11, 3, 1, 45, tzinfo=zone)
+    second = datetime(2024, 11, 3, 1, 15, tzinfo=zone, fold=1)
+    assert second.astimezone(UTC) - first.astimezone(UTC) == timedelta(minutes=30)
+    assert [compare(first, second, ""), compare(second, first, ""), compare(first, first, "")] == [-1, 1, 0]
+    assert compare(first, first.replace(fold=1), "") == -1
+    # One without a zone is cast by Spark.
+    with pytest.raises(SkimqlError, match="2024-11-03 01:45:00-04:00 and 2024-11-03 01:45:00 are of kinds"):
+        compare(first, first.replace(tzinfo=None), "")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from skimql.engine.sources.listing import file_now, files_under, local_path, path_or_uri
+from skimql.engine.sources.listing import file_now, files_under, local_path, path_or_uri, state_of_files
 
 
 def test_local_files_have_paths_and_others_uris():
@@ -26,3 +26,17 @@ def test_a_file_that_is_gone_has_no_size(tmp_path):
     assert file_now(str(tmp_path / "a")).size == 3
     gone = file_now(str(tmp_path / "b"))
     assert (gone.size, gone.modified) == (None, None)
+
+
+def test_the_state_of_the_files_of_a_folder_changes_with_each_of_them(tmp_path):
+    (tmp_path / "k=1").mkdir()
+    first = tmp_path / "k=1" / "a.csv"
+    states = [state_of_files(str(tmp_path))]
+    for change in (lambda: first.write_text("k"), lambda: first.write_text("kk"), first.unlink):
+        change()
+        states.append(state_of_files(str(tmp_path)))
+    assert states[0] == states[3] == frozenset()
+    assert len(set(states)) == 3
+    (tmp_path / "_hidden").write_text("k")
+    assert state_of_files(str(tmp_path)) == states[0]
+    assert state_of_files("s3://b/a") is None

@@ -105,3 +105,47 @@ def test_what_is_no_source_is_refused_by_its_type(session):
         with pytest.raises(DataError, match="is no file, folder or DataFrame of Spark") as fault:
             session.table("t", source)
         assert fault.value.code == "SKIMQL_UNKNOWN_FORMAT"
+
+
+def test_a_folder_that_has_other_files_than_when_it_was_registered_is_read_as_it_is_now(session, tmp_path):
+    one, other = tmp_path / "f" / "1.parquet", tmp_path / "g.parquet"
+    one.parent.mkdir()
+    ones = pa.table({"k": [1, 2, 2]})
+
+    def counts(joined="COUNT(*)"):
+        text = f"SELECT APPROXIMATE {joined} AS n FROM f JOIN g ON f.k = g.k"
+        ways = ("", " USING key_sample", " ERROR WITHIN 5%")
+        return {session.sql(text + way).value for way in ways} | {
+            session.sql(f"EXACT {text}".replace("APPROXIMATE ", "")).rows[0][0]
+        }
+
+    pq.write_table(ones, one)
+    pq.write_table(pa.table({"k": [1, 2]}), other)
+    session.table("f", one.parent)
+    session.table("g", other)
+    assert counts() == {3}
+    pq.write_table(ones, one.parent / "2.parquet")
+    assert counts() == {6}
+    one.unlink()
+    assert counts() == {3}
+    # One that is written over has its name still, and may have other columns.
+    pq.write_table(pa.table({"k": [2, 2, 2, 2, 2], "v": [1, 2, 3, 4, 5]}), other)
+    assert counts() == {10}
+    assert counts("SUM(g.v)") == {30}
+
+
+def test_a_file_that_has_changed_is_read_again_with_the_options_of_its_registration(session, tmp_path):
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    path = tmp_path / "f.csv"
+    path.write_text("k;v\n01;x\n1;y\n")
+    session.table(
+        "f",
+        path,
+        sep=";",
+        schema=StructType([StructField("k", StringType()), StructField("v", StringType())]),
+    )
+    text = "SELECT APPROXIMATE COUNT(*) FROM f a JOIN f b ON a.k = b.k"
+    assert session.sql(text).value == 2
+    path.write_text("k;v\n01;x\n1;y\n01;z\n")
+    assert session.sql(text).value == 5
