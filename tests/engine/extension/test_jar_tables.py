@@ -85,8 +85,12 @@ def test_a_cached_frame_is_told_of(home, file):
 def test_a_view_is_looked_up_once(home, file):
     tables = JarTables()
     frame = tables.table(home, "jt")
-    assert tables.table(home, "jt") is frame
-    assert tables.facts(frame) is tables.facts(frame)
+    other = home.range(3).cache()
+    try:
+        assert tables.table(home, "jt") is frame
+        assert tables.facts(frame) is tables.facts(frame)
+    finally:
+        other.unpersist(blocking=True)
 
 
 def replaced(home, file):

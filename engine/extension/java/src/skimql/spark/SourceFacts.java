@@ -1,8 +1,10 @@
 package skimql.spark;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SessionState;
 import scala.collection.immutable.Seq;
 
 import java.lang.ref.WeakReference;
@@ -57,7 +59,7 @@ public final class SourceFacts {
   public String view(SparkSession session, String name) throws Exception {
     Object view = orNull(call(session.sessionState(), "catalog"), "getRawTempView", name);
     Object plan = view == null ? null : orNull(view, "plan");
-    if (plan == null || !(Boolean) call(call(call(session, "sharedState"), "cacheManager"), "isEmpty")) {
+    if (plan == null || isCached((LogicalPlan) plan, session)) {
       return "";
     }
     int files = 1;
@@ -70,6 +72,28 @@ public final class SourceFacts {
     }
     Object settings = session.sessionState().conf().getAllConfs();
     return number(session.sessionUUID() + " " + name, view, settings) + " " + files + " " + path(session);
+  }
+
+  /** Whether some of it is in Spark's cache, which may be of files as they were. */
+  private static boolean isCached(LogicalPlan plan, SparkSession session) throws Exception {
+    if ((Boolean) call(call(call(session, "sharedState"), "cacheManager"), "isEmpty")) {
+      return false;
+    }
+    SessionState state = session.sessionState();
+    return isCached(state.executePlan(plan, state.executePlan$default$2()));
+  }
+
+  private static boolean isCached(Object execution) throws Exception {
+    return hasLeaf(call(execution, "withCachedData"), "InMemoryRelation");
+  }
+
+  private static boolean hasLeaf(Object plan, String name) throws Exception {
+    for (Object node : items(call(plan, "collectLeaves"))) {
+      if (name(node).equals(name)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private static long number(String key, Object view, Object settings) {
@@ -115,10 +139,6 @@ public final class SourceFacts {
       names.add(name(node));
       settled &= !name(node).equals("View") || (Boolean) call(node, "isTempViewStoringAnalyzedPlan");
     }
-    boolean cached = false;
-    for (Object node : items(call(call(execution, "withCachedData"), "collectLeaves"))) {
-      cached |= name(node).equals("InMemoryRelation");
-    }
     Object canonical = call(plan, "canonicalized");
     Map<String, Object> facts = new LinkedHashMap<>();
     facts.put("deterministic", call(plan, "deterministic"));
@@ -126,7 +146,7 @@ public final class SourceFacts {
     facts.put("in_catalog", isRelation && (Boolean) call(call(end, "catalogTable"), "isDefined"));
     facts.put("settled", settled);
     facts.put("leaves", leaves);
-    facts.put("cached", cached);
+    facts.put("cached", isCached(execution));
     facts.put("canonical", canonical.hashCode() + "\n" + canonical);
     return JSON.writeValueAsString(facts);
   }
