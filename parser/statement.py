@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 
 from lark import Token, Tree
 from lark.exceptions import UnexpectedInput
@@ -43,6 +44,8 @@ __all__ = [
 ]
 
 
+# Of a text that is remembered with what it says: Spark asks for one statement twice, people for the same again.
+MOST_CHARACTERS = 10_000
 _WORDS = re.compile(r"\s*[A-Za-z_]\w*(?:\s+[A-Za-z_]\w*){0,3}")
 
 
@@ -59,7 +62,7 @@ def parse_statement(text: str) -> Statement:
     if not text.isascii():
         _refuse_half_characters(text)
     try:
-        return _parse_statement(text)
+        return _parsed_before(text) if len(text) <= MOST_CHARACTERS else _parse_statement(text)
     except RecursionError as error:
         raise too_deep(text) from error
 
@@ -68,6 +71,11 @@ def too_deep(sql: str) -> ParseError:
     """The error for a text that is nested deeper than it can be read."""
     hint = "fewer levels of parentheses and subqueries"
     return ParseError("the statement is nested too deeply", "SKIMQL_TOO_DEEP", sql, (0, len(sql)), hint)
+
+
+@lru_cache(maxsize=64)
+def _parsed_before(text: str) -> Statement:
+    return _parse_statement(text)
 
 
 def _parse_statement(text: str) -> Statement:

@@ -29,10 +29,13 @@ final class Parser implements ParserInterface {
   /** Set in the sessions in which SkimQL itself works. */
   private static final String OWN = "spark.skimql.own";
 
-  /** Spark would describe a column of a table `sketch`, and forget what is cached of a path. */
+  /**
+   * Spark would describe a column of a table `sketch`, and forget what is cached of a path. A call behind SELECT
+   * APPROXIMATE is no text of Spark's: that it parses it twice before it says so is saved.
+   */
   private static final Pattern BEFORE_SPARK =
       Pattern.compile(
-          "(?s)(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*(?:DESC(?:RIBE)?\\s+(?:SKETCH|STREAM)\\s+[\\w`]|REFRESH\\s+SKETCH\\s+[\\w`]).*",
+          "(?s)(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*(?:DESC(?:RIBE)?\\s+(?:SKETCH|STREAM)\\s+[\\w`]|REFRESH\\s+SKETCH\\s+[\\w`]|SELECT\\s+APPROXIMATE\\s+\\w+\\s*\\().*",
           Pattern.CASE_INSENSITIVE);
 
   /** A column named APPROXIMATE and its alias, or a word of ours and the first column. */
