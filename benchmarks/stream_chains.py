@@ -25,7 +25,7 @@ from skimql.engine.streams.store import continuous
 from skimql.engine.streams.views import planned, residual_of
 from skimql.optimizer.plan import Plan, Scan
 
-from .stream_trials import Events, drawn, running
+from .stream_trials import Events, drawn, running, summed_up
 from .trials import zipf
 
 NAMES = ("a", "b", "c")
@@ -98,11 +98,8 @@ def main() -> None:
                         "deleted": deleted,
                         "kb": size,
                         "method": name,
-                        "seeds": options.seeds,
-                        "error": round(float(np.sqrt(np.mean(np.square(errors)))), 4),
-                        "missed": sum(missed),
                         "half_width": round(float(np.median(widths)), 4),
-                        "answered_by": {m: methods.count(m) for m in sorted(set(methods))},
+                        **summed_up(errors, missed, methods),
                     }
                     records.append(record)
                     print(record, flush=True)

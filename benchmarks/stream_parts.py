@@ -29,7 +29,7 @@ from skimql.engine.synopses import Built
 from skimql.optimizer.plan import Plan, Scan, Synopsis
 from skimql.parser.statement import parse_statement
 
-from .stream_trials import NONE, Events, Ints, running
+from .stream_trials import NONE, Events, Ints, running, summed_up
 from .trials import zipf
 
 JOINS = {
@@ -130,10 +130,7 @@ def main() -> None:
                         "z": z,
                         "keys": "apart" if apart else "alike",
                         "asked": asked,
-                        "seeds": options.seeds,
-                        "error": round(float(np.sqrt(np.mean(np.square(errors)))), 4),
-                        "missed": sum(missed),
-                        "answered_by": {m: methods.count(m) for m in sorted(set(methods))},
+                        **summed_up(errors, missed, methods),
                     }
                     records.append(record)
                     print(record, flush=True)

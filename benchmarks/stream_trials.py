@@ -179,6 +179,16 @@ class Running:
         )
 
 
+def summed_up(errors: Sequence[float], missed: Sequence[bool], methods: Sequence[str]) -> dict[str, Any]:
+    """What a record says of the answers of some seeds: root mean square of errors, misses, and by what they were."""
+    return {
+        "seeds": len(errors),
+        "error": round(float(np.sqrt(np.mean(np.square(errors)))), 4),
+        "missed": sum(missed),
+        "answered_by": {m: methods.count(m) for m in sorted(set(methods))},
+    }
+
+
 def within(events: Events, last: int, start: int | None = None) -> Events:
     """What has come up to a batch, of the window that starts there (microseconds) or of all."""
     chosen = events.batch <= last

@@ -34,7 +34,7 @@ def per_group(plan: Plan, groups: Mapping[int, int]) -> tuple[Plan, ...]:
         How many groups each grouped vertex of the query has, at least one; combinations come in C order over its items.
     """
     at = {plan.vertices.index(vertex): vertex for vertex in groups}
-    terms = [t for a in plan.aggregates for t in (*a.total, *a.presence)]
+    terms = plan.terms
     counts = [p for a in plan.aggregates if a.distinct is not None for p in parts_of(a.distinct)]
     # A self-join may read one synopsis at a grouped vertex and, ungrouped or grouped otherwise, at another.
     read = dict.fromkeys(

@@ -261,7 +261,7 @@ class _Known:
         assert sample is not None, "a sample join has a sample"
         members = [v for v, _ in sample.members]
         order = [*members, *(v for v in range(len(self.plan.vertices)) if v not in members)]
-        terms = [t for a in self.plan.aggregates for t in (*a.total, *a.presence)]
+        terms = self.plan.terms
         found = []
         for v in order:
             number = self.plan.vertices[v]

@@ -242,6 +242,11 @@ class Plan:
         return "convolution" if any(len(s.attributes) > 1 for s in keyed) else "hash"
 
     @property
+    def terms(self) -> list[PlannedTerm]:
+        """The terms of all aggregates, those of presence counts among them."""
+        return [t for a in self.aggregates for t in (*a.total, *a.presence)]
+
+    @property
     def messages(self) -> tuple[Message, ...]:
         """The exact messages of all synopses, senders before receivers, those of other weights left out."""
         found: dict[Message, None] = {}

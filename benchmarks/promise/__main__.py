@@ -135,7 +135,7 @@ def _on_spark(
 def _write(path: Path, found: Sequence[Mapping[str, Any]]) -> None:
     """Write a file as a whole or not at all."""
     whole = path.with_name(f"{path.name}.new")
-    whole.write_text(json.dumps(found, indent=0))
+    whole.write_text("[\n" + ",\n".join(map(json.dumps, found)) + "\n]\n")
     whole.replace(path)
 
 

@@ -192,8 +192,7 @@ def sample_join(
     """Evaluate a plan with a sample on the scans that a backend makes for its terms."""
     sample = plan.sample
     assert sample is not None, "a plan without a sample is built from sketches"
-    planned = (t for a in plan.aggregates for t in (*a.total, *a.presence))
-    terms = tuple(dict.fromkeys(t.synopses for t in planned))
+    terms = tuple(dict.fromkeys(t.synopses for t in plan.terms))
     absolutes: dict[int, int] = {}
     if sample.rate == 1.0:
         plan, terms, absolutes = with_absolutes(plan, terms)

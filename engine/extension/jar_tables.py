@@ -50,7 +50,7 @@ class JarTables(TableReader):
         # Before the view is read: one that is replaced meanwhile is another the next time.
         told = str(self._called(spark).view(spark._jsparkSession, name)) if _WORD.match(name) else ""
         known = self._views.get(name)
-        if known is not None and known.told == told != "":
+        if told and known is not None and known.told == told:
             return known.frame
         frame = super().table(spark, name)
         if told:

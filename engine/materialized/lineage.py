@@ -7,9 +7,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ...errors import DataError, UnsupportedQuery
-from ..catalog.form import Head, Lineage
+from ..catalog.form import Head, Lineage, LineageFile
 from ..catalog.secrets import redacted
-from ..sources.listing import file_now, path_or_uri
+from ..sources.listing import file_now, path_or_uri, real_path
 from .definition import both, now
 
 if TYPE_CHECKING:
@@ -93,10 +93,10 @@ def refuse_twice(head: Head, reading: Lineage, frame: DataFrame, sql: str, place
         tuples may stand in a new file now (a rewrite, a compaction).
     """
     _refuse_rewritten(head, reading, frame, sql, place)
-    before = {f.path: (f, e) for e in head.lineage for f in e.files}
-    seen = [f for f in reading.files if f.path in before]
+    before = {real_path(f.path): (f, e) for e in head.lineage for f in e.files}
+    seen = [f for f in reading.files if real_path(f.path) in before]
     for file in seen:
-        old, earlier = before[file.path]
+        old, earlier = before[real_path(file.path)]
         if (file.size, file.modified) != (old.size, old.modified):
             raise DataError(
                 f"{file.path} has changed since sketch {head.name} read it at {earlier.at}",
@@ -107,7 +107,8 @@ def refuse_twice(head: Head, reading: Lineage, frame: DataFrame, sql: str, place
             )
     # What is counted another number of times, deleted say, is another change.
     for earlier in (e for e in head.lineage if e.times == reading.times):
-        again = [f.path for f in seen if f in earlier.files]
+        own = _states(earlier)
+        again = [f.path for f in seen if _state(f) in own]
         same = not reading.files and _same_data(earlier, reading)
         if (again or same) and _overlap(earlier, reading, frame, again):
             what = again[0] if again else reading.source
@@ -128,8 +129,10 @@ def counted_otherwise(head: Head) -> tuple[str, ...]:
     *before, last = head.lineage
     if last.times == "-1":
         return ()
-    paths = {f.path for f in last.files}
-    found = ((f.path, e) for e in before if e.times != last.times for f in e.files if f.path in paths)
+    paths = {real_path(f.path) for f in last.files}
+    found = (
+        (f.path, e) for e in before if e.times != last.times for f in e.files if real_path(f.path) in paths
+    )
     return tuple(
         f"{path} was read before, at {earlier.at}:"
         f" its tuples are in the sketch as {_times(earlier)} and as {_times(last)}"
@@ -151,10 +154,10 @@ def refuse_same(head: Head, other: Head, sql: str, place: tuple[int, int]) -> No
     """
     for mine in head.lineage:
         for theirs in (e for e in other.lineage if e.times == mine.times):
-            common = set(mine.files) & set(theirs.files)
+            common = _states(mine) & _states(theirs)
             same = not mine.files and not theirs.files and _same_data(mine, theirs)
             if common or same:
-                what = min(f.path for f in common) if common else theirs.source
+                what = min(common)[0] if common else theirs.source
                 raise UnsupportedQuery(
                     f"sketches {head.name} and {other.name} both have {what}",
                     "SKIMQL_ALREADY_APPENDED",
@@ -162,6 +165,16 @@ def refuse_same(head: Head, other: Head, sql: str, place: tuple[int, int]) -> No
                     place,
                     "sketches of different tuples only",
                 )
+
+
+def _state(file: LineageFile) -> tuple[str, int, int]:
+    """A file and its state, whatever links it was read through; -1 for what is not known of it."""
+    size, modified = (-1 if n is None else n for n in (file.size, file.modified))
+    return real_path(file.path), size, modified
+
+
+def _states(reading: Lineage) -> set[tuple[str, int, int]]:
+    return set(map(_state, reading.files))
 
 
 def _refuse_rewritten(
@@ -186,12 +199,12 @@ def _refuse_rewritten(
 
 def appended_elsewhere(head: Head, table: Lineage) -> tuple[Lineage, ...]:
     """The helpings that a rebuilt sketch takes besides its whole table: those whose files the table does not have."""
-    own = {f.path for f in table.files}
+    own = {real_path(f.path) for f in table.files}
     return tuple(
         e
         for e in head.lineage[1:]
         if not (e.is_table and e.source == table.source)
-        and not (e.files and {f.path for f in e.files} <= own)
+        and not (e.files and {real_path(f.path) for f in e.files} <= own)
     )
 
 

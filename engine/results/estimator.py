@@ -181,7 +181,7 @@ class SketchJoin:
     def _rows(self) -> dict[tuple[tuple[int, ...], ...], int]:
         """The rows that all sketches have that are read on the same cells."""
         found: dict[tuple[tuple[int, ...], ...], int] = {}
-        for term in (t for a in self.plan.aggregates for t in (*a.total, *a.presence)):
+        for term in self.plan.terms:
             cells = self._cells(term)
             least = min(self.built[i].linear.spec.rows for i in term.synopses)
             found[cells] = min(found.get(cells, least), least)

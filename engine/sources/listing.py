@@ -73,6 +73,12 @@ def state_of_files(source: str) -> FileStates | None:
     return frozenset(found)
 
 
+def real_path(path: str) -> str:
+    """Where a local file lies whatever links lead to it; anything else as it is."""
+    local = local_path(path)
+    return path if local is None else os.path.realpath(local)
+
+
 def path_or_uri(path: str) -> str:
     """A local file as its path, anything else as its URI."""
     local = local_path(path)

@@ -167,7 +167,7 @@ class Pilot:
     def _made(self, plan: Plan, seed: int) -> list[Built]:
         """Sketches of a plan of linear sketches, with an attribute for each edge, of the pilot."""
         found: dict[int, Built] = {}
-        for mine, theirs in zip(_terms(self.plan), _terms(plan), strict=True):
+        for mine, theirs in zip(self.plan.terms, plan.terms, strict=True):
             for place, (i, j) in enumerate(zip(mine.synopses, theirs.synopses, strict=True)):
                 if j in found:
                     continue
@@ -383,10 +383,6 @@ def sums_of(plan: Plan) -> list[Sequence[PlannedTerm]]:
     return [terms for a in plan.aggregates for terms in (a.total, a.presence)]
 
 
-def _terms(plan: Plan) -> list[PlannedTerm]:
-    return [t for terms in sums_of(plan) for t in terms]
-
-
 def _per_vertex(plan: Plan) -> list[set[int]]:
     """The synopses that stand for each vertex."""
-    return [{t.synopses[n] for t in _terms(plan)} for n in range(len(plan.vertices))]
+    return [{t.synopses[n] for t in plan.terms} for n in range(len(plan.vertices))]

@@ -139,9 +139,8 @@ def counted_types(query: Query) -> list[tuple[str, str, str]]:
 
 def read_by(plan: Plan) -> dict[tuple[int, int], None]:
     """The vertices of the query and the synopses of the plan that stand for them."""
-    terms = [t for a in plan.aggregates for t in (*a.total, *a.presence)]
     counted = [p for a in plan.aggregates if a.distinct is not None for p in parts_of(a.distinct)]
-    found = [(v, i) for t in terms for v, i in zip(plan.vertices, t.synopses, strict=True)]
+    found = [(v, i) for t in plan.terms for v, i in zip(plan.vertices, t.synopses, strict=True)]
     return dict.fromkeys([*found, *((p.vertex, p.synopsis) for p in counted)])
 
 

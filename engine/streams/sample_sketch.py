@@ -84,8 +84,7 @@ def even_split(plan: Plan, residual: Residual, joined: int, nbytes: int) -> Spli
 
 def split_by(plan: Plan, joined: int, shares: Sequence[float], nbytes: int) -> Split:
     """So many bytes of all synopses together, those of the vertices in these shares but for the least."""
-    terms = [t for a in plan.aggregates for t in (*a.total, *a.presence)]
-    each = [len({t.synopses[n] for t in terms}) for n in range(len(plan.vertices))]
+    each = [len({t.synopses[n] for t in plan.terms}) for n in range(len(plan.vertices))]
     least = min(LEAST_BYTES, nbytes // sum(each))
     whole = sum(n * s for n, s in zip(each, shares, strict=True))
     # Each has the least, and a share of what is left.
@@ -205,8 +204,7 @@ class StreamSampleSketch(MaterializedSampleSketchJoin):
 def sample_sketch_of(plan: Plan, residual: Residual, built: Sequence[Built]) -> StreamSampleSketch:
     """The synopses of a plan of `with_sample_sketch`, ready to be asked."""
     tree = residual_tree(plan.query.graph, residual)
-    terms = [t for a in plan.aggregates for t in (*a.total, *a.presence)]
-    sampled = [plan.synopses[i].method == SAMPLE_SKETCH for i in terms[0].synopses]
+    sampled = [plan.synopses[i].method == SAMPLE_SKETCH for i in plan.terms[0].synopses]
     inside = [v for v, own in zip(plan.vertices, sampled, strict=True) if own]
     (joined,) = (c for c in residual.classes if set(residual.members(c)) == set(inside))
     orders = tuple(

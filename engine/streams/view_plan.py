@@ -20,8 +20,7 @@ from .state_file import synopsis_from, synopsis_json
 
 def own_plan(plan: Plan) -> Plan:
     """A plan with those of its synopses alone that its terms read."""
-    terms = [t for a in plan.aggregates for t in (*a.total, *a.presence)]
-    used = sorted({i for t in terms for i in t.synopses})
+    used = sorted({i for t in plan.terms for i in t.synopses})
     number = {old: new for new, old in enumerate(used)}
 
     def renumbered(of: tuple[PlannedTerm, ...]) -> tuple[PlannedTerm, ...]:

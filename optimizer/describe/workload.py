@@ -115,10 +115,7 @@ def _worst(figures: Figures, terms: Sequence[int]) -> str:
 
 def _synopsis(declared: DeclaredQueries, number: int) -> str:
     synopsis = declared.plans[0].synopses[number]
-    users = sum(
-        any(number in t.synopses for a in plan.aggregates for t in (*a.total, *a.presence))
-        for plan in declared.plans
-    )
+    users = sum(any(number in t.synopses for t in plan.terms) for plan in declared.plans)
     classes = ", ".join(a.class_name for a in synopsis.attributes)
     where = f" where {synopsis.filter}" if synopsis.filter else ""
     part = f" part {', '.join(map(str, synopsis.cell))}" if synopsis.cell else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 from support.extension import enabled, refused
@@ -12,6 +13,7 @@ import skimql
 from skimql.engine.extension import jar
 from skimql.engine.extension.enable import disable, enable
 from skimql.engine.extension.handler import Handler
+from skimql.engine.extension.sessions import Sessions
 
 Q = "SELECT APPROXIMATE COUNT(*) AS n FROM ea JOIN eb ON ea.k = eb.k"
 # All of the answer's columns, as `exact`: small tables are run exactly.
@@ -273,3 +275,38 @@ def test_a_jar_of_another_version_is_refused(home, monkeypatch):
     with pytest.raises(skimql.EnvironmentFault) as fault:
         enable(home)
     assert fault.value.code == "SKIMQL_OTHER_JAR"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.sql.ansi.enabled", "false"),
+        ("spark.sql.session.timeZone", "Asia/Tokyo"),
+        ("spark.sql.legacy.timeParserPolicy", "LEGACY"),
+        ("skimql.confidence", "0.9"),
+    ],
+)
+def test_settings_come_with_the_statement_as_python_would_find_them(home, monkeypatch, name, value):
+    told = []
+    asked = Sessions.asked
+
+    def asking(self, *arguments):
+        session = asked(self, *arguments)
+        own = session.environment
+        told.append(
+            (session.told, session.settings, own.circumstances(), replace(own, told=None).circumstances())
+        )
+        return session
+
+    monkeypatch.setattr(Sessions, "asked", asking)
+    before = home.conf.get(name, None)
+    home.conf.set(name, value)
+    try:
+        rows(home, Q)
+    finally:
+        home.conf.set(name, before) if before is not None else home.conf.unset(name)
+    rows(home, Q)
+    (explicit, settings, found, other), (_, later_settings, later, _) = told
+    assert explicit[name] == value
+    assert found == other
+    assert (found, settings) != (later, later_settings)

@@ -142,6 +142,18 @@ def test_append_adds_new_files_and_refuses_what_the_sketch_has(kept, home):
     assert kept.sql("SHOW SKETCHES").records()[0]["tuples"] == 7
 
 
+def test_a_link_to_what_was_read_is_that(kept, home):
+    more = write(home / "more.parquet", oid=[1, 2], price=[1, 2])
+    (home / "link.parquet").symlink_to(more)
+    kept.sql(f"APPEND SKETCH s_lines FROM '{more}'")
+    with pytest.raises(UnsupportedQuery, match="already has") as caught:
+        kept.sql(f"APPEND SKETCH s_lines FROM '{home}/link.parquet'")
+    assert caught.value.code == "SKIMQL_ALREADY_APPENDED"
+    assert kept.sql(COUNT).value == 3 + 2
+    _, note = kept.sql(f"APPEND SKETCH s_lines FROM '{home}/link.parquet' WEIGHT (2)").notes
+    assert note.startswith(f"{more} was read before, at ")
+
+
 def test_a_file_that_is_counted_in_another_way_too_is_told(kept, home):
     more = write(home / "more.parquet", oid=[1, 2], price=[1, 2])
     assert kept.sql(f"APPEND SKETCH s_lines FROM '{more}'").notes == ("2 tuples added",)
