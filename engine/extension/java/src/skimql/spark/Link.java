@@ -20,7 +20,8 @@ import java.util.function.BiFunction;
 public final class Link {
   private static final int MOST_REQUESTS = 4096;
   private static final long ALIVE_SECONDS = 10;
-  // Between reading a statement and answering it: who has just spoken is not asked whether he lives.
+  // Between reading a statement and answering it: who has just spoken is not asked whether he lives. A child is: it can
+  // die while this JVM lives on, and another takes its place only as long as it has been asked nothing.
   private static final long JUST_NOW_NANOS = 20_000_000;
   private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -224,7 +225,7 @@ public final class Link {
 
   /** A Python that has ended, or does not listen any more, is told within seconds; the call itself may take hours. */
   private static void requireAlive(BiFunction<String, Object, Object> python) throws Exception {
-    if (python == heard && System.nanoTime() - heardAt < JUST_NOW_NANOS) {
+    if (open && python == heard && System.nanoTime() - heardAt < JUST_NOW_NANOS) {
       return;
     }
     Future<Object> asked = asking().submit(() -> python.apply("{\"op\": \"ping\"}", null));
