@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from pyspark.sql import DataFrame
 
@@ -98,7 +99,7 @@ def _of_plan(plan: PlanFacts) -> Sources:
 def _is_once(roots: tuple[str, ...]) -> bool:
     """Whether no file is read twice, as one is that is named twice, or beside its folder."""
     ordered = sorted(root.rstrip("/") + "/" for root in roots)
-    return not any(b.startswith(a) for a, b in zip(ordered, ordered[1:], strict=False))
+    return not any(b.startswith(a) for a, b in pairwise(ordered))
 
 
 def _digest(canonical: str, versions: list[str]) -> str:
