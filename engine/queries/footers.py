@@ -208,10 +208,14 @@ class Footers:
             column = column_of(key[0]) if len(key) == 1 else None
             if seen is None or not seen.together or not seen.keys.size or column is None:
                 continue
-            if own_files(self.tables, self.query.graph.vertices[vertex].table, column)[1]:
+            if self._is_read(vertex, column):
                 most = float(seen.counts.max())
                 found[vertex] = most if most == 1.0 else LONGER * most
         return found
+
+    def _is_read(self, vertex: int, column: str) -> bool:
+        """Whether a column of a vertex's table is one of its files, as it stands there."""
+        return bool(own_files(self.tables, self.query.graph.vertices[vertex].table, column)[1])
 
     @cached_property
     def outputs(self) -> tuple[float, ...]:

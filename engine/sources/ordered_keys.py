@@ -59,10 +59,9 @@ def key_counts(runs: Iterator[tuple[Ints, Ints]]) -> KeyCounts:
             np.concatenate([found.counts, lengths[longer]]),
         )
         if keys.size > MOST_KNOWN:
-            order = np.argpartition(-counts, MOST_KNOWN)
-            other = max(found.other, int(counts[order[MOST_KNOWN]]))
-            kept = order[:MOST_KNOWN][counts[order[:MOST_KNOWN]] > other]
-            keys, counts = keys[kept], counts[kept]
+            # Those with as many as the last one that there is room for are none of them.
+            other = int(np.partition(counts, -MOST_KNOWN - 1)[-MOST_KNOWN - 1])
+            keys, counts = keys[counts > other], counts[counts > other]
         else:
             other = found.other
         found = KeyCounts(keys, counts, max(other, int(lengths[~longer].max(initial=0))))
