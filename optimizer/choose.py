@@ -149,6 +149,7 @@ def _sample(tree: ResidualTree, sample: ClassSample) -> Sample:
         sample.largest_product,
         sample.hits,
         sample.value_draws,
+        sample.counted,
     )
 
 

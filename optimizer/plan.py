@@ -151,6 +151,11 @@ class ValueDraw:
     unit: float
 
 
+# Where keys are counted, so many times more tuples than any that has been looked at has none, but for the few that are
+# heavy.
+LONGER = 2.0
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """The keys of one join class on which a query is evaluated exactly, tables in scan order.
@@ -178,6 +183,10 @@ class Sample:
         A key of which so many drawn tuples are, in all tables together, is evaluated like one that is sampled.
     value_draws : tuple of ValueDraw
         Tuples that are drawn for their values, beside those of `row_rates`.
+    counted : tuple of float
+        For each member, where its files tell before the scan which keys have the most tuples, how many a key may have
+        that is sampled by its hash: with more it is kept in any case. Infinite of another member; empty where they tell
+        of none.
     """
 
     class_name: str
@@ -190,6 +199,12 @@ class Sample:
     largest_product: float = math.inf
     hits: int = 4
     value_draws: tuple[ValueDraw, ...] = ()
+    counted: tuple[float, ...] = ()
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether no heavy key is left to its hash: tuples are drawn one by one, or keys counted."""
+        return self.rate < 1.0 and (any(self.row_rates) or any(map(math.isfinite, self.counted)))
 
     def smaller(self, rate: float) -> Sample:
         """The sample of fewer keys.

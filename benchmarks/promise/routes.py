@@ -122,6 +122,9 @@ class MemoryFooters(Footers):
                 found[v, number] = SeenKeys.of(keys.drop_null().to_numpy(), len(keys))
         return found
 
+    def _is_read(self, vertex: int, column: str) -> bool:
+        return True
+
     def _share(self, name: str, condition: str | None) -> float:
         seen = self._probe(name)
         kept = None if condition is None else passing(condition, seen, "UTC")

@@ -42,11 +42,6 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
-def is_drawn(sample: Sample) -> bool:
-    """Whether tuples are drawn one by one beside the sampled keys."""
-    return any(sample.row_rates) and sample.rate < 1.0
-
-
 def counts(plan: Plan, synopsis: int) -> bool:
     """Whether a synopsis counts tuples."""
     weight = plan.synopses[synopsis].weight
@@ -67,9 +62,12 @@ class Evaluation:
 
     def contributions(self, sample: Sample) -> dict[tuple[int, ...], JoinTerms]:
         """What every known key adds to each term, by the numbers of its groups where vertices are grouped."""
+        counted = self._counted(sample)
+        listed = distinct(np.concatenate([np.array(sample.dense, np.int64), *(k for k, _ in counted)]))
+        sample = replace(sample, dense=tuple(listed.tolist()))
         sent = self._sent(sample)
         found = {n: self._bounded(sample, k) for n, k in self._joined(sent).items()}
-        if not is_drawn(sample):
+        if not sample.is_guarded:
             return found
         frame, heavy = self._frame(sample, sent)
         draws = [n for n, m in enumerate(sent) if 0 < m.rows.drawn.keys.shape[1] <= MOST_VALUED]
@@ -88,8 +86,10 @@ class Evaluation:
         # Of a table that was drawn as a whole no key that is not evaluated has more tuples than were met.
         evaluated = np.union1d(heavy, np.array(sample.dense, np.int64))
         caps = [
-            float(h.counts[~np.isin(h.keys, evaluated)].max(initial=0)) if rate == 1.0 else math.inf
-            for h, rate in zip((m.rows.hits for m in sent), sample.row_rates, strict=True)
+            min(
+                float(h.counts[~np.isin(h.keys, evaluated)].max(initial=0)) if rate == 1.0 else math.inf, most
+            )
+            for h, rate, (_, most) in zip((m.rows.hits for m in sent), sample.row_rates, counted, strict=True)
         ]
         drawn = {
             n: (number, large)
@@ -102,6 +102,16 @@ class Evaluation:
             for n, units in self._drawn(sample, sent, met, again, number, frame, tuples, drawn).items():
                 found[n] = _beside(found[n], units) if n in found else replace(units, unseen=unseen)
         return found
+
+    def _counted(self, sample: Sample) -> list[tuple[Ints, float]]:
+        """For each member the keys that its files show in more tuples than planned, and the most of any other."""
+        nothing = np.empty(0, np.int64), math.inf
+        if not sample.is_guarded or not sample.counted:
+            return [nothing] * len(sample.members)
+        return [
+            self.scans.heavy_keys(vertex, position, most) if math.isfinite(most) else nothing
+            for (vertex, position), most in zip(sample.members, sample.counted, strict=True)
+        ]
 
     def _unread(self, sample: Sample, sent: Sequence[Sent], draws: Sequence[int]) -> Ints:
         """The keys of tuples drawn for their values that another table was not asked for."""
@@ -241,7 +251,7 @@ class Evaluation:
         are wanted.
         """
         order = list(range(len(sample.members)))
-        valued = {d.member for d in sample.value_draws} if is_drawn(sample) else set()
+        valued = {d.member for d in sample.value_draws} if sample.is_guarded else set()
         if sample.row_rates:
             order.sort(key=lambda n: (n not in valued, -sample.row_rates[n]))
         found: dict[int, Sent] = {}

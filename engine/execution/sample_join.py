@@ -36,7 +36,7 @@ from ..sources.tables import Frames
 from ..spark.jobs import ProgressListener
 from .absolutes import with_absolutes
 from .average_ranges import average_ranges
-from .evaluation import Evaluation, counts, is_drawn
+from .evaluation import Evaluation, counts
 from .large_values import with_large
 from .sample_tree import SampleTree
 
@@ -198,17 +198,17 @@ def sample_join(
         plan, terms, absolutes = with_absolutes(plan, terms)
     asked = terms
     large: dict[int, tuple[int, int]] = {}
-    if is_drawn(sample) and sample.value_draws:
+    if sample.is_guarded and sample.value_draws:
         plan, terms, large = with_large(plan, terms)
     made = scans(plan, terms)
     found = Evaluation(plan, terms, made, large).contributions(sample)
     found, terms = {n: _first(k, len(asked)) for n, k in found.items()}, asked
-    overlooked = OVERLOOKED if is_drawn(sample) else 0.0
+    overlooked = OVERLOOKED if sample.is_guarded else 0.0
     scales = made.term_scales[: len(terms)]
     doubles = [any(own) for own in zip(*made.doubles.values(), strict=True)]
     absolutes = {n: a for n, a in absolutes.items() if doubles[n]}
     counting = [n for n, t in enumerate(terms) if all(counts(plan, i) for i in t)]
-    averages = average_ranges(plan, made) if is_drawn(sample) else {}
+    averages = average_ranges(plan, made) if sample.is_guarded else {}
     return {
         n: SampleJoin(
             terms,

@@ -23,9 +23,11 @@ from ...optimizer.plan import Message, Plan, Sample, Synopsis, ValueDraw
 from ...sketches.hashing.spark_families import XxHash64
 from ...sketches.samples.sampled_hash import HASH_BITS, draw_family, sample_family, seed_text, value_family
 from ..observed import Observation, observed
-from ..sources.files import column_range, has_nan, partitions
+from ..sources.files import column_range, has_nan, own_files, partitions
 from ..sources.filters import cheap_first, filtered
+from ..sources.joint_filters import column_of
 from ..sources.keys import key_column, key_text
+from ..sources.ordered_keys import counted_in_order
 from ..sources.ranges import ANY, Range
 from ..sources.tables import Frames, Tables
 from ..sources.weights import WeightColumn, product, total, weight_column
@@ -278,6 +280,20 @@ class SampleScans(SampleTree):
         with observed(SAMPLE, self._named(vertex)):
             sent = run_job(self._spark, f"most of a key of {relation.table}", counted.toArrow, self._listener)
         return float(sent["n"][0].as_py() or 0)
+
+    def heavy_keys(self, vertex: int, position: int, most: float) -> tuple[Ints, float]:
+        """See `SampleTree.heavy_keys`: by the files of a table that is in the order of its keys."""
+        relation = self._plan.synopses[self._terms[0][vertex]]
+        tables = self._tables
+        while isinstance(tables, SparkGroups):
+            tables = tables.tables
+        keys = relation.attributes[position].keys
+        column = column_of(keys[0]) if len(keys) == 1 else None
+        if not isinstance(tables, Tables) or column is None:
+            return super().heavy_keys(vertex, position, most)
+        _, paths = own_files(tables, relation.table, column)
+        found = counted_in_order(paths, column) if paths else None
+        return super().heavy_keys(vertex, position, most) if found is None else found.above(most)
 
     def _pays(self, tuples: float, among: Ints) -> bool:
         """Whether asking for some keys alone costs less than what so many tuples cost."""

@@ -123,6 +123,13 @@ class SampleTree(ABC):
         """The most tuples behind the filter that have one key; infinite where it would cost much to know."""
         return math.inf
 
+    def heavy_keys(self, vertex: int, position: int, most: float) -> tuple[Ints, float]:
+        """The keys of a table that are known to have more than `most` tuples, and the most tuples of any other key.
+
+        Infinite where nothing tells.
+        """
+        return np.empty(0, np.int64), math.inf
+
     def _named(self, vertex: int) -> str:
         """A vertex of the residual tree as operators are named by it."""
         relation = self._plan.query.graph.vertices[self._plan.vertices[vertex]]

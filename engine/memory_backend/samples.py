@@ -17,6 +17,7 @@ from ..execution.sample_join import DEFAULT_LIMIT_BYTES, SampleJoin, sample_join
 from ..execution.sample_rows import LOOKED_AT, SAMPLED, VALUED, Floats, Ints, Rows, rows_of
 from ..execution.sample_tree import SampleTree
 from ..observed import Observation, observed
+from ..sources.ordered_keys import key_counts
 from ..sources.ranges import Range
 from .build import explained
 from .relations import Relation, Relations
@@ -124,6 +125,14 @@ class MemoryScans(SampleTree):
         tuples = self._relations.tuples(relation.table, relation.filter)
         keys = self._relations.keys(relation.attributes[position], tuples).drop_null()
         return float(np.unique(keys.to_numpy(), return_counts=True)[1].max(initial=0))
+
+    def heavy_keys(self, vertex: int, position: int, most: float) -> tuple[Ints, float]:
+        """See `SampleTree.heavy_keys`."""
+        relation = self._plan.synopses[self._terms[0][vertex]]
+        tuples = self._relations.tuples(relation.table, None)
+        keys = self._relations.keys(relation.attributes[position], tuples).drop_null()
+        runs = np.unique(keys.to_numpy(), return_counts=True)
+        return key_counts(iter([(runs[0].astype(np.int64), runs[1].astype(np.int64))])).above(most)
 
     def _pays(self, tuples: float, among: Ints) -> bool:
         return True

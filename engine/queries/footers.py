@@ -13,13 +13,15 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from ...errors import SkimqlError
-from ...optimizer.candidates.first_sample import Size, is_large, sampled_class
+from ...optimizer.candidates.first_sample import LEAST_SHARE, Size, Together, is_large, sampled_class
 from ...optimizer.fold import class_attribute
 from ...optimizer.groups import ASSUMED_GROUPS, grouped_vertices
 from ...optimizer.messages import JoinClass, tree_of
+from ...optimizer.plan import LONGER
 from ...optimizer.prediction.cost import distinct_synopses, exact_distinct, exact_join, pilots, scans
 from ...parser.join_graph import Query
-from ..sources.files import files_of, paths_of, values_between
+from ..sources.files import files_of, own_files, paths_of, values_between
+from ..sources.joint_filters import Filtered, column_of, filters_together
 from ..sources.keys_seen import distinct_keys, seen_distinct
 from ..sources.selectivity import Evaluate, Probe
 from ..sources.tables import Tables
@@ -164,6 +166,56 @@ class Footers:
                 if own is not None:
                     found[vertex, number] = own
         return found
+
+    @cached_property
+    def together(self) -> Together | None:
+        """How the filters of the tables of a first sample's class go together, where two have one and files tell."""
+        tree = tree_of(self.query.graph)
+        number = sampled_class(self.query.graph, [t or 0.0 for t in self.tuples])
+        joined = tree.classes[number]
+        members = sorted(joined.vertices, key=lambda v: -(self.tuples[v] or 0.0))
+        filters = [self.sizes[v].share < 1.0 for v in members]
+        in_order = all(k.ordered for v in members if (k := self.keys_seen.get((v, number))) is not None)
+        if sum(filters) < 2 or self.evaluate is None or not in_order:
+            return None
+        keys = [class_attribute(self.query.graph, joined, v).keys for v in members]
+        columns = [column_of(k[0]) if len(k) == 1 else None for k in keys]
+        if None in columns:
+            return None
+        vertices = self.query.graph.vertices
+        tables = [
+            Filtered(
+                self._probe(vertices[v].table).paths,
+                c or "",
+                vertices[v].filter,
+                max(self.sizes[v].share, LEAST_SHARE),
+            )
+            for v, c in zip(members, columns, strict=True)
+        ]
+        return filters_together(tables, self.evaluate)
+
+    @cached_property
+    def countable(self) -> dict[int, float]:
+        """The vertices of a first sample's class whose keys files can count, with the most tuples that one usually has.
+
+        Those in the order of their keys: what has been looked at has all tuples of neighbours.
+        """
+        tree, found = tree_of(self.query.graph), {}
+        number = sampled_class(self.query.graph, [t or 0.0 for t in self.tuples])
+        for vertex in tree.classes[number].vertices:
+            seen = self.keys_seen.get((vertex, number))
+            key = class_attribute(self.query.graph, tree.classes[number], vertex).keys
+            column = column_of(key[0]) if len(key) == 1 else None
+            if seen is None or not seen.together or not seen.keys.size or column is None:
+                continue
+            if self._is_read(vertex, column):
+                most = float(seen.counts.max())
+                found[vertex] = most if most == 1.0 else LONGER * most
+        return found
+
+    def _is_read(self, vertex: int, column: str) -> bool:
+        """Whether a column of a vertex's table is one of its files, as it stands there."""
+        return bool(own_files(self.tables, self.query.graph.vertices[vertex].table, column)[1])
 
     @cached_property
     def outputs(self) -> tuple[float, ...]:

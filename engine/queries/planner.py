@@ -451,6 +451,8 @@ class Planner:
             grouped=grouped_vertices(self.query),
             jobs_count=self._jobs_count,
             told=self._keys_told if jobs else None,
+            together=footers.together if jobs else None,
+            countable=footers.countable if jobs else None,
         )
         # Groups and values are looked at only where a sample is worth while without: they make it dearer.
         sample = asked()

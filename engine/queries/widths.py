@@ -189,6 +189,7 @@ def first_sample(
         footers.values,
         _values(summed, query),
         footers.keys_seen if jobs else {},
+        1.0 if footers.together is None or not jobs else footers.together.times,
     )
     widths = sample_widths(query, attempt.plan, known, confidence, groups)
     return replace(attempt, predicted=with_widths(attempt.predicted, query, widths))

@@ -149,15 +149,7 @@ def _ends(
     read: Callable[[str, int, int, str], tuple[float, float] | None],
 ) -> tuple[str, tuple[float, float] | None]:
     """The type of a column of a registered table, and its ends by what `read` finds in each of its files."""
-    kind, _ = tables.origin(name)
-    frame = tables.frame(name)
-    if kind != "file" and not tables.sources(name).bare:
-        return "", None
-    # Names are looked up as Spark does by default, whatever their case.
-    kinds = [f.dataType.typeName() for f in frame.schema if f.name.lower() == column.lower()]
-    paths = local_files(frame) or []
-    if len(kinds) != 1 or not 0 < len(paths) <= MOST_RANGED:
-        return "", None
+    kind, paths = own_files(tables, name, column)
     found = []
     try:
         for path in paths:
@@ -166,9 +158,24 @@ def _ends(
     except (OSError, ValueError):
         return "", None
     known = [ends for ends in found if ends is not None]
-    if len(known) < len(found):
+    if not known or len(known) < len(found):
         return "", None
-    return kinds[0], (min(low for low, _ in known), max(high for _, high in known))
+    return kind, (min(low for low, _ in known), max(high for _, high in known))
+
+
+def own_files(tables: Tables, name: str, column: str) -> tuple[str, list[str]]:
+    """The type of a column of a registered table, and the files that have it; none where they need not be its own.
+
+    Columns of views and of DataFrames are those of the files only where nothing stands between.
+    """
+    kind, _ = tables.origin(name)
+    frame = tables.frame(name)
+    if kind != "file" and not tables.sources(name).bare:
+        return "", []
+    # Names are looked up as Spark does by default, whatever their case.
+    kinds = [f.dataType.typeName() for f in frame.schema if f.name.lower() == column.lower()]
+    paths = local_files(frame) or []
+    return (kinds[0], paths) if len(kinds) == 1 and 0 < len(paths) <= MOST_RANGED else ("", [])
 
 
 def has_nan(

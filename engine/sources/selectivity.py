@@ -143,7 +143,7 @@ class Probe:
         seen = some_tuples(self.paths, schema.names)
         if self.evaluate is not None:
             try:
-                kept = _without_views(seen)
+                kept = without_views(seen)
                 if condition is not None:
                     kept = kept.filter(self.evaluate(condition, kept).cast(pa.bool_()).fill_null(False))
                 found = [self.evaluate(e, kept).to_pylist() for e in expressions]
@@ -157,7 +157,7 @@ class Probe:
         return seen.num_rows, len(rows), [[row[n] for row in rows] for n in range(len(expressions))]
 
 
-def _without_views(seen: pa.Table) -> pa.Table:
+def without_views(seen: pa.Table) -> pa.Table:
     """The tuples with texts in the form that Arrow has all of its functions for."""
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     return seen.cast(pa.schema([f.with_type(plain.get(f.type, f.type)) for f in seen.schema]))
@@ -165,9 +165,14 @@ def _without_views(seen: pa.Table) -> pa.Table:
 
 def _used(schema: StructType, expressions: Iterable[str]) -> StructType:
     """The columns that expressions name, the first one where they name none."""
-    parsed = [sqlglot.parse_one(e, dialect="spark") for e in expressions]
-    names = {part.name.lower() for p in parsed for column in p.find_all(exp.Column) for part in column.parts}
+    names = columns_named(expressions)
     return StructType([f for f in schema.fields if f.name.lower() in names] or schema.fields[:1])
+
+
+def columns_named(expressions: Iterable[str]) -> set[str]:
+    """The names in expressions that may be columns, in small letters."""
+    parsed = [sqlglot.parse_one(e, dialect="spark") for e in expressions]
+    return {part.name.lower() for p in parsed for column in p.find_all(exp.Column) for part in column.parts}
 
 
 def some_tuples(paths: Sequence[str], columns: Sequence[str]) -> pa.Table:

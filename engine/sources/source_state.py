@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from pyspark.sql import DataFrame
 
@@ -88,10 +89,17 @@ def _of_plan(plan: PlanFacts) -> Sources:
         tuple(sorted(roots)) if listed == files else None,
         complete,
     )
-    whole = chain is not None and complete and chain <= _WHOLE
+    once = all(_is_once(leaf.relation.roots) for leaf in plan.leaves if leaf.relation is not None)
+    whole = chain is not None and complete and chain <= _WHOLE and once
     # A view of a text may rename and cast; one of a DataFrame is that under another name.
-    bare = chain is not None and chain <= _TABLE | {VIEW} and plan.settled and not plan.is_cached()
+    bare = chain is not None and chain <= _TABLE | {VIEW} and plan.settled and not plan.is_cached() and once
     return Sources(tuple(sorted(files)), frozenset(formats), state, whole, bare)
+
+
+def _is_once(roots: tuple[str, ...]) -> bool:
+    """Whether no file is read twice, as one is that is named twice, or beside its folder."""
+    ordered = sorted(root.rstrip("/") + "/" for root in roots)
+    return not any(b.startswith(a) for a, b in pairwise(ordered))
 
 
 def _digest(canonical: str, versions: list[str]) -> str:

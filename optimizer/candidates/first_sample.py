@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from ...parser.join_graph import JoinGraph
 from ..messages import tree_of
@@ -16,6 +17,7 @@ from ..plan import ValueDraw
 from ..prediction.cost import (
     Input,
     asked_for_keys,
+    counting,
     drawing,
     exact_groups,
     exact_join,
@@ -26,7 +28,7 @@ from ..prediction.cost import (
     scans,
 )
 from ..prediction.cost import first_sample as sampling
-from .tuple_draws import MOST_PART, MOST_WHOLE, MOST_WHOLE_EVER, PART, SKEWED, tuple_draws
+from .tuple_draws import MOST_PART, MOST_WHOLE, MOST_WHOLE_EVER, PART, SKEWED, TupleDraws, tuple_draws
 from .value_draws import MOST_DEAR, Summed, times_means, value_draws
 
 # Below this many tuples in the largest table statistics are cheaper than a sample that was wrong.
@@ -74,6 +76,9 @@ RESERVE = 1.75
 # With a larger share of the keys the exact run is cheaper.
 MOST_RATE = 0.25
 
+# Nor is a sample worth while that is expected to cost more of what the exact run does.
+WORTH = 0.95
+
 # A share that a glance has not met at all.
 LEAST_SHARE = 0.002
 
@@ -98,6 +103,7 @@ class ClassSample:
     hits: int = 4
     value_draws: tuple[ValueDraw, ...] = ()
     over_exact: float = math.nan
+    counted: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +126,22 @@ class Size:
     def input(self) -> Input:
         """What it costs by."""
         return Input(self.filtered, self.tuples, self.nbytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """How the filters of the tables of the sampled class go together, by tuples that have been looked at.
+
+    Attributes
+    ----------
+    times : float
+        How many times more of the class's join passes them than if they were independent.
+    deviation : float
+        The standard error of that, relative to it.
+    """
+
+    times: float
+    deviation: float
 
 
 def is_large(tuples: Sequence[float | None]) -> bool:
@@ -145,6 +167,8 @@ def first_sample(
     jobs_count: bool = True,
     told: Mapping[int, float] | None = None,
     more: float = 1.0,
+    together: Together | None = None,
+    countable: Mapping[int, float] | None = None,
 ) -> ClassSample | None:
     """The sample that is tried before anything else is known.
 
@@ -171,6 +195,11 @@ def first_sample(
         By vertex of the sampled class the distinct keys that its table has, where those looked at tell.
     more : float
         So many times more keys than are needed where what each adds varies as much as its mean.
+    together : Together, optional
+        What is known of the filters of the sampled class's tables.
+    countable : mapping of int to float, optional
+        The vertices of the sampled class of which the keys with the most tuples can be counted in files, and how many
+        tuples a key of them usually has at most.
 
     Returns
     -------
@@ -179,14 +208,16 @@ def first_sample(
 
     Notes
     -----
-    Filters are taken to be independent, and every tuple of the largest table to find partners: what is left of the
-    join is then its tuples times the shares of all filters, spread over the keys at random. The rate is the one of
+    Filters are taken to be independent, but for what is known of those that go together, and every tuple of the largest
+    table to find partners: what is left of the join is then its tuples times the shares of all filters, spread over the
+    keys at random. The rate is the one of
     the least expected cost: what is sampled, and for a sample that turns out too small all of the scans once more, or
     the exact run where that is cheaper. So is what the sample is held against the exact run by.
     """
     joined = sampled_class(graph, [s.tuples for s in sizes])
     members = tree_of(graph).classes[joined].vertices
     left = max(sizes[v].tuples for v in members) * math.prod(max(s.share, LEAST_SHARE) for s in sizes)
+    left *= together.times if together is not None else 1.0
     first = min(sizes[v].filtered for v in members)
     most_keys = max(min(first, values), 1.0)
     keys = max(most_keys * -math.expm1(-left / most_keys), 1.0)
@@ -198,7 +229,10 @@ def first_sample(
     each = sampling(tables, [sizes[v].input for v in members], first + left).seconds
     filters = sum(sizes[v].share < 1.0 for v in members)
     beyond = sum(s.share < 1.0 for s in sizes) - filters
-    unsure = UNSURE * UNSURE_FILTER ** max(filters - 1, 0) * UNSURE_BEYOND**beyond
+    alike = UNSURE_FILTER ** max(filters - 1, 0)
+    if together is not None:
+        alike = min(alike, math.exp(QUANTILE * together.deviation))
+    unsure = UNSURE * alike * UNSURE_BEYOND**beyond
     # Both scan the tables, and sizes of results on the way are not known.
     order = tree_of(graph).joined_order()
     ordered, outputs = [tables[v] for v in order], [left] * (len(order) - 1)
@@ -211,18 +245,22 @@ def first_sample(
     numbered = [tables[v] for v in grouped]
     listing = math.fsum(listed_groups(t, groups).seconds + received(t, 1).seconds for t in numbered)
 
-    def planned(part: float, most_whole: float) -> tuple[float, ClassSample] | None:
+    def planned(
+        part: float, most_whole: float, counted: tuple[float, ...]
+    ) -> tuple[float, ClassSample] | None:
         """A sample that leaves such a part of the error to unseen keys, with what it adds to the scans.
 
-        Tables of no more than so many tuples are drawn as a whole.
+        Tables of no more than so many tuples are drawn as a whole, but for those whose keys are counted.
         """
         draws = tuple_draws(
-            own, most_keys, left / groups, error, most_drawn, part, keys_of, heaviest, most_whole
+            own, most_keys, left / groups, error, most_drawn, part, keys_of, heaviest, most_whole, counted
         )
         # A key may add its tuples times the largest value, but of values that are drawn.
         if part > PART and any(part * r > MOST_PART for r in dear if r <= MOST_DEAR):
             return None
-        times = max((r for r in (*dear, together) if part * r <= MOST_PART or r == together), default=1.0)
+        times = max(
+            (r for r in (*dear, all_of_them) if part * r <= MOST_PART or r == all_of_them), default=1.0
+        )
         room, drawn_for = error * left / groups, any(part * r > MOST_PART for r in dear)
         wanted = min(needed * more_keys(max(part, 2.0 * PART * drawn_for)), most)
         while times > 1.0 and needed * more_keys(times * draws.largest(wanted) / room) > wanted:
@@ -239,13 +277,30 @@ def first_sample(
         # The expected cost of a rate r is r each + (1 - log(r / wanted) / log(unsure)) again.
         rate = min(max(wanted, again / (math.log(unsure) * each)), unsure * wanted, most)
         rate = max(rate, least)
+        found = costed(draws, rate, wanted, again, room / times, counted)
+        # What unseen keys may add falls with more keys, which often cost less than more draws.
+        while found[1] > 0.0 and rate < most:
+            rate = min(2.0 * rate, most)
+            larger = costed(draws, rate, wanted, again, room / times, counted)
+            if larger[0] >= found[0]:
+                break
+            found = larger
+        seconds, _, sampled = found
+        return seconds, sampled
+
+    def costed(
+        draws: TupleDraws, rate: float, wanted: float, again: float, room: float, counted: tuple[float, ...]
+    ) -> tuple[float, float, ClassSample]:
+        """What a sample of this rate adds to the scans, and the chance that unseen keys may add more than `room`."""
         valued = value_draws(summed, members, own, left / groups, error, rate, draws)
         # Fewer tuples may join: then too few keys are sampled, or what unseen ones may add is too much of the answer,
         # and the exact run follows.
         missed = _missed(rate / wanted, unsure)
-        unseen = _missed(WIDEST_PART * room / max(draws.largest(rate) * times, 1.0), unsure)
+        unseen = _missed(WIDEST_PART * room / max(draws.largest(rate), 1e-9), unsure)
         repeated = max(missed - unseen, 0.0) * min(again, whole.seconds) + unseen * whole.seconds
+        looked_through = [sizes[v].tuples for v, c in zip(members, counted, strict=False) if math.isfinite(c)]
         seconds = rate * each + drawing(draws.drawn).seconds + listing + repeated
+        seconds += counting(looked_through).seconds
         drawn = math.fsum(one.drawn(d, sizes[one.vertex].filtered) for one, d in valued)
         if drawn > 1.0:
             first, *further = dict.fromkeys(one.vertex for one, _ in valued)
@@ -255,19 +310,36 @@ def first_sample(
                 # What was read before is read again for the keys of the later ones.
                 own_tables = [sizes[v].input for v in members]
                 seconds += first_scans(own_tables).seconds + asked_for_keys(own_tables).seconds
-        found = tuple(d for _, d in valued)
         over = (whole.seconds - exact + seconds) / whole.seconds
         sampled = ClassSample(
-            joined, rate, (), (), draws.rates, hits=draws.hits, value_draws=found, over_exact=over
+            joined,
+            rate,
+            row_rates=draws.rates,
+            hits=draws.hits,
+            value_draws=tuple(d for _, d in valued),
+            over_exact=over,
+            counted=counted,
         )
-        return seconds, sampled
+        return seconds, unseen, sampled
 
-    dear, together = times_means(summed)
-    parts = {*PARTS, *(p / r for p in PARTS for r in (*dear, together) if 1.0 < r <= MOST_DEAR)}
+    dear, all_of_them = times_means(summed)
+    parts = {*PARTS, *(p / r for p in PARTS for r in (*dear, all_of_them) if 1.0 < r <= MOST_DEAR)}
     wholes = [MOST_WHOLE, *([MOST_WHOLE_EVER] if any(MOST_WHOLE < s <= MOST_WHOLE_EVER for s in own) else [])]
-    tried = [planned(part, most) for part in sorted(parts, reverse=True) for most in wholes]
-    found = [one for one in tried if one is not None and one[0] <= exact]
+    ways = product(sorted(parts, reverse=True), wholes, _counted(members, own, countable or {}))
+    tried = [planned(*way) for way in ways]
+    # Of two that are expected to cost the same the exact run does so for certain.
+    found = [one for one in tried if one is not None and one[1].over_exact <= WORTH]
     return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def _counted(
+    members: Sequence[int], tuples: Sequence[float], countable: Mapping[int, float]
+) -> list[tuple[float, ...]]:
+    """Of which members the keys may be counted: of none, of all that can be, of all of these but one of the largest."""
+    found = tuple(countable.get(v, math.inf) for v in members)
+    largest = sorted(range(len(members)), key=lambda n: -tuples[n])[:2]
+    but_one = [tuple(math.inf if n == left else c for n, c in enumerate(found)) for left in largest]
+    return [(), *dict.fromkeys(c for c in (found, *but_one) if any(map(math.isfinite, c)))]
 
 
 def _heaviest(size: Size, keys: float) -> float:

@@ -70,6 +70,7 @@ def tuple_draws(
     told: Sequence[float] = (),
     heaviest: Sequence[float] = (),
     most_whole: float = MOST_WHOLE,
+    counted: Sequence[float] = (),
 ) -> TupleDraws:
     """The draws for a sample of keys.
 
@@ -93,6 +94,8 @@ def tuple_draws(
         The most tuples that a key of each table is taken to have, infinite where nothing tells.
     most_whole : float
         A table of no more tuples is drawn as a whole.
+    counted : sequence of float, optional
+        The most tuples of a key of each table, where that is known without drawing any; infinite where it is not.
     """
     # Late: what kept sketches answer needs neither.
     from scipy import special
@@ -105,14 +108,16 @@ def tuple_draws(
         min(k, s) if math.isfinite(k) else max(keys, 1.0) for k, s in zip(told or nothing, sizes, strict=True)
     ]
     # Of a table that is drawn as a whole the most tuples of a key are known; they are taken to be some times the usual.
-    whole = [s <= min(most_whole, most) for s in sizes]
+    bounded = [math.isfinite(c) for c in counted] or [False] * len(sizes)
+    whole = [s <= min(most_whole, most) and not b for s, b in zip(sizes, bounded, strict=True)]
     caps = [
         (h if math.isfinite(h) else max(SKEWED * s / max(keys, 1.0), 1.0)) if all_of_it else math.inf
         for s, h, all_of_it in zip(sizes, heaviest or nothing, whole, strict=True)
     ]
+    caps = [c if b else cap for c, b, cap in zip(counted or nothing, bounded, caps, strict=True)]
     known = math.prod(c for c in caps if math.isfinite(c))
-    others = [n for n, all_of_it in enumerate(whole) if not all_of_it]
-    hits, drawn = LEAST_HITS, LEAST_DRAWN * len(sizes)
+    others = [n for n, all_of_it in enumerate(whole) if not all_of_it and not bounded[n]]
+    hits, drawn = LEAST_HITS, LEAST_DRAWN * (len(sizes) - sum(bounded))
     rates: tuple[float, ...] = ()
     for _ in range(4):
         # The largest product of tuples that are not met is (c / tables)^tables over the product of rates.
@@ -120,7 +125,9 @@ def tuple_draws(
         wanted = max(part * error * left, 1.0) / known
         product = (unmet / max(len(others), 1)) ** len(others) / wanted
         found = _rates([sizes[n] for n in others], product, most)
-        rates = tuple(1.0 if n not in others else found[others.index(n)] for n in range(len(sizes)))
+        rates = tuple(
+            found[others.index(n)] if n in others else 1.0 if whole[n] else 0.0 for n in range(len(sizes))
+        )
         drawn = sum(r * s for r, s in zip(rates, sizes, strict=True))
         usual = sum(r * s / k for r, s, k in zip(rates, sizes, own, strict=True))
         hits = LEAST_HITS

@@ -205,4 +205,10 @@ def _first_sample(plan: PhysicalPlan, attempt: SampleJoin) -> list[str]:
     ]
     for vertex, tuples in zip(plan.query.graph.vertices, attempt.expected, strict=True):
         lines.append(f"  {vertex.alias}: {tuples:,.0f} tuples by its files")
+    for (member, _), most in zip(kept.members, kept.counted, strict=False):
+        if math.isfinite(most):
+            alias = plan.query.graph.vertices[attempt.plan.vertices[member]].alias
+            lines.append(
+                f"  {alias}: its files are in the order of the keys; those of more than {most:,.0f} tuples are kept"
+            )
     return lines

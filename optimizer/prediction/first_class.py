@@ -123,6 +123,7 @@ def by_files(
     distinct: float,
     values: Mapping[tuple[int, str], Values],
     seen: Mapping[tuple[int, int], SeenKeys],
+    together: float = 1.0,
 ) -> SampledClass:
     """The class where nothing is known but how many tuples each table has, and what its filter keeps of them.
 
@@ -139,6 +140,8 @@ def by_files(
         What has been looked at.
     seen : mapping
         By vertex and class the keys among the tuples looked at, as far as there are any.
+    together : float
+        How many times more of the join of the class's tables passes their filters than if these were independent.
 
     Notes
     -----
@@ -168,7 +171,10 @@ def by_files(
         NOTHING_SEEN.square(e) if own is None else own.square(e) for own, e in zip(looked, each, strict=True)
     ]
     squares = np.concatenate([np.array(spread)[:, np.newaxis], weights**2], axis=1)
-    kept = np.array([shares[v] for v in vertices])[:, np.newaxis]
+    # Filters that keep other keys leave fewer of them, those that keep the same ones more tuples of each.
+    keys *= min(together, 1.0)
+    more_of_each = max(together, 1.0) ** (1.0 / len(vertices))
+    kept = np.array([min(shares[v] * more_of_each, 1.0) for v in vertices])[:, np.newaxis]
     squares = kept**2 * np.maximum(squares - means, 0.0) + kept * means
     messages = tuple(_beyond(tree, v, joined, tuples, shares, seen) for v in vertices)
     counts = np.concatenate([[keys], np.ones(names.size)])

@@ -18,7 +18,7 @@ from ...sketches.intervals.interval import Estimate, clip
 from ...sketches.samples.dual_frame import OVERLOOKED, DualFrame
 from ...sketches.samples.known_keys import JoinTerms, combined, product_range, products
 from ...sketches.samples.sample_join import estimate_ratio, estimate_total
-from ..plan import Plan, Sample, ValueDraw
+from ..plan import LONGER, Plan, Sample, ValueDraw
 from .made_up_keys import MOST_KEYS, Keys, Sampled, Values, received
 
 Floats = npt.NDArray[np.float64]
@@ -117,7 +117,7 @@ class _Made:
 
     @property
     def is_drawn(self) -> bool:
-        return any(self.sample.row_rates) and self.sample.rate < 1.0
+        return self.sample.is_guarded
 
     @property
     def times(self) -> int:
@@ -166,6 +166,11 @@ class _Made:
         caps = [
             most if rate == 1.0 else math.inf
             for most, rate in zip(most_tuples, self.frame.tuple_rates, strict=True)
+        ]
+        # Of what is counted the most is what has been looked at, whether a filter leaves fewer or not.
+        caps = [
+            max(c / LONGER, 1.0) if math.isfinite(c) else cap
+            for c, cap in zip(sample.counted or caps, caps, strict=True)
         ]
         most = self.frame.largest_product(caps) if self.is_drawn else math.inf
         for number, term in enumerate(self.terms):

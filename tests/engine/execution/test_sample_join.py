@@ -340,6 +340,35 @@ def test_answers_from_drawn_values_are_the_same_on_spark_and_in_memory(session, 
             assert not cell.exact
 
 
+def test_heavy_keys_that_files_tell_are_kept_on_spark_and_in_memory(session, tmp_path):
+    """Files in the order of their keys; one key of each table has more tuples than the plan lets the hash decide on."""
+    random = np.random.default_rng(3)
+    own = {"r": np.repeat(np.arange(4000), 2), "s": np.repeat(np.arange(4000), random.integers(1, 4, 4000))}
+    own["r"] = np.sort(np.concatenate([own["r"], [17] * 500]))
+    own["s"] = np.sort(np.concatenate([own["s"], [17] * 300, [99] * 40]))
+    tables = {n: pa.table({"k": keys, "x": keys % 7}) for n, keys in own.items()}
+    for name, table in tables.items():
+        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=3000)
+        session.table(name, tmp_path / f"{name}.parquet")
+    sql = "SELECT APPROXIMATE COUNT(*), SUM(r.x) FROM r JOIN s ON r.k = s.k"
+    memory = MemoryBackend(MemoryTables(tables))
+    query = MemoryRun.of(sql, memory).query
+    sample = ClassSample(0, 0.1, row_rates=(0.0, 0.0), counted=(2.0, 6.0))
+    plan = choose(query, 7, 0, 0, sample=sample)
+    (here,) = run_sample(session.spark, plan, session.tables).values()
+    (there,) = memory.sample(plan, 1 << 28, None, None).values()
+    for found in (here.contributions, there.contributions):
+        assert {17, 99} <= set(found.keys[found.probabilities == 1.0].tolist())
+        assert np.mean(found.probabilities == 1.0) < 0.1
+        assert found.unseen[0].tolist() == [0.0, pytest.approx(2 * 3 / 0.1)], "none of the others has more"
+    assert here.contributions.keys.tolist() == there.contributions.keys.tolist()
+    assert here.contributions.terms == pytest.approx(there.contributions.terms)
+    # A table that is in no order tells nothing.
+    pq.write_table(tables["s"].take(random.permutation(tables["s"].num_rows)), tmp_path / "s.parquet")
+    (found,) = run_sample(session.spark, plan, session.tables).values()
+    assert np.isinf(found.contributions.unseen[0, 1])
+
+
 class FakeScans:
     """What the scans of two tables of one class would send, from arrays."""
 

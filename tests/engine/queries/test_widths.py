@@ -161,6 +161,7 @@ def files(share=1.0, seen=()):
         bare_sizes=[Size(N), Size(N)],
         values=float(N),
         keys_seen=dict(seen),
+        together=None,
     )
 
 

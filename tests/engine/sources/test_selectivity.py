@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from skimql.engine.memory_backend.expressions import evaluate
-from skimql.engine.sources.files import column_range, has_nan, values_between
+from skimql.engine.sources.files import column_range, files_of, has_nan, values_between
 from skimql.engine.sources.ranges import ANY, Range
 from skimql.engine.sources.selectivity import PROBE, Probe
 from skimql.engine.sources.source_state import sources_of
@@ -170,3 +170,23 @@ def test_whether_a_column_has_nan_is_counted_once_for_each_state_of_its_files(se
         kept = {c: has_nan(session.tables, "t", "a b", run, c) for c in ("n = 1", "n <> 1", "n = 1")}
         assert kept == {"n = 1": has, "n <> 1": False}, "what the filter leaves out is added up by nobody"
     assert len(asked) == 4
+
+
+def test_files_that_are_read_twice_tell_no_number_of_tuples(session, tmp_path):
+    """What is named twice, or beside its folder, is read twice; Spark lists it once."""
+    session.spark.range(1000).write.parquet(str(tmp_path / "a"))
+    session.spark.range(10).write.parquet(str(tmp_path / "ab"))
+    (part,) = [str(p) for p in (tmp_path / "a").glob("*.parquet")][:1]
+    read = session.spark.read.parquet
+    folder = str(tmp_path / "a")
+    for paths in ((folder, folder), (folder, part), (part, part)):
+        twice = read(*paths)
+        assert twice.count() > read(folder).count() or part in paths
+        found = sources_of(twice)
+        assert not found.whole
+        assert not found.bare
+    assert sources_of(read(folder, str(tmp_path / "ab"))).bare, "of two folders, one named like the other"
+    twice = read(folder, folder)
+    twice.createOrReplaceTempView("twice")
+    assert files_of(session.tables, "twice", twice, count=True).tuples is None
+    assert column_range(session.tables, "twice", "id") == ANY

@@ -69,3 +69,16 @@ def test_keys_of_many_tuples_are_evaluated_rather_than_reckoned_with_for_minutes
     )
     assert found.hits == MOST_HITS
     assert math.isfinite(found.largest(0.1))
+
+
+def test_of_tables_whose_keys_are_counted_none_are_drawn():
+    blind = tuple_draws([15e6, 60e6], 15e6, 1e6, 0.05)
+    one = tuple_draws([15e6, 60e6], 15e6, 1e6, 0.05, counted=[1.0, math.inf])
+    assert one.rates[0] == 0.0
+    assert 0.0 < one.rates[1] < 0.1 * blind.rates[1]
+    assert one.largest(0.1) <= PART * 0.05 * 1e6 * 1.2
+    both = tuple_draws([15e6, 60e6], 15e6, 1e6, 0.05, counted=[1.0, 7.0])
+    assert (both.rates, both.drawn, both.caps) == ((0.0, 0.0), 0.0, (1.0, 7.0))
+    assert both.largest(0.01) == pytest.approx(700.0)
+    small = tuple_draws([1e5, 60e6], 1e5, 1e6, 0.05, counted=[2.0, math.inf])
+    assert (small.rates[0], small.caps[0]) == (0.0, 2.0), "not drawn as a whole either"
