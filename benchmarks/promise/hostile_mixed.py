@@ -87,3 +87,26 @@ def unique_where_it_is_looked(rng: Rng, n: int) -> Data:
     head = np.arange(n) % (n // 4) < n // 40
     sides = (np.where(head | (rng.random(n) < 0.5), own, rng.integers(0, 100, n)) for _ in "rs")
     return Data({name: table(rng, side) for name, side in zip("rs", sides, strict=True)})
+
+
+@hostile("mixed")
+def in_order_with_long_runs(rng: Rng, n: int) -> Data:
+    """Files in the order of the key, one to three tuples of each; where nobody looks four keys have a tenth of all."""
+    keys = n // 3
+    heavy = (np.array([0.13, 0.37, 0.63, 0.88]) * keys).astype(np.int64)
+    sides = {}
+    for name in "rs":
+        counts = rng.integers(1, 4, keys)
+        counts[heavy] = n // 40
+        sides[name] = table(rng, np.repeat(np.arange(keys), counts))
+    return Data(sides)
+
+
+@hostile("mixed")
+def in_order_with_filters_that_exclude(rng: Rng, n: int) -> Data:
+    """Files in the order of the key; what passes the filter of one table seldom meets what passes that of the other."""
+    keys = n // 4
+    day, k = rng.integers(0, 1000, keys), np.repeat(np.arange(keys), 4)
+    sent = day[k] + rng.integers(1, 60, k.size)
+    r, s = table(rng, k, y=sent), table(rng, np.arange(keys), y=day)
+    return Data({"r": r, "s": s}, where="r.y > 500 AND s.y <= 500")
