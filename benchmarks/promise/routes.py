@@ -95,6 +95,10 @@ class MemoryFooters(Footers):
         """Nothing: that the keys of large values are read again is too dear for small tables, as all is."""
         return ()
 
+    def summed_by(self, *, jobs: bool) -> tuple[Summed, ...]:
+        """See `Footers.summed_by`."""
+        return self.summed
+
     @cached_property
     def glanced(self) -> tuple[Summed, ...]:
         """See `Footers.summed`."""
@@ -170,8 +174,7 @@ class FirstSample(Planner):
     def _jobs_count(self) -> bool:
         return False
 
-    @property
-    def first_summed(self) -> Sequence[Summed]:
+    def first_summed(self, *, jobs: bool) -> Sequence[Summed]:
         """See `Planner.first_summed`."""
         return self.footers.glanced if isinstance(self.footers, MemoryFooters) else ()
 

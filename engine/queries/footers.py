@@ -19,7 +19,7 @@ from ...optimizer.groups import ASSUMED_GROUPS, grouped_vertices
 from ...optimizer.messages import JoinClass, tree_of
 from ...optimizer.plan import LONGER
 from ...optimizer.prediction.cost import distinct_synopses, exact_distinct, exact_join, pilots, scans
-from ...parser.join_graph import Query
+from ...parser.join_graph import Query, Vertex
 from ..sources.files import files_of, own_files, paths_of, values_between
 from ..sources.joint_filters import Filtered, column_of, filters_together
 from ..sources.keys_seen import distinct_keys, seen_distinct
@@ -79,11 +79,28 @@ class Footers:
     @cached_property
     def sizes(self) -> tuple[Size, ...]:
         """Tuples of each vertex, and what its filter keeps of some of them."""
+        return self._sizes(jobs=True)
+
+    def sizes_by(self, *, jobs: bool) -> tuple[Size, ...]:
+        """As `sizes`; where no job may run, without a look at filters that read other tables."""
+        return (
+            self.sizes
+            if jobs or not any(map(self._reads, self.query.graph.vertices))
+            else self._sizes(jobs=False)
+        )
+
+    def _sizes(self, *, jobs: bool) -> tuple[Size, ...]:
         sizes = []
         for vertex, tuples in zip(self.query.graph.vertices, self.tuples, strict=True):
-            share = 1.0 if vertex.filter is None else self._probe(vertex.table).share(vertex.filter)
+            looked_at = vertex.filter is not None and (jobs or not self._reads(vertex))
+            share = self._probe(vertex.table).share(vertex.filter or "") if looked_at else 1.0
             sizes.append(Size(tuples or 0.0, share))
         return tuple(replace(s, nbytes=n) for s, n in zip(sizes, self.nbytes, strict=True))
+
+    @staticmethod
+    def _reads(vertex: Vertex) -> bool:
+        """Whether a filter reads other tables."""
+        return vertex.filter is not None and bool(_tables_in(vertex.filter))
 
     @cached_property
     def filters_look_at_large(self) -> bool:
@@ -138,10 +155,20 @@ class Footers:
 
     @cached_property
     def summed(self) -> tuple[Summed, ...]:
-        """The expressions that are summed over the join and are of one vertex, with what files tell of their values."""
+        """The expressions that are summed over the join and are of one vertex, with what is known of their values."""
         from ..sources.summed import summed_values
 
         return summed_values(self.spark(), self.tables, self.query, self._probe)
+
+    def summed_by(self, *, jobs: bool) -> tuple[Summed, ...]:
+        """As `summed`; where no job may run, by the tuples of files that have been looked at alone."""
+        return self.summed if jobs else self._summed_by_files
+
+    @cached_property
+    def _summed_by_files(self) -> tuple[Summed, ...]:
+        from ..sources.summed import summed_values
+
+        return summed_values(self.spark(), self.tables, self.query, self._probe, jobs=False)
 
     @cached_property
     def groups(self) -> dict[int, int]:
@@ -174,9 +201,11 @@ class Footers:
         number = sampled_class(self.query.graph, [t or 0.0 for t in self.tuples])
         joined = tree.classes[number]
         members = sorted(joined.vertices, key=lambda v: -(self.tuples[v] or 0.0))
-        filters = [self.sizes[v].share < 1.0 for v in members]
+        filters = [self.query.graph.vertices[v].filter is not None for v in members]
         in_order = all(k.ordered for v in members if (k := self.keys_seen.get((v, number))) is not None)
-        if sum(filters) < 2 or self.evaluate is None or not in_order:
+        if any(map(self._reads, self.query.graph.vertices)) or sum(filters) < 2 or not in_order:
+            return None
+        if self.evaluate is None:
             return None
         keys = [class_attribute(self.query.graph, joined, v).keys for v in members]
         columns = [column_of(k[0]) if len(k) == 1 else None for k in keys]

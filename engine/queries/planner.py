@@ -7,7 +7,7 @@ is decided how a query is answered.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -440,7 +440,7 @@ class Planner:
         assert self.request.target is not None, "a sample is taken for an asked error"
         footers = self.footers
         assert footers is not None, "large tables are of files"
-        sizes = footers.sizes if jobs else footers.bare_sizes
+        sizes = footers.sizes_by(jobs=jobs)
         asked = partial(
             sample_of,
             self.query.graph,
@@ -450,22 +450,23 @@ class Planner:
             most_drawn=self._most_drawn,
             grouped=grouped_vertices(self.query),
             jobs_count=self._jobs_count,
-            told=self._keys_told if jobs else None,
-            together=footers.together if jobs else None,
-            countable=footers.countable if jobs else None,
+            told=self._keys_told,
+            together=footers.together,
+            countable=footers.countable,
         )
         # Groups and values are looked at only where a sample is worth while without: they make it dearer.
         sample = asked()
         if sample is not None and self.query.groups:
-            groups = math.prod(self.first_groups(jobs=jobs).values())
+            groups = math.prod(footers.groups.values())
             sample = asked(groups=groups)
             asked = partial(asked, groups=groups)
-        if sample is not None and jobs and footers.summed:
-            asked = partial(asked, summed=footers.summed)
+        summed = footers.summed_by(jobs=jobs) if sample is not None else ()
+        if summed:
+            asked = partial(asked, summed=summed)
             sample = asked()
             if sample is not None and self.may_run_exactly:
                 members = tree_of(self.query.graph).classes[sample.joined].vertices
-                if not is_bounded(footers.summed, members, sample.value_draws):
+                if not is_bounded(summed, members, sample.value_draws):
                     # Its interval would not be certified, and the exact run follow in any case.
                     return self.exact()
         if sample is None:
@@ -486,23 +487,15 @@ class Planner:
                 return found
         return self.exact()
 
-    def first_groups(self, *, jobs: bool) -> Mapping[int, int]:
-        """How many groups each grouped vertex is taken to have before they are listed."""
-        if jobs and self.footers is not None:
-            return self.footers.groups
-        # As many in all, whichever tables they are of.
-        return dict.fromkeys(grouped_vertices(self.query)[:1], ASSUMED_GROUPS)
-
-    @property
-    def first_summed(self) -> Sequence[Summed]:
-        """What files tell of the values that a first sample adds up."""
-        return self.footers.summed if self.footers is not None else ()
+    def first_summed(self, *, jobs: bool) -> Sequence[Summed]:
+        """What is known of the values that a first sample adds up."""
+        return self.footers.summed_by(jobs=jobs) if self.footers is not None else ()
 
     def foreseen(self, attempt: SampleJoin, before: int = 0, *, jobs: bool = True) -> SampleJoin:
         """A sample without statistics with what its intervals will be; `before` are the samples taken before it."""
         assert self.footers is not None, "large tables are of files"
         confidence = 1.0 - SPENT[min(before, len(SPENT) - 1)] * (1.0 - self.settings.confidence)
-        groups, summed = self.first_groups(jobs=jobs), self.first_summed if jobs else ()
+        summed, groups = self.first_summed(jobs=jobs), self.footers.groups
         return first_sample(attempt, self.footers, summed, confidence, groups, jobs=jobs)
 
     @property

@@ -178,7 +178,7 @@ def first_sample(
     from ...optimizer.prediction.first_class import by_files
     from ...optimizer.prediction.reported import sample_widths
 
-    query, sizes = attempt.plan.query, footers.sizes if jobs else footers.bare_sizes
+    query, sizes = attempt.plan.query, footers.sizes_by(jobs=jobs)
     joined = sampled_class(query.graph, [s.tuples for s in sizes])
     shares = [max(s.share, LEAST_SHARE) for s in sizes]
     known = by_files(
@@ -188,8 +188,8 @@ def first_sample(
         shares,
         footers.values,
         _values(summed, query),
-        footers.keys_seen if jobs else {},
-        1.0 if footers.together is None or not jobs else footers.together.times,
+        footers.keys_seen,
+        1.0 if footers.together is None else footers.together.times,
     )
     widths = sample_widths(query, attempt.plan, known, confidence, groups)
     return replace(attempt, predicted=with_widths(attempt.predicted, query, widths))

@@ -21,11 +21,16 @@ from .tables import Tables
 
 
 def summed_values(
-    spark: SparkSession, tables: Tables, query: Query, probe: Callable[[str], Probe] | None = None
+    spark: SparkSession,
+    tables: Tables,
+    query: Query,
+    probe: Callable[[str], Probe] | None = None,
+    *,
+    jobs: bool = True,
 ) -> tuple[Summed, ...]:
     """What is summed, with the values of some tuples: of files in the driver, of anything else of its first ones.
 
-    `probe` gives some tuples of a table, where these are at hand.
+    `probe` gives some tuples of a table, where these are at hand. Without `jobs` no others are looked at.
     """
     found = []
     for vertex, expression, alone in expressions_of(query):
@@ -33,7 +38,8 @@ def summed_values(
         frame = tables.frame(relation.table)
         some = Probe(lambda: spark, frame) if probe is None else probe(relation.table)
         seen = some.values(relation.filter, expression)
-        seen = seen or _first_values(spark, relation.table, frame, relation.filter, expression)
+        if not seen and jobs:
+            seen = _first_values(spark, relation.table, frame, relation.filter, expression)
         known = np.array([math.nan if x is None else x for x in seen], np.float64)
         ends = value_range(expression, partial(column_range, tables, relation.table))
         found.append(Summed(vertex, expression, known[~np.isinf(known)], ends.low, ends.high, alone))

@@ -200,15 +200,16 @@ def _first_sample(plan: PhysicalPlan, attempt: SampleJoin) -> list[str]:
     assert kept is not None, "a sample join has a sample"
     lines = [
         f"  sample the keys {kept.class_name} of large tables, one in {1 / kept.rate:,.0f} at first",
-        "  more where a filter keeps little, which a glance at it tells when the query runs, and where the",
-        "  interval misses the asked error; run exactly where that is cheaper than a sample that would be enough",
+        "  more where the interval misses the asked error; run exactly where that is cheaper than a sample that",
+        "  would be enough",
     ]
     for vertex, tuples in zip(plan.query.graph.vertices, attempt.expected, strict=True):
-        lines.append(f"  {vertex.alias}: {tuples:,.0f} tuples by its files")
+        behind = "" if vertex.filter is None else " behind its filter"
+        lines.append(f"  {vertex.alias}: {tuples:,.0f} tuples{behind}, by its files")
     for (member, _), most in zip(kept.members, kept.counted, strict=False):
         if math.isfinite(most):
             alias = plan.query.graph.vertices[attempt.plan.vertices[member]].alias
             lines.append(
-                f"  {alias}: its files are in the order of the keys; those of more than {most:,.0f} tuples are kept"
+                f"  {alias}: its files are in the order of the keys; those of more than {most:,.0f} are kept"
             )
     return lines

@@ -130,3 +130,27 @@ def test_a_filter_that_reads_a_large_table_is_known_by_its_text(
     text = f"SELECT APPROXIMATE COUNT(*) FROM fx AS x JOIN fx AS y ON x.id = y.id WHERE {filters}"
     found = Footers(lambda: session.spark, session.tables, session._resolved(parse_statement(text)))
     assert found.filters_look_at_large is large
+
+
+def test_where_no_job_may_run_filters_that_read_other_tables_are_not_looked_at(
+    session, tmp_path, monkeypatch
+):
+    for name, tuples in {"fx": 10, "fl": 60}.items():
+        pq.write_table(pa.table({"id": range(tuples)}), tmp_path / f"{name}.parquet")
+        session.table(name, tmp_path / f"{name}.parquet")
+    looked_at = []
+    monkeypatch.setattr(
+        footers_module.Probe, "share", lambda _, condition: looked_at.append(condition) or 0.5
+    )
+
+    def shares(where, jobs):
+        text = f"SELECT APPROXIMATE COUNT(*) FROM fx AS x JOIN fx AS y ON x.id = y.id WHERE {where}"
+        found = Footers(lambda: session.spark, session.tables, session._resolved(parse_statement(text)))
+        assert found.together is None, "nothing is evaluated in the driver here"
+        return sorted(s.share for s in found.sizes_by(jobs=jobs))
+
+    both = "x.id IN (SELECT id FROM fl) AND y.id > 3"
+    assert shares(both, jobs=False) == [0.5, 1.0]
+    assert len(looked_at) == 1
+    assert shares(both, jobs=True) == [0.5, 0.5]
+    assert shares("y.id > 3", jobs=False) == [0.5, 1.0]

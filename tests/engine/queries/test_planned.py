@@ -124,6 +124,9 @@ def test_large_tables_are_sampled_at_once(tables, monkeypatch):
     assert "sample the keys k of large tables" in told
     answer = tables.sql(f"SELECT APPROXIMATE {select} ERROR WITHIN 30%")
     assert holds(answer, exact(tables, select))
+    # What is explained is what runs: files are looked at either way, without a job.
+    planned = tables.plan(f"SELECT APPROXIMATE {select} ERROR WITHIN 30%").attempt
+    assert planned == answer.attempts[0].attempt
     assert "keys of k sampled" in answer.notes[0]
     assert [(a.attempt.method, a.outcome) for a in answer.attempts] == [("key_sample", "met")]
     # No sample is enough.

@@ -157,8 +157,7 @@ def test_what_is_exact_has_no_width_and_what_has_no_statistics_none_that_is_told
 def files(share=1.0, seen=()):
     """What files tell: as many tuples and keys as there are, and a filter that jobs alone can look through."""
     return SimpleNamespace(
-        sizes=[Size(N, share), Size(N)],
-        bare_sizes=[Size(N), Size(N)],
+        sizes_by=lambda jobs: [Size(N, share if jobs else 1.0), Size(N)],
         values=float(N),
         keys_seen=dict(seen),
         together=None,
@@ -177,8 +176,8 @@ def files(share=1.0, seen=()):
 def test_a_quarter_of_the_tuples_makes_a_first_sample_twice_as_wide_where_it_is_looked_at(told):
     query = query_of(BOTH)
     looked, blind = (
-        widths.first_sample(sampled(query), told, VALUES, 0.95, {}, jobs=jobs).predicted
-        for jobs in (True, False)
+        widths.first_sample(sampled(query), of, VALUES, 0.95, {}, jobs=jobs).predicted
+        for of, jobs in ((told, True), (files(share=0.25), False))
     )
     assert looked.half_widths == near(2 * COUNT, 2 * SUM)
     assert blind.half_widths == near(COUNT, SUM)
