@@ -25,8 +25,8 @@ from ...sketches.samples.sampled_hash import HASH_BITS, draw_family, sample_fami
 from ..observed import Observation, observed
 from ..sources.files import column_range, has_nan, own_files, partitions
 from ..sources.filters import cheap_first, filtered
-from ..sources.joint_filters import column_of
 from ..sources.keys import key_column, key_text
+from ..sources.keys_seen import column_of
 from ..sources.ordered_keys import counted_in_order
 from ..sources.ranges import ANY, Range
 from ..sources.tables import Frames, Tables

@@ -21,8 +21,8 @@ from ...optimizer.plan import LONGER
 from ...optimizer.prediction.cost import distinct_synopses, exact_distinct, exact_join, pilots, scans
 from ...parser.join_graph import Query, Vertex
 from ..sources.files import files_of, own_files, paths_of, values_between
-from ..sources.joint_filters import Filtered, column_of, filters_together
-from ..sources.keys_seen import distinct_keys, seen_distinct
+from ..sources.joint_filters import Filtered, filters_together
+from ..sources.keys_seen import column_of, distinct_keys, seen_distinct
 from ..sources.selectivity import Evaluate, Probe
 from ..sources.tables import Tables
 
@@ -37,6 +37,9 @@ SKEWED = 10.0
 
 # Most tuples of a table whose keys are read as a whole: a hundredth of a CPU second.
 MOST_READ = 1 << 17
+
+# Most tuples of a table whose keys are counted in the driver: some four CPU seconds of one core.
+MOST_KEYS_COUNTED = 2e8
 
 # What Spark takes a value to take, and a row beside its values.
 NUMBER_BYTES, STRING_BYTES = 8, 20
@@ -235,6 +238,8 @@ class Footers:
             seen = self.keys_seen.get((vertex, number))
             key = class_attribute(self.query.graph, tree.classes[number], vertex).keys
             column = column_of(key[0]) if len(key) == 1 else None
+            if not (self.tuples[vertex] or 0.0) <= MOST_KEYS_COUNTED:
+                continue
             if seen is None or not seen.together or not seen.keys.size or column is None:
                 continue
             if self._is_read(vertex, column):

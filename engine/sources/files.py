@@ -115,14 +115,19 @@ def values_between(frame: DataFrame, column: str, paths: Sequence[str] | None = 
     low, high = math.inf, -math.inf
     try:
         for path in paths:
-            state = os.stat(path)
-            told = _range(path, state.st_mtime_ns, state.st_size, column.lower())
+            told = integers_between(path, column)
             if told is None:
                 return math.inf
             low, high = min(low, told[0]), max(high, told[1])
     except (OSError, ValueError):
         return math.inf
     return max(high - low + 1, 1.0)
+
+
+def integers_between(path: str, column: str) -> tuple[float, float] | None:
+    """Least and greatest integer of a column of a Parquet file; None where its footer does not tell."""
+    state = os.stat(path)
+    return _range(path, state.st_mtime_ns, state.st_size, column.lower())
 
 
 def column_range(tables: Tables, name: str, column: str) -> Range:

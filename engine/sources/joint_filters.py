@@ -17,12 +17,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-import sqlglot
-from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from ...errors import SkimqlError
 from ...optimizer.candidates.first_sample import Together
+from .files import integers_between
 from .selectivity import Evaluate, columns_named, without_views
 
 PLACES = 10  # ranges of keys
@@ -120,6 +119,9 @@ def _parts(table: Filtered) -> list[_Part]:
 @lru_cache(maxsize=256)
 def _parts_of(path: str, changed: int, size: int, key: str) -> tuple[_Part, ...]:
     """The row groups of a file as it is now."""
+    # A damaged footer would end the process in pyarrow.
+    if integers_between(path, key) is None:
+        raise LookupError(path)
     metadata, found = pq.read_metadata(path), []
     names = [metadata.schema.column(n).path.lower() for n in range(metadata.num_columns)]
     column = names.index(key)
@@ -216,12 +218,3 @@ def _keys(column: pa.ChunkedArray) -> Ints:
         raise LookupError("no integers")
     keys: Ints = column.drop_null().to_numpy().astype(np.int64)
     return keys
-
-
-def column_of(key: str) -> str | None:
-    """The column that a key is, None of an expression."""
-    try:
-        node = sqlglot.parse_one(key, dialect="spark")
-    except SqlglotError:
-        return None
-    return node.name if isinstance(node, exp.Column) and len(node.parts) == 1 else None

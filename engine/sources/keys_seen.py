@@ -34,18 +34,27 @@ def keys_seen(frame: DataFrame, attribute: Attribute, paths: Sequence[str] | Non
     if not set(attribute.key_types) <= set(INTEGER_TYPES):
         return None
     try:
-        nodes = [sqlglot.parse_one(key, dialect="spark") for key in attribute.keys]
-        if not all(isinstance(node, exp.Column) and len(node.parts) == 1 for node in nodes):
+        named = [name for key in attribute.keys if (name := column_of(key)) is not None]
+        if len(named) < len(attribute.keys):
             return None
         files = (local_files(frame) or []) if paths is None else paths
-        seen = some_tuples(files, [node.name for node in nodes])
+        seen = some_tuples(files, named)
         if not all(pa.types.is_integer(column.type) for column in seen.columns):
             return None
         known = seen.drop_null()
-        columns = [known[node.name].to_numpy().astype(np.int64) for node in nodes]
+        columns = [known[name].to_numpy().astype(np.int64) for name in named]
         return SeenKeys.of(_as_one(columns), seen.num_rows, columns[0])
-    except (pa.ArrowException, OSError, SqlglotError, ValueError, LookupError, StopIteration):
+    except (pa.ArrowException, OSError, ValueError, LookupError, StopIteration):
         return None
+
+
+def column_of(key: str) -> str | None:
+    """The column that a key is, None of an expression."""
+    try:
+        node = sqlglot.parse_one(key, dialect="spark")
+    except SqlglotError:
+        return None
+    return node.name if isinstance(node, exp.Column) and len(node.parts) == 1 else None
 
 
 def keys_of_first(

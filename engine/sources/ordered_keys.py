@@ -15,6 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .files import integers_between
+
 Ints = npt.NDArray[np.int64]
 
 # So many keys are known by themselves, and so many of them may be listed.
@@ -120,15 +122,9 @@ def _runs(paths: Sequence[str], column: str) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _least(path: str, column: str) -> float:
-    """The least key of a file by its footer."""
-    metadata = pq.read_metadata(path)
-    names = [metadata.schema.column(n).path.lower() for n in range(metadata.num_columns)]
-    number, found = names.index(column), []
-    for group in range(metadata.num_row_groups):
-        told = metadata.row_group(group).column(number).statistics
-        if told is not None and told.has_min_max and isinstance(told.min, int):
-            found.append(told.min)
-    return min(found, default=float("-inf"))
+    """The least key of a file by its footer; of one without keys, or that does not tell, less than any."""
+    told = integers_between(path, column)
+    return float("-inf") if told is None else told[0]
 
 
 def _spelled(schema: pa.Schema, column: str) -> str:

@@ -11,6 +11,7 @@ from support.schemas import XYZ
 
 from skimql.engine.queries import footers as footers_module
 from skimql.engine.queries.footers import Footers
+from skimql.engine.sources.keys import with_key_types
 from skimql.optimizer.candidates import first_sample
 from skimql.parser.statement import parse_statement
 
@@ -154,3 +155,37 @@ def test_where_no_job_may_run_filters_that_read_other_tables_are_not_looked_at(
     assert len(looked_at) == 1
     assert shares(both, jobs=True) == [0.5, 0.5]
     assert shares("y.id > 3", jobs=False) == [0.5, 1.0]
+
+
+def test_files_in_the_order_of_their_keys_tell_how_filters_go_together_and_which_keys_are_heavy(
+    session, tmp_path
+):
+    random = np.random.default_rng(4)
+    day, k = random.integers(0, 1000, 20_000), np.repeat(np.arange(20_000), 3)
+    columns = {
+        "fo": {"k": np.arange(20_000), "day": day},
+        "fl": {"k": k, "sent": day[k] + random.integers(1, 60, k.size)},
+    }
+    for name, own in columns.items():
+        pq.write_table(pa.table(own), tmp_path / f"{name}.parquet", row_group_size=2_000)
+        session.table(name, tmp_path / f"{name}.parquet")
+
+    def of(where):
+        text = f"SELECT APPROXIMATE COUNT(*) FROM fl JOIN fo ON fl.k = fo.k WHERE {where}"
+        query = with_key_types(session._resolved(parse_statement(text)), session.tables, True)
+        return Footers(lambda: session.spark, session.tables, query, session._evaluated)
+
+    apart = of("fl.sent > 500 AND fo.day <= 500")
+    after, before = columns["fl"]["sent"] > 500, day <= 500
+    expected = np.mean(after & before[k]) / (after.mean() * before.mean())
+    assert apart.together.times == pytest.approx(expected, rel=0.25)
+    assert apart.together.times < 0.2
+    assert apart.countable == {0: 6.0, 1: 1.0}
+    assert of("fl.sent > 500").together is None, "of one filter the share tells"
+    # Read through an expression, or in no order, keys are not counted.
+    session.spark.table("parquet.`" + str(tmp_path / "fl.parquet") + "`").selectExpr(
+        "k div 2 AS k", "sent"
+    ).createOrReplaceTempView("fl_view")
+    text = "SELECT APPROXIMATE COUNT(*) FROM fl_view JOIN fo ON fl_view.k = fo.k"
+    query = with_key_types(session._resolved(parse_statement(text)), session.tables, True)
+    assert 0 not in Footers(lambda: session.spark, session.tables, query, session._evaluated).countable

@@ -16,7 +16,7 @@ from skimql.engine.memory_backend.tables import MemoryTables
 from skimql.engine.queries import widths
 from skimql.engine.queries.distinct import DistinctPlan
 from skimql.optimizer.candidates.enumerate import choose_method
-from skimql.optimizer.candidates.first_sample import LEAST_SHARE, ClassSample, Size
+from skimql.optimizer.candidates.first_sample import LEAST_SHARE, ClassSample, Size, Together
 from skimql.optimizer.candidates.value_draws import Summed
 from skimql.optimizer.choose import choose
 from skimql.optimizer.messages import tree_of, whole
@@ -154,13 +154,13 @@ def test_what_is_exact_has_no_width_and_what_has_no_statistics_none_that_is_told
     assert widths.planned_sketches(bare, chosen(query), (), 0.95, {}) is bare
 
 
-def files(share=1.0, seen=()):
+def files(share=1.0, seen=(), together=None):
     """What files tell: as many tuples and keys as there are, and a filter that jobs alone can look through."""
     return SimpleNamespace(
         sizes_by=lambda jobs: [Size(N, share if jobs else 1.0), Size(N)],
         values=float(N),
         keys_seen=dict(seen),
-        together=None,
+        together=together,
     )
 
 
@@ -170,8 +170,10 @@ def files(share=1.0, seen=()):
         files(share=0.25),
         # Of a thousand tuples looked at three quarters have no key.
         files(seen={(0, 0): SeenKeys(np.arange(250), np.ones(250, np.int64), 1000, True)}.items()),
+        # A quarter of what passes either of two filters passes both.
+        files(together=Together(0.25, 0.01)),
     ],
-    ids=["a filter", "NULL keys"],
+    ids=["a filter", "NULL keys", "two filters"],
 )
 def test_a_quarter_of_the_tuples_makes_a_first_sample_twice_as_wide_where_it_is_looked_at(told):
     query = query_of(BOTH)

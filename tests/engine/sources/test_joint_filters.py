@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from skimql.engine.memory_backend.expressions import passing
-from skimql.engine.sources.joint_filters import TUPLES, Filtered, column_of, filters_together
+from skimql.engine.sources.joint_filters import TUPLES, Filtered, filters_together
 
 ORDERS, LINES = 60_000, 4
 
@@ -93,10 +93,3 @@ def test_a_table_in_no_order_is_looked_at_no_further(tmp_path):
     assert filters_together([lines, orders], evaluate) is None
     assert filters_together([orders, lines], evaluate) is None
     assert TUPLES < 10_000, "of which ranges are made within row groups"
-
-
-def test_a_key_is_a_column_or_an_expression():
-    assert column_of("`a b`") == "a b"
-    assert column_of("`a` + 1") is None
-    assert column_of("`t`.`a`") is None
-    assert column_of("`a") is None

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from skimql.engine.sources.keys_seen import distinct_keys, keys_seen, seen_distinct
+from skimql.engine.sources.keys_seen import column_of, distinct_keys, keys_seen, seen_distinct
 from skimql.optimizer.plan import Attribute
 
 pytestmark = pytest.mark.spark
@@ -74,3 +74,10 @@ def test_distinct_keys_of_a_large_table_are_told_by_some_of_its_tuples(path):
     assert seen_distinct([path], ["s"], 1e9) == 1.0
     assert seen_distinct([path], ["nowhere"], 1e9) == math.inf
     assert seen_distinct([], ["k"], 1e9) == math.inf
+
+
+def test_a_key_is_a_column_or_an_expression():
+    assert column_of("`a b`") == "a b"
+    assert column_of("`a` + 1") is None
+    assert column_of("`t`.`a`") is None
+    assert column_of("`a") is None
