@@ -15,8 +15,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .files import integers_between
-
 Ints = npt.NDArray[np.int64]
 
 # So many keys are known by themselves, and so many of them may be listed.
@@ -123,6 +121,9 @@ def _runs(paths: Sequence[str], column: str) -> Iterator[tuple[Ints, Ints]]:
 
 def _least(path: str, column: str) -> float:
     """The least key of a file by its footer; of one without keys, or that does not tell, less than any."""
+    # Late: what counts keys in memory needs no pyspark.
+    from .files import integers_between
+
     told = integers_between(path, column)
     return float("-inf") if told is None else told[0]
 
