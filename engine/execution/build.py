@@ -24,6 +24,7 @@ from ..sources.tables import Frames
 from ..spark.arrow_batches import large_batches
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.shipping import ship
+from ..spark.worker import in_worker
 from ..synopses import Built
 from .explanation import explained
 from .jvm_scan import JvmScan
@@ -89,9 +90,11 @@ def _by_workers(
 ) -> dict[int, Built]:
     """The sketches of a scan from Python workers that Spark sends Arrow batches to; `groups` of them add up first."""
     ship(spark)
-    partials = prepared.columns.mapInArrow(task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA)
+    partials = prepared.columns.mapInArrow(in_worker(task(prepared.sketches, prepared.feeds)), PARTIAL_SCHEMA)
     if groups is not None:
-        partials = partials.repartition(groups).mapInArrow(merging(prepared.sketches), PARTIAL_SCHEMA)
+        partials = partials.repartition(groups).mapInArrow(
+            in_worker(merging(prepared.sketches)), PARTIAL_SCHEMA
+        )
     with large_batches(spark):
         sent = run_job(spark, f"scan {scan.table}", partials.toArrow, listener)
     seen = metered()

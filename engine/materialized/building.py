@@ -24,6 +24,7 @@ from ..catalog.kinds.kind import Size
 from ..catalog.kinds.registry import KINDS
 from ..catalog.texts import as_text, has_texts
 from ..execution.partial_aggregate import PARTIAL_SCHEMA, arrays_in, cut, sent_row, tally_in
+from ..spark.worker import in_worker
 from ..synopses import Built, Tally
 
 if TYPE_CHECKING:
@@ -134,9 +135,9 @@ def built_on(
     sent = partitions(source.frame)
     ship(spark)
     try:
-        rows = _columns(frame, head, source, weights).mapInArrow(task(work), PARTIAL_SCHEMA)
+        rows = _columns(frame, head, source, weights).mapInArrow(in_worker(task(work)), PARTIAL_SCHEMA)
         if state * sent > MOST_SENT_BYTES:
-            rows = rows.repartition(math.isqrt(sent)).mapInArrow(merging(work), PARTIAL_SCHEMA)
+            rows = rows.repartition(math.isqrt(sent)).mapInArrow(in_worker(merging(work)), PARTIAL_SCHEMA)
         with large_batches(spark):
             table = run_job(spark, f"scan {source.name}", rows.toArrow, listener)
         wholes = added(work, table.to_pylist())

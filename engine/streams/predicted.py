@@ -1,4 +1,4 @@
-"""How wide the interval of a view is to be expected, from its sketches alone: their self-join sizes."""
+"""How wide the interval of a view is to be expected, from its sketches alone."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtri
 
 from ...optimizer.plan import Plan, PlannedTerm
-from ...sketches.intervals.interval import averaged, order_rank
-from ...sketches.joins.convolution import ConvolutionSketch
+from ...sketches.intervals.interval import averaged, median_interval, order_rank
 from ..results.estimator import Joined, SketchJoin
 from ..results.skimmed import SkimmedJoin
+
+Floats = npt.NDArray[np.float64]
+
+SEED, DRAWS = 20060143170, 101
 
 
 @runtime_checkable
@@ -28,9 +32,9 @@ def predicted_half_width(plan: Plan, joined: Joined, confidence: float) -> float
     """Of the first aggregate: 0 where it is exact, None of other joins than samples, or two hash sketches of one
     attribute.
 
-    A row of a join of residuals f and g beside dense weights d and e has the variance
-    ``(F2(f) F2(g) + F2(d) F2(g) + F2(e) F2(f)) / buckets`` at most; the interval lies between order statistics of the
-    rows, here those of a normal variable.
+    What rows are off by is taken from the sketches themselves: see `rotated`. A dense part multiplied with a residual
+    is off by what is nearly normal, with the variance F2(dense) F2(residual) / buckets. The interval is that of rows
+    drawn so, at the median of `DRAWS`.
     """
     terms = plan.aggregates[0].total
     if isinstance(joined, Sampled):
@@ -43,30 +47,66 @@ def predicted_half_width(plan: Plan, joined: Joined, confidence: float) -> float
         return None
     if any(len(t.synopses) != 2 for t in terms):
         return None
-    found = [_products(joined, term) for term in terms]
-    known = [f for f in found if f is not None]
-    if len(known) < len(found):
-        return None
-    first = terms[0]
-    rows, buckets = min(r for _, r in known), joined.counters(first)[0].spec.buckets
-    scale = abs(first.coefficient) / math.prod(joined.built[i].scale for i in first.synopses)
+    random, found = np.random.default_rng(SEED), []
+    for term in terms:
+        errors = _errors(joined, term, random)
+        if errors is None:
+            return None
+        found.append(errors)
     # A part that has more rows than others is averaged down to these.
-    products = math.fsum(p * rows / own for p, own in known)
-    return scale * half_width(products, rows, buckets, confidence)
+    rows = min(e.shape[1] for e in found)
+    errors = sum(e[:, :rows] * math.sqrt(rows / e.shape[1]) for e in found)
+    first = terms[0]
+    buckets = joined.counters(first)[0].spec.buckets
+    widths = [median_interval(averaged(own, buckets, confidence), confidence).half_width for own in errors]
+    scale = abs(first.coefficient) / math.prod(joined.built[i].scale for i in first.synopses)
+    return scale * float(np.median(widths))
 
 
-def _products(joined: SketchJoin, term: PlannedTerm) -> tuple[float, int] | None:
-    """What the variance of a row of a term is, times its buckets, and its rows; None of sketches by several keys."""
+def _errors(joined: SketchJoin, term: PlannedTerm, random: np.random.Generator) -> Floats | None:
+    """What rows of a term may be off by, shape (DRAWS, rows); None of sketches by several keys."""
     skimmed = joined.skimmed([term]) if isinstance(joined, SkimmedJoin) else None
-    if skimmed is not None:
-        sketches = [s.residual for s in skimmed]
-        dense = [float(np.square(s.weights.astype(np.float64)).sum()) for s in skimmed]
-    else:
-        sketches, dense = joined.counters(term), [0.0, 0.0]
+    sketches = joined.counters(term) if skimmed is None else [s.residual for s in skimmed]
     if any(len(s.spec.families) != 1 for s in sketches):
         return None
-    left, right = map(_self_join_size, sketches)
-    return left * right + dense[0] * right + dense[1] * left, sketches[0].spec.rows
+    counters = [s.counters.astype(np.float64) for s in sketches]
+    found = rotated(counters[0], counters[1], random)
+    if skimmed is not None:
+        dense = [float(np.square(s.weights.astype(np.float64)).sum()) for s in skimmed]
+        left, right = (float(np.median(np.square(c).sum(axis=1))) for c in counters)
+        cross = (dense[0] * right + dense[1] * left) / sketches[0].spec.buckets
+        found += random.standard_normal(found.shape) * math.sqrt(cross)
+    return found
+
+
+def rotated(left: Floats, right: Floats, random: np.random.Generator, draws: int = DRAWS) -> Floats:
+    """What the rows of the product of two hash sketches may be off by, shape (draws, rows).
+
+    Parameters
+    ----------
+    left, right : ndarray of float64, shape (rows, buckets)
+        Counters of two sketches of the same hash functions.
+    random : Generator
+    draws : int
+
+    Returns
+    -------
+    ndarray of float64
+        Of each row the products of its buckets with those of the other sketch, moved by a random number of places, and
+        of the moved ones with the other's: of a half of the buckets, as two keys are in one bucket in one way only. No
+        key meets itself, all others do as by chance, so that the variance is that of the product, (F2(f) F2(g) +
+        (f g)^2) / buckets, and heavy keys are in one bucket as rarely.
+    """
+    rows, buckets = left.shape
+    if buckets < 2:
+        return np.zeros((draws, rows))
+    half = random.random(left.shape) < 0.5
+    found = []
+    for chosen, number in ((half, draws // 2), (~half, draws - draws // 2)):
+        sides = ((left * chosen, right), (right * chosen, left))
+        moved = np.fft.irfft(sum(np.conj(np.fft.rfft(a)) * np.fft.rfft(b) for a, b in sides), buckets)
+        found.append(np.take_along_axis(moved, random.integers(1, buckets, (rows, number)), axis=1).T)
+    return np.concatenate(found)
 
 
 def half_width(products: float, rows: int, buckets: int, confidence: float) -> float:
@@ -75,7 +115,3 @@ def half_width(products: float, rows: int, buckets: int, confidence: float) -> f
     rank = max(order_rank(fewer, confidence), 1)
     quantile = -float(ndtri((rank - 0.375) / (fewer + 0.25)))  # the mean of that order statistic (Blom 1958)
     return quantile * math.sqrt(products / buckets * fewer / rows)
-
-
-def _self_join_size(sketch: ConvolutionSketch) -> float:
-    return float(np.median(np.square(sketch.counters.astype(np.float64)).sum(axis=1)))

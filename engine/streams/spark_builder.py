@@ -18,6 +18,7 @@ from ..execution.partial_aggregate import PARTIAL_SCHEMA, group_column, task
 from ..execution.scan import PreparedScan, prepare
 from ..materialized.definition import now
 from ..spark.jobs import twice_if_worker_dies
+from ..spark.worker import in_worker
 from .cells import CELL_SCHEMA, Cut, add_up_cells, cell_task
 from .changes import FILE, OFFSET, REASON
 from .quarantine import write_rows
@@ -150,8 +151,10 @@ def _cut(frame: DataFrame, cuts: Sequence[Cut]) -> DataFrame:
 
 def _partials(prepared: PreparedScan, cuts: tuple[Cut, ...] = ()) -> DataFrame:
     if cuts:
-        return prepared.columns.mapInArrow(cell_task(prepared.sketches, prepared.feeds, cuts), CELL_SCHEMA)
-    return prepared.columns.mapInArrow(task(prepared.sketches, prepared.feeds), PARTIAL_SCHEMA)
+        return prepared.columns.mapInArrow(
+            in_worker(cell_task(prepared.sketches, prepared.feeds, cuts)), CELL_SCHEMA
+        )
+    return prepared.columns.mapInArrow(in_worker(task(prepared.sketches, prepared.feeds)), PARTIAL_SCHEMA)
 
 
 def _repeated(action: Callable[[], Result]) -> Result:

@@ -12,11 +12,13 @@ References
    gamma distribution", Statistics in Medicine 16, 1997, pp. 791-801.
 .. [2] G. Y. Zou, A. Donner, "Construction of confidence limits about effect measures: a general approach",
    Statistics in Medicine 27, 2008, pp. 1693-1702.
+.. [3] E. C. Fieller, "Some problems in interval estimation", JRSS B 16, 1954.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +30,8 @@ Floats = npt.NDArray[np.float64]
 # Above this many degrees of freedom the chi-square quantile is its normal limit to 1e-6 of a standard
 # deviation, and scipy's inverse incomplete gamma function is no longer reliable.
 _NORMAL_SHAPE = 1e12
+# How far, and how closely, the ends of an interval are looked for, in doublings of what is linear.
+DOUBLINGS, HALVINGS = 12, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +214,81 @@ def ratio_interval(
     middle = positive.value - negative.value
     ends = ratio + (low - middle) / denominator, ratio + (high - middle) / denominator
     return min(ends), max(ends)
+
+
+def fieller_interval(
+    numerator_terms: Floats,
+    denominator_terms: Floats,
+    probabilities: Floats | float,
+    ratio: float,
+    denominator: float,
+    largest_residual: tuple[float, float],
+    confidence: float,
+) -> tuple[float, float]:
+    """Interval of a ratio of which the denominator is not known well: all ratios that the sample does not reject [3]_.
+
+    A ratio m is rejected where the interval of the total of ``numerator_i - m * denominator_i`` is without 0. Not
+    linearised: where the denominator itself cannot be told from 0, an end is infinite.
+
+    Parameters
+    ----------
+    numerator_terms, denominator_terms, probabilities, ratio, denominator, confidence
+        As in :func:`ratio_interval`, of which this is the limit for a denominator that is known.
+    largest_residual : tuple of two floats
+        As there, at the estimated ratio; at others the largest sampled residual stands in for more.
+
+    Raises
+    ------
+    ValueError
+        If the denominator is zero.
+    """
+    step = max(
+        abs(e - ratio)
+        for e in ratio_interval(
+            numerator_terms,
+            denominator_terms,
+            probabilities,
+            ratio,
+            denominator,
+            largest_residual,
+            confidence,
+        )
+    )
+    if not 0.0 < step < math.inf:
+        return ratio - step, ratio + step
+
+    def is_held(m: float) -> bool:
+        residuals = numerator_terms - m * denominator_terms
+        scaled = residuals / probabilities
+        positive, negative = (
+            poisson_sum(
+                np.maximum(sign * residuals, 0.0),
+                probabilities,
+                max(w, float((sign * scaled).max(initial=0.0))),
+            )
+            for sign, w in zip((1.0, -1.0), largest_residual, strict=True)
+        )
+        low, high = difference_interval(positive, negative, confidence)
+        # The total at the estimate is that of the known part, with the other sign.
+        known = (ratio - m) * denominator - float(scaled.sum())
+        return low + known <= 0.0 <= high + known
+
+    return _first_rejected(is_held, ratio, -step), _first_rejected(is_held, ratio, step)
+
+
+def _first_rejected(is_held: Callable[[float], bool], start: float, step: float) -> float:
+    """Where, from `start` on, a test begins to reject; infinite where it has not after many doublings of `step`."""
+    inner, outer = 0.0, step
+    for _ in range(DOUBLINGS):
+        if not is_held(start + outer):
+            break
+        inner, outer = outer, 2.0 * outer
+    else:
+        return math.copysign(math.inf, step)
+    for _ in range(HALVINGS):
+        middle = (inner + outer) / 2.0
+        inner, outer = (middle, outer) if is_held(start + middle) else (inner, middle)
+    return start + outer
 
 
 def _gamma_quantile(mean: float, variance: float, tail: float, *, upper: bool) -> float:

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from ..hashing.xi import Family
-from ..intervals.gamma import poisson_sum, ratio_interval, signed_gamma_interval
+from ..intervals.gamma import fieller_interval, poisson_sum, ratio_interval, signed_gamma_interval
 from ..intervals.interval import Estimate, clip, exact, note_useless
 from ..intervals.rounding import rounded, shown, slack_of
 from ..joins.accumulate import EXACT_IN_FLOAT
@@ -227,9 +227,9 @@ def _bounded_ratio(terms: JoinTerms, confidence: float) -> Estimate:
     largest = max(high - others.min(), 0.0), max(others.max() - low, 0.0)
     sampled = terms.probabilities < 1.0
     tops, bottoms, p = terms.terms[0][sampled], terms.terms[1][sampled], terms.probabilities[sampled]
-    ends = ratio_interval(tops, bottoms, p, average, count, largest, confidence)
-    around = estimate_total(terms, confidence, 1)
-    linear = bool(max(around.high - around.value, around.value - around.low) <= LINEAR * abs(around.value))
+    linear = _is_linear(terms, confidence)
+    interval = ratio_interval if linear else fieller_interval
+    ends = interval(tops, bottoms, p, average, count, largest, confidence)
     notes = () if linear else (LINEARISED,)
     return note_useless(Estimate(average, *ends, confidence, linear, "measured", notes))
 
@@ -245,8 +245,15 @@ def _ratio(terms: JoinTerms, confidence: float, most: float) -> Estimate:
     if max(largest) <= NO_SPREAD * float(np.abs(tops / p).max(initial=0.0)):
         # All that was drawn has one average, a single key for one: of how far others are from it that says nothing.
         return Estimate(average, -math.inf, math.inf, confidence, False, "measured", (LINEARISED, UNBOUNDED))
-    low, high = ratio_interval(tops, bottoms, p, average, count, largest, confidence)
+    interval = ratio_interval if _is_linear(terms, confidence) else fieller_interval
+    low, high = interval(tops, bottoms, p, average, count, largest, confidence)
     return Estimate(average, low, high, confidence, False, "measured", (LINEARISED,))
+
+
+def _is_linear(terms: JoinTerms, confidence: float) -> bool:
+    """Whether the denominator is known so well that the error of the ratio is linear in that of its parts."""
+    around = estimate_total(terms, confidence, 1)
+    return bool(max(around.high - around.value, around.value - around.low) <= LINEAR * abs(around.value))
 
 
 def complete_total(terms: JoinTerms, column: int = 0, slack: float = 0.0) -> Estimate:

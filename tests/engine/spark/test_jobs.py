@@ -36,8 +36,8 @@ def test_a_listener_is_told_the_rows_that_were_read(spark, tmp_path):
 
     def action():
         frame.selectExpr("sum(k)").collect()
-        # Spark counts rows in its own time.
-        wait_until(lambda: told and told[-1].rows == 1000)
+        # Spark counts rows, and tasks that have ended, in its own time.
+        wait_until(lambda: told and told[-1].rows == 1000 and told[-1].share == 1.0)
         return "done"
 
     assert run_job(spark, "scan t", action, Listener()) == "done"

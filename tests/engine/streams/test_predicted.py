@@ -9,7 +9,7 @@ from support.continuous import MemorySpark, declared_set, stream_of
 from support.streams import zipf
 
 from skimql.engine.catalog.catalog import Catalog
-from skimql.engine.streams.predicted import half_width, predicted_half_width
+from skimql.engine.streams.predicted import half_width, predicted_half_width, rotated
 from skimql.engine.streams.store import continuous, load
 from skimql.engine.streams.view_answer import joined_of
 from skimql.engine.streams.views import planned
@@ -35,26 +35,21 @@ def width(folder, into="", sparse=False, text=PAIRS):
     return predicted_half_width(view.plan, joined, 0.95), view.plan, joined
 
 
-def squares(counters):
-    return float(np.median(np.square(counters.astype(float)).sum(axis=1)))
+def reported(plan, joined):
+    """The half-width of the answer itself."""
+    return joined.total(plan.aggregates[0].total, 0.95).half_width
 
 
-def test_whole_sketches_have_the_product_of_their_self_join_sizes(tmp_path):
+def test_whole_sketches_are_as_wide_as_the_answer_is(tmp_path):
     found, plan, joined = width(tmp_path)
-    left, right = (b.sketch.dense().counters for b in joined.built)
-    rows, buckets = left.shape
     assert not plan.partitions
-    assert found == half_width(squares(left) * squares(right), rows, buckets, 0.95)
+    assert 0.5 < found / reported(plan, joined) < 2.0
 
 
-def test_parts_add_up_their_variances(tmp_path):
+def test_parts_are_as_wide_as_their_sum_is(tmp_path):
     found, plan, joined = width(tmp_path, "PARTITION INTO 3")
-    terms = plan.aggregates[0].total
-    assert len(terms) == 3
-    pairs = [[joined.built[i].sketch.dense().counters for i in t.synopses] for t in terms]
-    rows, buckets = min(len(left) for left, _ in pairs), pairs[0][0].shape[1]
-    products = sum(squares(left) * squares(right) * rows / len(left) for left, right in pairs)
-    assert found == half_width(products, rows, buckets, 0.95)
+    assert len(plan.aggregates[0].total) == 3
+    assert 0.5 < found / reported(plan, joined) < 2.0
     # And so they are narrower than whole ones of the same bytes.
     assert found < width(tmp_path / "whole")[0] / 1.5
 
@@ -72,3 +67,34 @@ def test_the_half_width_is_that_of_normal_rows_on_average(rows, confidence):
     found = [median_interval(averaged(own, buckets, confidence), confidence) for own in drawn]
     widths = [(e.high - e.low) / 2 for e in found]
     assert half_width(products, rows, buckets, confidence) == pytest.approx(np.mean(widths), rel=0.1)
+
+
+@pytest.mark.parametrize("z", [0.0, 1.0])
+def test_rotated_sketches_are_off_as_sketches_of_other_hashes_are(z):
+    """Of 300 pairs of sketches, and of one pair that is rotated: quartiles of the errors, which each are known to 3 %.
+
+    At z = 1 the standard deviation is several times what quartiles say: few rows have two heavy keys in one bucket.
+    """
+    random, keys, rows, buckets = np.random.default_rng(1), 2000, 11, 128
+    f = zipf(keys, z, 20_000).astype(float)
+    g = np.roll(f, 10)
+
+    def sketches(rows):
+        slots, signs = random.integers(0, buckets, (rows, keys)), random.choice((-1.0, 1.0), (rows, keys))
+        return (
+            np.array([np.bincount(s, xi * w, buckets) for s, xi in zip(slots, signs, strict=True)])
+            for w in (f, g)
+        )
+
+    left, right = sketches(300 * rows)
+    truth = (left * right).sum(axis=1) - f @ g
+    found = np.array([rotated(*sketches(rows), random) for _ in range(30)])
+    for quantile in (0.25, 0.75):
+        assert np.quantile(found, quantile) == pytest.approx(np.quantile(truth, quantile), rel=0.15)
+    if z:
+        assert truth.std() > 1.5 * (np.quantile(truth, 0.75) - np.quantile(truth, 0.25)) / 1.35
+
+
+def test_one_bucket_has_nowhere_to_be_moved_to():
+    one = np.ones((3, 1))
+    assert not rotated(one, one, np.random.default_rng(0), 2).any()
