@@ -1,13 +1,16 @@
 """What the analysed plan of a DataFrame tells of where its tuples come from, asked over py4j node by node.
 
-The Spark SQL extension asks the same in one call of its jar (`SourceFacts.java`): a call costs a quarter of a
-millisecond, and a view of a file takes forty.
+A call costs a quarter of a millisecond, and a view of a file takes thirty of them. So what a plan told is remembered by
+its text, but for the files that it reads, which its relations list anew after REFRESH TABLE. The Spark SQL extension
+asks the same in one call of its jar (`SourceFacts.java`).
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -17,6 +20,8 @@ from ..spark.java_faults import Py4JError
 # A node that stands for files or for rows of a data source, and one that stands for a view.
 RELATION, VIEW = "LogicalRelation", "View"
 _OF_FILES = "HadoopFsRelation"
+# Plans that are remembered.
+MOST_KNOWN = 64
 # Leaves that are the same for ever.
 CONSTANT = frozenset(("LocalRelation", "OneRowRelation", "Range", "CommandResult", "EmptyRelation"))
 
@@ -70,36 +75,82 @@ class PlanFacts:
     canonical: Callable[[], str]
 
 
+class KnownPlans:
+    """What the plans of one JVM have told, the latest of them, by their texts.
+
+    An attribute has a number that no other plan of the JVM has, so that of one text there is one plan. Not of plans
+    whose leaves may be of another version tomorrow.
+    """
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, tuple[PlanFacts, tuple[Any, ...]]] = OrderedDict()
+
+    def facts(self, frame: DataFrame) -> PlanFacts:
+        """As `plan_facts`."""
+        execution = frame._jdf.queryExecution()
+        plan = execution.analyzed()
+        text = str(plan.toString())
+        if text not in self._known:
+            facts, locations = _facts(execution, plan)
+            if "#" not in text or any(
+                leaf.relation is None and leaf.name not in CONSTANT for leaf in facts.leaves
+            ):
+                return facts
+            self._known[text] = facts, locations
+            if len(self._known) > MOST_KNOWN:
+                self._known.popitem(last=False)
+            return facts
+        self._known.move_to_end(text)
+        facts, locations = self._known[text]
+        leaves = tuple(
+            leaf
+            if leaf.relation is None
+            else replace(leaf, relation=replace(leaf.relation, files=_files(frame, location)))
+            for leaf, location in zip(facts.leaves, locations, strict=True)
+        )
+        return replace(facts, leaves=leaves, is_cached=_is_cached(execution))
+
+
 def plan_facts(frame: DataFrame) -> PlanFacts:
     """What the analysed plan of a classic DataFrame tells, without a job."""
     execution = frame._jdf.queryExecution()
-    plan = execution.analyzed()
+    return _facts(execution, execution.analyzed())[0]
+
+
+def _facts(execution: Any, plan: Any) -> tuple[PlanFacts, tuple[Any, ...]]:
+    """What a plan tells, and where the files of each leaf are listed; None of leaves without."""
     nodes = list(_chain(plan))
     names = tuple(name for name, _ in nodes)
     last, node = nodes[-1]
     found = [(last, node)] if last == RELATION else _leaves(plan)
     inner = [leaf for query in _items(plan.subqueriesAll()) for leaf in _leaves(query)]
-    return PlanFacts(
+    leaves = [_leaf(*leaf) for leaf in (*found, *inner)]
+    facts = PlanFacts(
         bool(plan.deterministic()),
         names,
         last == RELATION and bool(node.catalogTable().isDefined()),
         all(node.isTempViewStoringAnalyzedPlan() for name, node in nodes if name == VIEW),
-        tuple(_leaf(*leaf) for leaf in (*found, *inner)),
-        lambda: any(name == "InMemoryRelation" for name, _ in _leaves(execution.withCachedData())),
-        lambda: _canonical(plan.canonicalized()),
+        tuple(leaf for leaf, _ in leaves),
+        _is_cached(execution),
+        cache(lambda: _canonical(plan.canonicalized())),
     )
+    return facts, tuple(location for _, location in leaves)
+
+
+def _is_cached(execution: Any) -> Callable[[], bool]:
+    return lambda: any(name == "InMemoryRelation" for name, _ in _leaves(execution.withCachedData()))
 
 
 def _canonical(plan: Any) -> str:
     return f"{plan.hashCode()}\n{plan.toString()}"
 
 
-def _leaf(name: str, node: Any) -> Leaf:
+def _leaf(name: str, node: Any) -> tuple[Leaf, Any]:
     if name in CONSTANT:
-        return Leaf(name, name, None, None)
+        return Leaf(name, name, None, None), None
     relation = node.relation() if name == RELATION else None
     if relation is None or relation.getClass().getSimpleName() != _OF_FILES:
-        return Leaf(name, str(node.nodeName()), _version(node), None)
+        return Leaf(name, str(node.nodeName()), _version(node), None), None
     location = relation.location()
     roots = str(location.rootPaths().mkString("\0")).split("\0")
     return Leaf(
@@ -111,7 +162,14 @@ def _leaf(name: str, node: Any) -> Leaf:
             tuple(root for root in roots if root),
             str(relation.fileFormat().toString()),
         ),
-    )
+    ), location
+
+
+def _files(frame: DataFrame, location: Any) -> tuple[str, ...]:
+    """The files that are listed now, in three calls however many they are."""
+    jvm: Any = frame.sparkSession._jvm
+    listed = jvm.scala.Predef.genericWrapArray(location.inputFiles())
+    return tuple(f for f in str(listed.mkString("\0")).split("\0") if f)
 
 
 def _version(leaf: Any) -> str | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 
 from pyspark.sql import DataFrame
@@ -38,15 +39,20 @@ class Sources:
     state : SourceState
     whole : bool
         Whether every tuple of the files is a tuple of it.
-    bare : bool
-        Whether its columns are those of the files, as they stand there.
+    is_bare : callable
+        See `bare`; asks Spark.
     """
 
     files: tuple[str, ...]
     formats: frozenset[str]
     state: SourceState
     whole: bool = False
-    bare: bool = False
+    is_bare: Callable[[], bool] = field(default=lambda: False, compare=False)
+
+    @property
+    def bare(self) -> bool:
+        """Whether its columns are those of the files, as they stand there."""
+        return self.is_bare()
 
 
 def sources_of(frame: DataFrame, told: Callable[[DataFrame], PlanFacts] | None = None) -> Sources:
@@ -92,8 +98,9 @@ def _of_plan(plan: PlanFacts) -> Sources:
     once = all(_is_once(leaf.relation.roots) for leaf in plan.leaves if leaf.relation is not None)
     whole = chain is not None and complete and chain <= _WHOLE and once
     # A view of a text may rename and cast; one of a DataFrame is that under another name.
-    bare = chain is not None and chain <= _TABLE | {VIEW} and plan.settled and not plan.is_cached() and once
-    return Sources(tuple(sorted(files)), frozenset(formats), state, whole, bare)
+    bare = chain is not None and chain <= _TABLE | {VIEW} and plan.settled and once
+    is_bare = cache(lambda: bare and not plan.is_cached())
+    return Sources(tuple(sorted(files)), frozenset(formats), state, whole, is_bare)
 
 
 def _is_once(roots: tuple[str, ...]) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeGuard
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from .plan_facts import PlanFacts
+    from .plan_facts import KnownPlans, PlanFacts
 
 
 def spark_table(spark: SparkSession, name: str) -> DataFrame:
@@ -39,15 +39,19 @@ def spark_table(spark: SparkSession, name: str) -> DataFrame:
 class TableReader:
     """How Spark's tables are looked up and their plans asked. The extension has one of fewer calls."""
 
+    _known: KnownPlans | None = None
+
     def table(self, spark: SparkSession, name: str) -> DataFrame:
         """As `spark_table`."""
         return spark_table(spark, name)
 
     def facts(self, frame: DataFrame) -> PlanFacts:
         """As `plan_facts`."""
-        from .plan_facts import plan_facts
+        from .plan_facts import KnownPlans
 
-        return plan_facts(frame)
+        if self._known is None:
+            self._known = KnownPlans()
+        return self._known.facts(frame)
 
 
 def refresh_table(spark: SparkSession, name: str) -> None:

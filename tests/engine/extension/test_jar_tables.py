@@ -57,7 +57,9 @@ FRAMES = (
 def test_the_jar_tells_what_py4j_tells(home, file, text):
     frame = home.sql(text)
     assert told(JarTables().facts(frame)) == told(plan_facts(frame))
-    assert sources_of(frame, JarTables().facts) == sources_of(frame)
+    ours, theirs = sources_of(frame, JarTables().facts), sources_of(frame)
+    assert ours == theirs
+    assert ours.bare == theirs.bare
 
 
 def test_so_it_does_of_views_and_tables(home, file, tmp_path):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skimql.engine.sources.plan_facts import plan_facts
+from skimql.engine.sources import plan_facts as plan_facts_module
+from skimql.engine.sources.plan_facts import KnownPlans, plan_facts
 
 
 @pytest.fixture
@@ -53,3 +54,70 @@ def test_constants_tell_plans_apart(spark):
     )
     assert one != two
     assert one == again
+
+
+def told(facts):
+    return (
+        facts.deterministic,
+        facts.chain,
+        facts.in_catalog,
+        facts.settled,
+        facts.leaves,
+        facts.is_cached(),
+        facts.canonical(),
+    )
+
+
+TEXTS = (
+    "SELECT * FROM kp",
+    "SELECT k + 1 AS k FROM kp WHERE k > 2",
+    "SELECT * FROM kp JOIN kp AS u USING (k)",
+    "SELECT * FROM kp WHERE k IN (SELECT id FROM range(3))",
+    "SELECT *, rand() AS r FROM kp",
+    "SELECT * FROM VALUES (1, 2), (3, 4) AS t(k, x)",
+    "SHOW TABLES",
+)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_is_remembered_is_what_a_plan_tells(spark, file, text):
+    spark.read.parquet(file).createOrReplaceTempView("kp")
+    known, frame = KnownPlans(), spark.sql(text)
+    for again in (frame, frame, spark.sql(text)):
+        assert told(known.facts(again)) == told(plan_facts(again))
+    spark.catalog.dropTempView("kp")
+
+
+def test_files_are_those_of_now(spark, file):
+    spark.read.parquet(file).createOrReplaceTempView("kp")
+    known = KnownPlans()
+    before = known.facts(spark.table("kp"))
+    spark.range(7).selectExpr("id AS k").write.mode("append").parquet(file)
+    # As Spark itself, which lists the files of a frame once.
+    assert told(known.facts(spark.table("kp"))) == told(before)
+    spark.catalog.refreshTable("kp")
+    (leaf,) = known.facts(spark.table("kp")).leaves
+    assert len(leaf.relation.files) == 2 * len(before.leaves[0].relation.files)
+    spark.catalog.dropTempView("kp")
+
+
+def test_a_view_of_another_frame_is_another_plan(spark, file, tmp_path):
+    other, known = str(tmp_path / "other.parquet"), KnownPlans()
+    spark.range(5).selectExpr("id AS k").write.parquet(other)
+    for path in (file, other):
+        spark.read.parquet(path).createOrReplaceTempView("kp")
+        (leaf,) = known.facts(spark.table("kp")).leaves
+        assert leaf.relation.roots[0].endswith(path)
+    spark.table("kp").cache()
+    assert known.facts(spark.table("kp")).is_cached()
+    spark.table("kp").unpersist()
+    assert not known.facts(spark.table("kp")).is_cached()
+    spark.catalog.dropTempView("kp")
+
+
+def test_the_latest_are_remembered(spark, file, monkeypatch):
+    monkeypatch.setattr(plan_facts_module, "MOST_KNOWN", 2)
+    known = KnownPlans()
+    for _ in range(4):
+        known.facts(spark.read.parquet(file))
+    assert len(known._known) == 2
