@@ -9,7 +9,7 @@ from support.continuous import MemorySpark, declared_set, stream_of
 from support.streams import zipf
 
 from skimql.engine.catalog.catalog import Catalog
-from skimql.engine.streams.predicted import half_width, predicted_half_width, rotated
+from skimql.engine.streams.predicted import half_width, predicted_half_width, rotated, within_two
 from skimql.engine.streams.store import continuous, load
 from skimql.engine.streams.view_answer import joined_of
 from skimql.engine.streams.views import planned
@@ -98,3 +98,10 @@ def test_rotated_sketches_are_off_as_sketches_of_other_hashes_are(z):
 def test_one_bucket_has_nowhere_to_be_moved_to():
     one = np.ones((3, 1))
     assert not rotated(one, one, np.random.default_rng(0), 2).any()
+
+
+def test_most_widths_are_within_two_of_what_is_told():
+    assert within_two(np.array([3.0])) == 3.0
+    # 1 to 4 and 2 to 8 hold three each, 8 to 32 two; the first is taken.
+    assert within_two(np.array([8.0, 1.0, 2.0, 4.0, 30.0])) == 2.0
+    assert within_two(np.zeros(3)) == 0.0
