@@ -7,6 +7,7 @@ FILE, so that a run goes on where it was, and ranges of seeds may be run apart (
 in sliding windows. Answers of one seed share their hash functions, so a seed is one trial, which misses as much
 as the share of its intervals without the truth; the sum over all seeds is to be within the binomial bound.
 ``pairs``: two skewed streams in equal bytes, as a view is by default and with hash sketches.
+``end_to_end``: as ``coverage``, by Spark and SQL, beside the same without (five seeds).
 
 The exit code is 1 where more intervals miss than correct ones do in 99 of 100 runs.
 """
@@ -18,7 +19,7 @@ import json
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from scipy.special import bdtrc
 from skimql import Estimate
 from skimql.errors import SkimqlError
 
+from .stream_spark import running_on_spark
 from .stream_trials import NAMES, SLIDING, drawn, running, truths, within
 
 Record = dict[str, Any]
@@ -61,14 +63,20 @@ PAIR_BYTES = 32 << 10
 AT_MOST, MEAN = 0.7, 0.10  # of the hash sketch's error; the mean relative error
 
 
-def coverage(z: float, deletes: float, seed: int, views: Sequence[str] = tuple(VIEWS)) -> Record:
+def coverage(
+    z: float,
+    deletes: float,
+    seed: int,
+    views: Sequence[str] = tuple(VIEWS),
+    runs: Callable[..., Any] = running,
+) -> Record:
     """The answers of one seed: aggregate, window, batch, start of the window, truth, value, ends, whether exact."""
     random = np.random.default_rng([seed, round(10 * z), round(100 * deletes)])
     shifts = dict(zip(NAMES, (0, SHIFT), strict=True))
     events = {n: drawn(random, z, DOMAIN, shifts[n], deletes, BATCHES, ROWS) for n in NAMES}
     asked = {f"{v}_{w}": (VIEWS[v][0], WINDOWS[w]) for v in views for w in WINDOWS}
     answers, predicted = [], []
-    with running(asked, seed) as run:
+    with runs(asked, seed) as run:
         for batch in range(BATCHES):
             run.feed(events, batch)
             if (batch + 1) % EVERY:
@@ -93,6 +101,13 @@ def ends(cell: object) -> tuple[float, float, float, bool]:
         return float(cell.value), float(cell.low), float(cell.high), cell.exact
     value = math.nan if cell is None else float(cell)  # type: ignore[arg-type]
     return value, value, value, True
+
+
+def end_to_end(z: float, deletes: float, seed: int) -> Record:
+    """As `coverage`, by Spark; and which of the answers are those without it."""
+    found, ours = coverage(z, deletes, seed, runs=running_on_spark), coverage(z, deletes, seed)
+    same = [json.dumps(a) == json.dumps(b) for a, b in zip(found["answers"], ours["answers"], strict=True)]
+    return {**found, "same": same}
 
 
 def pair(z: float, method: str, seed: int) -> Record:
@@ -121,6 +136,7 @@ def pair(z: float, method: str, seed: int) -> Record:
 # The cells of each study: what a trial is called with.
 STUDIES: dict[str, tuple[Any, list[tuple[Any, ...]]]] = {
     "coverage": (coverage, [(z, d) for z in LAWS for d in DELETES]),
+    "end_to_end": (end_to_end, [(z, d) for z in LAWS for d in DELETES]),
     "pairs": (pair, [(z, m) for z in (1.0,) for m in METHODS]),
 }
 
@@ -271,7 +287,10 @@ def _mean_error(trials: Sequence[Record]) -> float:
 def records_of(trials: Sequence[Record]) -> list[Record]:
     """All records of the trials that there are."""
     by_study = {s: [t for t in trials if t["study"] == s] for s in STUDIES}
-    return [*coverage_records(by_study["coverage"]), *pair_records(by_study["pairs"])]
+    spark = (dict(record, study="end_to_end") for record in coverage_records(by_study["end_to_end"]))
+    same = [s for t in by_study["end_to_end"] for s in t["same"]]
+    told = [{"study": "same", "answers": len(same), "same": sum(same), "holds": all(same)}] if same else []
+    return [*coverage_records(by_study["coverage"]), *pair_records(by_study["pairs"]), *spark, *told]
 
 
 def run(studies: Sequence[str], seeds: Iterable[int], kept: Path) -> list[Record]:
@@ -299,7 +318,7 @@ def main() -> int:
     )
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--seeds", default="0:60", help="FIRST:LAST, without the last")
-    parser.add_argument("--studies", nargs="+", choices=STUDIES, default=list(STUDIES))
+    parser.add_argument("--studies", nargs="+", choices=STUDIES, default=["coverage", "pairs"])
     options = parser.parse_args()
     first, last = map(int, options.seeds.split(":"))
     trials = run(options.studies, range(first, last), options.json.with_suffix(".seeds.jsonl"))
