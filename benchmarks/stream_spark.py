@@ -38,18 +38,22 @@ class RunningOnSpark:
 
     def asked(self, view: str) -> list[dict[str, Any]]:
         """The rows of a view, by column."""
-        if self._unread:
-            # Views of the same streams run together.
-            self.session.sql(f"RESUME {self.views[0]}")
-            self._unread = False
+        self._read()
         found = self.session.sql(f"SELECT * FROM {view}")
         assert isinstance(found, Answer)
         return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
     def predicted(self, view: str) -> float | None:
         """See `Running.predicted`."""
+        self._read()
         found = self.session.sql("SHOW QUERIES EXTENDED").toPandas()
         return float(found.loc[found["query"] == view, "predicted"].item())
+
+    def _read(self) -> None:
+        """Let Spark read what was fed: the views of the same streams run together."""
+        if self._unread:
+            self.session.sql(f"RESUME {self.views[0]}")
+            self._unread = False
 
 
 @contextmanager
