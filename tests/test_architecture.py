@@ -185,14 +185,14 @@ def test_the_engine_uses_the_dataframe_api_only():
     """Spark Connect has neither a JVM to talk to nor RDDs.
 
     `checkpoints` looks for a class of Spark's, `jobs` asks for progress and `meter` for what jobs took where there is a context, `isolation` clones sessions where they are of this
-    process, and `source_state` looks at analysed plans there; `session` makes PySpark forget a JVM that it has ended. The extension is for sessions of this process alone.
+    process, and `plan_facts` looks at analysed plans there; `session` makes PySpark forget a JVM that it has ended. The extension is for sessions of this process alone.
     """
     for path in sorted((ROOT / "engine").rglob("*.py")):
         names = {n.attr for n in ast.walk(parsed(path)) if isinstance(n, ast.Attribute)}
         allowed = {
             "checkpoints.py": {"_jvm"},
             "isolation.py": {"_jvm", "_jdf", "_jsparkSession"},
-            "plan_facts.py": {"_jdf"},
+            "plan_facts.py": {"_jdf", "_jvm"},
             "meter.py": {"_jvm"},
             "session.py": {"_jvm"},
         }

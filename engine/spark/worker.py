@@ -10,8 +10,8 @@ import pyarrow as pa
 
 Mapped = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
-# How many modules there were when the last task began.
-_modules: int | None = None
+# Whether a task of ours has run in this process, and how many modules there were when they were last left alone.
+_ran, _left = False, 0
 
 
 def in_worker(function: Mapped) -> Mapped:
@@ -30,8 +30,9 @@ def in_worker(function: Mapped) -> Mapped:
 
 
 def _leave_imported_alone() -> None:
-    global _modules
-    before, _modules = _modules, len(sys.modules)
-    # Nothing is left alone before the first task: garbage has not been collected.
-    if _modules != before and before is not None:
+    global _ran, _left
+    # Not before the first task: no garbage has been collected then.
+    if _ran and _left != len(sys.modules):
+        _left = len(sys.modules)
         gc.freeze()
+    _ran = True

@@ -49,13 +49,13 @@ def predicted_half_width(plan: Plan, joined: Joined, confidence: float) -> float
         return None
     random, found = np.random.default_rng(SEED), []
     for term in terms:
-        errors = _errors(joined, term, random)
-        if errors is None:
+        own = _errors(joined, term, random)
+        if own is None:
             return None
-        found.append(errors)
+        found.append(own)
     # A part that has more rows than others is averaged down to these.
     rows = min(e.shape[1] for e in found)
-    errors = sum(e[:, :rows] * math.sqrt(rows / e.shape[1]) for e in found)
+    errors = np.sum([e[:, :rows] * math.sqrt(rows / e.shape[1]) for e in found], axis=0)
     first = terms[0]
     buckets = joined.counters(first)[0].spec.buckets
     widths = np.array(
