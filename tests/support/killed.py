@@ -1,7 +1,7 @@
 """A driver that goes on with a view, and is killed with ``kill -9``, its JVM with it, at a place of a batch of stream a.
 
 ``python killed.py CATALOG VIEW PLACE BATCH``; places are "built" (the state is not written), "saved" (Spark has not
-committed) and "committed".
+committed), "committed", and "nowhere". Before it goes on it runs the statements that stdin has, one a line.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ def main() -> None:
     batches.Batches.__call__, batches.save = taken, saved
     conf = {"spark.master": "local[2]", "spark.driver.memory": "1g", "spark.sql.session.timeZone": "UTC"}
     spark = start_spark({**conf, "spark.sql.shuffle.partitions": "2", **QUICK_PLANS})
-    Session(spark, catalog=catalog).sql(f"RESUME {view}")
+    session = Session(spark, catalog=catalog)
+    for statement in sys.stdin:
+        session.sql(statement)
+    session.sql(f"RESUME {view}")
 
 
 if __name__ == "__main__":
