@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-COLOURS = {"spark": "0.6", "arrow": "C1", "jvm": "C0", "duckdb": "C2", "driver": "C3"}
+COLOURS = {"spark": "0.6", "arrow": "C1", "jvm": "C0", "duckdb": "C2", "driver": "C3", "sql": "C4"}
 
 
 def plot(records: Sequence[dict[str, Any]], path: Path) -> None:
