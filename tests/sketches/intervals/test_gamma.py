@@ -12,6 +12,7 @@ from support.theory import most_misses
 from skimql.sketches.intervals.gamma import (
     PoissonSum,
     difference_interval,
+    fieller_interval,
     gamma_interval,
     poisson_sum,
     ratio_interval,
@@ -124,3 +125,51 @@ def test_the_gamma_interval_covers_at_its_level(shape):
         low, high = gamma_interval(poisson_sum(drawn, p, weights.max() / p), 0.95)
         misses += not low <= weights.sum() <= high
     assert misses <= most_misses(trials, 0.05)
+
+
+def ratios(interval, trials=800):
+    """How often a ratio of totals lies outside of its interval, of samples of some eight keys of unequal weights."""
+    rng, p, misses = np.random.default_rng(8), 0.004, 0
+    counts = rng.permutation(np.ceil(300.0 / np.arange(1, 2001) ** 0.6))
+    sums = counts * rng.integers(0, 100, counts.size)
+    truth = sums.sum() / counts.sum()
+    for _ in range(trials):
+        drawn = rng.random(counts.size) < p
+        if not drawn.any():
+            continue
+        a, b = sums[drawn], counts[drawn]
+        ratio = a.sum() / b.sum()
+        scaled = (a - ratio * b) / p
+        largest = max(scaled.max(), 0.0), max(-scaled.min(), 0.0)
+        low, high = interval(a, b, p, ratio, b.sum() / p, largest, 0.95)
+        assert low <= ratio <= high
+        misses += not low <= truth <= high
+    return misses
+
+
+# Chance of a false failure: 1e-6.
+def test_a_ratio_of_few_keys_is_covered_where_linearised_it_is_not():
+    most = most_misses(800, 0.05, 1e-6)
+    assert ratios(fieller_interval) <= most < ratios(ratio_interval)
+
+
+def test_a_ratio_whose_denominator_is_known_is_that_of_the_linearised():
+    rng = np.random.default_rng(9)
+    counts = rng.integers(1, 4, 20_000).astype(float)
+    sums = counts * rng.integers(0, 100, counts.size)
+    ratio, p = sums.sum() / counts.sum(), 0.5
+    given = sums, counts, p, ratio, counts.sum() / p, (0.0, 0.0), 0.95
+    assert fieller_interval(*given) == pytest.approx(ratio_interval(*given), rel=1e-3)
+
+
+def test_a_denominator_that_may_be_nothing_leaves_no_end():
+    """Keys of both signs: their total is not told from 0."""
+    sums, counts = np.array([5.0, -3.0, 4.0, -5.0]), np.array([3.0, -2.0, 2.0, -2.5])
+    ratio = float(sums.sum() / counts.sum())
+    low, high = fieller_interval(sums, counts, 0.1, ratio, float(counts.sum()) / 0.1, (0.0, 0.0), 0.95)
+    assert (low, high) == (-math.inf, math.inf)
+
+
+def test_a_constant_ratio_of_few_keys_is_a_point():
+    counts = np.array([1.0, 5.0, 2.0])
+    assert fieller_interval(3.0 * counts, counts, 0.1, 3.0, 80.0, (0.0, 0.0), 0.95) == (3.0, 3.0)
