@@ -1,8 +1,8 @@
 """What the analysed plan of a DataFrame tells of where its tuples come from, asked over py4j node by node.
 
 A call costs a quarter of a millisecond, and a view of a file takes thirty of them. So what a plan told is remembered by
-its text, but for the files that it reads, which its relations list anew after REFRESH TABLE. The Spark SQL extension
-asks the same in one call of its jar (`SourceFacts.java`).
+its hash and text, but for the files that it reads, which its relations list anew after REFRESH TABLE. The Spark SQL
+extension asks the same in one call of its jar (`SourceFacts.java`).
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class PlanFacts:
 class KnownPlans:
     """What the plans of one JVM have told, the latest of them, by their texts.
 
-    An attribute has a number that no other plan of the JVM has, so that of one text there is one plan. Not of plans
-    whose leaves may be of another version tomorrow.
+    An attribute has a number that is given once in a JVM, so that plans of one text and one hash are the same. Not of
+    plans whose leaves may be of another version tomorrow.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class KnownPlans:
         """As `plan_facts`."""
         execution = frame._jdf.queryExecution()
         plan = execution.analyzed()
-        text = str(plan.toString())
+        text = _told_apart(plan)
         if text not in self._known:
             facts, locations = _facts(execution, plan)
             if "#" not in text or any(
@@ -132,7 +132,7 @@ def _facts(execution: Any, plan: Any) -> tuple[PlanFacts, tuple[Any, ...]]:
         all(node.isTempViewStoringAnalyzedPlan() for name, node in nodes if name == VIEW),
         tuple(leaf for leaf, _ in leaves),
         _is_cached(execution),
-        cache(lambda: _canonical(plan.canonicalized())),
+        cache(lambda: _told_apart(plan.canonicalized())),
     )
     return facts, tuple(location for _, location in leaves)
 
@@ -141,7 +141,8 @@ def _is_cached(execution: Any) -> Callable[[], bool]:
     return lambda: any(name == "InMemoryRelation" for name, _ in _leaves(execution.withCachedData()))
 
 
-def _canonical(plan: Any) -> str:
+def _told_apart(plan: Any) -> str:
+    """Hash and text of a plan: Spark cuts the text of long lists short, and the hash has all constants in it."""
     return f"{plan.hashCode()}\n{plan.toString()}"
 
 

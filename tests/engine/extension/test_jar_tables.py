@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.extension import enabled
+from support.plan_facts import told
 from support.tables import forget_views
 
 from skimql.engine.extension.jar_tables import MOST_VIEWS, JarTables
@@ -24,18 +25,6 @@ def file(home, tmp_path):
     home.range(5).selectExpr("id AS k", "id AS x").write.parquet(path)
     home.read.parquet(path).createOrReplaceTempView("jt")
     return path
-
-
-def told(facts):
-    return (
-        facts.deterministic,
-        facts.chain,
-        facts.in_catalog,
-        facts.settled,
-        facts.leaves,
-        facts.is_cached(),
-        facts.canonical(),
-    )
 
 
 FRAMES = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.plan_facts import told
 
 from skimql.engine.sources import plan_facts as plan_facts_module
 from skimql.engine.sources.plan_facts import KnownPlans, plan_facts
@@ -54,18 +55,6 @@ def test_constants_tell_plans_apart(spark):
     )
     assert one != two
     assert one == again
-
-
-def told(facts):
-    return (
-        facts.deterministic,
-        facts.chain,
-        facts.in_catalog,
-        facts.settled,
-        facts.leaves,
-        facts.is_cached(),
-        facts.canonical(),
-    )
 
 
 TEXTS = (
@@ -121,3 +110,15 @@ def test_the_latest_are_remembered(spark, file, monkeypatch):
     for _ in range(4):
         known.facts(spark.read.parquet(file))
     assert len(known._known) == 2
+
+
+def test_what_spark_cuts_short_is_told_apart(spark, file):
+    """Its texts have 25 values of a list and 25 columns of a row."""
+    known, frame = KnownPlans(), spark.read.parquet(file)
+    named = [f"k + {n} AS c{n}" for n in range(30)]
+    base = frame.selectExpr(*named)
+    wide = [base.selectExpr(*base.columns[:29], f"c29 + {n} AS last") for n in range(2)]
+    lists = [frame.where(frame.k.isin([*range(40), n])) for n in (77, 78)]
+    for one, two in (wide, lists):
+        assert known.facts(one).canonical() != known.facts(two).canonical()
+        assert known.facts(two).canonical() == plan_facts(two).canonical()
