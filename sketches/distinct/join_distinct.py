@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -37,6 +38,10 @@ Matrix = NDArray[np.bool_]
 Predicate = Callable[[Ints, Ints], NDArray[np.bool_]]
 
 BLOCK_CELLS = 1 << 24
+# Cells of a matrix of sampled values that is looked at as a whole; of a side that is all there fewer values are taken.
+MOST_CELLS = 1 << 26
+# Triples (a, b, c) that are told apart at a time, and the most of them: where there are more, samples do.
+BLOCK_TRIPLES, MOST_TRIPLES = 1 << 22, 1 << 28
 # Steps of a matrix product in the time in which one pair of a partner is marked; of more pairs all are marked at once.
 PAIR_COST, MANY_PAIRS = 400.0, 1024
 TOO_SMALL = "fewer than two values could be read from a sample: it needs more capacity"
@@ -87,13 +92,19 @@ def join_distinct(
 
     Notes
     -----
-    Time O(k_a k_c + pairs). The relative error is about sqrt(cv_a^2 / k_a + cv_c^2 / k_c) with cv the
+    Time O(k_a k_c + pairs); of complete samples O(triples log triples), by blocks, and where these are too many they
+    are sampled as well. The relative error is about sqrt(cv_a^2 / k_a + cv_c^2 / k_c) with cv the
     coefficients of variation of the number of join partners over the a and over the c, plus a term for
     chance of 1 / hits.
     """
     _check_families(r_by_a, s_by_c, same=False)
     r, s = r_by_a.draw(), s_by_c.draw()
     size_a, size_c = _size_of(r, size_a), _size_of(s, size_c)
+    if predicate is None and r.complete and s.complete:
+        number = number_of_pairs(r, s)
+        if number is not None:
+            return exact(number)
+    r, s = _within_bounds(r, s)
     joined = joining_pairs(r, s)
     if predicate is not None:
         joined = _restrict(joined, r.values, s.values, predicate)
@@ -194,6 +205,42 @@ def join_distinct_with_key(
 def _size_of(drawn: Drawn, size: Estimate) -> Estimate:
     """Number of distinct values of a stream, at least those in its sample."""
     return exact(len(drawn.values)) if drawn.complete else clip(size, float(len(drawn.values)))
+
+
+def _within_bounds(r: Drawn, s: Drawn) -> tuple[Drawn, Drawn]:
+    """Both sides, of those that are all there fewer values where their matrix would have too many cells."""
+    if len(r.values) * len(s.values) <= MOST_CELLS:
+        return r, s
+    root = math.isqrt(MOST_CELLS)
+    each = [root if d.complete else min(len(d.values), root) for d in (r, s)]
+    most = [max(MOST_CELLS // max(other, 1), root) for other in each[::-1]]
+    kept = [d.smallest(m) if d.complete else d for d, m in zip((r, s), most, strict=True)]
+    return kept[0], kept[1]
+
+
+def number_of_pairs(r: Drawn, s: Drawn) -> int | None:
+    """How many (a, c) have a partner in common, without a matrix; None where partners in common are too many."""
+    shared = np.intersect1d(r.partners, s.partners)
+    owners, starts = _by_partner(s, shared)
+    known = np.isin(r.partners, shared)
+    mine, at = r.owners[known], np.searchsorted(shared, r.partners[known])
+    each = np.diff(starts)[at]
+    # What has one partner meets each c by it alone.
+    alone = np.bincount(mine, minlength=len(r.values))[mine] == 1
+    found = int(each[alone].sum())
+    mine, at, each = mine[~alone], at[~alone], each[~alone]
+    if each.sum() > MOST_TRIPLES:
+        return None
+    blocks = np.cumsum(each) // BLOCK_TRIPLES
+    ends = np.flatnonzero(np.diff(mine, append=-1))  # an a is told apart as a whole
+    cuts = ends[np.flatnonzero(np.diff(blocks[ends], append=-1))] + 1
+    for first, last in pairwise([0, *cuts.tolist()]):
+        number = each[first:last]
+        within = np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number)
+        met = owners[np.repeat(starts[at[first:last]], number) + within]
+        pairs = np.repeat(mine[first:last], number) * len(s.values) + met
+        found += len(np.unique(pairs))
+    return found
 
 
 def joining_pairs(r: Drawn, s: Drawn) -> Matrix:

@@ -9,9 +9,15 @@ from hypothesis import strategies as st
 from support.theory import most_misses
 
 from skimql.sketches.distinct import join_distinct as join_distinct_module
-from skimql.sketches.distinct.join_distinct import join_distinct, join_distinct_with_key, joining_pairs
+from skimql.sketches.distinct.join_distinct import (
+    join_distinct,
+    join_distinct_with_key,
+    joining_pairs,
+    number_of_pairs,
+)
 from skimql.sketches.distinct.level import LevelSketch, LevelSpec
 from skimql.sketches.distinct.pair_sample import PairSample, PairSampleSpec
+from skimql.sketches.distinct.sparse_pairs import SparsePairSample
 from skimql.sketches.hashing.xi import make_family
 from skimql.sketches.intervals.interval import Estimate, exact
 
@@ -230,3 +236,51 @@ def test_sizes_that_say_nothing_is_missing_are_believed():
     k_a, k_c = (len(side.draw().values) for side in (by_a, by_c))
     found = join_distinct(by_a, by_c, exact(k_a), exact(k_c))
     assert found.value == found.low == found.high == joining_pairs(by_a.draw(), by_c.draw()).sum()
+
+
+@settings(deadline=None, max_examples=60)
+@given(EDGES, EDGES, st.integers(1, 8))
+def test_pairs_of_sides_that_are_all_there_are_counted_by_blocks(r, s, block):
+    sides = [sampled(*columns(x), make_family(seed=seed)).draw() for seed, x in enumerate((r, s))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(join_distinct_module, "BLOCK_TRIPLES", block)
+        assert number_of_pairs(*sides) == joining_pairs(*sides).sum()
+
+
+def test_large_sides_that_are_all_there_have_no_matrix():
+    """It would take 40 GB; a hundred values of each side meet all by a common partner."""
+    many, hub = 200_000, 100
+    partners = np.r_[np.arange(many), np.full(hub, many)]
+    values = np.r_[np.arange(many), np.arange(hub)]
+    sides = []
+    for seed in range(2):
+        sides.append(SparsePairSample(PairSampleSpec(make_family(seed=seed)), 1 << 25))
+        sides[-1].update(values, partners)
+    found = join_distinct(*sides, NOTHING, NOTHING)
+    assert (found.value, found.exact) == (many - hub + hub**2, True)
+
+
+def test_where_partners_in_common_are_too_many_both_sides_are_sampled(monkeypatch):
+    monkeypatch.setattr(join_distinct_module, "MOST_TRIPLES", 1000)
+    monkeypatch.setattr(join_distinct_module, "MOST_CELLS", 100 * 100)
+    values = np.repeat(np.arange(400), 2)
+    partners = np.tile([0, 1], 400)
+    partners[::8] = 2
+    truth = 400 * 400
+    sides = [sampled(values, partners, make_family(seed=seed), size=1000) for seed in (1, 2)]
+    assert all(s.draw().complete for s in sides)
+    assert number_of_pairs(*(s.draw() for s in sides)) is None
+    found = join_distinct(*sides, NOTHING, NOTHING)
+    assert not found.exact
+    assert found.low <= truth <= found.high
+
+
+def test_of_a_side_that_is_all_there_as_many_values_are_taken_as_the_matrix_has_room_for(monkeypatch):
+    monkeypatch.setattr(join_distinct_module, "MOST_CELLS", 40 * 500)
+    values = np.arange(3_000)
+    by_a = sampled(values, values % 10, make_family(seed=1))
+    all_of_c = sampled(values, values % 10, make_family(seed=2), size=4_000, capacity=5_000)
+    assert all_of_c.draw().complete
+    found = join_distinct(by_a, all_of_c, exact(3_000), NOTHING)
+    assert found.low <= 3_000 * 300 <= found.high
+    assert found.half_width < 0.5 * found.value
