@@ -186,10 +186,9 @@ class _Sizing:
         worst = max(errors, key=lambda e: (e.width, e.error))
         predicted = DistinctPredicted(worst.value, _variance(worst), width=worst.width)
         groups, folds = dict(objective.groups), draft.residual
-        nbytes = sum(
-            e.nbytes * _mean([groups.get(p.vertex, 1) for p in parts_of(c)])
-            for e, c in zip(errors, draft.counts, strict=True)
-        )
+        times = [_mean([groups.get(p.vertex, 1) for p in parts_of(c)]) for c in draft.counts]
+        nbytes = sum(e.nbytes * n for e, n in zip(errors, times, strict=True))
+        entries = sum(e.entries * n for e, n in zip(errors, times, strict=True))
         tables = dict.fromkeys(s.table for s in draft.synopses)
         relations = [self._predictor.known(n, s) for n, s in enumerate(draft.synopses)]
         kinds = [s.method for s in draft.synopses]
@@ -197,7 +196,7 @@ class _Sizing:
             max((r for r, s in zip(relations, draft.synopses, strict=True) if s.table == t), key=_scanned)
             for t in tables
         ]
-        cost = scans(read).plus(distinct_synopses(relations, kinds, len(tables)))
+        cost = scans(read).plus(distinct_synopses(relations, kinds, len(tables), entries))
         sends = {s.messages for s in draft.synopses if s.messages}
         if folds.folds or sends:
             folded = folds if folds.folds else self._folded()

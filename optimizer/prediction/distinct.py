@@ -45,6 +45,8 @@ class DistinctError:
         Of its synopses.
     certified : bool
         Whether the interval will be certified.
+    entries : float
+        Of the exact maps that its synopses are, or begin as.
     """
 
     value: float
@@ -52,6 +54,7 @@ class DistinctError:
     width: float
     nbytes: float
     certified: bool = True
+    entries: float = 0.0
 
     @property
     def predicted(self) -> Predicted:
@@ -75,9 +78,11 @@ def level_error(
     """A level sketch of so many distinct values, of so many tuples."""
     dense = 8.0 * spec.words
     if sparse and LEVEL_ENTRY_BYTES * surely(values, tuples) <= dense:
-        return DistinctError(values, 0.0, 0.0, LEVEL_ENTRY_BYTES * values)
+        return DistinctError(values, 0.0, 0.0, LEVEL_ENTRY_BYTES * values, entries=values)
+    entries = min(values, dense / LEVEL_ENTRY_BYTES) if sparse else 0.0
     error = _level_deviation(values, spec)
-    return DistinctError(values, error, math.expm1(quantile(confidence) * error), dense)
+    width = math.expm1(quantile(confidence) * error)
+    return DistinctError(values, error, width, dense, entries=entries)
 
 
 def _level_deviation(values: float, spec: LevelSpec) -> float:
@@ -96,17 +101,18 @@ def sets_error(
     value: float, union: float, sides: list[DistinctError], spec: LevelSpec, confidence: float
 ) -> DistinctError:
     """A set expression of `value` values among the `union` of its streams, each in a level sketch."""
-    nbytes = sum(s.nbytes for s in sides)
+    nbytes, entries = sum(s.nbytes for s in sides), sum(s.entries for s in sides)
     if all(s.error == 0.0 for s in sides):
-        return DistinctError(value, 0.0, 0.0, nbytes)
+        return DistinctError(value, 0.0, 0.0, nbytes, entries=entries)
     whole = _level_deviation(union, spec)
     share = min(value / union, 1.0) if union else 0.0
     witnesses = min(SINGLES_PER_BUCKET * spec.buckets, union)
     if share * witnesses < 1.0:
-        return DistinctError(value, math.inf, math.inf, nbytes)
+        return DistinctError(value, math.inf, math.inf, nbytes, entries=entries)
     unseen = math.sqrt(max(1.0 - witnesses / union, 0.0))
     part = math.sqrt((1.0 - share) / (witnesses * share)) * unseen
     error, z = math.hypot(part, whole), quantile(confidence)
     # The exact interval of a proportion reaches further up than down, by about (z^2 + 2) / 3 witnesses.
     above = z * part + (z * z + 2.0) / 3.0 / (share * witnesses) * unseen**2
-    return DistinctError(value, error, math.hypot(above, math.expm1(z * whole)), nbytes)
+    width = math.hypot(above, math.expm1(z * whole))
+    return DistinctError(value, error, width, nbytes, entries=entries)

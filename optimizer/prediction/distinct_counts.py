@@ -67,7 +67,7 @@ class DistinctPredictor:
         synopsis = synopses[part.synopsis]
         share = self.presence.of_group(part.vertex, but)
         values = self._values(part, synopsis, 0).thinned(share)
-        tuples = _most_tuples(synopsis, values.tuples, share)
+        tuples = _most_tuples(self.known(part.synopsis, synopsis), synopsis, share)
         return level_error(values.distinct, _level(synopsis), synopsis.sparse, self.confidence, tuples)
 
     def _sets(self, count: KeySets, synopses: Sequence[Synopsis]) -> DistinctError:
@@ -84,7 +84,7 @@ class DistinctPredictor:
         union = float(cells.counts @ (1.0 - np.prod([1.0 - t for t in there], axis=0)))
         spec, sparse = _level(synopses[leaves[0].synopsis]), synopses[leaves[0].synopsis].sparse
         tuples = [
-            _most_tuples(synopses[p.synopsis], share * r.tuples, share)
+            _most_tuples(r, synopses[p.synopsis], share)
             for p, share, r in zip(leaves, shares, known, strict=True)
         ]
         sides = [
@@ -134,10 +134,12 @@ class DistinctPredictor:
         for part, own in zip((left, right), keys, strict=True):
             synopsis = synopses[part.synopsis]
             share = self.presence.of_group(part.vertex, joined)
-            pairs = self.known(part.synopsis, synopsis).joint_distinct
+            relation = self.known(part.synopsis, synopsis)
+            pairs = relation.joint_distinct
             if pairs is not None:
                 pairs = pairs * share
-            found.append(Side(self._values(part, synopsis, sampled).thinned(share), own, pairs))
+            most = _most_tuples(relation, synopsis, share)
+            found.append(Side(self._values(part, synopsis, sampled).thinned(share), own, pairs, most))
         return found[0], found[1]
 
     def _values(self, part: Part, synopsis: Synopsis, position: int) -> Values:
@@ -156,9 +158,10 @@ class DistinctPredictor:
         return next((j for j, c in enumerate(classes) if vertices <= {*c.vertices}), None)
 
 
-def _most_tuples(synopsis: Synopsis, tuples: float, share: float) -> float:
-    """Of so many expected tuples, a share of those behind the filter, the most; all of a table are counted."""
-    return tuples if synopsis.filter is None and share >= 1.0 else TUPLES_RESERVE * tuples
+def _most_tuples(relation: Relation, synopsis: Synopsis, share: float) -> float:
+    """The most tuples of a share of those behind the filter: a pilot scales them up, those of a table are counted."""
+    most = TUPLES_RESERVE * share * relation.tuples
+    return most if synopsis.filter is not None else min(most, relation.scanned)
 
 
 def _level(synopsis: Synopsis) -> LevelSpec:

@@ -30,11 +30,14 @@ class Side:
         Tuples of each join key, in cells that both sides share.
     pairs : float, optional
         Known number of distinct (value, key).
+    most_tuples : float
+        The most that the relation may have.
     """
 
     values: Values
     keys: Floats
     pairs: float | None = None
+    most_tuples: float = math.inf
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +87,8 @@ class JoinedFigures:
         Of each side the values, with their distinct join keys as weights.
     values : tuple of Values
         Of each side, with their tuples.
+    most_tuples : tuple of float
+        The most that each side may have.
     """
 
     share: float
@@ -91,6 +96,7 @@ class JoinedFigures:
     columns: Shares
     partners: tuple[Values, Values]
     values: tuple[Values, Values]
+    most_tuples: tuple[float, float] = (math.inf, math.inf)
 
     @property
     def cell(self) -> float:
@@ -123,7 +129,8 @@ def joined_figures(one: Side, other: Side, counts: Floats) -> JoinedFigures:
         shares.append((mean, Shares.of(joining, weights)))
     partners = [Values(distinct_keys(d.weights, side.keys, counts), d.counts) for side, d in sides]
     (share, rows), (_, columns) = shares
-    return JoinedFigures(share, rows, columns, (partners[0], partners[1]), (one.values, other.values))
+    most = one.most_tuples, other.most_tuples
+    return JoinedFigures(share, rows, columns, (partners[0], partners[1]), (one.values, other.values), most)
 
 
 def effective(side: Side, counts: Floats) -> Values:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from ...sketches.distinct.pair_sample import PairSampleSpec
-from .distinct import DistinctError, quantile
+from .distinct import DistinctError, quantile, surely
 from .joined_values import OFTEN, JoinedFigures, Side, distinct_keys, effective
 from .values import Floats, Values
 
@@ -39,7 +39,9 @@ class Outcome:
     complete: bool
 
 
-def sample_outcomes(values: Values, pairs: Values, spec: PairSampleSpec, sparse: bool) -> list[Outcome]:
+def sample_outcomes(
+    values: Values, pairs: Values, spec: PairSampleSpec, sparse: bool, tuples: float = math.inf
+) -> list[Outcome]:
     """How many values `PairSample.draw` will give.
 
     Parameters
@@ -51,9 +53,11 @@ def sample_outcomes(values: Values, pairs: Values, spec: PairSampleSpec, sparse:
     spec : PairSampleSpec
     sparse : bool
         Whether the sample starts as an exact map.
+    tuples : float
+        The most that there may be: no more pairs can be told apart.
     """
     everything = [Outcome(1.0, values.distinct, True)]
-    if sparse and PAIR_ENTRY_BYTES * pairs.tuples <= spec.most_bytes:
+    if sparse and _map_fits(pairs, spec, tuples):
         return everything
     distinct = values.distinct
     if distinct <= 0.0:
@@ -76,6 +80,11 @@ def sample_outcomes(values: Values, pairs: Values, spec: PairSampleSpec, sparse:
     likely = [o for o in outcomes if o.chance >= LEAST_CHANCE]
     total = sum(o.chance for o in likely)
     return [Outcome(o.chance / total, min(o.values, distinct), o.complete) for o in likely]
+
+
+def _map_fits(pairs: Values, spec: PairSampleSpec, tuples: float) -> bool:
+    """Whether an exact map of all pairs surely stays one: of one pair too many nothing but a small sample is left."""
+    return PAIR_ENTRY_BYTES * surely(pairs.tuples, tuples) <= spec.most_bytes
 
 
 def _chance_below(limit: float, mean: float, variance: float) -> float:
@@ -101,16 +110,13 @@ def joined_error(
     """
     value = figures.share * sizes[0].value * sizes[1].value
     nbytes = sum(s.nbytes for s in sizes)
-    sides = [
-        sample_outcomes(v, p, spec, sparse)
-        for v, p, spec in zip(figures.values, figures.partners, specs, strict=True)
-    ]
-    nbytes += sum(
-        pair_bytes(v, p, spec, sparse)
-        for v, p, spec in zip(figures.values, figures.partners, specs, strict=True)
-    )
+    of_sides = list(zip(figures.values, figures.partners, specs, figures.most_tuples, strict=True))
+    sides = [sample_outcomes(v, p, spec, sparse, most) for v, p, spec, most in of_sides]
+    nbytes += sum(pair_bytes(v, p, spec, sparse, most) for v, p, spec, most in of_sides)
+    entries = sum(s.entries for s in sizes)
+    entries += sum(pair_entries(p, spec, sparse) for _, p, spec, _ in of_sides)
     if figures.share <= 0.0 or value < 1e-9:
-        return DistinctError(0.0, math.inf, math.inf, nbytes)
+        return DistinctError(0.0, math.inf, math.inf, nbytes, entries=entries)
     variance = width = outside = 0.0
     of_sizes = [0.0 if all(o.complete for o in own) else s.error for own, s in zip(sides, sizes, strict=True)]
     for a in sides[0]:
@@ -153,9 +159,9 @@ def joined_error(
                 min(math.hypot(rise, *(quantile(confidence) * e for e in of_sizes)), 700.0)
             )
     if outside > MOST_OUTSIDE:
-        return DistinctError(value, math.inf, math.inf, nbytes, False)
+        return DistinctError(value, math.inf, math.inf, nbytes, False, entries)
     error = math.sqrt(variance + sum(e * e for e in of_sizes)) if width else 0.0
-    return DistinctError(value, error, width, nbytes)
+    return DistinctError(value, error, width, nbytes, entries=entries)
 
 
 def by_key_error(
@@ -177,19 +183,21 @@ def by_key_error(
     if full:
         terms = terms * np.maximum(degrees[1], 0.0)
     value = float(counts @ terms)
-    probability, complete, nbytes = 1.0, True, 0.0
+    probability, complete, nbytes, entries = 1.0, True, 0.0, 0.0
     for side, degree in zip((one, other), degrees, strict=True):
         there = side.keys > 0.0
         keys = Values(side.keys[there], counts[there] * np.minimum(side.keys[there], 1.0))
         partners = Values(np.maximum(degree[there], 1e-9), keys.counts)
-        outcomes = sample_outcomes(keys, partners, specs, sparse)
-        nbytes += pair_bytes(keys, partners, specs, sparse)
+        outcomes = sample_outcomes(keys, partners, specs, sparse, side.most_tuples)
+        nbytes += pair_bytes(keys, partners, specs, sparse, side.most_tuples)
+        entries += pair_entries(partners, specs, sparse)
         if not all(o.complete for o in outcomes):
             complete = False
             size = sum(o.chance * (o.values if o.complete else min(o.values, specs.size)) for o in outcomes)
             probability = min(probability, size / max(keys.distinct, 1.0))
     if complete or value <= 0.0:
-        return DistinctError(value, 0.0 if complete else math.inf, 0.0 if complete else math.inf, nbytes)
+        unknown = 0.0 if complete else math.inf
+        return DistinctError(value, unknown, unknown, nbytes, entries=entries)
     largest = float(most_of_key) if most_of_key is not None else _largest_seen(terms, counts, probability)
     chosen = terms <= largest
     spread = (1.0 - probability) / probability
@@ -199,7 +207,7 @@ def by_key_error(
     error = math.sqrt(min(plain, usual + (value - seen) ** 2)) / value
     above, z = largest / probability / seen, quantile(confidence)
     width = above + z * math.hypot(math.sqrt(usual) / seen, above)
-    return DistinctError(value, error, width, nbytes, most_of_key is not None)
+    return DistinctError(value, error, width, nbytes, most_of_key is not None, entries)
 
 
 def _values_of_key(side: Side, counts: Floats) -> Floats:
@@ -222,10 +230,16 @@ def _largest_seen(terms: Floats, counts: Floats, probability: float) -> float:
     return float(terms[order][min(at, terms.size - 1)])
 
 
-def pair_bytes(values: Values, pairs: Values, spec: PairSampleSpec, sparse: bool) -> float:
-    """Bytes of a pair sample: its exact map, or the tables of the levels that values reach."""
-    exact = PAIR_ENTRY_BYTES * pairs.tuples
-    if sparse and exact <= spec.most_bytes:
-        return exact
+def pair_bytes(
+    values: Values, pairs: Values, spec: PairSampleSpec, sparse: bool, tuples: float = math.inf
+) -> float:
+    """Bytes of a pair sample of at most so many tuples: its exact map, or the tables of levels that values reach."""
+    if sparse and _map_fits(pairs, spec, tuples):
+        return PAIR_ENTRY_BYTES * pairs.tuples
     reached = min(spec.levels, math.log2(max(values.distinct, 1.0)) + 1.3)
     return spec.most_bytes / spec.levels * max(reached, 1.0)
+
+
+def pair_entries(pairs: Values, spec: PairSampleSpec, sparse: bool) -> float:
+    """Entries of the exact map that a pair sample is, or begins as."""
+    return min(pairs.tuples, spec.most_bytes / PAIR_ENTRY_BYTES) if sparse else 0.0

@@ -142,7 +142,7 @@ class Presence:
         left, right = np.concatenate([left, left * 0.0]), np.concatenate([right, right])
         counts = np.concatenate([cells.counts * beside, cells.counts * (1.0 - beside)])
         used = (counts > 0.0) & ((left > 0.0) | (right > 0.0))
-        return left[used], right[used], counts[used]
+        return _alike(left[used], right[used], counts[used])
 
     def _over(self, vertex: int, joined: int) -> float:
         members, cells = self.figures.tree.classes[joined].vertices, self.figures.cells(joined)
@@ -150,6 +150,14 @@ class Presence:
         if not own.sum():
             return 0.0
         return float(own @ self.of_all(joined, [v for v in members if v != vertex]) / own.sum())
+
+
+def _alike(left: Floats, right: Floats, counts: Floats) -> tuple[Floats, Floats, Floats]:
+    """The same with one cell for all keys of as many tuples on both sides: of a pilot most have few."""
+    order = np.lexsort((right, left))
+    left, right = left[order], right[order]
+    first = np.flatnonzero(np.r_[True, (np.diff(left) != 0.0) | (np.diff(right) != 0.0)][: left.size])
+    return left[first], right[first], np.add.reduceat(counts[order], first) if first.size else counts
 
 
 def shared_cells(members: list[tuple[Relation, Attribute]]) -> KeyCells:

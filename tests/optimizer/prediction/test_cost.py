@@ -5,8 +5,10 @@ import pytest
 from skimql.optimizer.prediction.cost import (
     BROADCAST_TUPLES,
     EXACT_JOIN_NS,
+    MAP_ENTRY_NS,
     OUTPUT_NS,
     Input,
+    distinct_synopses,
     duration_text,
     exact_groups,
     exact_join,
@@ -59,3 +61,10 @@ def test_a_grouped_run_costs_more_than_its_join():
 )
 def test_durations_as_people_read_them(number, text):
     assert duration_text(number) == text
+
+
+def test_what_exact_maps_hold_is_paid_for():
+    without = distinct_synopses([LARGE], ["pairs"], 1)
+    assert distinct_synopses([LARGE], ["pairs"], 1, 1e6).seconds == pytest.approx(
+        without.seconds + 1e-3 * MAP_ENTRY_NS
+    )

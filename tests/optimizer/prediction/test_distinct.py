@@ -23,7 +23,9 @@ def test_a_level_sketch_of_many_values_has_the_error_of_its_size_and_of_few_none
     assert many.width == pytest.approx(math.expm1(1.96 * many.error), rel=0.01)
     assert many.nbytes == 8 * spec.words
     fits = int(spec.words / 2 / MAP_RESERVE)
-    assert level_error(fits, spec, True, 0.95) == DistinctError(fits, 0.0, 0.0, 16.0 * fits)
+    assert level_error(fits, spec, True, 0.95) == DistinctError(fits, 0.0, 0.0, 16.0 * fits, entries=fits)
+    assert many.entries == spec.words / 2, "it begins as a map"
+    assert level_error(1e7, spec, False, 0.95).entries == 0.0
     assert 0.0 < level_error(fits, spec, False, 0.95).error < many.error
     assert level_error(fits, spec, False, 0.99).width > level_error(fits, spec, False, 0.95).width
     assert level_error(0.0, spec, False, 0.95).error == 0.0

@@ -10,7 +10,8 @@ from support.schemas import schema, table
 from skimql.optimizer.distinct import DistinctPlanner
 from skimql.optimizer.groups import grouped_vertices
 from skimql.optimizer.messages import JoinTree, tree_of
-from skimql.optimizer.prediction.distinct_counts import DistinctPredictor
+from skimql.optimizer.plan import Synopsis, Weight
+from skimql.optimizer.prediction.distinct_counts import DistinctPredictor, _most_tuples
 from skimql.optimizer.prediction.figures import Figures
 from skimql.optimizer.prediction.relation import AttributeStatistics, RelationStatistics, complete
 from skimql.parser.join_graph import SetLeaf, SetOperation
@@ -76,3 +77,12 @@ def test_sides_of_as_many_values_are_taken_to_have_the_same(operator, value):
     found, grouped = predicted(f"COUNT(DISTINCT k) FROM (SELECT k FROM a {operator} SELECT k FROM b)")
     assert found.value == pytest.approx(value, rel=0.01, abs=1e-6)
     assert grouped == pytest.approx(2 * VALUES, rel=0.01), "an exact run groups both sides"
+
+
+def test_the_tuples_that_a_pilot_has_scaled_up_are_no_bound_but_those_of_the_table_are():
+    relation = complete(RelationStatistics(0.99 * TUPLES, (AttributeStatistics(VALUES),), TUPLES), 1)
+    everything = Synopsis("a", None, (), Weight(), "pairs", 8, 64, True)
+    assert _most_tuples(relation, everything, 1.0) == TUPLES
+    assert _most_tuples(relation, everything, 0.5) == pytest.approx(1.05 * 0.5 * 0.99 * TUPLES)
+    kept = replace(everything, filter="k > 1")
+    assert _most_tuples(relation, kept, 1.0) == pytest.approx(1.05 * 0.99 * TUPLES)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from skimql.optimizer.prediction.distinct import DistinctError
+from skimql.optimizer.prediction.distinct import MAP_RESERVE, DistinctError
 from skimql.optimizer.prediction.joined_values import JoinedFigures, Shares, Side, joined_figures
-from skimql.optimizer.prediction.pair_samples import by_key_error, joined_error, sample_outcomes
+from skimql.optimizer.prediction.pair_samples import (
+    PAIR_ENTRY_BYTES,
+    by_key_error,
+    joined_error,
+    pair_bytes,
+    pair_entries,
+    sample_outcomes,
+)
 from skimql.optimizer.prediction.values import Values
 from skimql.sketches.distinct.pair_sample import PairSampleSpec
 
@@ -93,3 +101,43 @@ def test_where_a_sample_usually_holds_nothing_that_joins_nothing_is_predicted():
         found = joined_error(figures, specs, sizes, False, 0.95)
         assert (found.error, found.width, found.certified) == (math.inf, math.inf, False)
     assert Shares(np.array([1.0]), np.array([1e-3])).typical(2) == (0.0, 0.0)
+
+
+def test_a_map_that_all_pairs_just_fit_in_may_not_stay_one():
+    """Of one pair too many nothing but a small sample is left: what is expected to fit has room, or is counted."""
+    spec = PairSampleSpec(size=64, capacity=4096)
+    room = spec.most_bytes / PAIR_ENTRY_BYTES
+    just, surely = flat(0.99 * room), flat(0.99 * room / MAP_RESERVE)
+    assert not any(o.complete for o in sample_outcomes(just, just, spec, sparse=True))
+    for pairs, tuples in ((surely, math.inf), (just, 0.99 * room)):
+        (outcome,) = sample_outcomes(pairs, pairs, spec, True, tuples)
+        assert outcome.complete
+        assert pair_bytes(pairs, pairs, spec, True, tuples) == pytest.approx(PAIR_ENTRY_BYTES * pairs.tuples)
+
+
+def test_hubs_whose_pairs_just_fit_in_a_map_are_not_predicted_to_be_exact():
+    counts = np.ones(100)
+    hubs = Values(np.array([1.0, 100.0]), np.array([0.99, 0.01]) * 20_000)
+    one = Side(hubs, np.full(100, hubs.tuples / 100), hubs.tuples)
+    other = Side(flat(100), np.ones(100), 100.0, 100.0)
+    sizes = (DistinctError(hubs.distinct, 0.0, 0.0, 1e5, entries=hubs.distinct),) * 2
+    capacity = next(c for c in range(1, 4096) if room_of(c) > hubs.tuples)
+    specs = (PairSampleSpec(size=64, capacity=capacity),) * 2
+    for most, exact in ((math.inf, False), (1.02 * hubs.tuples, False), (hubs.tuples, True)):
+        figures = joined_figures(replace(one, most_tuples=most), other, counts)
+        found = joined_error(figures, specs, sizes, True, 0.95)
+        assert (found.width == 0.0) == exact
+        assert exact or found.width > 1.0
+        assert found.entries == pytest.approx(2 * hubs.distinct + hubs.tuples + 100.0, rel=0.05)
+
+
+def room_of(capacity):
+    """How many pairs the map has room for that becomes tables of such a capacity."""
+    return PairSampleSpec(size=64, capacity=capacity).most_bytes / PAIR_ENTRY_BYTES
+
+
+def test_a_map_begins_with_what_it_has_room_for_whatever_becomes_of_it():
+    spec = PairSampleSpec(size=64, capacity=4096)
+    assert pair_entries(flat(1000), spec, sparse=True) == 1000
+    assert pair_entries(flat(1e9), spec, sparse=True) == room_of(4096)
+    assert pair_entries(flat(1000), spec, sparse=False) == 0.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skimql.optimizer.prediction.relation import AttributeStatistics, RelationStatistics, complete
-from skimql.optimizer.prediction.values import MOST_STRATA, Values, chance_of_any, strata, values_of
+from skimql.optimizer.prediction.values import MOST_STRATA, Values, _alike, chance_of_any, strata, values_of
 
 
 def test_a_thinned_value_stays_where_any_of_its_tuples_does():
@@ -36,3 +36,10 @@ def test_of_evenly_spread_values_each_has_its_share():
     found = values_of(relation, relation.attributes[0])
     assert (found.distinct, found.tuples) == (pytest.approx(1e4), pytest.approx(1e6))
     assert found.weights == pytest.approx(np.full(found.weights.size, 100.0))
+
+
+def test_keys_of_as_many_tuples_on_both_sides_are_one_cell():
+    left, right, counts = np.array([1.0, 2.0, 1.0, 1.0]), np.array([3.0, 3.0, 3.0, 0.0]), np.arange(1.0, 5.0)
+    found = _alike(left, right, counts)
+    assert [f.tolist() for f in found] == [[1.0, 1.0, 2.0], [0.0, 3.0, 3.0], [4.0, 4.0, 2.0]]
+    assert [f.size for f in _alike(*(np.empty(0),) * 3)] == [0, 0, 0]
