@@ -40,7 +40,14 @@ from ..settings import Settings
 from .apart_plan import as_materialized, of_tables, refuse_sizes
 from .request import Request
 from .sizing import chosen, with_route, within
-from .widths import first_sample, large_enough, planned_distinct, planned_sample, planned_sketches
+from .widths import (
+    exact_instead,
+    first_sample,
+    large_enough,
+    planned_distinct,
+    planned_sample,
+    planned_sketches,
+)
 
 if TYPE_CHECKING:
     from ...optimizer.candidates.candidate import Candidate, Choice
@@ -160,6 +167,9 @@ class Planner:
             return self._without_synopses(fault, statistics, fold_bytes)
         choice = self._choice(statistics, fold_bytes, counts)
         attempt = self._attempt(choice, statistics, fold_bytes, counts, jobs=jobs)
+        instead = exact_instead(attempt, choice, self.request.target)
+        if instead is not None:
+            choice, attempt = instead, self._attempt(instead, statistics, fold_bytes, counts, jobs=jobs)
         if (
             jobs
             and isinstance(attempt, (SketchJoin, ApartJoin))

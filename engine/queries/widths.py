@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...optimizer.physical import Predicted, SampleJoin, SketchJoin
+from ...optimizer.physical import Attempt, Predicted, SampleJoin, SketchJoin
 from ...parser.expressions import Aggregated, parts_of
 from ...parser.join_graph import Query
 from ..results.selection import SCREENED
@@ -19,9 +19,9 @@ ROOM = 1.05
 # An interval is as wide as was asked relative to a value that is off itself: standard errors of the value, over its own
 # half-width, that 95 % of the answers have room for.
 OFF = 1.645 / 1.96
-# Groups are not all of mean size, and the room for unseen keys weighs more in each: by so much intervals are told too
-# narrow (`benchmarks.promise`, ordinary classes).
-UNEVEN = 1.15
+# Groups are not all of mean size: those of a few equal ones are by so much wider than one of that size, at the most
+# (`benchmarks.promise`, ordinary classes).
+UNEVEN = 1.1
 
 if TYPE_CHECKING:
     from ...optimizer.candidates.candidate import Choice
@@ -71,8 +71,8 @@ def large_enough(
     """The sample, or one of more keys where its intervals are not predicted to be as narrow as is asked.
 
     Candidates are sized by what chance alone makes of the whole answer; an interval has room for unseen keys beside,
-    and that of a count may be wider than that of a sum. Where no share of the keys is predicted to be enough, or only
-    one that costs more than the exact run, it is the sample as it was.
+    and that of a count may be wider than that of a sum: where no part of the keys is predicted to be enough all are
+    taken. Where that costs more than the exact run it is the sample as it was.
     """
     aimed = None if target is None else target / (1.0 + OFF * target)
     if aimed is not None and attempt.plan.query.groups:
@@ -82,6 +82,16 @@ def large_enough(
     if aimed is None or sample is None or not sample.rate:
         return attempt
     read = sum(seconds for part, seconds in taken.cost.parts if part.startswith("sample"))
+
+    def of_rate(rate: float) -> SampleJoin:
+        more = rate / sample.rate
+        costs = replace(
+            predicted,
+            seconds=taken.cost.seconds + (more - 1.0) * read,
+            nbytes=more * taken.nbytes,
+        )
+        return of_plan(replace(plan, sample=replace(sample, rate=rate)), costs)
+
     for _ in range(MOST_ENLARGED):
         width = found.predicted.half_width
         assert found.plan.sample is not None, "it is of one plan"
@@ -89,18 +99,25 @@ def large_enough(
         if rate == 1.0 or not aimed < width < math.inf:
             break
         # A width falls with the root of the odds of a key to be left out.
-        rate = 1.0 / (1.0 + (1.0 / rate - 1.0) * (aimed / width) ** 2 / ROOM)
-        more = rate / sample.rate
-        costs = replace(
-            predicted,
-            seconds=taken.cost.seconds + (more - 1.0) * read,
-            nbytes=more * taken.nbytes,
-        )
-        found = of_plan(replace(plan, sample=replace(sample, rate=rate)), costs)
+        found = of_rate(1.0 / (1.0 + (1.0 / rate - 1.0) * (aimed / width) ** 2 / ROOM))
+    if aimed < found.predicted.half_width < math.inf:
+        # Room for unseen keys that no share of them makes small.
+        found = of_rate(1.0)
     run = next((c for c in choice.candidates if c.method == "exact_run" and not c.refused), None)
     dear = run is not None and found.predicted.seconds > run.cost.seconds
     missed = not found.predicted.half_width <= aimed
     return attempt if missed or dear or found.predicted.nbytes > choice.objective.most_bytes else found
+
+
+def exact_instead(attempt: Attempt, choice: Choice, target: float | None) -> Choice | None:
+    """The choice of the exact run, where a sample would be taken that is predicted to miss what is asked.
+
+    One that would not costs more than the exact run, which would follow it.
+    """
+    if choice.objective.relative_error is None or target is None or not isinstance(attempt, SampleJoin):
+        return None
+    run = next((c for c in choice.candidates if c.method == "exact_run" and not c.refused), None)
+    return replace(choice, taken=run) if run is not None and attempt.predicted.half_width > target else None
 
 
 def planned_sketches(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,9 @@ FAR = 16.0
 
 # What so many of are expected is met at least once but with a chance of 5 %.
 UNMET = 3.0
+
+# So many of the heaviest keys that have been met tell how fast their number falls with their tuples.
+TAIL = 16
 
 # A single key that is sampled with this probability is there.
 CERTAIN = 0.999
@@ -111,7 +115,7 @@ def _tells(known: Floats) -> bool:
     return bool(2.0 * known.std() <= abs(known.mean()) * math.sqrt(known.size))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Keys:
     """The keys of a join class as cells, see `cells.KeyCells`, with what hangs from their tuples.
 
@@ -133,12 +137,28 @@ class Keys:
     messages: tuple[PerTuple, ...]
     dense: npt.NDArray[np.bool_]
 
+    @cached_property
+    def present(self) -> Floats:
+        """With which chance a key has a tuple in each table, shape (tables, n): 1 where it has one on average.
+
+        Of fewer, pairs of tuples of one key tell that some have two: as many as the mean square says.
+        """
+        pairs = np.maximum(self.squares - self.tuples, 0.0) / 2.0
+        least = self.tuples**2 / np.maximum(self.squares, np.finfo(float).tiny)
+        few = np.clip(self.tuples - pairs, np.minimum(least, self.tuples), self.tuples)
+        return np.where(self.tuples < 1.0, few, 1.0)
+
+    @property
+    def joining(self) -> Floats:
+        """How many keys of each cell are expected to have a tuple in every table."""
+        return np.asarray(self.counts * self.present.prod(axis=0))
+
     def sampled(
         self, chances: Callable[[Ints], Floats], rng: np.random.Generator, most: int = MOST_KEYS
     ) -> Sampled:
         """Some of the keys that are sampled with these chances, by their tuples in each table."""
         p = np.where(self.dense, 1.0, chances(np.maximum(np.rint(self.tuples), 1).astype(np.int64)))
-        joining = self.counts * np.minimum(self.tuples, 1.0).prod(axis=0)
+        joining = self.joining
         certain = (p > CERTAIN) & (self.counts <= 1.0) & (joining > 0.0)
         expected = np.where(certain, 0.0, joining * p)
         times = max(1, math.ceil(float(expected.sum()) / most))
@@ -146,8 +166,9 @@ class Keys:
         # A key that may not be there at all is or is not.
         there = np.flatnonzero(certain & (rng.random(p.size) < joining))
         cells = np.concatenate([np.repeat(np.arange(p.size), drawn), there])
-        pairs = zip(self.tuples, self.squares, strict=True)
-        tuples = np.array([_numbers(t[cells], s[cells], rng) for t, s in pairs]).reshape(len(self.tuples), -1)
+        present = np.maximum(self.present[:, cells], np.finfo(float).tiny)
+        pairs = zip(self.tuples[:, cells] / present, self.squares[:, cells] / present, strict=True)
+        tuples = np.array([_numbers(t, s, rng) for t, s in pairs]).reshape(len(self.tuples), -1)
         own = np.where(self.dense[cells], 1.0, chances(tuples))
         once = np.concatenate([np.full(cells.size - there.size, times), np.ones(there.size, np.int64)])
         return Sampled(tuples, np.maximum(own, np.finfo(float).tiny), once, self.dense[cells])
@@ -191,6 +212,22 @@ def heaviest_of(keys: float, tuples: float, share: float = 1.0) -> float:
     if tuples <= 1.01 * keys or keys < 1.0:
         return 1.0
     return max(float(stats.poisson.isf(1.0 / (keys + 1.0), share * tuples / keys)), 1.0)
+
+
+def heaviest_beyond(tuples: Floats, counts: Floats) -> float:
+    """The most tuples of any of the keys for which some stand that have been met, each for so many of its like.
+
+    What was met of a sample of the keys is not the heaviest of all: the number of keys falls geometrically from the
+    `TAIL` heaviest on, at the rate that the mean of these tells. Keys that are met once each are taken to be unique.
+    """
+    most = float(tuples.max(initial=0.0))
+    if tuples.size < TAIL:
+        return most
+    least = float(np.partition(tuples, -TAIL)[-TAIL])
+    tail = tuples >= least
+    excess = float((tuples[tail] - least).mean())
+    alike = float(counts[tail].mean())
+    return most + (math.log(alike) / math.log1p(1.0 / excess) if excess > 0.0 and alike > 1.0 else 0.0)
 
 
 def _numbers(mean: Floats, square: Floats, rng: np.random.Generator) -> Ints:

@@ -19,7 +19,7 @@ from ...sketches.samples.dual_frame import OVERLOOKED, DualFrame
 from ...sketches.samples.known_keys import JoinTerms, combined, product_range, products
 from ...sketches.samples.sample_join import estimate_ratio, estimate_total
 from ..plan import LONGER, Plan, Sample, ValueDraw
-from .made_up_keys import MOST_KEYS, Keys, Sampled, Values, received
+from .made_up_keys import MOST_KEYS, Keys, Sampled, Values, heaviest_beyond, received
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -122,8 +122,8 @@ class _Made:
     @property
     def times(self) -> int:
         """How often keys are made up."""
-        joining = self.keys.counts * np.minimum(self.keys.tuples, 1.0).prod(axis=0)
-        return TIMES_OF_FEW if self.sample.rate * float(joining.sum()) < FEW else TIMES
+        joining = float(self.keys.joining.sum())
+        return TIMES_OF_FEW if self.sample.rate * joining < FEW else TIMES
 
     def _frame(self) -> DualFrame:
         sample = self.sample
@@ -167,10 +167,10 @@ class _Made:
             most if rate == 1.0 else math.inf
             for most, rate in zip(most_tuples, self.frame.tuple_rates, strict=True)
         ]
-        # Of what is counted the most is what has been looked at, whether a filter leaves fewer or not.
+        # Of what files count the most is what has been looked at, whether a filter leaves fewer or not.
         caps = [
             max(c / LONGER, 1.0) if math.isfinite(c) else cap
-            for c, cap in zip(sample.counted or caps, caps, strict=True)
+            for c, cap in zip(sample.counted or (math.inf,) * len(caps), caps, strict=True)
         ]
         most = self.frame.largest_product(caps) if self.is_drawn else math.inf
         for number, term in enumerate(self.terms):
@@ -195,12 +195,9 @@ class _Made:
         """The most tuples of a table, drawn as a whole, that a key is taken to have which is not met often enough."""
         rates = np.array(self.frame.tuple_rates)
         left = rates @ self.known.keys.tuples[self.rows] < self.sample.hits
-        tuples = self.known.keys.tuples[table, left]
-        met = (
-            self.known.heaviest[table]
-            if tuples.size < 2
-            else min(float(tuples.max()), self.known.heaviest[table])
-        )
+        tuples, met = self.known.keys.tuples[table, left], self.known.heaviest[table]
+        if tuples.size > 1:
+            met = min(heaviest_beyond(tuples, self.known.keys.counts[left]), met)
         return max(min(self.sample.hits - 1.0, math.ceil(met)), 1.0)
 
     def _is_drawn_for(self, draw: ValueDraw, factor: Factor) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..messages import JoinTree
 from .figures import Figures, PerTuple
-from .made_up_keys import Keys, Values, heaviest_of
+from .made_up_keys import Keys, Values, heaviest_beyond, heaviest_of
 from .relation import Attribute
 from .reported import SampledClass
 
@@ -29,7 +29,7 @@ def by_statistics(
         cells.heavy & np.isin(cells.keys, np.array(dense, np.int64)),
     )
     heaviest = tuple(
-        heaviest_known(figures.attribute(v, joined), figures.relations[v].tuples) for v in vertices
+        heaviest_of_all(figures.attribute(v, joined), figures.relations[v].tuples) for v in vertices
     )
     tuples = tuple(figures.relations[v].tuples for v in vertices)
     return SampledClass(keys, vertices, behind(tree, joined), tuples, heaviest, values)
@@ -66,6 +66,15 @@ def _finite(figures: Figures, vertex: int, joined: int) -> PerTuple:
                         )
                         waiting.append((other, number))
     return PerTuple(found.mean, found.square, largest)
+
+
+def heaviest_of_all(attribute: Attribute, tuples: float) -> float:
+    """`heaviest_known`, or what a key that the pilot has not met may have, by those that it has."""
+    known, pilot = heaviest_known(attribute, tuples), attribute.pilot
+    if math.isfinite(attribute.heavy.largest_other) or pilot is None:
+        return known
+    met = pilot.weights[0] / attribute.row_fraction
+    return max(known, heaviest_beyond(met, np.full(met.size, 1.0 / pilot.probability)))
 
 
 def heaviest_known(attribute: Attribute, tuples: float) -> float:

@@ -273,6 +273,39 @@ def test_a_sample_of_groups_has_room_for_their_choice_and_for_small_ones():
     first, found = enlarged(3.0 * SUM, **grouped)
     # Four groups are each as wide as a quarter of all tuples; nine tenths of the chance to miss are left to them.
     assert first.predicted.half_width > 2.0 * SUM * 2.005 / 1.96
-    assert 0.8 * 3.0 * SUM < 1.15 * found.predicted.half_width < 3.0 * SUM
+    assert 0.75 * 3.0 * SUM < widths.UNEVEN * found.predicted.half_width < 3.0 * SUM
     same, again = enlarged(1.5 * first.predicted.half_width, **grouped)
     assert again is same
+
+
+def test_where_no_part_of_the_keys_is_enough_all_are_taken(monkeypatch):
+    def planned(attempt, choice, *_):
+        width = 0.0 if attempt.plan.sample.rate == 1.0 else 3.0 * SUM
+        return replace(attempt, predicted=replace(attempt.predicted, half_width=width))
+
+    monkeypatch.setattr(widths, "planned_sample", planned)
+    first, found = enlarged(SUM)
+    assert (first.predicted.half_width, found.predicted.half_width) == (3.0 * SUM, 0.0)
+    assert found.plan.sample.rate == 1.0
+    assert found.predicted.seconds == pytest.approx(1.0 + 1.0 / RATE)
+    dear, same = enlarged(SUM, cost=1.0 / RATE)
+    assert same is dear
+
+
+def test_the_exact_run_is_taken_where_it_would_follow_a_sample_that_misses():
+    query = query_of(BOTH)
+    attempt, choice = sampled(query), chosen(query)
+    run = next(c for c in choice.candidates if c.method == "exact_run")
+    able = replace(choice, candidates=(replace(run, refused=""),))
+    assert widths.exact_instead(attempt, able, 0.6).taken.method == "exact_run"
+    unknown = replace(attempt, predicted=replace(STATED, half_width=math.nan))
+    unsized = replace(able, objective=Objective(size_bytes=4096))
+    for own, by, target in (
+        (attempt, able, 0.7),
+        (attempt, able, None),
+        (attempt, unsized, 0.6),
+        (attempt, replace(able, candidates=(replace(run, refused="no"),)), 0.6),
+        (unknown, able, 0.6),
+        (sketches(query, 64), able, 0.6),
+    ):
+        assert widths.exact_instead(own, by, target) is None

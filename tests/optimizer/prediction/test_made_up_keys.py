@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skimql.optimizer.prediction.figures import PerTuple
-from skimql.optimizer.prediction.made_up_keys import Keys, Values, heaviest_of, received
+from skimql.optimizer.prediction.made_up_keys import Keys, Values, heaviest_beyond, heaviest_of, received
 
 RNG = np.random.default_rng(41)
 
@@ -75,3 +75,30 @@ def test_one_value_that_nobody_has_looked_at_may_make_the_spread():
     assert Values(seen, 0.0, 100.0).is_spread
     assert not Values(seen, 0.0, 1000.0).is_spread
     assert Values(seen, 0.0, math.inf).is_spread
+
+
+@pytest.mark.parametrize(("mean", "square"), [(0.4, 0.4), (0.4, 0.56), (0.9, 1.71), (0.05, 0.0525)])
+def test_keys_of_less_than_one_tuple_may_have_two(mean, square):
+    """Of a group: had each that is there one tuple, its sum would vary by too little."""
+    found = keys([1e6], [mean], [square])
+    seen = found.sampled(lambda t: np.full(t.shape[1], 0.1), RNG)
+    for power, moment in ((1, mean), (2, square)):
+        total = float(seen.times @ (seen.tuples[0] ** power)) / 0.1
+        assert total == pytest.approx(1e6 * moment, rel=0.1)
+    assert found.joining == pytest.approx(1e6 * found.present[0])
+    assert mean / 2 < found.present[0, 0] <= mean
+
+
+def test_the_heaviest_of_all_keys_is_told_by_the_heaviest_of_some():
+    met, most = [], []
+    for _ in range(40):
+        tuples = RNG.poisson(2.0, 10_000).astype(float)
+        some = tuples[RNG.random(tuples.size) < 1 / 16]
+        met.append(some.max())
+        most.append(heaviest_beyond(some, np.full(some.size, 16.0)) - tuples.max())
+    assert np.mean(most) == pytest.approx(0.0, abs=0.75), "those that have been met are two tuples short"
+    assert np.mean(met) < 8.5 < 9.0
+    assert heaviest_beyond(np.ones(50), np.full(50, 16.0)) == 1.0
+    assert heaviest_beyond(np.arange(50.0), np.ones(50)) == 49.0
+    assert heaviest_beyond(np.arange(5.0), np.full(5, 16.0)) == 4.0
+    assert heaviest_beyond(np.empty(0), np.empty(0)) == 0.0

@@ -166,3 +166,11 @@ def test_where_chance_alone_decides_how_wide_an_interval_is_nothing_is_predicted
     assert np.isnan(reported._settled(np.array([0.1, 0.1, 0.5])))
     assert reported._settled(np.array([0.1, 0.2, 0.3])) == 0.2
     assert reported._settled(np.array([2.0, 90.0, np.inf])) == 90.0
+
+
+@pytest.mark.parametrize("total", ["COUNT(*)", "SUM(r.x)"])
+def test_the_room_for_unseen_keys_is_that_of_the_most_tuples_that_one_may_have(total):
+    """Of tables that are drawn as a whole, with few keys left out: it makes much of the interval."""
+    drawn = {"row_rates": (1.0, 1.0), "hits": 20}
+    (width, *_), seen = predicted_and_reported(f"{total} {JOIN}", drawn, rate=0.9)
+    assert 0.85 < width / seen < 1.2

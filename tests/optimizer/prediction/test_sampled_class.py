@@ -9,7 +9,12 @@ from support.column_figures import chain, counted, exact_relation, figures_of
 from skimql.optimizer.messages import JoinClass, JoinTree
 from skimql.optimizer.prediction.figures import PerTuple
 from skimql.optimizer.prediction.relation import Attribute
-from skimql.optimizer.prediction.sampled_class import behind, by_statistics, heaviest_known
+from skimql.optimizer.prediction.sampled_class import (
+    behind,
+    by_statistics,
+    heaviest_known,
+    heaviest_of_all,
+)
 from skimql.sketches.samples.known_keys import KnownKeys
 from skimql.sketches.samples.two_level_plan import Candidates
 
@@ -97,3 +102,24 @@ def test_keys_that_are_met_once_each_are_taken_to_be_unique():
     )
     unlisted = Candidates(NONE, NONE, math.inf)
     assert heaviest_known(Attribute(30.0, 30.0, unlisted, None, pilot), 30.0) == 1.0
+
+
+def test_of_the_keys_that_a_pilot_has_not_met_one_may_be_heavier():
+    met = np.r_[np.ones(80), np.full(16, 2), np.full(8, 3), np.full(4, 4)]
+    pilot = KnownKeys(
+        np.arange(met.size),
+        met[np.newaxis],
+        np.zeros(met.size, bool),
+        1 / 16,
+        np.array([[0.0, math.inf]]),
+        np.full(met.size, 0.01),
+        np.array([math.nan]),
+    )
+    unlisted = Candidates(NONE, NONE, math.inf)
+    own = Attribute(1728.0, 2500.0, unlisted, None, pilot)
+    # From the sixteen heaviest on a third has one tuple more than the others: of 16 times as many keys two to three.
+    assert heaviest_known(own, 2000.0) == 5.0
+    assert 5.0 < heaviest_of_all(own, 2000.0) < 8.0
+    bounded = Attribute(1728.0, 2500.0, Candidates(NONE, NONE, 4.0), None, pilot)
+    assert heaviest_of_all(bounded, 2000.0) == 4.0
+    assert heaviest_of_all(Attribute(10.0, 10.0, unlisted, None, None), 10.0) == 1.0
