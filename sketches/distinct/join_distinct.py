@@ -176,7 +176,9 @@ def join_distinct_with_key(
     about sqrt((1 + cv^2) / k) with k sampled b that join and cv the coefficient of variation of their terms.
     """
     _check_families(r_by_b, s_by_b, same=True)
-    r, s = (sample.draw().smallest(sample.spec.size) for sample in (r_by_b, s_by_b))
+    drawn = [(sample.draw(), sample.spec.size) for sample in (r_by_b, s_by_b)]
+    # Of a side that is all there nothing is left out.
+    r, s = (d if d.complete else d.smallest(size) for d, size in drawn)
     bound = min(r.bound, s.bound)
     r, s = r.below(bound), s.below(bound)
     _, in_r, in_s = np.intersect1d(r.values, s.values, assume_unique=True, return_indices=True)

@@ -284,3 +284,20 @@ def test_of_a_side_that_is_all_there_as_many_values_are_taken_as_the_matrix_has_
     found = join_distinct(by_a, all_of_c, exact(3_000), NOTHING)
     assert found.low <= 3_000 * 300 <= found.high
     assert found.half_width < 0.5 * found.value
+
+
+def test_keys_of_which_all_pairs_are_there_are_counted_however_few_a_sample_has():
+    keys = np.arange(1_000)
+    r, s = (keys, keys % 7), (np.r_[keys, np.zeros(500, np.int64)], np.arange(1_500))
+    family = make_family(seed=3)
+    sides = [SparsePairSample(PairSampleSpec(family, size=4), 1 << 20) for _ in range(2)]
+    for side, (b, others) in zip(sides, (r, s), strict=True):
+        side.update(b, others)
+    found = join_distinct_with_key(*sides, full=True)
+    assert (found.value, found.exact) == (1_500, True)
+    # Of a side that is not, a sample decides which keys are looked at in both.
+    sampled_s = PairSample(PairSampleSpec(family, size=4))
+    sampled_s.update(*s)
+    part = join_distinct_with_key(sides[0], sampled_s, full=True, largest_term=501)
+    assert not part.exact
+    assert part.low <= 1_500 <= part.high
