@@ -13,7 +13,7 @@ from sqlglot import exp
 from .aggregates import count_rows
 from .bound import fragment_of
 from .extremes import Extreme, extreme_of
-from .fragment import Ref
+from .fragment import Fragment, Ref
 from .join_graph import Aggregate, Factor, Span, Term
 from .scope import EXACT, Scope, columns_of
 
@@ -48,11 +48,14 @@ class MeasureReader:
         The measures to which a key adds 1 at most, if the column that is counted is the key.
     whole : mapping of Ref to (str, str)
         The table and column of those columns of which MIN and MAX are looked for in files.
+    summed : dict of str to Fragment
+        What each measure sums that is a sum.
     extremes : dict of str to Extreme
         What files are to tell, by its measure.
     """
 
     whole: Mapping[Ref, tuple[str, str]] = field(default_factory=dict)
+    summed: dict[str, Fragment] = field(default_factory=dict)
     extremes: dict[str, Extreme] = field(default_factory=dict)
     distinct: list[tuple[frozenset[Ref], Span]] = field(default_factory=list)
     ones: list[str] = field(default_factory=list)
@@ -93,6 +96,7 @@ class MeasureReader:
             raise self._refusal(inner, scope)
         function = "sum" if isinstance(inner, exp.Sum) else "avg"
         total, presence = _measured(f"SUM({texts[0]}){only}"), _measured(f"COUNT({texts[0]}){only}")
+        self.summed[measure_of(total[0])] = fragment_of(inner.expressions[0] if mean else inner.this, scope)
         return Aggregate(function, name, total, presence, span)
 
     def _arguments(self, node: exp.Expr, scope: Scope) -> list[str]:

@@ -5,7 +5,7 @@ Nothing is decided by it but how many keys are expected to add to a result: what
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -129,6 +129,13 @@ def narrowing(
     if not any(t.counts for t in tables):
         return Narrowing()
     return Narrowing(tuple(tables), reader.unread, unread_groups, computed_groups)
+
+
+def meaning(top: Block, scopes: Mapping[int, Scope]) -> Callable[[Fragment], Fragment | None]:
+    """What gives an expression in a query over the columns of tables; None where it is computed of several rows."""
+    reader = _Reader(scopes)
+    reader.block(top)
+    return reader.meant
 
 
 @dataclass

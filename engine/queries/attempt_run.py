@@ -180,8 +180,19 @@ class AttemptRun:
         spark, listener = planner.context.spark, planner.context.listener
         while True:
             text, rate, dense = attempt.sql, attempt.rate, attempt.dense
+            added = sizes.added(attempt.way) if rate < 1.0 else None
             try:
-                found = run_sampled(spark, query, text, rate, attempt.class_name, most, listener, dense)
+                found = run_sampled(
+                    spark,
+                    query,
+                    text,
+                    rate,
+                    attempt.class_name,
+                    most,
+                    listener,
+                    dense,
+                    added,
+                )
             except UnsupportedQuery as fault:
                 if fault.code == REFUSED:
                     refuse_own_mistake(planner.context, query.sql, query.select_sql)
