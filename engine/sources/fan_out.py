@@ -152,8 +152,13 @@ def _row_groups(paths: Sequence[str], columns: tuple[str, ...]) -> Iterator[list
 
 
 def _read(path: str, columns: tuple[str, ...]) -> pa.Table:
+    """Columns whose equal values are equal bytes, in Spark too; LookupError for others."""
     with _opened(path) as file:
         names = [spelled(file.schema_arrow, c) for c in columns]
+        for kind in (file.schema_arrow.field(n).type for n in names):
+            if not (pa.types.is_signed_integer(kind) or pa.types.is_string(kind) or pa.types.is_date32(kind)):
+                # INT96 has digits that Spark leaves out.
+                raise LookupError(columns)
         return file.read(names, use_threads=False).select(names)
 
 

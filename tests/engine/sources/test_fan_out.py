@@ -85,6 +85,10 @@ def test_what_files_do_not_tell_is_infinite(tmp_path, monkeypatch):
     assert fan_out([str(tmp_path / "text.parquet")], ("k",), 4.0) == math.inf
     pq.write_table(pa.table({"k": [1, None]}), tmp_path / "bare.parquet", write_statistics=False)
     assert nulls([str(tmp_path / "bare.parquet")], "k") == math.inf
+    # Spark leaves out the last digits of these.
+    moments = pa.table({"t": pa.array([1, 2], pa.timestamp("ns"))})
+    pq.write_table(moments, tmp_path / "moments.parquet", use_deprecated_int96_timestamps=True)
+    assert fan_out([str(tmp_path / "moments.parquet")], ("t",), 2.0) == math.inf
     monkeypatch.setattr(module, "MOST_IN_ANY", 3.0)
     assert fan_out(paths, ("k",), 4.0) == math.inf
     monkeypatch.setattr(module, "MOST_IN_ORDER", 3.0)
