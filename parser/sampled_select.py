@@ -231,7 +231,11 @@ def _resolved(statement: ApproximateSelect, schema: Schema) -> SampledQuery:
         ones=tuple(results.reader.ones),
         extremes=tuple(results.reader.extremes.items()),
         narrowing=narrowing(
-            found.top, found.reader.scopes, results.values.group_fragments, identifiers(statement.select_sql)
+            found.top,
+            found.reader.scopes,
+            results.values.group_fragments,
+            identifiers(statement.select_sql),
+            results.reader.conditions,
         ),
         contributions=Contributions(
             found.top,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -121,7 +121,30 @@ class SampledTables:
         roles = {role.place.start: role for role in way.roles}
         found = [self._part(one, roles.get(one.place)) for one in narrowing.tables]
         parts = [part for part in found if part is not None]
-        return parts if len(parts) == len(found) else None
+        if len(parts) < len(found):
+            return None
+        # The interval of an aggregate to which few rows add is the widest.
+        known = self._known_shares
+        for one in narrowing.tables:
+            if one.place not in known:
+                known[one.place] = self._added(one)
+        shares = list(zip(*(known[one.place] for one in narrowing.tables), strict=True))
+        least = min(shares, key=math.prod, default=(1.0,) * len(parts))
+        return [replace(part, group=part.group * share) for part, share in zip(parts, least, strict=True)]
+
+    def _added(self, one: Narrowed) -> tuple[float, ...]:
+        """Of the tuples of a table that its conditions keep, the share of those that add to each aggregate."""
+        probe = self._probe(one.table)
+
+        def share(condition: str | None) -> float:
+            if condition is None:
+                return 1.0
+            whole = 1.0 if one.condition is None else probe.told_share(one.condition)
+            both = condition if one.condition is None else f"({one.condition}) AND ({condition})"
+            part = probe.told_share(both)
+            return 1.0 if not whole or part is None else part / whole
+
+        return tuple(share(condition) for condition in one.added)
 
     def _part(self, one: Narrowed, role: Role | None) -> Part | None:
         """What is known of a table where it stands; None where a look at some of its tuples does not tell."""
@@ -241,6 +264,10 @@ class SampledTables:
 
     @cached_property
     def _looked_at(self) -> dict[int, tuple[float | None, float | None]]:
+        return {}
+
+    @cached_property
+    def _known_shares(self) -> dict[int, tuple[float, ...]]:
         return {}
 
     @cached_property

@@ -183,3 +183,12 @@ def test_keys_of_many_tuples_are_certain_by_all_tuples_of_files_in_their_order(
     (cell,), (true,) = answer.rows[0], answer.compared[0]
     assert (answer.exact, answer.target) == (False, "met")
     assert cell.low <= float(true) <= cell.high
+
+
+def test_an_aggregate_to_which_few_rows_add_is_taken_for_as_wide_as_it_will_be(files):
+    text = "SELECT APPROXIMATE SUM({}) AS s FROM e JOIN f ON e.k = f.k AND e.v < f.v ERROR WITHIN 20% USING sampled_query"
+    few = "CASE WHEN e.j = 3 THEN e.v ELSE 0 END"
+    plain, seventh = (files.sql(text.format(value)).attempts[0].attempt for value in ("e.v", few))
+    assert plain.rate < seventh.rate < 1.0
+    answer = files.sql(text.format(few))
+    assert [a.outcome for a in answer.attempts] == ["met"]
