@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from ...parser.contributions import Summed
 from ...parser.keys import Decomposition
@@ -17,10 +18,26 @@ Ends = tuple[float, float]
 UNBOUNDED: Ends = (-math.inf, math.inf)
 
 
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What a key adds.
+
+    Attributes
+    ----------
+    ends : dict of str to (float, float)
+        Between what lies what it adds to each measure; infinite where nothing bounds it.
+    why : str
+        What is not known where something is not bounded, for people.
+    """
+
+    ends: dict[str, Ends]
+    why: str = ""
+
+
 def most_added(
     query: SampledQuery, way: Decomposition, tables: SampledTables, dense: Collection[int] = ()
-) -> dict[str, Ends]:
-    """Between what lies what a key adds to each measure of a query.
+) -> Added:
+    """What a key adds to each measure of a query.
 
     Parameters
     ----------
@@ -30,31 +47,38 @@ def most_added(
     tables : SampledTables
     dense : collection of int
         Keys that are always met, of which nothing is asked.
-
-    Returns
-    -------
-    dict of str to (float, float)
-        Infinite where nothing bounds it.
     """
-    known = query.contributions
+    known, untold = query.contributions, dict[str, None]()
     if known is None:
-        return dict.fromkeys(query.measures, UNBOUNDED)
+        return Added(dict.fromkeys(query.measures, UNBOUNDED))
 
     def fan_out(table: str, columns: tuple[str, ...], own: bool) -> float:
-        return tables.fan_out(table, columns, dense if own else None)
+        found = tables.fan_out(table, columns, dense if own else None)
+        if not math.isfinite(found):
+            alike = f" have one value of {' and '.join(columns)}" if columns else " there are"
+            untold[f"how many tuples of {table}{alike}"] = None
+        return found
 
     rows = known.rows({role.place.start: role.column for role in way.roles}, fan_out)
-    found = {}
-    for measure in query.measures:
-        if measure in query.ones:
-            found[measure] = (0.0, 1.0)
-        elif not math.isfinite(rows):
-            found[measure] = UNBOUNDED
-        elif measure in known.sums:
-            found[measure] = _summed(known.sums[measure], rows, tables)
-        else:
-            found[measure] = (0.0, rows) if measure.upper().startswith("COUNT") else UNBOUNDED
-    return found
+    ends = {m: _added(m, query, rows, tables) for m in query.measures}
+    if not math.isfinite(rows):
+        certain = all(m in query.ones for m in query.measures)
+        return Added(ends, "" if certain else next(iter(untold), "how many rows one key makes"))
+    sums = (m for m in query.measures if m.upper().startswith("SUM") and not all(map(math.isfinite, ends[m])))
+    return Added(ends, next((f"between what the values of {m} lie" for m in sums), ""))
+
+
+def _added(measure: str, query: SampledQuery, rows: float, tables: SampledTables) -> Ends:
+    """Between what lies what a key of so many rows adds to a measure."""
+    assert query.contributions is not None, "rows are counted by them"
+    sums = query.contributions.sums
+    if measure in query.ones:
+        return 0.0, 1.0
+    if not math.isfinite(rows):
+        return UNBOUNDED
+    if measure in sums:
+        return _summed(sums[measure], rows, tables)
+    return (0.0, rows) if measure.upper().startswith("COUNT") else UNBOUNDED
 
 
 def _summed(summed: Summed, rows: float, tables: SampledTables) -> Ends:

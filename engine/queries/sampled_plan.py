@@ -28,7 +28,7 @@ from ...parser.sampled_select import SampledQuery
 from ..results.rows import Estimated, GroupNumbers
 from ..settings import Settings
 from .behavior import PARTLY, runs_in_full
-from .sampled_bounds import Ends, most_added
+from .sampled_bounds import Added, most_added
 from .sampled_tables import SampledTables
 
 if TYPE_CHECKING:
@@ -128,14 +128,14 @@ class SampledPlan:
 
     def _may_be_certified(self, way: int) -> bool:
         """Whether it is known of all that is asked between what lies what a key adds that was not met."""
-        added = self.added(way)
+        added = self.added(way).ends
         asked = [a for a in self.query.aggregates if a.asked]
         terms = [t for a in asked for t in (*a.total, *(a.presence if a.function == "avg" else ()))]
         bounded = all(map(math.isfinite, (end for t in terms for end in added[measure_of(t)])))
         return bounded and all(a.function in ("count", "sum", "avg") for a in asked)
 
-    def added(self, way: int) -> dict[str, Ends]:
-        """Between what lies what a key of a class adds to each measure, unless it is always met; see `most_added`."""
+    def added(self, way: int) -> Added:
+        """What a key of a class adds to each measure, unless it is always met; see `most_added`."""
         if way not in self._known_added:
             taken = self.query.ways[way]
             dense = self.tables.dense(taken)
@@ -143,12 +143,12 @@ class SampledPlan:
         return self._known_added[way]
 
     @cached_property
-    def _known_added(self) -> dict[int, dict[str, Ends]]:
+    def _known_added(self) -> dict[int, Added]:
         return {}
 
     def _surplus(self, way: int, rows: float) -> float:
         """The most that a key adds to a count or sum, over what one of so many rows adds; 0 where nothing bounds it."""
-        added, found = self.added(way), [0.0]
+        added, found = self.added(way).ends, [0.0]
         for aggregate in self.query.aggregates:
             if aggregate.asked and aggregate.function in ("count", "sum"):
                 _, most = added[measure_of(aggregate.presence[0])]

@@ -42,10 +42,14 @@ def added(items, files, source="a JOIN b ON a.k = b.k", dense=()):
     return most_added(query, query.ways[0], files, dense)
 
 
+def ends(*given, **named):
+    return added(*given, **named).ends
+
+
 def test_it_is_as_many_rows_of_the_least_and_the_largest_values():
     files = Files(3.0, a_v=Range(-2.0, 5.0, 64), b_v=Range(1.0, 10.0, 64))
     items = "COUNT(*) AS n, COUNT(DISTINCT a.k) AS d, SUM(a.v) AS s, AVG(b.v) AS m, SUM(a.v * b.v) AS p, SUM(a.j) AS j"
-    assert added(f"{items}, VARIANCE(a.v) AS x", files, dense=(7,)) == {
+    assert ends(f"{items}, VARIANCE(a.v) AS x", files, dense=(7,)) == {
         "COUNT(*)": (0.0, 9.0),
         "COUNT(DISTINCT a.k)": (0.0, 1.0),
         "SUM(a.v)": (-18.0, 45.0),
@@ -64,12 +68,22 @@ def test_it_is_as_many_rows_of_the_least_and_the_largest_values():
 
 def test_where_nothing_bounds_the_rows_a_key_counts_once_where_it_is_counted_itself():
     files = Files(math.inf, a_v=Range(0.0, 1.0, 64))
-    assert added("COUNT(*) AS n, SUM(a.v) AS s, COUNT(DISTINCT b.k) AS d", files) == {
+    assert ends("COUNT(*) AS n, SUM(a.v) AS s, COUNT(DISTINCT b.k) AS d", files) == {
         "COUNT(*)": UNBOUNDED,
         "SUM(a.v)": UNBOUNDED,
         "COUNT(a.v)": UNBOUNDED,
         "COUNT(DISTINCT b.k)": (0.0, 1.0),
     }
+
+
+def test_what_is_not_known_is_told():
+    known = Files(3.0, a_v=Range(-2.0, 5.0, 64))
+    assert added("SUM(a.v) AS s, COUNT(*) AS n", known).why == ""
+    assert added("SUM(a.v) AS s, SUM(b.v) AS n", known).why == "between what the values of SUM(b.v) lie"
+    nothing = added("COUNT(*) AS n", Files(math.inf))
+    assert nothing.why == "how many tuples of a have one value of k"
+    assert added("COUNT(*) AS n", known, "a FULL JOIN b ON a.k = b.k").why == "how many rows one key makes"
+    assert added("COUNT(DISTINCT a.k) AS n", Files(math.inf)).why == ""
 
 
 @pytest.mark.parametrize(("known", "misses"), [(True, (0, 40)), (False, (200, 500))])
@@ -146,6 +160,7 @@ def test_where_nothing_bounds_it_the_target_is_unknown_and_the_exact_run_is_take
         if not answer.exact:
             assert answer.target == "unknown"
             assert not any(c.certified for c in answer.rows[0])
+            assert any(n.startswith("not certified: nothing tells how many ") for n in answer.notes)
         full = files.sql(f"{text} BEHAVIOR 'run_on_full_table'")
         assert full.exact
     deviation = TEXT.replace("COUNT(*) AS n", "STDDEV(e.v) AS n")
