@@ -13,7 +13,7 @@ from sqlglot import exp
 from .aggregates import count_rows
 from .bound import fragment_of
 from .extremes import Extreme, extreme_of
-from .fragment import Ref
+from .fragment import Fragment, Ref
 from .join_graph import Aggregate, Factor, Span, Term
 from .scope import EXACT, Scope, columns_of
 
@@ -48,11 +48,17 @@ class MeasureReader:
         The measures to which a key adds 1 at most, if the column that is counted is the key.
     whole : mapping of Ref to (str, str)
         The table and column of those columns of which MIN and MAX are looked for in files.
+    summed : dict of str to Fragment
+        What each measure sums that is a sum.
+    conditions : list of tuple of exp.Expr
+        Those of the rows that add to an aggregate, of each that has some: FILTER, COUNT_IF, a CASE that is 0 elsewhere.
     extremes : dict of str to Extreme
         What files are to tell, by its measure.
     """
 
     whole: Mapping[Ref, tuple[str, str]] = field(default_factory=dict)
+    summed: dict[str, Fragment] = field(default_factory=dict)
+    conditions: list[tuple[exp.Expr, ...]] = field(default_factory=list)
     extremes: dict[str, Extreme] = field(default_factory=dict)
     distinct: list[tuple[frozenset[Ref], Span]] = field(default_factory=list)
     ones: list[str] = field(default_factory=list)
@@ -73,6 +79,9 @@ class MeasureReader:
             only = f" FILTER (WHERE {scope.source.text_of(condition)})"
         if isinstance(inner, exp.Count) and isinstance(inner.this, exp.Star) and not only:
             return count_rows(name, span)
+        conditions = _conditions(node, inner)
+        if conditions:
+            self.conditions.append(conditions)
         if isinstance(inner, exp.ApproxDistinct) or isinstance(inner.this, exp.Distinct):
             return self._distinct(inner, name, only, span, scope)
         if isinstance(inner, exp.Median | exp.Quantile):
@@ -93,6 +102,7 @@ class MeasureReader:
             raise self._refusal(inner, scope)
         function = "sum" if isinstance(inner, exp.Sum) else "avg"
         total, presence = _measured(f"SUM({texts[0]}){only}"), _measured(f"COUNT({texts[0]}){only}")
+        self.summed[measure_of(total[0])] = fragment_of(inner.expressions[0] if mean else inner.this, scope)
         return Aggregate(function, name, total, presence, span)
 
     def _arguments(self, node: exp.Expr, scope: Scope) -> list[str]:
@@ -177,6 +187,24 @@ def _column_in(value: exp.Expr) -> exp.Column | None:
     columns = [_column_in(p) for p in parts]
     first = columns[0] if columns else None
     return first if first is not None and all(c == first for c in columns) else None
+
+
+def _conditions(node: exp.Expr, inner: exp.Expr) -> tuple[exp.Expr, ...]:
+    """What the rows fulfil that add to an aggregate, as far as it says so."""
+    found = [node.expression.this] if isinstance(node, exp.Filter) else []
+    value = inner.this.unnest() if isinstance(inner.this, exp.Expr) else None
+    if isinstance(inner, exp.CountIf) and value is not None:
+        found.append(value)
+    if isinstance(value, exp.Case) and value.this is None and len(value.args["ifs"]) == 1:
+        branch, other = value.args["ifs"][0], value.args.get("default")
+    elif isinstance(value, exp.If):
+        branch, other = value, value.args.get("false")
+    else:
+        return tuple(found)
+    nothing = isinstance(other, exp.Literal) and not other.is_string and float(other.name) == 0.0
+    if other is None or isinstance(other, exp.Null) or nothing:
+        found.append(branch.this)
+    return tuple(found)
 
 
 def _measured(sql: str) -> tuple[Term, ...]:

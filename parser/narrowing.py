@@ -5,7 +5,7 @@ Nothing is decided by it but how many keys are expected to add to a result: what
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -49,6 +49,8 @@ class Narrowed:
         subqueries in expressions read.
     columns : tuple of (str, str)
         Those of its columns that the statement names, and their types.
+    added : tuple of (str or None)
+        Of each aggregate to which some rows add nothing what tuples of those fulfil that do.
     """
 
     place: int
@@ -57,6 +59,7 @@ class Narrowed:
     groups: tuple[str, ...] = ()
     counts: bool = True
     columns: tuple[tuple[str, str], ...] = ()
+    added: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,11 @@ class Narrowing:
 
 
 def narrowing(
-    top: Block, scopes: Mapping[int, Scope], groups: Sequence[Fragment], names: Collection[str]
+    top: Block,
+    scopes: Mapping[int, Scope],
+    groups: Sequence[Fragment],
+    names: Collection[str],
+    adding: Sequence[Sequence[exp.Expr]] = (),
 ) -> Narrowing:
     """What narrows the result of a query.
 
@@ -95,6 +102,8 @@ def narrowing(
         What it is grouped by.
     names : collection of str
         The names in the statement, in lower case.
+    adding : sequence of sequence of exp.Expr
+        Of each aggregate that has some, the conditions on the rows that add to it.
     """
     reader = _Reader(scopes)
     reader.block(top)
@@ -110,6 +119,7 @@ def narrowing(
             (number,) = meant.vertices
             own.setdefault(number, []).append(meant.sql)
     conditions = dict(reader.conditions)
+    kept = [reader.told(own, scopes[id(top)]) for own in adding]
     for block in blocks_in(top):
         if id(block) not in reader.read and id(block) in scopes:
             # Of a subquery in an expression: it says how many of its tuples are joined, not how many rows there are.
@@ -125,10 +135,18 @@ def narrowing(
         columns = tuple((name, kind) for name, kind in known if name.lower() in names)
         groups_of, counts = tuple(own.get(number, ())), number in reader.counted
         place = relation.place.start
-        tables.append(Narrowed(place, relation.table, condition, groups_of, counts, columns))
+        added = tuple(k.get(number) for k in kept)
+        tables.append(Narrowed(place, relation.table, condition, groups_of, counts, columns, added))
     if not any(t.counts for t in tables):
         return Narrowing()
     return Narrowing(tuple(tables), reader.unread, unread_groups, computed_groups)
+
+
+def meaning(top: Block, scopes: Mapping[int, Scope]) -> Callable[[Fragment], Fragment | None]:
+    """What gives an expression in a query over the columns of tables; None where it is computed of several rows."""
+    reader = _Reader(scopes)
+    reader.block(top)
+    return reader.meant
 
 
 @dataclass
@@ -220,6 +238,13 @@ class _Reader:
             isinstance(side.unnest(), exp.Column) for side in (node.left, node.right)
         )
         self.unread += not whole and not is_join
+
+    def told(self, nodes: Sequence[exp.Expr], scope: Scope) -> dict[int, str]:
+        """What conditions that hold together say of single tables."""
+        found: dict[int, list[str]] = {}
+        for number, text in (pair for node in nodes for pair in self._alone(node, scope)[0].items()):
+            found.setdefault(number, []).append(f"({text})")
+        return {number: " AND ".join(texts) for number, texts in found.items()}
 
     def _alone(self, node: exp.Expr, scope: Scope) -> tuple[dict[int, str], bool]:
         """What a condition says of single tables, and whether that is all that it says."""

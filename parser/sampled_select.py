@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from ..errors import UnknownName, UnsupportedQuery
 from .aggregates import default_name
 from .bound import fragment_of
+from .contributions import Contributions, sums_of
 from .extremes import EXTREMES, Extreme, columns_as_a_whole
 from .fragment import quote_name
 from .grouping_sets import has_sets, nodes_of, sets_of
@@ -20,7 +21,7 @@ from .key_classes import CODE, decomposed
 from .keys import Decomposition, Role
 from .lexing import identifiers
 from .measures import MeasureReader, measure_of
-from .narrowing import Narrowing, narrowing
+from .narrowing import Narrowing, meaning, narrowing
 from .qualified import by_last_names
 from .result_values import ResultValues
 from .scope import EXACT, Scope
@@ -67,6 +68,8 @@ class SampledQuery(Query):
         The measures that files are to tell.
     narrowing : Narrowing
         What is known of the number of its rows.
+    contributions : Contributions
+        What bounds how much a key adds.
     """
 
     text: str = ""
@@ -78,6 +81,7 @@ class SampledQuery(Query):
     ones: tuple[str, ...] = ()
     extremes: tuple[tuple[str, Extreme], ...] = ()
     narrowing: Narrowing = _NOTHING_KNOWN
+    contributions: Contributions | None = field(default=None, compare=False, repr=False)
 
     @property
     def leaves_rows_out(self) -> bool:
@@ -227,7 +231,16 @@ def _resolved(statement: ApproximateSelect, schema: Schema) -> SampledQuery:
         ones=tuple(results.reader.ones),
         extremes=tuple(results.reader.extremes.items()),
         narrowing=narrowing(
-            found.top, found.reader.scopes, results.values.group_fragments, identifiers(statement.select_sql)
+            found.top,
+            found.reader.scopes,
+            results.values.group_fragments,
+            identifiers(statement.select_sql),
+            results.reader.conditions,
+        ),
+        contributions=Contributions(
+            found.top,
+            found.reader.types,
+            sums_of(found.top, results.reader.summed, meaning(found.top, found.reader.scopes)),
         ),
     )
 

@@ -2,13 +2,13 @@
 
 Every table of the class is filtered by the hash of its key, so that a key is there with all its tuples or with none;
 the tuples without a key are always there. The keys are the clusters of a Poisson sample, and their totals what
-`sketches.samples.sample_join` estimates from. What unseen keys may add is bounded for counts of the key itself only.
+`sketches.samples.sample_join` estimates from.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -62,11 +62,14 @@ class Sampled:
     keys : int
         How many keys were met, in all groups together.
     nbytes : int
+    added : tuple of (float, float)
+        Between what lies what a key adds to each measure; infinite where nothing bounds it.
     """
 
     groups: tuple[tuple[tuple[Any, ...], SampleJoin, dict[int, ClusteredValues]], ...]
     keys: int
     nbytes: int
+    added: tuple[tuple[float, float], ...] = ()
 
 
 def plan_of(query: SampledQuery, seed: int) -> Plan:
@@ -120,8 +123,11 @@ def run_sampled(
     most_bytes: int,
     listener: ProgressListener | None = None,
     dense: Sequence[int] = (),
+    added: Mapping[str, tuple[float, float]] | None = None,
 ) -> Sampled | None:
     """Run the text of a sample; None where what the keys add takes more than `most_bytes`.
+
+    `dense` keys are there for certain, and between what lies what another one adds to a measure tells `added`.
 
     Raises
     ------
@@ -163,7 +169,7 @@ def run_sampled(
         raise DataError(message, "SKIMQL_EXACT_FAILED", query.sql) from fault
     if table.num_rows > most or (any(map(is_list, query.measures)) and table.nbytes > most_bytes):
         return None
-    return of_table(query, in_zone(spark, table), _threshold(rate) / (1 << HASH_BITS), dense)
+    return of_table(query, in_zone(spark, table), _threshold(rate) / (1 << HASH_BITS), dense, added)
 
 
 def run_groups(
@@ -219,8 +225,14 @@ def _known(value: Any) -> Estimate:
     return exact(value if isinstance(value, int | float) else Fraction(value))
 
 
-def of_table(query: SampledQuery, table: pa.Table, rate: float, dense: Sequence[int] = ()) -> Sampled:
-    """What the rows of a sample, one for each group and key, say of every group; `dense` keys are there for certain."""
+def of_table(
+    query: SampledQuery,
+    table: pa.Table,
+    rate: float,
+    dense: Sequence[int] = (),
+    added: Mapping[str, tuple[float, float]] | None = None,
+) -> Sampled:
+    """What the rows of a sample, one for each group and key, say of every group: see `run_sampled`."""
     keys, known = _integers(table.column(KEY))
     columns = [table.column(f"__m{n}") for n in range(len(query.measures))]
     lists = {n: _Lists(columns[n]) for n, sql in enumerate(query.measures) if is_list(sql)}
@@ -232,12 +244,8 @@ def of_table(query: SampledQuery, table: pa.Table, rate: float, dense: Sequence[
         raise DataError(message, "SKIMQL_NOT_FINITE", query.sql, hint="EXACT SELECT ...")
     probabilities = np.where(known & ~np.isin(keys, np.array(dense, np.int64)), rate, 1.0)
     counting = ["count" in m.lower().split("(")[0] for m in query.measures]
-    unseen = np.array(
-        [
-            [0.0 if counts else -math.inf, 1.0 / rate if sql in query.ones else math.inf]
-            for sql, counts in zip(query.measures, counting, strict=True)
-        ]
-    )
+    bounds = tuple(_bounds(sql, query, added) for sql in query.measures)
+    unseen = np.array(bounds).reshape(-1, 2) / rate
     if rate == 1.0:
         # Sums that are computed by key differ from Spark's in their last digits.
         unseen = np.zeros_like(unseen)
@@ -248,11 +256,21 @@ def of_table(query: SampledQuery, table: pa.Table, rate: float, dense: Sequence[
     ]
     found = []
     for values, places in _groups(query, table):
-        added = JoinTerms(keys[places], terms[:, places], probabilities[places], unseen)
-        joined = SampleJoin(numbers, added, table.nbytes, (1.0,) * len(numbers), tuple(slacks))
-        own = {n: held.of(places, added.probabilities) for n, held in lists.items()}
+        contributed = JoinTerms(keys[places], terms[:, places], probabilities[places], unseen)
+        joined = SampleJoin(numbers, contributed, table.nbytes, (1.0,) * len(numbers), tuple(slacks))
+        own = {n: held.of(places, contributed.probabilities) for n, held in lists.items()}
         found.append((values, joined, own))
-    return Sampled(tuple(found), len(np.unique(keys[known])), table.nbytes)
+    return Sampled(tuple(found), len(np.unique(keys[known])), table.nbytes, bounds)
+
+
+def _bounds(
+    measure: str, query: SampledQuery, added: Mapping[str, tuple[float, float]] | None
+) -> tuple[float, float]:
+    """Between what lies what a key adds to a measure."""
+    if added is not None:
+        return added[measure]
+    counts = measure.lower().startswith("count")
+    return 0.0 if counts else -math.inf, 1.0 if measure in query.ones else math.inf
 
 
 def _groups(query: SampledQuery, table: pa.Table) -> list[tuple[tuple[Any, ...], Any]]:

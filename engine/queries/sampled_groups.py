@@ -61,15 +61,15 @@ def unseen_keys(rate: float, confidence: float) -> int:
 
 
 def most_unseen(found: Sampled, keys: int) -> list[float]:
-    """What a group of so many keys has of each measure at most, if none adds more than one that was met."""
+    """What a group of so many keys has of each measure at most; where nothing bounds it by the most that was met."""
     known = [joined.contributions for _, joined, _ in found.groups]
     # Keys that are there for certain are none of those that were not met.
     columns = [k.terms[:, k.probabilities < 1.0] for k in known]
     if not columns:
         return []
-    return [
-        keys * float(most) for most in np.max([np.abs(c).max(axis=1, initial=0.0) for c in columns], axis=0)
-    ]
+    met = np.max([np.abs(c).max(axis=1, initial=0.0) for c in columns], axis=0)
+    bounds = (max(abs(low), abs(high)) for low, high in found.added)
+    return [keys * (b if math.isfinite(b) else float(m)) for b, m in zip(bounds, met, strict=True)]
 
 
 def uncertain_groups(
@@ -145,9 +145,13 @@ def told_of_groups(query: Query, found: Sampled, rate: float, confidence: float)
     if not keys:
         return ()
     most = dict(zip(_measures(query), most_unseen(found, keys), strict=False))
-    sums = [a for a in query.aggregates if a.function in ("count", "sum") and a.asked and a.total]
-    bounds = [f"{a.name} up to {most[measure_of(a.total[0])]:,.4g}" for a in sums if found.groups][:MOST_TOLD]
-    beside = f" ({', '.join(bounds)}, by the most that a key adds to one)" if bounds else ""
+    known = dict(zip(_measures(query), found.added, strict=True))
+    sums = [a for a in query.aggregates if a.function in ("count", "sum") and a.asked and a.total][:MOST_TOLD]
+    bounds = [f"{a.name} up to {most[measure_of(a.total[0])]:,.4g}" for a in sums if found.groups]
+    certain = all(map(math.isfinite, (end for a in sums for end in known[measure_of(a.total[0])])))
+    beside = (
+        f" ({', '.join(bounds)}{'' if certain else ', by the most that a key adds to one'})" if bounds else ""
+    )
     told: tuple[str, ...] = (f"groups of fewer than about {keys:,} keys{beside} may not have been met",)
     alone = sum(joined.contributions.keys.size == 1 for _, joined, _ in found.groups)
     if alone:

@@ -28,6 +28,7 @@ from ...parser.sampled_select import SampledQuery
 from ..results.rows import Estimated, GroupNumbers
 from ..settings import Settings
 from .behavior import PARTLY, runs_in_full
+from .sampled_bounds import Added, most_added
 from .sampled_tables import SampledTables
 
 if TYPE_CHECKING:
@@ -110,23 +111,50 @@ class SampledPlan:
                 hint="BEHAVIOR 'run_on_full_table'",
             )
         ways = self.query.ways
-        if self._runs_in_any_case:
-            whole = self._of(
-                min(range(len(ways)), key=lambda n: self._order(ways[n])), 1.0, self.settings.seed
-            )
-            return replace(whole, why=f"no sample would be certain enough for {self.settings.behavior}")
-        sizes = [self._sized(way) for way in ways]
-        way = min(range(len(ways)), key=lambda n: self._order(ways[n], sizes[n]))
-        return self._first(way, sizes[way])
+        sizes = [self._sized(number) for number in range(len(ways))]
+        way = min(range(len(ways)), key=lambda n: self._order(n, sizes[n]))
+        found = self._first(way, sizes[way])
+        if found.rate < 1.0 and self._needs_certainty and not self._may_be_certified(found.way):
+            why = f"no sample would be certain enough for {self.settings.behavior}"
+            return replace(self.resized(found, 1.0), why=why)
+        return found
 
     @property
-    def _runs_in_any_case(self) -> bool:
-        """Whether the behaviour lets the exact run follow any sample, as no interval of it is certified."""
+    def _needs_certainty(self) -> bool:
+        """Whether the behaviour lets the exact run follow a sample whose interval is not certified."""
         if self.settings.error is None or self.settings.size_bytes is not None or self.refines:
             return False
-        terms = [t for a in self.query.aggregates if a.asked for t in a.total]
-        certain = all(measure_of(t) in self.query.ones for t in terms)
-        return runs_in_full(self.settings, self.query) and not certain
+        return runs_in_full(self.settings, self.query)
+
+    def _may_be_certified(self, way: int) -> bool:
+        """Whether it is known of all that is asked between what lies what a key adds that was not met."""
+        added = self.added(way).ends
+        asked = [a for a in self.query.aggregates if a.asked]
+        terms = [t for a in asked for t in (*a.total, *(a.presence if a.function == "avg" else ()))]
+        bounded = all(map(math.isfinite, (end for t in terms for end in added[measure_of(t)])))
+        return bounded and all(a.function in ("count", "sum", "avg") for a in asked)
+
+    def added(self, way: int) -> Added:
+        """What a key of a class adds to each measure, unless it is always met; see `most_added`."""
+        if way not in self._known_added:
+            taken = self.query.ways[way]
+            dense = self.tables.dense(taken)
+            self._known_added[way] = most_added(self.query, taken, self.tables, dense)
+        return self._known_added[way]
+
+    @cached_property
+    def _known_added(self) -> dict[int, Added]:
+        return {}
+
+    def _surplus(self, way: int, rows: float) -> float:
+        """The most that a key adds to a count or sum, over what one of so many rows adds; 0 where nothing bounds it."""
+        added, found = self.added(way).ends, [0.0]
+        for aggregate in self.query.aggregates:
+            if aggregate.asked and aggregate.function in ("count", "sum"):
+                _, most = added[measure_of(aggregate.presence[0])]
+                # Values between nothing and the largest are half of that on average.
+                found.append((2.0 if aggregate.function == "sum" else 1.0) * most / rows)
+        return max(f for f in found if math.isfinite(f))
 
     def _first(self, way: int, sized: Sized | None) -> Attempt:
         if sized is None:
@@ -148,13 +176,13 @@ class SampledPlan:
             return f"{wanted}, which costs as much as all of them"
         return f"{wanted}, and so many may not be enough that the exact run is cheaper"
 
-    def _sized(self, way: Decomposition) -> Sized | None:
-        """The first sample by how many keys are expected to add to the result; None where nothing tells."""
+    def _sized(self, number: int) -> Sized | None:
+        """The first sample of a class by how many keys are expected to add to the result; None where nothing tells."""
         error, behavior = self.settings.error, self.settings.behavior
         partly = behavior in (PARTLY, "local_omit") and bool(self.query.groups)
         if error is None or self.settings.size_bytes is not None or self.refines or partly:
             return None
-        known = self.query.narrowing
+        known, way = self.query.narrowing, self.query.ways[number]
         parts = self.tables.parts(way, known)
         expected = None if parts is None else expected_keys(parts, known.unread, known.unread_groups)
         if parts is None or expected is None:
@@ -170,7 +198,12 @@ class SampledPlan:
                 return Sized(least, math.nan, least, over)
             return Sized(1.0, 0.0, 1.0, 1.0, why=NO_CHEAPER)
         confidence = 1.0 - SPENT[0] * (1.0 - self.settings.confidence)
-        return first_rate(expected, work, error, confidence, least)
+        found = first_rate(expected, work, error, confidence, least)
+        if found.rate == 1.0:
+            return found
+        # What bounds a key is looked for where a sample would be drawn.
+        surplus = self._surplus(number, expected.rows)
+        return first_rate(replace(expected, surplus=surplus), work, error, confidence, least)
 
     def affordable(self, attempt: Attempt, tried: Sequence[float]) -> float:
         """The largest share of the keys that may follow the samples that were taken."""
@@ -281,17 +314,19 @@ class SampledPlan:
         found = run_groups(self.context.spark, self.query, values, self.context.listener)
         return {wanted[repr(group)]: known for group, known in found if repr(group) in wanted}
 
-    def _order(self, way: Decomposition, sized: Sized | None = None) -> tuple[bool, float, float]:
-        """Classes of many keys first, then those of the least cost, then those that leave little to be read.
+    def _order(self, number: int, sized: Sized | None) -> tuple[bool, bool, float, float]:
+        """Classes of many keys first, then those whose samples can be certified, then those of the least cost.
 
         The error falls with the number of keys that are drawn: of a class of fewer keys a larger share is to be taken.
         """
+        way = self.query.ways[number]
         sampled = sum(self.tables.tuples(r.table) for r in way.roles)
         whole = sum(self.tables.tuples(t) for t in way.whole)
         most = max(map(self._keys, self.query.ways))
         rate = min(DEFAULT_RATE * most / max(self._keys(way), 1.0), 1.0)
         over = math.inf if sized is None else sized.over_exact
-        return self._few(way), over, whole + rate * sampled
+        certain = sized is not None and sized.rate < 1.0 and self._may_be_certified(number)
+        return self._few(way), not certain, over, whole + rate * sampled
 
     def _keys(self, way: Decomposition) -> float:
         """No more keys than that are in every table of a class."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,12 @@ from ...parser.keys import Decomposition, Role
 from ...parser.narrowing import Narrowed, Narrowing
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
     from ...optimizer.prediction.first_class import SeenKeys
     from ..context import Context
+    from ..sources.ranges import Range
     from ..sources.selectivity import Probe
 
 # A key is dense that this part of the tuples that are looked at has, so many of them, and so many times more than keys
@@ -70,6 +72,38 @@ class SampledTables:
             return math.inf
         return values_between(self._at_hand.tables.as_given(role.table), role.column, paths)
 
+    def fan_out(self, table: str, columns: tuple[str, ...], dense: Collection[int] | None) -> float:
+        """The most tuples of a table that agree on some columns; infinite where its files do not tell.
+
+        Of keys of the class, `dense` those that do not count, the tuples without a key come along.
+        """
+        from ..sources.fan_out import fan_out, nulls
+
+        tuples, paths = self.tuples(table), self._paths(table)
+        if tuples == UNKNOWN_TUPLES or not paths:
+            return math.inf
+        if dense is None:
+            return fan_out(paths, columns, tuples)
+        return fan_out(paths, columns, tuples, dense) + nulls(paths, columns[0])
+
+    def column_range(self, table: str, column: str) -> Range:
+        """Between what the values of a column lie, by footers; unbounded where it may have a NaN."""
+        from ..sources.files import column_range, has_nan
+        from ..sources.ranges import ANY
+        from ..spark.jobs import run_job
+
+        context = self.context
+        if context is None:
+            return ANY
+        found = column_range(context.tables, table, column)
+        if not (self.jobs and found.bounded and found.bits is None):
+            return found
+
+        def run(frame: DataFrame) -> pa.Table:
+            return run_job(context.spark, f"NaN in {column} of {table}", frame.toArrow, context.listener)
+
+        return ANY if has_nan(context.tables, table, column, run) else found
+
     def dense(self, way: Decomposition) -> tuple[int, ...]:
         """The keys that many of some tuples of a table have, each far more than keys have on average.
 
@@ -87,7 +121,30 @@ class SampledTables:
         roles = {role.place.start: role for role in way.roles}
         found = [self._part(one, roles.get(one.place)) for one in narrowing.tables]
         parts = [part for part in found if part is not None]
-        return parts if len(parts) == len(found) else None
+        if len(parts) < len(found):
+            return None
+        # The interval of an aggregate to which few rows add is the widest.
+        known = self._known_shares
+        for one in narrowing.tables:
+            if one.place not in known:
+                known[one.place] = self._added(one)
+        shares = list(zip(*(known[one.place] for one in narrowing.tables), strict=True))
+        least = min(shares, key=math.prod, default=(1.0,) * len(parts))
+        return [replace(part, group=part.group * share) for part, share in zip(parts, least, strict=True)]
+
+    def _added(self, one: Narrowed) -> tuple[float, ...]:
+        """Of the tuples of a table that its conditions keep, the share of those that add to each aggregate."""
+        probe = self._probe(one.table)
+
+        def share(condition: str | None) -> float:
+            if condition is None:
+                return 1.0
+            whole = 1.0 if one.condition is None else probe.told_share(one.condition)
+            both = condition if one.condition is None else f"({one.condition}) AND ({condition})"
+            part = probe.told_share(both)
+            return 1.0 if not whole or part is None else part / whole
+
+        return tuple(share(condition) for condition in one.added)
 
     def _part(self, one: Narrowed, role: Role | None) -> Part | None:
         """What is known of a table where it stands; None where a look at some of its tuples does not tell."""
@@ -145,13 +202,26 @@ class SampledTables:
         for role in way.roles:
             column = Attribute((quote_name(role.column),), (role.kind,), way.name)
             frame, paths = context.tables.as_given(role.table), self._paths(role.table)
-            seen = keys_seen(frame, column, paths) if paths else None
-            if seen is None and self.jobs and self._starts_at_once(role.table):
+            counted = self._counted_keys(role) if paths else None
+            seen = keys_seen(frame, column, paths) if paths and counted is None else None
+            if counted is None and seen is None and self.jobs and self._starts_at_once(role.table):
                 own = context.tables.frame(role.table)
                 seen = keys_of_first(context.spark, role.table, own, column, context.listener)
-            for key, share in () if seen is None else heavy_keys(seen):
+            for key, share in counted or (() if seen is None else heavy_keys(seen)):
                 found[key] = max(found.get(key, 0.0), share)
         return tuple(sorted(sorted(found, key=lambda k: -found[k])[:MOST_DENSE]))
+
+    def _counted_keys(self, role: Role) -> Iterator[tuple[int, float]] | None:
+        """As `heavy_keys`, by all tuples of a table; None where its files do not tell."""
+        from ..sources.fan_out import counts_of
+
+        tuples = self.tuples(role.table)
+        counted = counts_of(self._paths(role.table), role.column, tuples)
+        if counted is None or not counted.keys.size:
+            return None
+        least = max(DENSE_TIMES * tuples / counted.distinct, LEAST_SEEN)
+        listed = zip(counted.keys.tolist(), (counted.counts / tuples).tolist(), strict=True)
+        return ((key, share) for key, share in listed if share * tuples >= least)
 
     @property
     def _at_hand(self) -> Context:
@@ -194,6 +264,10 @@ class SampledTables:
 
     @cached_property
     def _looked_at(self) -> dict[int, tuple[float | None, float | None]]:
+        return {}
+
+    @cached_property
+    def _known_shares(self) -> dict[int, tuple[float, ...]]:
         return {}
 
     @cached_property

@@ -6,7 +6,7 @@ Equal keys are neighbours there. Their column alone is read, in the driver: abou
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -32,11 +32,14 @@ class KeyCounts:
         The keys with the most tuples, the most first.
     other : int
         No other key has more.
+    distinct : int
+        How many keys there are.
     """
 
     keys: Ints
     counts: Ints
     other: int
+    distinct: int = 0
 
     def above(self, most: float) -> tuple[Ints, float]:
         """The keys with more tuples than `most`, `MOST_LISTED` of them at most, and the most tuples of any other."""
@@ -44,14 +47,20 @@ class KeyCounts:
         rest = int(self.counts[listed]) if listed < self.counts.size else self.other
         return np.sort(self.keys[:listed]), float(rest)
 
+    def most(self, but: Collection[int] = ()) -> float:
+        """The most tuples of a key that is none of some."""
+        left = self.counts if not but else self.counts[~np.isin(self.keys, np.array([*but], np.int64))]
+        return float(max(left.max(initial=0), self.other))
+
 
 NO_KEYS = KeyCounts(np.empty(0, np.int64), np.empty(0, np.int64), 0)
 
 
 def key_counts(runs: Iterator[tuple[Ints, Ints]]) -> KeyCounts:
     """Of the runs of a column in the order of its keys, ``(keys, lengths)``, those that are longest."""
-    found = NO_KEYS
+    found, distinct = NO_KEYS, 0
     for keys, lengths in runs:
+        distinct += keys.size
         # Most columns have one tuple of each key, or two: of these it is enough to know that they are there.
         longer = lengths > found.other
         keys, counts = (
@@ -66,7 +75,7 @@ def key_counts(runs: Iterator[tuple[Ints, Ints]]) -> KeyCounts:
             other = found.other
         found = KeyCounts(keys, counts, max(other, int(lengths[~longer].max(initial=0))))
     order = np.argsort(-found.counts, kind="stable")
-    return KeyCounts(found.keys[order], found.counts[order], found.other)
+    return KeyCounts(found.keys[order], found.counts[order], found.other, distinct)
 
 
 def counted_in_order(paths: Sequence[str], column: str) -> KeyCounts | None:
@@ -89,8 +98,12 @@ def counted_in_order(paths: Sequence[str], column: str) -> KeyCounts | None:
 @lru_cache(maxsize=64)
 def _counted(files: tuple[tuple[str, int, int], ...], column: str) -> KeyCounts:
     """The same, of files as they are now."""
-    opened = sorted((_least(path, column), path) for path, _, _ in files)
-    return key_counts(_runs([path for _, path in opened], column))
+    return key_counts(_runs(in_order([path for path, _, _ in files], column), column))
+
+
+def in_order(paths: Sequence[str], column: str) -> list[str]:
+    """Files in the order of their least keys."""
+    return [path for _, path in sorted((_least(path, column), path) for path in paths)]
 
 
 def _runs(paths: Sequence[str], column: str) -> Iterator[tuple[Ints, Ints]]:
@@ -98,7 +111,9 @@ def _runs(paths: Sequence[str], column: str) -> Iterator[tuple[Ints, Ints]]:
     last, length = None, 0
     for path in paths:
         with pq.ParquetFile(path) as file:
-            name = _spelled(file.schema_arrow, column)
+            name = spelled(file.schema_arrow, column)
+            if not pa.types.is_signed_integer(file.schema_arrow.field(name).type):
+                raise LookupError(column)
             for number in range(file.num_row_groups):
                 read = file.read_row_group(number, columns=[name], use_threads=False).column(0)
                 keys = read.drop_null().to_numpy().astype(np.int64, copy=False)
@@ -128,9 +143,9 @@ def _least(path: str, column: str) -> float:
     return float("-inf") if told is None else told[0]
 
 
-def _spelled(schema: pa.Schema, column: str) -> str:
-    """The name of a column of integers as a file spells it; LookupError without one, or with several."""
-    names = [n for n in schema.names if n.lower() == column]
-    if len(names) != 1 or not pa.types.is_signed_integer(schema.field(names[0]).type):
+def spelled(schema: pa.Schema, column: str) -> str:
+    """The name of a column as a file spells it; LookupError without one, or with several."""
+    names = [n for n in schema.names if n.lower() == column.lower()]
+    if len(names) != 1:
         raise LookupError(column)
     return str(names[0])

@@ -36,8 +36,9 @@ LEAST_SHARE = 1e-4
 # The mean square of what a key adds, over the square of the mean.
 VARIATION = 2.0
 
-# So many rates in each factor of two are looked at.
+# So many rates in each factor of two are looked at, and one that is searched for is halved between as often.
 STEPS = 4
+HALVINGS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +135,23 @@ def work_of(parts: Sequence[Part]) -> Work:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """How many keys are expected to add to the least group, and how many times fewer there may be."""
+    """What is expected to add to the least group.
+
+    Attributes
+    ----------
+    keys : float
+    unsure : float
+        How many times fewer keys there may be.
+    rows : float
+        Of each of them.
+    surplus : float
+        The most that a key may add, over what one adds on average; 0 where nothing bounds it.
+    """
 
     keys: float
     unsure: float
+    rows: float = 1.0
+    surplus: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,19 +219,28 @@ def expected_keys(parts: Sequence[Part], unread: int = 0, unread_groups: int = 0
     filters = sum(p.share < 1.0 for p in own)
     others = sum(p.share < 1.0 for p in parts) - filters + unread
     unsure = UNSURE * UNSURE_FILTER ** (max(filters - 1, 0) + unread_groups) * UNSURE_BEYOND**others
-    return Expected(left, unsure)
+    rows = largest.left * largest.group * beyond
+    return Expected(left, unsure, max(rows / max(left, 1e-9), 1.0))
 
 
-def half_width(keys: float, rate: float, confidence: float) -> float:
-    """Of the interval of a sum over so many keys, over its value."""
+def half_width(keys: float, rate: float, confidence: float, surplus: float = 0.0) -> float:
+    """Of the interval of a sum over so many keys, over its value.
+
+    One key that was not met may add `surplus` times what one adds on average, on one side of the value.
+    """
     if rate >= 1.0:
         return 0.0
-    return _quantile(confidence) * math.sqrt(VARIATION * (1.0 - rate) / (rate * max(keys, 1e-9)))
+    met = rate * max(keys, 1e-9)
+    return _quantile(confidence) * math.sqrt(VARIATION * (1.0 - rate) / met) + surplus / met
 
 
-def rate_for(keys: float, error: float, confidence: float) -> float:
+def rate_for(keys: float, error: float, confidence: float, surplus: float = 0.0) -> float:
     """The share of so many keys whose interval is as narrow as asked."""
-    return 1.0 / (1.0 + keys * (error / _quantile(confidence)) ** 2 / VARIATION)
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if half_width(keys, middle, confidence, surplus) > error else (low, middle)
+    return high
 
 
 def first_rate(expected: Expected, work: Work, error: float, confidence: float, least: float) -> Sized:
@@ -239,12 +262,15 @@ def first_rate(expected: Expected, work: Work, error: float, confidence: float, 
     All factors between 1 and `unsure` by which keys may be fewer are as likely. A sample that is not enough is followed
     by a second one where both take little more than the exact run, which is lost where that is not enough either.
     """
-    needed = rate_for(expected.keys, error, confidence)
+    needed = rate_for(expected.keys, error, confidence, expected.surplus)
 
     def enough(rate: float) -> float:
         """The chance that such a share of the keys is enough."""
-        wanted = VARIATION * (_quantile(confidence) / error) ** 2 * (1.0 - rate) / rate
-        times = expected.keys / wanted
+        # The width is s * a + s * s * b for 1 / (s * s) keys.
+        a = _quantile(confidence) * math.sqrt(VARIATION * (1.0 - rate) / rate)
+        b = expected.surplus / rate
+        s = 2.0 * error / (a + math.sqrt(a * a + 4.0 * b * error))
+        times = expected.keys * s * s
         return min(max(math.log(times) / math.log(expected.unsure), 0.0), 1.0) if times > 0.0 else 0.0
 
     alone = work.over_exact(needed)
@@ -257,7 +283,8 @@ def first_rate(expected: Expected, work: Work, error: float, confidence: float, 
         again = work.over_exact(following) if following > rate else 0.0
         over = spent + (second - first) * again + (1.0 - second)
         if over < best.over_exact:
-            best = Sized(rate, half_width(expected.keys, rate, confidence), needed, over, alone)
+            width = half_width(expected.keys, rate, confidence, expected.surplus)
+            best = Sized(rate, width, needed, over, alone)
         rate *= 2.0 ** (1.0 / STEPS)
     return best
 

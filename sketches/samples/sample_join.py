@@ -224,7 +224,7 @@ def _bounded_ratio(terms: JoinTerms, confidence: float) -> Estimate:
     count = terms.total(1)
     average = terms.total(0) / count
     (low, high), others = terms.unseen[0], average * terms.unseen[1]
-    largest = max(high - others.min(), 0.0), max(others.max() - low, 0.0)
+    largest = max(float(high - others.min()), 0.0), max(float(others.max() - low), 0.0)
     sampled = terms.probabilities < 1.0
     tops, bottoms, p = terms.terms[0][sampled], terms.terms[1][sampled], terms.probabilities[sampled]
     linear = _is_linear(terms, confidence)
@@ -296,7 +296,7 @@ def estimate_total(terms: JoinTerms, confidence: float, column: int = 0) -> Esti
     if is_complete(terms):
         return shown(complete_total(terms, column))
     drawn, p = values[sampled], terms.probabilities[sampled]
-    lowest, highest = terms.unseen[column]
+    lowest, highest = map(float, terms.unseen[column])
     certified = bool(np.isfinite(lowest) and np.isfinite(highest))
     if not certified and np.count_nonzero(drawn) <= 1:
         # Nothing bounds what was not drawn, and one key that was tells of no other.

@@ -63,3 +63,18 @@ def test_groups_are_told_of_the_tables_that_have_their_columns():
     assert read("(SELECT k, v + 1 AS w FROM a) t", "w * 2")[0] == {"a": (None, ("(`v` + 1) * 2",))}
     assert read("a JOIN b ON a.k = b.k", "a.v + b.v")[3:] == (1, 0)
     assert read("(SELECT k, COUNT(*) AS c FROM a GROUP BY k) t", "c")[3:] == (0, 1)
+
+
+def test_of_aggregates_to_which_some_rows_add_nothing_the_others_are_told():
+    items = (
+        "COUNT(*) AS n, SUM(CASE WHEN b.v = 1 THEN a.v ELSE 0 END) AS c, SUM(IF(a.j > 2, a.v, NULL)) AS i, "
+        "COUNT_IF(a.v = 3 AND b.j = 4) AS f, SUM(a.v) FILTER (WHERE w = 5) AS g, AVG(CASE WHEN a.v < b.v THEN 1 END) AS u, "
+        "SUM(CASE WHEN b.v = 1 THEN a.v ELSE 1 END) AS o, SUM(CASE b.v WHEN 1 THEN a.v END) AS e"
+    )
+    source = "a JOIN (SELECT k, j, v, v + j AS w FROM b) b ON a.k = b.k"
+    text = f"SELECT APPROXIMATE {items} FROM {source} USING sampled_query"
+    found = resolve_sampled(parse_statement(text), SCHEMA).narrowing
+    assert {t.table: t.added for t in found.tables} == {
+        "a": (None, "(`j` > 2)", "(`v` = 3)", None, None),
+        "b": ("(`v` = 1)", None, "(`j` = 4)", "((`v` + `j`) = 5)", None),
+    }

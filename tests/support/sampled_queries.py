@@ -12,7 +12,9 @@ from collections import Counter
 import duckdb
 import sqlglot
 
+from skimql.engine.queries import sampled_plan
 from skimql.errors import SkimqlError
+from skimql.optimizer.candidates.sampled_query import Work
 from skimql.parser.join_graph import Column, TableSchema
 from skimql.parser.sampled_select import resolve_sampled
 from skimql.parser.statement import parse_statement
@@ -24,6 +26,12 @@ KEYS = (None, 0, 1, 2, 3, 4)
 # All values of base columns.
 VALUES = (*KEYS, 5)
 NOTHING = "TRUE"
+
+
+def as_if_large(monkeypatch) -> None:
+    """Samples of few tuples are drawn, and cost what those of many do."""
+    monkeypatch.setattr(sampled_plan, "LEAST_TUPLES", 100.0)
+    monkeypatch.setattr(sampled_plan, "work_of", lambda parts: Work())
 
 
 def rows(seed: int) -> dict[str, list[tuple[int | None, ...]]]:

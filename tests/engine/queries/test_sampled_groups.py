@@ -21,7 +21,7 @@ SELECT = "SELECT APPROXIMATE b.v, COUNT(*) AS n FROM a JOIN b ON a.k = b.k GROUP
 RATE = 0.1
 
 
-def sampled(rest, sizes, sets=None):
+def sampled(rest, sizes, sets=None, added=None):
     """A query, and a sample in which each group has so many keys that add 1."""
     query = with_count(resolve_sampled(parse_statement(SELECT.format(rest)), SCHEMA))
     group = np.repeat(np.arange(len(sizes)), sizes)
@@ -32,7 +32,7 @@ def sampled(rest, sizes, sets=None):
         "__k": pa.array(np.arange(len(group)), pa.int64()),
         "__m0": pa.array(np.ones(len(group))),
     }
-    return query, of_table(query, pa.table(columns), RATE)
+    return query, of_table(query, pa.table(columns), RATE, (), added)
 
 
 def weak(query, found):
@@ -64,6 +64,16 @@ def test_what_was_not_met_is_bounded_by_the_most_that_a_key_adds():
         "groups of fewer than about 29 keys (n up to 29, by the most that a key adds to one) may not have been met"
     )
     assert told[1].startswith("1 of the groups were met with one key alone")
+
+
+def test_what_was_not_met_is_bounded_by_what_a_key_adds_where_that_is_known():
+    query, found = sampled("b.v", [1, 50], added={"COUNT(*)": (0.0, 7.0)})
+    told = told_of_groups(query, found, RATE, 0.95)
+    assert told[0] == "groups of fewer than about 29 keys (n up to 203) may not have been met"
+    # One of more than 203 rows comes before any that was not met.
+    limited = "b.v ORDER BY n DESC LIMIT 1"
+    assert set(weak(*sampled(limited, [400])).values()) == {False}
+    assert set(weak(*sampled(limited, [40], added={"COUNT(*)": (0.0, 70.0)})).values()) == {True}
 
 
 def test_a_null_and_the_total_of_a_rollup_are_different_groups():
