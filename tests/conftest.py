@@ -21,6 +21,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("suite", derandomize=True, deadline=None)
 settings.load_profile("suite")
 
+# What is flushed to the disk survives a power cut, which no test has; each of thousands of files would wait for it.
+os.fsync = lambda handle: None
+
 # Thousands of small jobs run once each, and processes live for seconds: the JVM's second compiler and its threads for
 # garbage cost more than they give back. `spark-submit` hands this to every JVM that a test starts.
 JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
