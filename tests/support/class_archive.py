@@ -65,9 +65,12 @@ def with_archive(options: str) -> str:
 
 
 def make(options: str, folder: Path) -> None:
-    """Make the archive where it is missing; without it the tests run as well. `folder` is for what Spark writes."""
+    """Make the archive where it is missing, in a virtual environment alone; the tests run without it as well.
+
+    `folder` is for what Spark writes.
+    """
     path = archive(options)
-    if path is None or path.exists() or not os.access(path.parent, os.W_OK):
+    if path is None or path.exists() or sys.prefix == sys.base_prefix:
         return
     made = path.with_suffix(f".{os.getpid()}")
     environment = {
