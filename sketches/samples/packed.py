@@ -152,10 +152,13 @@ def _low_bits(entries: int, span: int) -> int:
     bits = span.bit_length()
     most = max(bits - max(entries - ROUNDED_BITS, 1).bit_length(), 0)
     least = max(bits - (entries + ROUNDED_BITS).bit_length() - 1, 0)
-    return min(
-        (bits, *range(most, least - 1, -1)),
-        key=lambda low: -(-low * entries // 8) + (0 if low == bits else _unary_bytes(entries, span >> low)),
-    )
+
+    def nbytes(low: int) -> int:
+        return -(-low * entries // 8) + (0 if low == bits else _unary_bytes(entries, span >> low))
+
+    lows = range(most, least - 1, -1)
+    best = min(lows, key=nbytes)
+    return bits if nbytes(bits) <= nbytes(best) else best
 
 
 def _unary_bytes(entries: int, span: int) -> int:
