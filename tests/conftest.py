@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
+from support import class_archive
 from support.quick import QUICK_PLANS, as_spark_has_it
 
 # What a shell starts in its background ignores SIGINT, and so would all that the tests start to interrupt it.
@@ -18,14 +21,22 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("suite", derandomize=True, deadline=None)
 settings.load_profile("suite")
 
+# What is flushed to the disk survives a power cut, which no test has; each of thousands of files would wait for it.
+os.fsync = lambda handle: None
+
 # Thousands of small jobs run once each, and processes live for seconds: the JVM's second compiler and its threads for
 # garbage cost more than they give back. `spark-submit` hands this to every JVM that a test starts.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData")
+JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 
 
 def pytest_configure(config):
     if getattr(config.option, "dist", "no") not in ("no", "loadgroup"):
         raise pytest.UsageError("workers of a run share one Spark session: add --dist loadgroup")
+    if "SPARK_SUBMIT_OPTS" not in os.environ:
+        if getattr(config.option, "numprocesses", None):
+            with TemporaryDirectory() as folder:
+                class_archive.make(JVM, Path(folder))
+        os.environ["SPARK_SUBMIT_OPTS"] = class_archive.with_archive(JVM)
 
 
 @pytest.hookimpl(tryfirst=True)

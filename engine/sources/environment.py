@@ -67,9 +67,12 @@ class Environment:
         return self.tables.once("circumstances", self._now)
 
     def _now(self) -> Circumstances:
-        conf, told = self.spark().conf, self.told or {}
-        ansi, zone = (told.get(name) or str(conf.get(name)) for name in (ANSI, TIME_ZONE))
-        return Circumstances(ansi.lower() == "true", zone, meaning_of(self.spark(), self.told))
+        from ..spark.isolation import explicit_settings
+
+        spark = self.spark()
+        told = explicit_settings(spark) if self.told is None else self.told
+        ansi, zone = (told.get(name) or str(spark.conf.get(name)) for name in (ANSI, TIME_ZONE))
+        return Circumstances(ansi.lower() == "true", zone, meaning_of(spark, told))
 
     def own_functions(self) -> frozenset[str]:
         """The names of the functions that the user has made in Spark, in lower case."""

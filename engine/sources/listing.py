@@ -6,6 +6,7 @@ import contextlib
 import glob
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -13,6 +14,9 @@ from ...errors import SkimqlError
 from ..catalog.form import LineageFile
 
 _GLOB = "*?[{"
+
+# Paths of which it is remembered what they are: those of a table's files are looked at in each statement.
+MOST_PATHS = 1 << 14
 
 # Files by path, size in bytes and time of change in nanoseconds.
 FileStates = frozenset[tuple[str, int, int]]
@@ -38,6 +42,7 @@ def file_now(path: str) -> LineageFile:
     return LineageFile(path, found.size, changed)
 
 
+@lru_cache(MOST_PATHS)
 def local_path(path: str) -> Path | None:
     """The local path of a path or ``file:`` URI, None of others."""
     if "://" not in path and not path.startswith("file:"):
@@ -79,6 +84,7 @@ def real_path(path: str) -> str:
     return path if local is None else os.path.realpath(local)
 
 
+@lru_cache(MOST_PATHS)
 def path_or_uri(path: str) -> str:
     """A local file as its path, anything else as its URI."""
     local = local_path(path)

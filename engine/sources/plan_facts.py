@@ -1,8 +1,9 @@
 """What the analysed plan of a DataFrame tells of where its tuples come from, asked over py4j node by node.
 
 A call costs a quarter of a millisecond, and a view of a file takes thirty of them. So what a plan told is remembered by
-its hash and text, but for the files that it reads, which its relations list anew after REFRESH TABLE. The Spark SQL
-extension asks the same in one call of its jar (`SourceFacts.java`).
+its hash and text, and these of each DataFrame, whose plan stays as it is; but for the files that it reads, which its
+relations list anew after REFRESH TABLE: three calls each. The Spark SQL extension asks the same in one call of its jar
+(`SourceFacts.java`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame
 
@@ -84,14 +86,20 @@ class KnownPlans:
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, tuple[PlanFacts, tuple[Any, ...]]] = OrderedDict()
+        # Of each DataFrame that is still there the text of its plan.
+        self._texts: WeakKeyDictionary[DataFrame, str] = WeakKeyDictionary()
+        self._jvm: Any = None
+        self._wrapped: Callable[[Any], Any]
 
     def facts(self, frame: DataFrame) -> PlanFacts:
         """As `plan_facts`."""
-        execution = frame._jdf.queryExecution()
-        plan = execution.analyzed()
-        text = _told_apart(plan)
+        self._follow(frame.sparkSession._jvm)
+        text = self._texts.get(frame)
+        if text is None:
+            text = self._texts[frame] = _told_apart(frame._jdf.queryExecution().analyzed())
         if text not in self._known:
-            facts, locations = _facts(execution, plan)
+            execution = frame._jdf.queryExecution()
+            facts, locations = _facts(execution, execution.analyzed())
             if "#" not in text or any(
                 leaf.relation is None and leaf.name not in CONSTANT for leaf in facts.leaves
             ):
@@ -105,10 +113,23 @@ class KnownPlans:
         leaves = tuple(
             leaf
             if leaf.relation is None
-            else replace(leaf, relation=replace(leaf.relation, files=_files(frame, location)))
+            else replace(leaf, relation=replace(leaf.relation, files=self._files(location)))
             for leaf, location in zip(facts.leaves, locations, strict=True)
         )
-        return replace(facts, leaves=leaves, is_cached=_is_cached(execution))
+        return replace(facts, leaves=leaves, is_cached=lambda: _is_cached(frame._jdf.queryExecution()))
+
+    def _follow(self, jvm: Any) -> None:
+        """Forget what another JVM has told."""
+        if jvm is not self._jvm:
+            self._known.clear()
+            # Looked for once: py4j asks for each part of a class's name whether it is a class.
+            self._wrapped = jvm.scala.Predef.genericWrapArray
+            self._jvm = jvm
+
+    def _files(self, location: Any) -> tuple[str, ...]:
+        """The files that are listed now, in three calls however many they are."""
+        listed = self._wrapped(location.inputFiles()).mkString("\0")
+        return tuple(f for f in str(listed).split("\0") if f)
 
 
 def plan_facts(frame: DataFrame) -> PlanFacts:
@@ -131,14 +152,14 @@ def _facts(execution: Any, plan: Any) -> tuple[PlanFacts, tuple[Any, ...]]:
         last == RELATION and bool(node.catalogTable().isDefined()),
         all(node.isTempViewStoringAnalyzedPlan() for name, node in nodes if name == VIEW),
         tuple(leaf for leaf, _ in leaves),
-        _is_cached(execution),
+        lambda: _is_cached(execution),
         cache(lambda: _told_apart(plan.canonicalized())),
     )
     return facts, tuple(location for _, location in leaves)
 
 
-def _is_cached(execution: Any) -> Callable[[], bool]:
-    return lambda: any(name == "InMemoryRelation" for name, _ in _leaves(execution.withCachedData()))
+def _is_cached(execution: Any) -> bool:
+    return any(name == "InMemoryRelation" for name, _ in _leaves(execution.withCachedData()))
 
 
 def _told_apart(plan: Any) -> str:
@@ -164,13 +185,6 @@ def _leaf(name: str, node: Any) -> tuple[Leaf, Any]:
             str(relation.fileFormat().toString()),
         ),
     ), location
-
-
-def _files(frame: DataFrame, location: Any) -> tuple[str, ...]:
-    """The files that are listed now, in three calls however many they are."""
-    jvm: Any = frame.sparkSession._jvm
-    listed = jvm.scala.Predef.genericWrapArray(location.inputFiles())
-    return tuple(f for f in str(listed.mkString("\0")).split("\0") if f)
 
 
 def _version(leaf: Any) -> str | None:

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -27,6 +28,9 @@ BATCHES = {
 
 # Set in sessions of ours: what Spark refuses there is not read as a statement of ours by the extension.
 OWN = "spark.skimql.own"
+
+# Where each session keeps its settings, which no session moves: with the session as Java has it.
+_CONFS: WeakKeyDictionary[SparkSession, tuple[Any, Any]] = WeakKeyDictionary()
 
 
 class OwnSession(SparkSession):
@@ -289,7 +293,11 @@ def _session_catalog(spark: SparkSession) -> Any:
 
 
 def _settings(spark: SparkSession) -> Any:
-    return _state_of(spark).conf().getAllConfs()
+    java, conf = _CONFS.get(spark, (None, None))
+    if java is not spark._jsparkSession:
+        conf = _state_of(spark).conf()
+        _CONFS[spark] = spark._jsparkSession, conf
+    return conf.getAllConfs()
 
 
 def _registries(spark: SparkSession) -> tuple[Any, ...]:

@@ -22,6 +22,8 @@ Spans = npt.NDArray[np.uint64]
 
 _WORD = (1 << 64) - 1
 WORD_BYTES = 8
+# More bits than the rounding of two numbers to bytes, and one bit more for `entries`, may make up for.
+ROUNDED_BITS = 18
 
 
 class PackedColumn:
@@ -142,12 +144,21 @@ def _spans(lows: Ints, highs: Ints) -> list[int]:
 
 
 def _low_bits(entries: int, span: int) -> int:
-    """How many bits of ascending integers are held as they are, the others in unary: all, or where less is smaller."""
+    """How many bits of ascending integers are held as they are, the others in unary: all, or where less is smaller.
+
+    With one bit less of each, unary takes ``span >> low`` bits more and the rest `entries` bits less, but for what is
+    rounded to bytes: nowhere else than where these two are about the same may the least be.
+    """
     bits = span.bit_length()
-    return min(
-        range(bits, -1, -1),
-        key=lambda low: -(-low * entries // 8) + (0 if low == bits else _unary_bytes(entries, span >> low)),
-    )
+    most = max(bits - max(entries - ROUNDED_BITS, 1).bit_length(), 0)
+    least = max(bits - (entries + ROUNDED_BITS).bit_length() - 1, 0)
+
+    def nbytes(low: int) -> int:
+        return -(-low * entries // 8) + (0 if low == bits else _unary_bytes(entries, span >> low))
+
+    lows = range(most, least - 1, -1)
+    best = min(lows, key=nbytes)
+    return bits if nbytes(bits) <= nbytes(best) else best
 
 
 def _unary_bytes(entries: int, span: int) -> int:

@@ -114,9 +114,9 @@ def test_the_readme_type_checks_in_a_users_code(tmp_path):
         "\n".join(lines) + "\nanswer.to_pandas().shape, answer.arrow(), len(answer), answer.df\n"
     )
     # The types of `Session` and `Answer` are what users meet; reading all others takes longer than the rest.
-    others = "pyspark.*,pandas.*,numpy.*,scipy.*,networkx.*,sqlglot.*,lark.*,pyarrow.*,py4j.*,skimql.optimizer.*,skimql.sketches.*,skimql.parser.*,skimql.engine.catalog.*"
+    others = "pyspark.*,pandas.*,numpy.*,scipy.*,networkx.*,sqlglot.*,lark.*,pyarrow.*,py4j.*,skimql.optimizer.*,skimql.sketches.*,skimql.parser.*,skimql.engine.catalog.*,IPython.*,filelock.*,prompt_toolkit.*"
     (tmp_path / "mypy.ini").write_text(
-        f"[mypy]\nstrict = true\nfollow_imports = silent\n[mypy-{others}]\nfollow_imports = skip\nignore_missing_imports = true\n"
+        f"[mypy]\nstrict = true\nfollow_imports = silent\n[mypy-{others}]\nfollow_imports = skip\nfollow_imports_for_stubs = true\nignore_missing_imports = true\n"
     )
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "user.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300

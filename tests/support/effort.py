@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class Calls:
-    """How many functions were called, of Python's and of C's.
+    """How many calls there were: of functions of Python's and of C's, or of the JVM.
 
     Attributes
     ----------
@@ -32,3 +32,21 @@ def counted_calls():
         yield calls
     finally:
         sys.setprofile(before)
+
+
+@contextmanager
+def jvm_calls():
+    """Count what Python asks the JVM meanwhile, but for objects that it gives back."""
+    from py4j.clientserver import ClientServerConnection
+
+    calls, send = Calls(), ClientServerConnection.send_command
+
+    def sending(connection, command):
+        calls.number += not command.startswith("m\n")
+        return send(connection, command)
+
+    ClientServerConnection.send_command = sending
+    try:
+        yield calls
+    finally:
+        ClientServerConnection.send_command = send

@@ -1,7 +1,8 @@
 """A driver that goes on with a view, and is killed with ``kill -9``, its JVM with it, at a place of a batch of stream a.
 
 ``python killed.py CATALOG VIEW PLACE BATCH``; places are "built" (the state is not written), "saved" (Spark has not
-committed), "committed", and "nowhere". Before it goes on it runs the statements that stdin has, one a line.
+committed), "committed", and "nowhere". Before it goes on it runs the statements that stdin has, one a line, and says of
+each when it has run: what a test does before it closes stdin is there when the view goes on.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def main() -> None:
     session = Session(spark, catalog=catalog)
     for statement in sys.stdin:
         session.sql(statement)
+        print(statement, end="", flush=True)
     session.sql(f"RESUME {view}")
 
 

@@ -101,11 +101,13 @@ class Terminal:
     def until(self, what, seconds=20.0):
         """Wait until `what`, a text or a function of this terminal, is there; the screen."""
         met = what if callable(what) else lambda terminal: what in terminal.scrolled
-        end = time.monotonic() + seconds
+        end, drawn = time.monotonic() + seconds, True
         while time.monotonic() < end:
-            self._pump(0.05)
-            if met(self):
+            # What is drawn changes nothing until more comes, or the command ends: looking takes longer than waiting.
+            drawn = self._pump(0.05) or drawn or not self.process.isalive()
+            if drawn and met(self):
                 return self.text
+            drawn = False
         raise AssertionError(f"{what!r} is not on the screen after {seconds} s:\n{self.scrolled}")
 
     def rest(self, seconds=0.3):

@@ -1,5 +1,7 @@
 """Whether what a sketch has read is still what its table has."""
 
+import pytest
+from support.effort import jvm_calls
 from support.kept import kept, schema_of
 
 from skimql import Session
@@ -68,3 +70,29 @@ def test_a_name_that_stands_for_another_table_of_sparks_is_another_source(spark,
     assert (other.rows[0][0].value, own.rows[0][0].value) == (20, 10)
     assert any("kept sketch s" in note for note in own.notes)
     assert not any("sketch s" in note for note in other.notes)
+
+
+@pytest.mark.parametrize(("registered", "most"), [(True, 10), (False, 20)])
+def test_an_answer_from_kept_sketches_asks_the_jvm_few_things_and_sees_what_has_changed(
+    spark, session, tmp_path, registered, most
+):
+    """Its settings, and of each table the files; of a view of Spark's which plan it is now."""
+    for name in ("fa", "fb"):
+        spark.range(9).selectExpr("id % 5 AS k").coalesce(1).write.parquet(f"{tmp_path}/{name}")
+        frame = spark.read.parquet(f"{tmp_path}/{name}")
+        if registered:
+            session.table(name, frame)
+        else:
+            frame.createOrReplaceTempView(name)
+        session.sql(f"CREATE SKETCH s_{name} ON {name} (k)")
+    query = "SELECT APPROXIMATE COUNT(*) FROM fa JOIN fb ON fa.k = fb.k"
+    known = session.sql(query)
+    with jvm_calls() as calls:
+        again = session.sql(query)
+    assert again.rows == known.rows
+    assert calls.number <= most
+    (file,) = (tmp_path / "fa").glob("*.parquet")
+    file.write_bytes(next((tmp_path / "fb").glob("*.parquet")).read_bytes())
+    assert any("since then 1 changed file" in note for note in session.sql(query).notes)
+    spark.range(3).selectExpr("id AS k").coalesce(1).write.mode("append").parquet(f"{tmp_path}/fb")
+    assert any("1 new file" in note for note in session.sql(query).notes)

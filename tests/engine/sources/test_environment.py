@@ -47,5 +47,5 @@ def test_what_nobody_has_set_is_what_spark_takes_for_it(ansi, monkeypatch):
     spark = SimpleNamespace(conf=Conf(enabled=ansi, timeZone="Asia/Tokyo"))
     monkeypatch.setattr(environment, "meaning_of", lambda spark, told: ())
     tables = SimpleNamespace(once=lambda key, look: look())
-    found = Environment(Catalog(), tables, lambda: spark, lambda: spark).circumstances()
+    found = Environment(Catalog(), tables, lambda: spark, lambda: spark, {}).circumstances()
     assert found == Circumstances(ansi == "true", "Asia/Tokyo")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.effort import jvm_calls
 from support.plan_facts import told
 
 from skimql.engine.sources import plan_facts as plan_facts_module
@@ -88,6 +89,24 @@ def test_files_are_those_of_now(spark, file):
     (leaf,) = known.facts(spark.table("kp")).leaves
     assert len(leaf.relation.files) == 2 * len(before.leaves[0].relation.files)
     spark.catalog.dropTempView("kp")
+
+
+def test_of_a_dataframe_seen_before_its_files_alone_are_asked(spark, file):
+    known, frame = KnownPlans(), spark.read.parquet(file)
+    before = known.facts(frame)
+    with jvm_calls() as calls:
+        again = known.facts(frame)
+    assert calls.number == 3
+    assert told(again) == told(before)
+
+
+def test_what_another_jvm_has_told_is_forgotten(spark, file):
+    known, frame = KnownPlans(), spark.read.parquet(file)
+    expected = told(known.facts(frame))
+    known._jvm = None
+    with jvm_calls() as calls:
+        assert told(known.facts(frame)) == expected
+    assert calls.number > 20
 
 
 def test_a_view_of_another_frame_is_another_plan(spark, file, tmp_path):

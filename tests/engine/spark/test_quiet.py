@@ -17,9 +17,10 @@ LOST = "Exception while sending command."
 
 @pytest.fixture
 def root():
-    """The root logger, with what it has of filters put back afterwards."""
+    """The root logger without filters, those of a session of this process among them; they are put back afterwards."""
     logger = logging.getLogger()
     before = list(logger.filters)
+    logger.filters.clear()
     yield logger
     logger.filters[:] = before
 

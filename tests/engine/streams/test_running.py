@@ -140,21 +140,29 @@ def test_events_are_counted_once_where_the_process_and_its_jvm_are_killed(tmp_pa
         for name in parts
     ]
 
-    def run(place, batch, *statements):
+    def run(place, batch, statements=(), between=lambda: None):
         command = [sys.executable, KILLED, tmp_path / "catalog", "q", place, str(batch)]
-        given = "".join(f"{s}\n" for s in statements)
-        ended = subprocess.run(command, start_new_session=True, capture_output=True, text=True, input=given)
-        assert ended.returncode == (0 if place == "nowhere" else -signal.SIGKILL), ended.stderr
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen(command, start_new_session=True, text=True, **pipes)
+        for statement in statements:
+            process.stdin.write(f"{statement}\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == f"{statement}\n"
+        between()
+        _, told = process.communicate(timeout=300)
+        assert process.returncode == (0 if place == "nowhere" else -signal.SIGKILL), told
+
+    def fill():
+        for name, files in parts.items():
+            for number, own in enumerate(files):
+                write(tmp_path / name, number, *own)
 
     for name in parts:
         (tmp_path / name).mkdir()
-    run("nowhere", 0, *streams, view)
-    for name, files in parts.items():
-        for number, own in enumerate(files):
-            write(tmp_path / name, number, *own)
     # Batch 1 is delivered again, batch 2 too though the state has it, and the next start goes on behind batch 3.
-    for batch, place in enumerate(("built", "saved", "committed"), 1):
-        run(place, batch)
+    run("built", 1, [*streams, view], fill)
+    run("saved", 2)
+    run("committed", 3)
     run("nowhere", 0)
     session = Session(catalog=tmp_path / "catalog")
     for name, files in parts.items():

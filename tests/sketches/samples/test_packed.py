@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from skimql.sketches.samples.packed import (
     PackedColumn,
     PackedEntries,
+    _low_bits,
+    _unary_bytes,
     column_bytes,
     entry_bytes,
     most_within,
@@ -23,6 +25,20 @@ def test_a_column_comes_back_and_takes_the_bytes_that_its_span_says(numbers, asc
     assert packed.values().tolist() == values.tolist()
     span = max(numbers) - min(numbers) if numbers else 0
     assert packed.nbytes == column_bytes(values.size, span, ascending=ascending) <= values.nbytes
+
+
+def test_no_other_number_of_low_bits_takes_less():
+    sizes = [*range(70), *(round(1.31**n) for n in range(17, 80))]
+    spans = sorted({0, 1, *(s + d for s in (round(1.37**n) for n in range(140)) for d in (-1, 0, 1))})
+    for entries in sizes:
+        for span in (s for s in spans if 0 <= s < 1 << 64):
+            bits = span.bit_length()
+
+            def nbytes(low, entries=entries, span=span, bits=bits):
+                return -(-low * entries // 8) + (0 if low == bits else _unary_bytes(entries, span >> low))
+
+            # Of equals the one that needs the least unary.
+            assert _low_bits(entries, span) == min(range(bits, -1, -1), key=nbytes), (entries, span)
 
 
 @given(st.lists(st.tuples(NUMBERS, st.integers(0, 50), st.integers(1, 9)), max_size=60), st.integers(0, 500))
