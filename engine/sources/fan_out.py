@@ -15,13 +15,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .ordered_keys import KeyCounts, counted_in_order, in_order, key_counts, spelled
+from .ordered_keys import Ints, KeyCounts, counted_in_order, in_order, key_counts, spelled
 
 # Tuples that are read at most, of files in order and of others.
-MOST_IN_ORDER, MOST_IN_ANY = 2e8, float(1 << 22)
+MOST_IN_ORDER, MOST_IN_ANY = 2e8, float(1 << 21)
 
 # Tuples with one value that are compared with each other, by so many of their neighbours at most.
 MOST_NEIGHBOURS = 64
+
+# What mixes integers into one: an odd number near the golden part of 2^64.
+_ODD, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 
 _Files = tuple[tuple[str, int, int], ...]
 
@@ -87,14 +90,28 @@ def _stamped(paths: Sequence[str]) -> _Files:
 @lru_cache(maxsize=256)
 def _counted(files: _Files, column: str) -> KeyCounts:
     """The values of a column of a small table."""
-    values = pa.chunked_array([c for path, _, _ in files for c in _read(path, (column,)).column(0).chunks])
-    counted = pa.TableGroupBy(pa.table({"v": values.drop_null()}), "v", use_threads=False).aggregate(
-        [([], "count_all")]
-    )
-    counts = counted.column("count_all").to_numpy()
-    if pa.types.is_signed_integer(values.type):
-        return key_counts(iter([(counted.column("v").to_numpy().astype(np.int64), counts)]))
-    return KeyCounts(np.empty(0, np.int64), np.empty(0, np.int64), int(counts.max(initial=0)))
+    read = pa.concat_tables([_read(path, (column,)).rename_columns(["v"]) for path, _, _ in files]).drop_null()
+    if pa.types.is_signed_integer(read.schema.field(0).type):
+        return key_counts(iter([_runs_of(read.column(0).to_numpy())]))
+    return KeyCounts(np.empty(0, np.int64), np.empty(0, np.int64), _most_alike(read))
+
+
+def _runs_of(values: Ints) -> tuple[Ints, Ints]:
+    """Integers in their order, and how often each is there."""
+    ordered = np.sort(values.astype(np.int64, copy=False))
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: ordered.size])
+    return ordered[starts], np.diff(np.append(starts, ordered.size))
+
+
+def _most_alike(read: pa.Table) -> int:
+    """The most rows of a table that are equal; of integers alone it may be more, if different ones have one hash."""
+    if read.num_columns > 1 and all(pa.types.is_signed_integer(f.type) for f in read.schema):
+        mixed = np.zeros(read.num_rows, np.uint64)
+        for column in read.columns:
+            mixed = (mixed ^ (mixed >> _SHIFT)) * _ODD + column.to_numpy().astype(np.int64).view(np.uint64)
+        return int(_runs_of((mixed * _ODD).view(np.int64))[1].max(initial=0))
+    counted = read.group_by(read.column_names, use_threads=False).aggregate([([], "count_all")])
+    return int(counted.column("count_all").to_numpy().max(initial=0))
 
 
 @lru_cache(maxsize=256)
@@ -117,9 +134,9 @@ def _nulls(files: _Files, column: str) -> float:
 def _together(files: _Files, columns: tuple[str, ...], least: float, tuples: float) -> float:
     """The most tuples that agree on several columns, on each of which `least` or more may."""
     if tuples <= MOST_IN_ANY:
-        read = pa.concat_tables([_read(path, columns) for path, _, _ in files]).drop_null()
-        counted = read.group_by(read.column_names, use_threads=False).aggregate([([], "count_all")])
-        return float(counted.column("count_all").to_numpy().max(initial=0))
+        names = [f"c{n}" for n in range(len(columns))]
+        read = [_read(path, columns).rename_columns(names) for path, _, _ in files]
+        return float(_most_alike(pa.concat_tables(read).drop_null()))
     paths = [path for path, _, _ in files]
     for column in columns:
         runs = counted_in_order(paths, column)
