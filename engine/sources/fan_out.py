@@ -90,7 +90,9 @@ def _stamped(paths: Sequence[str]) -> _Files:
 @lru_cache(maxsize=256)
 def _counted(files: _Files, column: str) -> KeyCounts:
     """The values of a column of a small table."""
-    read = pa.concat_tables([_read(path, (column,)).rename_columns(["v"]) for path, _, _ in files]).drop_null()
+    read = pa.concat_tables(
+        [_read(path, (column,)).rename_columns(["v"]) for path, _, _ in files]
+    ).drop_null()
     if pa.types.is_signed_integer(read.schema.field(0).type):
         return key_counts(iter([_runs_of(read.column(0).to_numpy())]))
     return KeyCounts(np.empty(0, np.int64), np.empty(0, np.int64), _most_alike(read))

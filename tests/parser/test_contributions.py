@@ -101,8 +101,8 @@ def test_names_of_with_count_wherever_they_are_read():
     places = {r.place.start: r.column for r in query.ways[0].roles}
     assert query.contributions.rows(places, lambda table, columns, own: 5.0 if own else 1000.0) == 25
     names = ["w0 AS (SELECT k FROM a)"]
-    names += [f"w{n} AS (SELECT x.k FROM w{n - 1} x JOIN w{n - 1} y ON x.k = y.k)" for n in range(1, 16)]
-    text = f"WITH {', '.join(names)} SELECT APPROXIMATE COUNT(*) AS n FROM w15"
+    names += [f"w{n} AS (SELECT x.k FROM w{n - 1} x JOIN w{n - 1} y ON x.k = y.k)" for n in range(1, 11)]
+    text = f"WITH {', '.join(names)} SELECT APPROXIMATE COUNT(*) AS n FROM w10"
     query = resolve_sampled(parse_statement(f"{text} USING sampled_query"), WIDE)
     places = {r.place.start: r.column for r in query.ways[0].roles}
     assert query.contributions.rows(places, lambda table, columns, own: 1.0) == math.inf

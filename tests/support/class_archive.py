@@ -6,6 +6,7 @@ ignores one that was made for another Java, other jars or other options, and say
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -77,8 +78,9 @@ def make(options: str, folder: Path) -> None:
         **os.environ,
         "SPARK_SUBMIT_OPTS": f"{options} -XX:ArchiveClassesAtExit={made} -Xlog:cds*=off",
     }
-    subprocess.run(
-        [sys.executable, "-c", MAKES, str(folder)], capture_output=True, env=environment, timeout=300
-    )
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        subprocess.run(
+            [sys.executable, "-c", MAKES, str(folder)], capture_output=True, env=environment, timeout=300
+        )
     if made.exists():
         made.replace(path)
