@@ -5,6 +5,7 @@ What cannot be read is no fault here: it is left out, or noted as what refuses a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -35,7 +36,7 @@ from .bound import NONDETERMINISTIC
 from .fragment import Ref, quote_name
 from .grouping_sets import has_sets, nodes_of
 from .join_graph import Span
-from .scope import Output, Scope, unknown_table, walk_outside_subqueries
+from .scope import EXACT, Output, Scope, unknown_table, walk_outside_subqueries
 from .scope import Relation as Named
 
 PIVOT = "PIVOT and UNPIVOT are not read, whose columns Spark alone knows"
@@ -197,8 +198,10 @@ class BlockReader:
         names = [i.name for i in join.args.get("using") or ()]
         if join.method.upper() == "NATURAL":
             self.natural = True
-            known = {o.name.lower() for r in left for o in r.outputs}
-            names = [o.name for r in theirs for o in r.outputs if o.name.lower() in known]
+            offered = [o for r in theirs for o in r.outputs]
+            known, beside = {o.name.lower() for o in offered}, {id(o) for o in offered}
+            # In the order of the left side.
+            names = [o.name for o in scope.star if id(o) not in beside and o.name.lower() in known]
         for name in names:
             self._using(name, step, left, theirs, scope)
         hidden = {n.lower() for n in names}
@@ -460,11 +463,20 @@ class BlockReader:
     def _starred(self, item: exp.Expr, star: exp.Expr, scope: Scope) -> list[tuple[str, tuple[Ref, ...]]]:
         outputs = scope.star
         if isinstance(item, exp.Column):
-            own = next((r for r in scope.relations if r.answers_to((item.table,))), None)
-            outputs = list(own.outputs) if own is not None else []
+            names = tuple(p.name for p in item.parts[:-1])
+            own = next((r for r in scope.relations if r.answers_to(names)), None)
+            if own is None:
+                # The fields of a struct.
+                message = f"{self.outside.source.text_of(item)} may be any number of columns"
+                raise self.outside.fault(message, "SKIMQL_NOT_DECOMPOSED", item, EXACT)
+            outputs = list(own.outputs)
         left_out = {e.name.lower() for e in star.args.get("except_") or ()}
         kept = [o for o in outputs if o.name.lower() not in left_out]
-        return [(o.name, (o.bound,) if isinstance(o.bound, Ref) else ()) for o in kept]
+        # Two columns of one relation that have one name are told apart by no name.
+        times = Counter(o.bound for o in outputs if isinstance(o.bound, Ref))
+        return [
+            (o.name, (o.bound,) if isinstance(o.bound, Ref) and times[o.bound] == 1 else ()) for o in kept
+        ]
 
     def _read_groups(self, node: exp.Select, block: Block, chain: tuple[Scope, ...]) -> None:
         group, items = node.args.get("group"), node.expressions

@@ -147,7 +147,8 @@ class _Counter:
         core = [] if block.source is None else _core(block.source)
         keys = {r.ref(p) for r in core for p in self._key_positions(r)}
         known = _Known(fixed | keys, frozenset(), self._same(block.equal))
-        return 1.0 if all(any(map(known.has, refs)) for refs in block.grouped) else rows
+        # Of the COALESCE of several columns all are to be known.
+        return 1.0 if all(refs and all(map(known.has, refs)) for refs in block.grouped) else rows
 
     def _body(self, body: Body, positions: Sequence[int]) -> float:
         """The rows of a query in FROM of which some columns have one value each."""

@@ -17,6 +17,8 @@ Ends = tuple[float, float]
 
 UNBOUNDED: Ends = (-math.inf, math.inf)
 
+MOST_BIGINT = 2.0**63
+
 
 @dataclass(frozen=True, slots=True)
 class Added:
@@ -87,4 +89,7 @@ def _summed(summed: Summed, rows: float, tables: SampledTables) -> Ends:
     ends = value_range(summed.text, lambda name: tables.column_range(*columns[name]))
     # NULL adds nothing, and there may be no row.
     low, high = min(ends.low, 0.0), max(ends.high, 0.0)
+    if ends.bits is not None and rows * max(-low, high) >= MOST_BIGINT:
+        # The sum may leave its type and come out anywhere.
+        return UNBOUNDED
     return (rows * low if low else 0.0, rows * high if high else 0.0)

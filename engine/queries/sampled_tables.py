@@ -78,13 +78,19 @@ class SampledTables:
         Of keys of the class, `dense` those that do not count, the tuples without a key come along.
         """
         from ..sources.fan_out import fan_out, nulls
+        from ..sources.files import own_files
 
         tuples, paths = self.tuples(table), self._paths(table)
         if tuples == UNKNOWN_TUPLES or not paths:
             return math.inf
+        own = tuple(c for c in columns if own_files(self._at_hand.tables, table, c)[1])
+        if columns and not own:
+            return math.inf
         if dense is None:
-            return fan_out(paths, columns, tuples)
-        return fan_out(paths, columns, tuples, dense) + nulls(paths, columns[0])
+            return fan_out(paths, own, tuples)
+        if own[:1] != columns[:1]:
+            return math.inf
+        return fan_out(paths, own, tuples, dense) + nulls(paths, columns[0])
 
     def column_range(self, table: str, column: str) -> Range:
         """Between what the values of a column lie, by footers; unbounded where it may have a NaN."""

@@ -38,6 +38,9 @@ _INTEGER_BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 MOST_KNOWN = 4096
 _NAN: dict[object, bool] = {}
 
+# What is in the names of the columns of structs, as footers tell them.
+NESTED = "."
+
 # More cuts that keep all cores busy with a small table.
 CUTS = 8
 
@@ -180,7 +183,34 @@ def own_files(tables: Tables, name: str, column: str) -> tuple[str, list[str]]:
     # Names are looked up as Spark does by default, whatever their case.
     kinds = [f.dataType.typeName() for f in frame.schema if f.name.lower() == column.lower()]
     paths = local_files(frame) or []
-    return (kinds[0], paths) if len(kinds) == 1 and 0 < len(paths) <= MOST_RANGED else ("", [])
+    if len(kinds) != 1 or not 0 < len(paths) <= MOST_RANGED or not _has_values_of(paths, column, kinds[0]):
+        return "", []
+    return kinds[0], paths
+
+
+def _has_values_of(paths: Sequence[str], column: str, kind: str) -> bool:
+    """Whether Spark reads the values of a column as files have them.
+
+    Not where folders tell them (``k=1/``), and not where integers are read as narrower ones, which wraps them around.
+    """
+    folder = f"{column.lower()}="
+    if any(unquote(part).lower().startswith(folder) for path in paths for part in path.split("/")):
+        return False
+    bits = _INTEGER_BITS.get(kind, 64)
+    try:
+        return bits == 64 or all(_fits(path, column, bits) for path in paths)
+    except (pa.ArrowException, OSError, ValueError, KeyError):
+        return False
+
+
+def _fits(path: str, column: str, bits: int) -> bool:
+    """Whether the integers of a column of a file fit into so many bits, by their ends or their type."""
+    ends, most = integers_between(path, column), float(1 << (bits - 1))
+    if ends is not None:
+        return -most <= ends[0] and ends[1] < most
+    schema = pq.read_schema(path)
+    kinds = [schema.field(n).type for n in schema.names if n.lower() == column.lower()]
+    return len(kinds) == 1 and pa.types.is_signed_integer(kinds[0]) and kinds[0].bit_width <= bits
 
 
 def has_nan(
@@ -223,13 +253,13 @@ def has_nan(
 def _numbers(path: str, changed: int, size: int, column: str) -> tuple[float, float] | None:
     """Least and greatest number of a column of a Parquet file as it is now; None where nothing tells."""
     found = _told(path, changed, size).get(column)
-    return None if found is None else found.numbers
+    return None if found is None or NESTED in column else found.numbers
 
 
 def _range(path: str, changed: int, size: int, column: str) -> tuple[float, float] | None:
     """Least and greatest integer of a column of a Parquet file as it is now; None where nothing tells."""
     found = _told(path, changed, size).get(column)
-    return None if found is None else found.integers
+    return None if found is None or NESTED in column else found.integers
 
 
 @lru_cache(maxsize=4096)

@@ -146,6 +146,7 @@ def _least(path: str, column: str) -> float:
 def spelled(schema: pa.Schema, column: str) -> str:
     """The name of a column as a file spells it; LookupError without one, or with several."""
     names = [n for n in schema.names if n.lower() == column.lower()]
-    if len(names) != 1:
+    # A name with a point may be that of a column of a struct.
+    if len(names) != 1 or "." in column:
         raise LookupError(column)
     return str(names[0])

@@ -24,7 +24,7 @@ _INTEGER_BITS = {
 }
 _REAL = (exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT)
 
-# What rounding may add to a value of which no more is known, relative to it.
+# What rounding may add to a value of which no more is known, relative to it, or to one.
 _ROUNDING = 1e-6
 
 
@@ -103,7 +103,8 @@ def _range(node: exp.Expr, column: Callable[[str], Range]) -> Range:
         case exp.Cast() | exp.TryCast():
             return _cast(_range(node.this, column), node.to)
         case exp.Null():
-            return Range(0.0, 0.0)
+            # Of any type: it takes that of what stands beside it.
+            return Range(0.0, 0.0, 8)
     return ANY
 
 
@@ -148,7 +149,8 @@ def _cast(inner: Range, to: exp.DataType) -> Range:
 
 
 def _rounded(found: Range) -> Range:
-    slack = _ROUNDING * max(abs(found.low), abs(found.high))
+    # Of decimals of many digits Spark keeps six behind the point at least, so that more may be added than that part.
+    slack = _ROUNDING * max(abs(found.low), abs(found.high), 1.0)
     return Range(found.low - slack, found.high + slack) if math.isfinite(slack) else found
 
 

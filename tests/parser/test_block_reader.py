@@ -1,9 +1,9 @@
 """What names mean in queries within queries, and what is read of them."""
 
 import pytest
-from support.sampled_queries import SCHEMA
+from support.sampled_queries import SCHEMA, database, differences
 
-from skimql.errors import UnknownName
+from skimql.errors import UnknownName, UnsupportedQuery
 from skimql.parser.sampled_select import resolve_sampled
 from skimql.parser.statement import parse_statement
 
@@ -38,3 +38,34 @@ def test_joins_are_taken_from_left_to_right_as_spark_does():
     # Rows of `a` have a part in the RIGHT JOIN behind the comma: which of them are there decides what is padded.
     assert roles(f"{SELECT}a, b RIGHT JOIN c ON a.k = c.k") == ["a.k", "c.k"]
     assert roles(f"{SELECT}a, b RIGHT JOIN c ON b.k = c.k WHERE a.k = c.k") == ["c.k"]
+
+
+def test_columns_of_one_name_in_a_query_are_told_apart_by_their_places():
+    pairs = "(SELECT * FROM (SELECT * FROM a JOIN d ON a.j = d.j) t) AS u(k1, j1, v1, k2, j2, v2)"
+    # Which of both k2 is no name tells, so that it is no key.
+    ways = read(f"{SELECT}{pairs} JOIN b ON u.k2 = b.k").ways
+    assert [[f"{r.table}.{r.column}" for r in w.roles] for w in ways] == [["a.j", "d.j"]]
+    single = "(SELECT * FROM a JOIN d ON a.j = d.j) AS u(k1, j1, v1, k2, j2, v2)"
+    ways = read(f"{SELECT}{single} JOIN b ON u.k2 = b.k").ways
+    assert ["d.k", "b.k"] in [[f"{r.table}.{r.column}" for r in w.roles] for w in ways]
+    for source in (pairs, single):
+        for column in ("k1", "k2"):
+            text = f"{SELECT}{source} JOIN b ON u.{column} = b.k USING sampled_query"
+            assert differences(database(3), text) == []
+
+
+def test_columns_that_both_sides_of_a_natural_join_have_are_in_the_order_of_the_left_one():
+    source = "(SELECT * FROM (SELECT k, v FROM a) q NATURAL JOIN (SELECT v, k, j FROM c) r) AS u(x, y, z)"
+    assert roles(f"{SELECT}{source} JOIN b ON u.x = b.k") == ["a.k", "c.k", "b.k"]
+    assert roles(f"{SELECT}{source} JOIN b ON u.y = b.k") == ["a.v", "c.v", "b.k"]
+    for column in "xyz":
+        text = f"{SELECT}{source} JOIN b ON u.{column} = b.k USING sampled_query"
+        assert differences(database(5), text) == []
+
+
+def test_what_may_be_any_number_of_columns_is_refused():
+    for item in ("s.*", "a.v.*"):
+        with pytest.raises(UnsupportedQuery) as raised:
+            read(f"{SELECT}(SELECT {item}, v, k FROM a) AS t(x, y, z, w) JOIN b ON t.w = b.k")
+        assert raised.value.code == "SKIMQL_NOT_DECOMPOSED"
+        assert raised.value.hint

@@ -72,6 +72,11 @@ def most(source, fans=FANS, nulls=0):
         # Queries in FROM.
         ("(SELECT k, COUNT(*) AS n FROM a GROUP BY k) t JOIN b ON t.k = b.k", 1 * 3),
         ("(SELECT k, j, COUNT(*) AS n FROM a GROUP BY k, j) t JOIN b ON t.k = b.k", 5 * 3),
+        (
+            "(SELECT k, COALESCE(j, k) AS c, COUNT(*) AS n FROM a GROUP BY k, COALESCE(j, k)) t JOIN b ON t.k = b.k",
+            5 * 3,
+        ),
+        ("(SELECT k, NVL(j, k) AS c, COUNT(*) AS n FROM a GROUP BY ALL) t JOIN b ON t.k = b.k", 5 * 3),
         ("(SELECT DISTINCT k, j FROM a) t JOIN b ON t.k = b.k", 5 * 3),
         ("(SELECT a.k FROM a JOIN d ON d.j = a.j) t JOIN b ON t.k = b.k", 5 * 1 * 3),
         ("(SELECT k FROM a UNION ALL SELECT k FROM b) t", 5 + 3),
@@ -161,3 +166,15 @@ def test_of_random_queries_no_key_has_more_rows(part):
                 bounded += 1
                 tight += largest == bound
     assert bounded > 20
+
+
+def test_columns_of_one_name_are_not_taken_for_one_another():
+    pairs = (
+        "(SELECT * FROM (SELECT * FROM a JOIN d ON a.j = d.j) t) AS u(k1, j1, v1, x1, l1, k2, j2, v2, x2, l2)"
+    )
+    sums = read(f"{pairs} JOIN b ON u.k1 = b.k", "SUM(u.v2) AS s, SUM(u.v1) AS t").contributions.sums
+    assert sums == {}
+    # In NATURAL JOIN the columns that both have come first, in the order of the left side.
+    source = "(SELECT * FROM (SELECT k, j, v FROM a) q NATURAL JOIN (SELECT v, k, j AS w FROM c) r) AS u(x, y, z, w)"
+    sums = read(f"{source} JOIN b ON u.x = b.k", "SUM(u.y) AS y, SUM(u.z) AS z").contributions.sums
+    assert {m: s.columns[0][1:] for m, s in sums.items()} == {"SUM(u.y)": ("a", "v"), "SUM(u.z)": ("a", "j")}

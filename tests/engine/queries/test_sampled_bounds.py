@@ -12,6 +12,7 @@ from support.tables import register
 from skimql.engine.execution.sampled_query import of_table, plan_of
 from skimql.engine.queries.sampled_bounds import UNBOUNDED, most_added
 from skimql.engine.queries.sampled_groups import evaluators_of
+from skimql.engine.queries.sampled_tables import SampledTables
 from skimql.engine.results.rows import Estimated, with_count
 from skimql.engine.sources.ranges import ANY, Range
 from skimql.parser.sampled_select import resolve_sampled
@@ -74,6 +75,12 @@ def test_where_nothing_bounds_the_rows_a_key_counts_once_where_it_is_counted_its
         "COUNT(a.v)": UNBOUNDED,
         "COUNT(DISTINCT b.k)": (0.0, 1.0),
     }
+
+
+def test_sums_that_may_leave_their_type_are_not_bounded():
+    assert ends("SUM(a.v) AS s", Files(2.0**20, a_v=Range(0.0, 2.0**22, 64)))["SUM(a.v)"][1] == 2.0**62
+    assert ends("SUM(a.v) AS s", Files(2.0**20, a_v=Range(0.0, 2.0**24, 64)))["SUM(a.v)"] == UNBOUNDED
+    assert ends("SUM(a.v) AS s", Files(2.0**20, a_v=Range(0.0, 2.0**24)))["SUM(a.v)"][1] == 2.0**64
 
 
 def test_what_is_not_known_is_told():
@@ -201,3 +208,26 @@ def test_an_aggregate_to_which_few_rows_add_is_taken_for_as_wide_as_it_will_be(f
     assert plain.rate < seventh.rate < 1.0
     answer = files.sql(text.format(few))
     assert [a.outcome for a in answer.attempts] == ["met"]
+
+
+def test_of_columns_that_spark_does_not_read_as_files_have_them_nothing_is_known(session, tmp_path):
+    known = SampledTables(session.context, jobs=True)
+    folder = tmp_path / "part"
+    for k in (1, 2):
+        (folder / f"k={k}").mkdir(parents=True)
+        pq.write_table(pa.table({"k": range(300), "v": range(300)}), folder / f"k={k}" / "a.parquet")
+    session.table("part", folder)
+    narrow = pa.table({"k": pa.array(range(300), pa.int32()), "v": range(300)})
+    pq.write_table(narrow, tmp_path / "narrow.parquet")
+    read = session.spark.read.schema("k TINYINT, v BIGINT").parquet(str(tmp_path / "narrow.parquet"))
+    session.table("narrow", read)
+    session.table("plain", tmp_path / "narrow.parquet")
+    statement = "SELECT * FROM part, narrow, plain"
+    with session.tables.statement(statement):
+        told = {
+            t: (known.fan_out(t, ("k",), None), known.fan_out(t, ("v",), ()))
+            for t in ("part", "narrow", "plain")
+        }
+        ranges = {t: known.column_range(t, "k").bounded for t in told}
+    assert told == {"part": (math.inf, 2.0), "narrow": (math.inf, 1.0), "plain": (1.0, 1.0)}
+    assert ranges == {"part": False, "narrow": False, "plain": True}

@@ -13,6 +13,7 @@ import pytest
 
 from skimql.engine.sources import fan_out as module
 from skimql.engine.sources.fan_out import counts_of, fan_out, nulls
+from skimql.engine.sources.files import integers_between
 
 
 def written(folder, table, files=2, rows=50):
@@ -100,6 +101,11 @@ def test_a_column_within_another_is_not_taken_for_it(tmp_path):
     paths = written(tmp_path, pa.table({"s": nested, "k": [1, None, 2, 2]}), 1)
     assert nulls(paths, "k") == 1.0
     assert fan_out(paths, ("k",), 4.0) == 2.0
+    inner = pa.array([{"b": 1}] * 4)
+    (path,) = written(tmp_path, pa.table({"a": inner, "a.b": [7, 7, 8, 8]}), 1)
+    assert fan_out([path], ("a.b",), 4.0) == math.inf
+    assert nulls([path], "a.b") == math.inf
+    assert integers_between(path, "a.b") is None
 
 
 def test_files_that_change_are_counted_again(tmp_path):

@@ -36,6 +36,7 @@ def found(expression, **kinds):
         ("x / q", -4, 10),
         ("abs(x)", 0, 5),
         ("n + 1", -2, 101),
+        ("case when n > 1 then n else null end + 1", -2, 101),
         ("n * n", -300, 10_000),
         ("coalesce(x, 7)", -2, 7),
         ("greatest(x, n)", -3, 100),
@@ -81,3 +82,22 @@ def test_what_is_not_known_is_not_bounded(expression):
 def test_counts_add_one_or_nothing():
     assert weight_range(Weight(), lambda _: ANY) == (1.0, 1.0)
     assert found("z", presence=True) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "case when big > 1 then big else null end + 2000000000",
+        "if(big > 1, big, null) + 2000000000",
+        "coalesce(big, null) + 2000000000",
+    ],
+)
+def test_a_null_leaves_integers_in_their_type(expression):
+    assert found(expression) == (-math.inf, math.inf)
+
+
+def test_decimals_of_which_spark_keeps_few_digits_are_rounded_by_up_to_a_millionth():
+    """DECIMAL(38, 18) 0.00072 * 0.00072 is 0.000001 in Spark."""
+    tiny = Range(0.0, 0.00072)
+    assert weight_range(Weight("a * a"), lambda name: tiny)[1] >= 0.000001
+    assert weight_range(Weight("a / 10000000"), lambda name: Range(6.0, 6.0))[1] >= 0.000001
