@@ -177,12 +177,14 @@ def _statistics(footer: bytes) -> dict[str, _Statistics]:
     whole = _Reader(footer, 0, len(footer)).struct()
     groups = _list(whole, 4)
     found: dict[str, list[tuple[int, bytes, bytes, bool]]] = {}
+    depths: dict[str, set[int]] = {}
     for group in groups:
         own: set[str] = set()
         for chunk in _list(_as_struct(group), 1):
             about = _as_struct(_as_struct(chunk).get(3, {}))
-            path = b".".join(p for p in _list(about, 3) if type(p) is bytes)
-            name = path.decode("utf-8", "replace").lower()
+            path = [p for p in _list(about, 3) if type(p) is bytes]
+            name = b".".join(path).decode("utf-8", "replace").lower()
+            depths.setdefault(name, set()).add(len(path))
             # Of columns that differ by case alone the first one counts, whether it is told of or not.
             if name in own:
                 continue
@@ -196,7 +198,9 @@ def _statistics(footer: bytes) -> dict[str, _Statistics]:
     known = {}
     for name, ends in found.items():
         kinds = {kind for kind, *_ in ends}
-        if name in elements and len(kinds) == 1 and len(ends) == len(groups):
+        # A column of a struct, a{b}, and one that is called a.b are not told apart.
+        alone = name in elements and len(depths[name]) == 1
+        if alone and len(kinds) == 1 and len(ends) == len(groups):
             ordered = all(own for *_, own in ends)
             known[name] = _Statistics(
                 kinds.pop(), elements[name], [(low, high) for _, low, high, _ in ends], ordered

@@ -38,9 +38,6 @@ _INTEGER_BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 MOST_KNOWN = 4096
 _NAN: dict[object, bool] = {}
 
-# What is in the names of the columns of structs, as footers tell them.
-NESTED = "."
-
 # More cuts that keep all cores busy with a small table.
 CUTS = 8
 
@@ -253,13 +250,13 @@ def has_nan(
 def _numbers(path: str, changed: int, size: int, column: str) -> tuple[float, float] | None:
     """Least and greatest number of a column of a Parquet file as it is now; None where nothing tells."""
     found = _told(path, changed, size).get(column)
-    return None if found is None or NESTED in column else found.numbers
+    return None if found is None else found.numbers
 
 
 def _range(path: str, changed: int, size: int, column: str) -> tuple[float, float] | None:
     """Least and greatest integer of a column of a Parquet file as it is now; None where nothing tells."""
     found = _told(path, changed, size).get(column)
-    return None if found is None or NESTED in column else found.integers
+    return None if found is None else found.integers
 
 
 @lru_cache(maxsize=4096)
