@@ -23,7 +23,7 @@ from ...optimizer.plan import Message, Plan, Sample, Synopsis, ValueDraw
 from ...sketches.hashing.spark_families import XxHash64
 from ...sketches.samples.sampled_hash import HASH_BITS, draw_family, sample_family, seed_text, value_family
 from ..observed import Observation, observed
-from ..sources.files import column_range, has_nan, own_files, partitions
+from ..sources.files import own_files, partitions, range_without_nan
 from ..sources.filters import cheap_first, filtered
 from ..sources.keys import key_column, key_text
 from ..sources.keys_seen import column_of
@@ -255,16 +255,13 @@ class SampleScans(SampleTree):
         tables = self._tables
         while isinstance(tables, SparkGroups):
             tables = tables.tables
-        found = column_range(tables, table, column) if isinstance(tables, Tables) else ANY
-        if isinstance(tables, Tables) and found.bounded and found.bits is None:
-            job = f"NaN in {column} of {table}"
+        if not isinstance(tables, Tables):
+            return ANY
 
-            def run(frame: DataFrame) -> pa.Table:
-                return run_job(self._spark, job, frame.toArrow, self._listener)
+        def run(frame: DataFrame, job: str) -> pa.Table:
+            return run_job(self._spark, job, frame.toArrow, self._listener)
 
-            if has_nan(tables, table, column, run, condition):
-                return ANY
-        return found
+        return range_without_nan(tables, table, column, run, condition)
 
     def _message_range(self, message: Message) -> tuple[float, float]:
         return self._messages.weight_range(message)

@@ -244,7 +244,7 @@ def of_table(
         raise DataError(message, "SKIMQL_NOT_FINITE", query.sql, hint="EXACT SELECT ...")
     probabilities = np.where(known & ~np.isin(keys, np.array(dense, np.int64)), rate, 1.0)
     counting = ["count" in m.lower().split("(")[0] for m in query.measures]
-    bounds = tuple(_bounds(sql, query, added) for sql in query.measures)
+    bounds = tuple(unbounded(m, query) if added is None else added[m] for m in query.measures)
     unseen = np.array(bounds).reshape(-1, 2) / rate
     if rate == 1.0:
         # Sums that are computed by key differ from Spark's in their last digits.
@@ -263,13 +263,9 @@ def of_table(
     return Sampled(tuple(found), len(np.unique(keys[known])), table.nbytes, bounds)
 
 
-def _bounds(
-    measure: str, query: SampledQuery, added: Mapping[str, tuple[float, float]] | None
-) -> tuple[float, float]:
-    """Between what lies what a key adds to a measure."""
-    if added is not None:
-        return added[measure]
-    counts = measure.lower().startswith("count")
+def unbounded(measure: str, query: SampledQuery) -> tuple[float, float]:
+    """Between what lies what a key adds to a measure, whatever is in the tables."""
+    counts = measure.upper().startswith("COUNT")
     return 0.0 if counts else -math.inf, 1.0 if measure in query.ones else math.inf
 
 

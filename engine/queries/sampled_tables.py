@@ -94,21 +94,20 @@ class SampledTables:
 
     def column_range(self, table: str, column: str) -> Range:
         """Between what the values of a column lie, by footers; unbounded where it may have a NaN."""
-        from ..sources.files import column_range, has_nan
+        from ..sources.files import column_range, range_without_nan
         from ..sources.ranges import ANY
         from ..spark.jobs import run_job
 
         context = self.context
         if context is None:
             return ANY
-        found = column_range(context.tables, table, column)
-        if not (self.jobs and found.bounded and found.bits is None):
-            return found
+        if not self.jobs:
+            return column_range(context.tables, table, column)
 
-        def run(frame: DataFrame) -> pa.Table:
-            return run_job(context.spark, f"NaN in {column} of {table}", frame.toArrow, context.listener)
+        def run(frame: DataFrame, job: str) -> pa.Table:
+            return run_job(context.spark, job, frame.toArrow, context.listener)
 
-        return ANY if has_nan(context.tables, table, column, run) else found
+        return range_without_nan(context.tables, table, column, run)
 
     def dense(self, way: Decomposition) -> tuple[int, ...]:
         """The keys that many of some tuples of a table have, each far more than keys have on average.

@@ -141,6 +141,21 @@ def column_range(tables: Tables, name: str, column: str) -> Range:
     return ANY if told is None else Range(*told, _INTEGER_BITS.get(kind))
 
 
+def range_without_nan(
+    tables: Tables,
+    name: str,
+    column: str,
+    run: Callable[[DataFrame, str], pa.Table],
+    condition: str | None = None,
+) -> Range:
+    """As `column_range`, behind a filter, and unbounded where there is a NaN; `run` takes the name of its job too."""
+    found = column_range(tables, name, column)
+    if not found.bounded or found.bits is not None:
+        return found
+    job = f"NaN in {column} of {name}"
+    return ANY if has_nan(tables, name, column, lambda frame: run(frame, job), condition) else found
+
+
 def integer_range(tables: Tables, name: str, column: str) -> tuple[int, int] | None:
     """The least and the greatest value of a column of integers, as `column_range`, with all their digits."""
     kind, told = _ends(tables, name, column, _range)

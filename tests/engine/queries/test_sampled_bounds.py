@@ -10,13 +10,15 @@ from support.sampled_queries import SCHEMA, as_if_large
 from support.tables import register
 
 from skimql.engine.execution.sampled_query import of_table, plan_of
-from skimql.engine.queries.sampled_bounds import UNBOUNDED, most_added
+from skimql.engine.queries.sampled_bounds import TELLS, most_added
 from skimql.engine.queries.sampled_groups import evaluators_of
 from skimql.engine.queries.sampled_tables import SampledTables
 from skimql.engine.results.rows import Estimated, with_count
 from skimql.engine.sources.ranges import ANY, Range
 from skimql.parser.sampled_select import resolve_sampled
 from skimql.parser.statement import parse_statement
+
+UNBOUNDED = (-math.inf, math.inf)
 
 
 class Files:
@@ -70,9 +72,10 @@ def test_it_is_as_many_rows_of_the_least_and_the_largest_values():
 def test_where_nothing_bounds_the_rows_a_key_counts_once_where_it_is_counted_itself():
     files = Files(math.inf, a_v=Range(0.0, 1.0, 64))
     assert ends("COUNT(*) AS n, SUM(a.v) AS s, COUNT(DISTINCT b.k) AS d", files) == {
-        "COUNT(*)": UNBOUNDED,
+        # No key takes anything from a count.
+        "COUNT(*)": (0.0, math.inf),
         "SUM(a.v)": UNBOUNDED,
-        "COUNT(a.v)": UNBOUNDED,
+        "COUNT(a.v)": (0.0, math.inf),
         "COUNT(DISTINCT b.k)": (0.0, 1.0),
     }
 
@@ -86,10 +89,16 @@ def test_sums_that_may_leave_their_type_are_not_bounded():
 def test_what_is_not_known_is_told():
     known = Files(3.0, a_v=Range(-2.0, 5.0, 64))
     assert added("SUM(a.v) AS s, COUNT(*) AS n", known).why == ""
-    assert added("SUM(a.v) AS s, SUM(b.v) AS n", known).why == "between what the values of SUM(b.v) lie"
+    assert (
+        added("SUM(a.v) AS s, SUM(b.v) AS n", known).why
+        == "nothing tells between what the values of SUM(b.v) lie"
+    )
     nothing = added("COUNT(*) AS n", Files(math.inf))
-    assert nothing.why == "how many tuples of a have one value of k"
-    assert added("COUNT(*) AS n", known, "a FULL JOIN b ON a.k = b.k").why == "how many rows one key makes"
+    assert nothing.why == f"nothing tells how many tuples of a have one value of k: {TELLS}"
+    assert (
+        added("COUNT(*) AS n", known, "a FULL JOIN b ON a.k = b.k").why
+        == "nothing bounds the rows that one key makes"
+    )
     assert added("COUNT(DISTINCT a.k) AS n", Files(math.inf)).why == ""
 
 
