@@ -240,3 +240,13 @@ def test_of_columns_that_spark_does_not_read_as_files_have_them_nothing_is_known
         ranges = {t: known.column_range(t, "k").bounded for t in told}
     assert told == {"part": (math.inf, 2.0), "narrow": (math.inf, 1.0), "plain": (1.0, 1.0)}
     assert ranges == {"part": False, "narrow": False, "plain": True}
+
+
+def test_tuples_without_a_key_come_along_with_every_key(session, tmp_path):
+    known = SampledTables(session.context, jobs=True)
+    pq.write_table(pa.table({"k": [1, 1, 2, None, None, None]}), tmp_path / "t.parquet")
+    session.table("t", tmp_path / "t.parquet")
+    with session.tables.statement("SELECT * FROM t"):
+        assert known.fan_out("t", ("k",), None) == 2.0
+        assert known.fan_out("t", ("k",), ()) == 2.0 + 3.0
+        assert known.fan_out("t", ("k",), (1,)) == 1.0 + 3.0
