@@ -2,7 +2,8 @@
 
 A hundred seeds are a block: one set of small tables, sessions with nothing kept, with sketches kept and with
 ``skimql.cache``, under four circumstances (ANSI mode on and off, three time zones), case-sensitive once. From seed
-10,000 on half of the questions have the forms of `sampled_questions`: on all keys of a sample, on some, or as it is.
+10,000 on half of the questions have the forms of `sampled_questions`: on all keys of a sample, on some, or as it is;
+and Spark generates code for one block in four, since compiling it takes most of the time of a query on small tables.
 """
 
 from __future__ import annotations
@@ -43,6 +44,18 @@ CIRCUMSTANCES: Sequence[Mapping[str, str]] = (
     {ANSI: "true", ZONE: "America/New_York"},
     {ANSI: "false", ZONE: "Asia/Kolkata"},
 )
+# Spark's settings where it generates code and plans anew as it runs, and where it interprets expressions.
+FACTORY = "spark.sql.codegen.factoryMode"
+GENERATED = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.adaptive.enabled": "true",
+    FACTORY: "FALLBACK",
+}
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
+    FACTORY: "NO_CODEGEN",
+}
 KINDS = ("nothing", "nothing", "nothing", "kept", "cache")
 ROUTES = ("auto", "auto", "arrow", "jvm")
 # The share of keys that samples of the user's own query take; 0 where the product decides.
@@ -145,6 +158,9 @@ class Runner:
         self._block = block
         self._truths = {}
         self.spark.conf.set(ZONE, "UTC")
+        if block >= FIRST_OF_FORMS // BLOCK:
+            for name, value in (GENERATED if block % 4 == 3 else INTERPRETED).items():
+                self.spark.conf.set(name, value)
         found = tables(np.random.default_rng((block, 0)))
         frames = {name: self._given(block, name, table) for name, table in found.items()}
         for kind in KINDS:
@@ -232,7 +248,7 @@ def runner() -> Runner:
                 "spark.sql.shuffle.partitions": "2",
                 "spark.driver.memory": "2g",
                 ZONE: "UTC",
-                "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+                "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             }
         )
     )
