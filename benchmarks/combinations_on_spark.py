@@ -334,7 +334,7 @@ class Held:
                 self.faults.append(f"a group that joins nothing: {self._key(row)}")
             return
         for name, cell, kind, true in zip(self.answer.columns, row, self.answer.types, truth, strict=True):
-            if self.all_keys and self._is_left_open(cell):
+            if (self.all_keys or cell is None) and self._is_left_open(cell):
                 continue
             if self.all_keys or not isinstance(cell, Estimate) or cell.exact:
                 value = typed(cell, kind)

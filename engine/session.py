@@ -434,8 +434,9 @@ class Session:
                 hint="SELECT APPROXIMATE ...",
             )
         with self._own.awake(), self.tables.statement(text):
-            answer = self._run_of(statement, self._resolved(statement)).answer()
-            exact = self.exact(statement.sql, exact_sql or statement.select_sql)
+            run = self._run_of(statement, self._resolved(statement))
+            answer = run.answer()
+            exact = self.exact(statement.sql, exact_sql or run.exact_sql)
         from .results.compare import beside
 
         return beside(answer, exact)

@@ -55,8 +55,8 @@ def with_absolutes(query: Query) -> WithAbsolutes | None:
         more += written
     if place is None:
         return None
-    text = query.select_sql
-    return WithAbsolutes(f"{text[:place]}, {', '.join(more)} {text[place:]}", columns)
+    before, behind = query.exact_part(0, place), query.exact_part(place, len(query.select_sql))
+    return WithAbsolutes(f"{before}, {', '.join(more)} {behind}", columns)
 
 
 def _columns(aggregate: Aggregate, text: str) -> list[str] | None:

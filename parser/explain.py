@@ -62,10 +62,14 @@ def as_dict(query: Query) -> dict[str, Any]:
         "method": query.method,
         "options": dict(query.options),
         "seed": query.seed,
-        "features": [f.name for f in query.features],
+        "features": _features(query),
         "warnings": list(query.warnings),
         "empty": query.empty or None,
     }
+
+
+def _features(query: Query) -> list[str]:
+    return list(dict.fromkeys(f.name for f in query.features))
 
 
 def virtual_relations(graph: JoinGraph) -> list[int]:
@@ -118,7 +122,7 @@ def as_text(query: Query) -> str:
     if query.limit is not None:
         lines.append(f"limit: {query.limit}")
     lines += [f"asked: {asked}" for asked in _asked(query)]
-    lines += [f"beyond one join tree: {', '.join(f.name for f in query.features)}"] if query.features else []
+    lines += [f"beyond one join tree: {', '.join(_features(query))}"] if query.features else []
     lines += [f"warning: {w}" for w in query.warnings]
     lines += [f"empty: {query.empty}"] if query.empty else []
     return "\n".join(lines)

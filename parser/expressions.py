@@ -63,5 +63,15 @@ def parts_of(expression: Expression) -> Iterator[Expression]:
 
 
 def has_aggregate(expression: Expression) -> bool:
-    """Whether its value is an estimate."""
+    """Whether its value is computed from estimates."""
     return any(isinstance(p, Aggregated) for p in parts_of(expression))
+
+
+def reads_a_bound(expression: Expression) -> bool:
+    """Whether the value is an end or a width of an interval; NULL where nothing is known."""
+    return isinstance(expression, Operation) and expression.operator in BOUNDS
+
+
+def is_estimate(expression: Expression) -> bool:
+    """Whether its value is an estimate, which has an interval."""
+    return has_aggregate(expression) and not reads_a_bound(expression)

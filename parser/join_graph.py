@@ -293,10 +293,14 @@ FEATURES = (
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """Something the query uses beyond aggregates over one join tree, and where it stands."""
+    """Something the query uses beyond aggregates over one join tree, and where it stands.
+
+    `exactly` is what stands there in the text that Spark runs exactly; None: the same.
+    """
 
     name: str
     span: Span
+    exactly: str | None = None
 
     def __post_init__(self) -> None:
         assert self.name in FEATURES, self.name
@@ -304,7 +308,7 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A resolved approximate query. `sql` is the statement's text; `select_sql` what Spark would run exactly.
+    """A resolved approximate query. `sql` is the statement's text; `select_sql` the SELECT that stands in it.
 
     `method` and `options` come from USING / OPTIONS, `seed` from SEED; None or empty where not given.
     `warnings` are sentences about comparisons in which Spark itself loses information.
@@ -336,6 +340,20 @@ class Query:
     sets: SetLeaf | SetOperation | None = None
     empty: str = ""
     features: tuple[Feature, ...] = ()
+
+    @property
+    def exact_sql(self) -> str:
+        """The SELECT as Spark runs it exactly: with the values in the place of the bounds of their intervals."""
+        return self.exact_part(0, len(self.select_sql))
+
+    def exact_part(self, start: int, end: int) -> str:
+        """What stands in `exact_sql` for a part of `select_sql`."""
+        pieces = []
+        for feature in sorted(self.features, key=lambda f: f.span.start):
+            if feature.exactly is not None and start <= feature.span.start and feature.span.end <= end:
+                pieces += [self.select_sql[start : feature.span.start], feature.exactly]
+                start = feature.span.end
+        return "".join([*pieces, self.select_sql[start:end]])
 
     @property
     def counts_distinct(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -80,10 +81,14 @@ class ResultValues:
     asked: list[str] = field(default_factory=list)
     features: list[Feature] = field(default_factory=list)
 
-    def add_feature(self, name: str, where: exp.Expr | Span) -> None:
-        span = where if isinstance(where, Span) else self.scope.span_of(where)
-        if all(f.name != name for f in self.features):
-            self.features.append(Feature(name, span))
+    def add_feature(self, name: str, where: exp.Expr | Span, exactly: str | None = None) -> None:
+        """Note a feature where it stands first, and everywhere where something else is to be run exactly."""
+        feature = Feature(name, where if isinstance(where, Span) else self.scope.span_of(where), exactly)
+        known = (
+            feature in self.features if exactly is not None else any(f.name == name for f in self.features)
+        )
+        if not known:
+            self.features.append(feature)
 
     def add_aggregate(self, aggregate: Aggregate) -> None:
         self.aggregates.append(aggregate)
@@ -233,15 +238,29 @@ class ResultValues:
 
     def _bound(self, node: exp.Anonymous) -> Expression:
         arguments = node.expressions
-        self.add_feature("bounds in SELECT", node)
         name = node.name.lower()
         if len(arguments) == 1:
             # A bare name is the item's; within an aggregate names are columns.
             value = self.value(arguments[0], "first" if isinstance(arguments[0], exp.Column) else "last")
             if has_aggregate(value):
+                self.add_feature("bounds in SELECT", node, self._without_bound(name, arguments[0]))
                 return Operation(name, (value,))
         message = f"{name} takes one aggregate or its name"
         raise self.scope.fault(message, "SKIMQL_BOUND_ARGUMENT", node, f"COUNT(*) AS n, {name}(n)")
+
+    def _without_bound(self, name: str, operand: exp.Expr) -> str:
+        """What Spark computes in the place of `lower_bound` and its like of a value that is known."""
+        item = self._item_of(operand) if isinstance(operand, exp.Column) else None
+        if item is None:
+            text = self.scope.source.text_of(operand)
+        else:
+            # The name may be a column's too, which Spark would take it for.
+            text = _without_alias(self.scope.source.sql[item.span.start : item.span.end], operand.name)
+        # On a line of its own, in case that a comment is the last of it.
+        text = f"({text}\n)"
+        return (
+            f"CAST({text} AS DOUBLE)" if name in ("lower_bound", "upper_bound") else f"NVL2({text}, 0D, NULL)"
+        )
 
     def _no_value(self, node: exp.Expr, aliases: str) -> SkimqlError:
         if not holds_aggregate(node):
@@ -256,6 +275,13 @@ class ResultValues:
             node,
             EXACT,
         )
+
+
+def _without_alias(item: str, name: str) -> str:
+    """The text of an item without the name that it is given."""
+    quoted = re.escape(name)
+    alias = rf"(?:\bAS\b|(?<=[\s)]))\s*(?:`{quoted}`|\b{quoted})\s*$"
+    return re.sub(alias, "", item, count=1, flags=re.IGNORECASE)
 
 
 def _is_whole(value: Expression) -> bool:

@@ -196,7 +196,7 @@ class AttemptRun:
                 )
             except UnsupportedQuery as fault:
                 if fault.code == REFUSED:
-                    refuse_own_mistake(planner.context, query.sql, query.select_sql)
+                    refuse_own_mistake(planner.context, query.sql, query.exact_sql)
                 raise
             if found is not None or attempt.rate < LEAST_RATE:
                 break

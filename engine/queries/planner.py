@@ -311,7 +311,13 @@ class Planner:
 
     def exact(self) -> ExactRun:
         """The exact run, with what its cost is predicted to be where files tell."""
-        return ExactRun(self.select.select_sql)
+        return ExactRun(self.exact_sql)
+
+    @property
+    def exact_sql(self) -> str:
+        """The SELECT as Spark runs it exactly: of ESTIMATE ROWS, the one whose rows it counts."""
+        same = self.query.select_sql == self.select.select_sql
+        return self.query.exact_sql if same else self.select.select_sql
 
     def exactly(self, choice: Choice, most_runs: float) -> Attempt | None:
         """The cheapest exact way among the candidates of a choice.

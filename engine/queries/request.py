@@ -43,10 +43,9 @@ class Request:
     def may_run(self) -> bool:
         """Whether the query may be run exactly at all.
 
-        ESTIMATE ROWS is not, what is to be kept, and what reads the bounds of an estimate: Spark knows of none.
+        ESTIMATE ROWS is not, nor what is to be kept.
         """
-        bounds = any(f.name == "bounds in SELECT" for f in self.query.features)
-        return not self.counts_rows and not self.settings.cache and not bounds
+        return not self.counts_rows and not self.settings.cache
 
     @property
     def sized_by_hand(self) -> bool:

@@ -18,7 +18,7 @@ from ...errors import DataError, SkimqlError, UnsupportedQuery
 from ...optimizer.combinations import Asked, check
 from ...optimizer.methods import METHODS
 from ...optimizer.physical import MaterializedJoin, PhysicalPlan
-from ...parser.expressions import has_aggregate
+from ...parser.expressions import is_estimate
 from ...parser.join_graph import Query
 from ...parser.sampled_select import SampledQuery
 from ...parser.statement import ApproximateSelect
@@ -134,7 +134,7 @@ class SelectRun:
         return plan, self._presented(answer)
 
     def _presented(self, answer: Answer) -> Answer:
-        aggregated = tuple(has_aggregate(item.expression) for item in self.query.items)
+        aggregated = tuple(is_estimate(item.expression) for item in self.query.items)
         known = tuple(answer.exact and estimated for estimated in aggregated)
         kinds = answer.types or self._types(answer)
         uncertain = answer.uncertain
@@ -186,7 +186,12 @@ class SelectRun:
         if isinstance(own, SampledQuery):
             # Its aggregates are not sums of products: what rounding does to them is not known.
             own = None
-        return self.run_exactly(self.select.sql, self.select.select_sql, own)
+        return self.run_exactly(self.select.sql, self.exact_sql, own)
+
+    @property
+    def exact_sql(self) -> str:
+        """The SELECT as Spark runs it exactly."""
+        return self._planner(self.query).exact_sql
 
     def _planner(
         self, query: Query, settings: Settings | None = None, backend: Callable[[], Backend] | None = None
@@ -233,7 +238,7 @@ class SelectRun:
             return kinds
         from .exact import result_types
 
-        return result_types(self.context.spark, self.select.select_sql) or kinds
+        return result_types(self.context.spark, self.exact_sql) or kinds
 
     def _of_what_joins(self, meter: Meter | None = None) -> tuple[Answer, PhysicalPlan]:
         """The answer, and the plan as it was before anything ran."""

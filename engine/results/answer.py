@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ...optimizer.plan import Plan
-from ...parser.expressions import has_aggregate
+from ...parser.expressions import is_estimate
 from ...sketches.intervals.interval import Estimate
 from .columns import Names, ResultColumn, columns_by_rows, ends, relative_error, typed, unique
 from .conditions import item_cell
@@ -150,7 +150,7 @@ class Answer:
         if self.aggregated:
             return self.aggregated
         if not self.rows and self.plan is not None:
-            return tuple(has_aggregate(item.expression) for item in self.plan.query.items)
+            return tuple(is_estimate(item.expression) for item in self.plan.query.items)
         if not self.rows:
             return (False,) * len(self.columns)
         return tuple(any(isinstance(c, Estimate) for c in column) for column in zip(*self.rows, strict=True))

@@ -19,7 +19,6 @@ from typing import Any
 from ...errors import UnsupportedQuery
 from ...optimizer.plan import Plan, PlannedAggregate, PlannedTerm
 from ...parser.expressions import (
-    BOUNDS,
     FUNCTIONS,
     Aggregated,
     Constant,
@@ -28,6 +27,7 @@ from ...parser.expressions import (
     Operation,
     has_aggregate,
     parts_of,
+    reads_a_bound,
 )
 from ...sketches.intervals.interval import Estimate, exact
 from ...sketches.intervals.rounding import is_rounded, rounded, shown, slack_of
@@ -90,7 +90,7 @@ class Evaluator:
 
     def _whole(self, expression: Expression) -> Cell:
         direct = self._direct(expression)
-        if direct is not None or _reads_a_bound(expression):
+        if direct is not None or reads_a_bound(expression):
             return direct
         parts = sum(1 for _ in self._leaves(expression))
         shared = replace(self, confidence=1 - (1 - self.confidence) / max(parts, 1))
@@ -136,7 +136,7 @@ class Evaluator:
             if self.known is not None:
                 return self.known[expression.index]
             return self.aggregate(self.plan.aggregates[expression.index])
-        if _reads_a_bound(expression):
+        if reads_a_bound(expression):
             return _bound(expression.operator, self.cell(expression.operands[0]))
         # COALESCE and its like are no arithmetic: what is NULL within them need not make them NULL.
         null = None if _has_functions(expression) else self._null_within(expression)
@@ -219,7 +219,7 @@ class Evaluator:
                 self.sql,
                 hint="EXACT SELECT ...",
             )
-        if direct is not None or not isinstance(expression, Operation) or _reads_a_bound(expression):
+        if direct is not None or not isinstance(expression, Operation) or reads_a_bound(expression):
             return direct
         parts = [self._by_intervals(o) for o in expression.operands]
         if expression.operator == "neg":
@@ -244,11 +244,6 @@ class Evaluator:
         ):
             return None
         return float(value)
-
-
-def _reads_a_bound(expression: Expression) -> bool:
-    """Whether the value is an end or a width of an interval; NULL where nothing is known."""
-    return isinstance(expression, Operation) and expression.operator in BOUNDS
 
 
 def _has_functions(expression: Expression) -> bool:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ...optimizer.groups import grouped_vertices, per_group
 from ...optimizer.plan import Plan, Synopsis
-from ...parser.expressions import Grouped, has_aggregate
+from ...parser.expressions import Grouped, is_estimate
 from ...parser.join_graph import Group, Item
 from ..results.answer import Answer
 from ..results.columns import arrow_type, unique
@@ -65,7 +65,7 @@ def answer_by_cell(planned: PlannedView, states: Mapping[str, StreamState], *, d
     own = [kinds[i.name] for i in before], [kinds[i.name] for i in behind]
     types = (*own[0], *(arrow_type(i.type) for i in query.items), *own[1])
     # Rows say which columns hold estimates; where there are none the SELECT does.
-    aggregated = () if found.rows else tuple(has_aggregate(i.expression) for i in items)
+    aggregated = () if found.rows else tuple(is_estimate(i.expression) for i in items)
     columns = tuple(i.name for i in items)
     return replace(found, columns=columns, types=types, notes=(*notes, *found.notes), aggregated=aggregated)
 

@@ -67,7 +67,7 @@ def test_deviations_are_moments_around_each_keys_own_mean_and_quantiles_its_valu
     only = "FILTER (WHERE a.j > 1)"
     assert query.measures == (
         "VAR_POP(a.v)",
-        "AVG(a.v)",
+        "AVG(CAST(a.v AS DOUBLE))",
         "COUNT(a.v)",
         f"COVAR_POP(a.v, b.v) {only}",
         f"REGR_AVGX(b.v, a.v) {only}",

@@ -42,6 +42,25 @@ def test_bounds_may_be_selected():
     assert "bounds in SELECT" in names(resolved)
 
 
+def test_run_exactly_values_stand_in_the_place_of_their_bounds():
+    resolved = query(
+        "COUNT(*) AS `n`, SUM(m)m, lower_bound(n), upper_bound(m) AS u, relative_error(SUM(m) + 1 /* ( */)"
+        f", lower_bound(n) + 1 AS p{JOINED} HAVING absolute_error(COUNT(*)) < 3 ORDER BY upper_bound(u2)".replace(
+            "u2", "SUM(n)"
+        ),
+        XYZ,
+    )
+    n, m = "CAST((COUNT(*)\n) AS DOUBLE)", "CAST((SUM(m)\n) AS DOUBLE)"
+    assert " ".join(resolved.exact_sql.split("FROM")[0].split()) == " ".join(
+        f"SELECT COUNT(*) AS `n`, SUM(m)m, {n}, {m} AS u, NVL2((SUM(m) + 1\n), 0D, NULL), {n} + 1 AS p ".split()
+    )
+    assert "HAVING NVL2((COUNT(*)\n), 0D, NULL) < 3 ORDER BY CAST((SUM(n)\n) AS DOUBLE)" in resolved.exact_sql
+    assert names(resolved).count("bounds in SELECT") == 6
+    # A part of the text, as that behind the FROM.
+    place = resolved.select_sql.index("HAVING")
+    assert resolved.exact_part(place, len(resolved.select_sql)).startswith("HAVING NVL2(")
+
+
 def test_a_group_that_is_not_null_is_not_a_group_that_is_not_true():
     resolved = query("w, COUNT(*) AS n FROM z GROUP BY w HAVING w IS NOT NULL", XYZ)
     assert resolved.having == Operation("not", (Operation("is_null", (Grouped(0),)),))

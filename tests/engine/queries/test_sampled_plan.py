@@ -424,3 +424,24 @@ def test_a_query_on_sampled_keys_is_explained_as_it_ran(session, monkeypatch):
         plan = str(session.sql(f"EXPLAIN ANALYZE {text}"))
         assert "sampled query" in plan, plan
         assert str(session.sql(f"EXPLAIN ANALYZE FORMAT MERMAID {text}")).startswith("graph")
+
+
+def test_bounds_of_values_that_are_run_exactly_are_the_values(session):
+    register(session, f=LARGE["f"])
+    f, items = "FROM f JOIN f AS e ON f.k = e.k", "COUNT(*) AS n, lower_bound(n) AS l, upper_bound(SUM(f.v))"
+    wanted = session.sql(f"EXACT SELECT COUNT(*), SUM(f.v) {f}").rows[0]
+    for clause in (
+        "ERROR WITHIN 5%",
+        "ERROR WITHIN 1% BEHAVIOR 'run_on_full_table' USING hash OPTIONS (rows = 3, buckets = 2)",
+        "ERROR WITHIN 0.1% BEHAVIOR 'run_on_full_table' USING sampled_query",
+    ):
+        text = f"SELECT APPROXIMATE {items}, absolute_error(n), VAR_POP(f.v) AS s {f} {clause}"
+        if "sampled" not in clause:
+            text = text.replace(", VAR_POP(f.v) AS s", "")
+        answer = session.sql(text)
+        count, *bounds = answer.rows[0][:4]
+        assert (count.value, count.exact, *bounds) == (wanted[0], True, *map(float, wanted), 0.0)
+        assert answer.names[:6] == ("n", "n_low", "n_high", "l", "upper_bound(sum(v))", "absolute_error(n)")
+        assert answer.columns[:4] == ("n", "l", "upper_bound(sum(v))", "absolute_error(n)")
+        assert [str(t) for t in answer.types[:4]] == ["int64", "double", "double", "double"]
+        assert session.compare(text).compared[0][:2] == (wanted[0], float(wanted[0]))
