@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
 
@@ -29,6 +29,8 @@ from .scope import EXACT, Scope
 # A column of a table where it stands: the place of its name, and the column's name in small letters.
 Place = tuple[int, str]
 Seeds = Mapping[int, str]
+# The columns of a table that its tuples are in the order of.
+Ordered = Callable[[str], Sequence[str]]
 
 CODE = "SKIMQL_NOT_DECOMPOSED"
 
@@ -56,8 +58,33 @@ class Decomposed:
     ways: tuple[Decomposition, ...]
 
 
-def decomposed(outside: Scope) -> Decomposed:
+@dataclass(frozen=True)
+class _Candidates:
+    """Columns of classes that are tried.
+
+    Attributes
+    ----------
+    classes : list of mapping
+        Those that equalities make, those of most tables first.
+    ordered, others : list of mapping
+        Single columns that a table is in the order of, and all.
+    """
+
+    classes: list[Seeds]
+    ordered: list[Seeds]
+    others: list[Seeds]
+
+
+def in_no_order(_: str) -> tuple[str, ...]:
+    """Of no table it is known what it is in the order of."""
+    return ()
+
+
+def decomposed(outside: Scope, ordered: Ordered = in_no_order) -> Decomposed:
     """The classes over which the statement of a scope decomposes.
+
+    Those that equalities make, and single columns that a table is in the order of, as files tell what a key of these
+    adds at most; other single columns only where there is none.
 
     Raises
     ------
@@ -77,9 +104,8 @@ def decomposed(outside: Scope) -> Decomposed:
         raise outside.fault(message, "SKIMQL_UNSUPPORTED_STATEMENT", outside.source.tree, EXACT)
     tried: list[tuple[Seeds, Undecomposed]] = []
     ways: list[tuple[BlockReader, Block, Decomposition]] = []
-    for seeds in _candidates(top):
-        if len(seeds) == 1 and (ways or any(f.by_groups for _, f in tried)):
-            break
+
+    def look_at(seeds: Seeds) -> None:
         # Columns may be put into what was read: each class has it to itself.
         reader = BlockReader(outside)
         own = reader.read()
@@ -89,6 +115,20 @@ def decomposed(outside: Scope) -> Decomposed:
             ways.append((reader, own, maker.decompose(own)))
         except Undecomposed as fault:
             tried.append((seeds, fault))
+
+    candidates = _candidates(top, ordered)
+    for seeds in candidates.classes:
+        look_at(seeds)
+    by_groups = any(fault.by_groups for _, fault in tried)
+    known = {(role.place.start, role.column.lower()) for _, _, way in ways for role in way.roles}
+    for seeds in candidates.ordered:
+        if not seeds.items() <= known:
+            look_at(seeds)
+    for seeds in candidates.others:
+        if ways or by_groups:
+            break
+        look_at(seeds)
+        by_groups = bool(tried) and tried[-1][1].by_groups
     if not ways:
         raise _refusal(outside, top, tried)
     reader, own, _ = ways[0]
@@ -127,8 +167,7 @@ class _Union:
             self.above[self.root(one)] = self.root(other)
 
 
-def _candidates(top: Block) -> Iterator[Seeds]:
-    """Columns of the classes that equalities make, those of most tables first; then single columns."""
+def _candidates(top: Block, ordered: Ordered) -> _Candidates:
     blocks = list(dict.fromkeys(blocks_in(top)))
     origins: dict[Ref, Place] = {}
     known: dict[Place, str | None] = {}
@@ -158,7 +197,20 @@ def _candidates(top: Block) -> Iterator[Seeds]:
         for nested in [*block.inner, *(n for s in steps for n in s.inner)]:
             if nested.tested is not None:
                 union.link(origins.get(nested.tested), _origin(nested.body, 0, origins, union))
-    yield from _classes(union, known, relations, _united(top))
+    singles = [p for p, kind in known.items() if kind is not None]
+    order = {r.place.start: n for n, r in enumerate(relations) if r.place is not None}
+    singles.sort(key=lambda p: order.get(p[0], 0))
+    in_order = {
+        (r.place.start, column.lower())
+        for r in relations
+        if r.body is None and r.place is not None
+        for column in ordered(r.table)
+    }
+    return _Candidates(
+        list(_classes(union, known, _united(top))),
+        [{start: column} for start, column in singles if (start, column) in in_order],
+        [{start: column} for start, column in singles[:MOST_COLUMNS]],
+    )
 
 
 def _united(top: Block) -> list[list[frozenset[int]]]:
@@ -174,9 +226,9 @@ def _united(top: Block) -> list[list[frozenset[int]]]:
 def _classes(
     union: _Union,
     known: Mapping[Place, str | None],
-    relations: list[Relation],
     united: Sequence[Sequence[frozenset[int]]],
 ) -> Iterator[Seeds]:
+    """Columns of the classes that equalities make, those of most tables first."""
     groups: dict[Place, dict[int, str]] = {}
     for place, kind in known.items():
         if kind is not None:
@@ -190,11 +242,6 @@ def _classes(
         alike = ({**one, **other} for one, other in pairs)
         several += islice((g for g in alike if len({known[p] for p in g.items()}) == 1), MOST_UNITED)
     yield from sorted(several, key=len, reverse=True)
-    order = {r.place.start: n for n, r in enumerate(relations) if r.place is not None}
-    singles = [p for p, kind in known.items() if kind is not None]
-    singles.sort(key=lambda p: order.get(p[0], 0))
-    for start, column in singles[:MOST_COLUMNS]:
-        yield {start: column}
 
 
 def _take(relation: Relation, origins: dict[Ref, Place], union: _Union) -> None:

@@ -17,7 +17,7 @@ from .grouping_sets import has_sets, nodes_of, sets_of
 from .items import Results
 from .join_graph import Aggregate, Group, JoinGraph, Query, Schema, Span
 from .joined import Join
-from .key_classes import CODE, decomposed
+from .key_classes import CODE, Ordered, decomposed, in_no_order
 from .keys import Decomposition, Role
 from .lexing import identifiers
 from .measures import MeasureReader, measure_of
@@ -157,8 +157,17 @@ def _edited(text: str, span: Span, edits: Sequence[tuple[int, int, str]]) -> str
     return "".join((*pieces, text[place : span.end]))
 
 
-def resolve_sampled(statement: ApproximateSelect, schema: Schema) -> SampledQuery:
+def resolve_sampled(
+    statement: ApproximateSelect, schema: Schema, ordered: Ordered = in_no_order
+) -> SampledQuery:
     """The query of a SELECT that is to be run on a sample of keys.
+
+    Parameters
+    ----------
+    statement : ApproximateSelect
+    schema : Schema
+    ordered : callable
+        Gives the columns that a table's tuples are in the order of.
 
     Raises
     ------
@@ -171,12 +180,12 @@ def resolve_sampled(statement: ApproximateSelect, schema: Schema) -> SampledQuer
         is asked of its result.
     """
     try:
-        return _resolved(statement, schema)
+        return _resolved(statement, schema, ordered)
     except RecursionError as error:
         raise too_deep(statement.sql) from error
 
 
-def _resolved(statement: ApproximateSelect, schema: Schema) -> SampledQuery:
+def _resolved(statement: ApproximateSelect, schema: Schema, ordered: Ordered) -> SampledQuery:
     written = Scope(parse_select(statement.select_sql, statement.sql), statement.sql, schema)
     source = by_last_names(written, CODE)
     outside = Scope(source, statement.sql, schema)
@@ -186,7 +195,7 @@ def _resolved(statement: ApproximateSelect, schema: Schema) -> SampledQuery:
             if select.args.get(key):
                 message = f"{name} beside aggregates cannot be estimated"
                 raise outside.fault(message, "SKIMQL_UNSUPPORTED_CLAUSE", select, EXACT)
-    found = decomposed(outside)
+    found = decomposed(outside, ordered)
     assert isinstance(select, exp.Select), "what decomposes is one"
     scope = found.reader.scopes[id(found.top)]
     results = _SampledResults(select, scope, Join(schema))

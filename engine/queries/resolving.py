@@ -10,7 +10,7 @@ from ...errors import SkimqlError, UnsupportedQuery
 from ...optimizer.methods import ANSWERED
 from ...parser.join_graph import Query
 from ...parser.resolve import resolve, resolve_rows
-from ...parser.sampled_select import resolve_sampled
+from ...parser.sampled_select import SampledQuery, resolve_sampled
 from ...parser.scope import EXACT
 from ...parser.statement import ApproximateSelect, EstimateRows
 from ..materialized.lookup import MaterializedLookup
@@ -41,7 +41,7 @@ class Resolving:
         tables = self.context.tables
         try:
             if select.method == SAMPLED and known == ANSWERED:
-                return resolve_sampled(select, tables)
+                return self._sampled(select)
             return resolve(select, tables, ansi=self._ansi, known=known)
         except UnsupportedQuery as fault:
             if select.method is None and known == ANSWERED:
@@ -60,7 +60,7 @@ class Resolving:
             with suppress(UnsupportedQuery):
                 return self.select(select)
         if select.method == SAMPLED:
-            return resolve_sampled(select, self.context.tables)
+            return self._sampled(select)
         return resolve(select, self.context.tables, ansi=self._ansi, strict=False)
 
     def typed(self, query: Query) -> Query:
@@ -83,7 +83,7 @@ class Resolving:
         if EXACT not in fault.hint or SAMPLED in fault.hint:
             return None
         try:
-            found = resolve_sampled(by_sample(select), self.context.tables)
+            found = self._sampled(by_sample(select))
             if found.is_in_files:
                 return found
             aims = settings_of(self.context.settings, select).error is not None
@@ -96,6 +96,11 @@ class Resolving:
                 # A part of the text is answered so, if it is written otherwise.
                 fault.message, fault.hint = own.message, own.hint
         return None
+
+    def _sampled(self, select: ApproximateSelect) -> SampledQuery:
+        from .sampled_tables import SampledTables
+
+        return resolve_sampled(select, self.context.tables, SampledTables(self.context, jobs=False).in_order)
 
     @property
     def _ansi(self) -> bool:

@@ -226,7 +226,7 @@ class SampledPlan:
     def _first_rate(self, way: Decomposition) -> float:
         largest = max(self.tables.tuples(r.table) for r in way.roles)
         if self.settings.size_bytes is not None:
-            keys = max(min(self.tables.tuples(r.table), self.tables.most_keys(r)) for r in way.roles)
+            keys = max(map(self.tables.keys, way.roles))
             return min(FILLED * self.settings.size_bytes / self.row_bytes / max(keys, 1.0), 1.0)
         least = LEAST_TUPLES / max(largest, 1.0)
         if self.settings.error is None:
@@ -246,7 +246,7 @@ class SampledPlan:
         """The share of the keys that an error takes at least of counts and sums: if each key added the same."""
         if not self._adds_up:
             return 0.0
-        keys = sum(min(self.tables.tuples(r.table), self.tables.most_keys(r)) for r in way.roles)
+        keys = sum(map(self.tables.keys, way.roles))
         normal = NormalDist().inv_cdf((1.0 + self.settings.confidence) / 2)
         return 1.0 / (1.0 + keys * (error / normal) ** 2)
 
@@ -329,8 +329,8 @@ class SampledPlan:
         return self._few(way), not certain, over, whole + rate * sampled
 
     def _keys(self, way: Decomposition) -> float:
-        """No more keys than that are in every table of a class."""
-        return min(min(self.tables.tuples(r.table), self.tables.most_keys(r)) for r in way.roles)
+        """About as many keys are in every table of a class at most."""
+        return min(map(self.tables.keys, way.roles))
 
     def _few(self, way: Decomposition) -> bool:
         return any(self.tables.most_keys(r) < FEW_KEYS for r in way.roles)

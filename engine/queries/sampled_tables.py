@@ -72,6 +72,28 @@ class SampledTables:
             return math.inf
         return values_between(self._at_hand.tables.as_given(role.table), role.column, paths)
 
+    def keys(self, role: Role) -> float:
+        """About how many keys a table has: by neighbours where it is in the order of them, else all it may have."""
+        known, name = self._known_keys, (role.table, role.column)
+        if name not in known:
+            known[name] = min(self.tuples(role.table), self.most_keys(role), self._seen_keys(role))
+        return known[name]
+
+    def _seen_keys(self, role: Role) -> float:
+        from ..sources.keys_seen import keys_seen
+
+        if role.column.lower() not in self.in_order(role.table):
+            return math.inf
+        column = Attribute((quote_name(role.column),), (role.kind,), role.column)
+        seen = keys_seen(self._at_hand.tables.as_given(role.table), column, self._paths(role.table))
+        return math.inf if seen is None else max(seen.distinct(self.tuples(role.table)), 1.0)
+
+    def in_order(self, table: str) -> tuple[str, ...]:
+        """The columns of integers that a table's files are in the order of, by their footers."""
+        from ..sources.ordered_keys import ordered_columns
+
+        return ordered_columns(self._paths(table))
+
     def fan_out(self, table: str, columns: tuple[str, ...], dense: Collection[int] | None) -> float:
         """The most tuples of a table that agree on some columns; infinite where its files do not tell.
 
@@ -163,7 +185,7 @@ class SampledTables:
         tuples = self.tuples(one.table)
         if tuples == UNKNOWN_TUPLES:
             return None
-        keys = None if role is None else self.most_keys(role)
+        keys = None if role is None else self.keys(role)
         texts = sum(kind == "string" or "char" in kind for _, kind in one.columns)
         beside = role is not None and role.column not in {name for name, _ in one.columns}
         numbers = len(one.columns) - texts
@@ -261,6 +283,10 @@ class SampledTables:
 
     @cached_property
     def _known_tuples(self) -> dict[str, float]:
+        return {}
+
+    @cached_property
+    def _known_keys(self) -> dict[tuple[str, str], float]:
         return {}
 
     @cached_property

@@ -9,6 +9,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,10 @@ Ints = npt.NDArray[np.int64]
 # So many keys are known by themselves, and so many of them may be listed.
 MOST_KNOWN = 4096
 MOST_LISTED = 1024
+
+# Of more files, and of fewer row groups than that, nothing is said of their order.
+MOST_FILES = 200
+LEAST_GROUPS = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +104,43 @@ def counted_in_order(paths: Sequence[str], column: str) -> KeyCounts | None:
 def _counted(files: tuple[tuple[str, int, int], ...], column: str) -> KeyCounts:
     """The same, of files as they are now."""
     return key_counts(_runs(in_order([path for path, _, _ in files], column), column))
+
+
+def ordered_columns(paths: Sequence[str]) -> tuple[str, ...]:
+    """The columns of integers whose row groups follow each other, by the footers of Parquet files; few tell nothing."""
+    if not 0 < len(paths) <= MOST_FILES:
+        return ()
+    try:
+        return _ordered(tuple((p, s.st_mtime_ns, s.st_size) for p in paths for s in [os.stat(p)]))
+    except (pa.ArrowException, OSError, ValueError):
+        return ()
+
+
+@lru_cache(maxsize=256)
+def _ordered(files: tuple[tuple[str, int, int], ...]) -> tuple[str, ...]:
+    ranges: dict[str, list[tuple[int, int]]] = {}
+    groups = 0
+    for path, *_ in files:
+        footer = pq.read_metadata(path)
+        groups += footer.num_row_groups
+        schema = footer.schema.to_arrow_schema()
+        names = [n for n in schema.names if "." not in n and pa.types.is_signed_integer(schema.field(n).type)]
+        for number in range(footer.num_row_groups):
+            group = footer.row_group(number)
+            for place in range(group.num_columns):
+                column = group.column(place)
+                told = column.statistics if column.path_in_schema in names else None
+                if told is not None and told.has_min_max:
+                    ranges.setdefault(column.path_in_schema.lower(), []).append((told.min, told.max))
+    return tuple(
+        name
+        for name, own in ranges.items()
+        if len(own) == groups >= LEAST_GROUPS and _follow(sorted(own)) and own[0] != own[-1]
+    )
+
+
+def _follow(ranges: Sequence[tuple[int, int]]) -> bool:
+    return all(one[1] <= other[0] for one, other in pairwise(ranges))
 
 
 def in_order(paths: Sequence[str], column: str) -> list[str]:

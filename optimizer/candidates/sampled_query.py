@@ -53,7 +53,7 @@ class Part:
     group : float
         Of these that are of the least group by its columns.
     keys : float or None
-        Most distinct keys that it can have; None where it has no key of the class.
+        Distinct keys that it may have; None where it has no key of the class.
     counts : bool
         Whether rows of the result are made of its tuples.
     numbers, texts : int

@@ -274,7 +274,8 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str) -> list[tuple]:
 
 def differences(connection: duckdb.DuckDBPyConnection, sql: str, run=run) -> list[str]:
     """Where the sums over keys are other than the result; raises SkimqlError where the query does not decompose."""
-    query = resolve_sampled(parse_statement(sql), SCHEMA)
+    # Every single column is one that its table may be in the order of.
+    query = resolve_sampled(parse_statement(sql), SCHEMA, lambda _: COLUMNS)
     number, measures = len(query.group_texts), query.measures
     none = query.ways[0].__class__("", "", (), "", frozenset(), ())
     whole = _summed(run(connection, query.by_key(none, lambda _: NOTHING, measures, ())), number)

@@ -8,12 +8,19 @@ import pytest
 from support.schemas import schema, table
 
 from skimql.engine.queries.resolving import Resolving, by_sample
+from skimql.engine.queries.sampled_tables import SampledTables
 from skimql.engine.settings import Settings
 from skimql.errors import UnsupportedQuery
 from skimql.parser.sampled_select import SampledQuery
 from skimql.parser.statement import parse_statement
 
 TABLES = schema(table("a", k="int", x="int"), table("b", k="int", y="int"))
+
+
+@pytest.fixture(autouse=True)
+def _of_no_files(monkeypatch):
+    """Tables of which nothing but the schema is known."""
+    monkeypatch.setattr(SampledTables, "in_order", lambda self, table: ())
 
 
 def at_home(settings):

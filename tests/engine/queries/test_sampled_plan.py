@@ -344,7 +344,7 @@ def test_of_two_classes_that_is_taken_which_reads_less_for_the_same_error(monkey
     query = resolve_sampled(parse_statement(text), SCHEMA)
     keys = {"k": 2e3, "j": 1e9}
     tuples = {"a": 1e6, "b": 1e6, "c": 2e5}
-    monkeypatch.setattr(SampledTables, "most_keys", lambda self, role: keys[role.column])
+    monkeypatch.setattr(SampledTables, "keys", lambda self, role: min(keys[role.column], tuples[role.table]))
     monkeypatch.setattr(SampledTables, "tuples", lambda self, table: tuples[table])
     plan = SampledPlan(None, query, Settings(error=0.05), jobs=False)
 

@@ -10,7 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from skimql.engine.sources import ordered_keys
-from skimql.engine.sources.ordered_keys import MOST_KNOWN, MOST_LISTED, counted_in_order, key_counts
+from skimql.engine.sources.ordered_keys import (
+    MOST_FILES,
+    MOST_KNOWN,
+    MOST_LISTED,
+    counted_in_order,
+    key_counts,
+    ordered_columns,
+)
 
 
 def written(folder, *parts, name="k", rows=1000):
@@ -94,3 +101,28 @@ def test_a_file_that_has_changed_is_read_again(tmp_path, monkeypatch):
     os.utime(path, ns=(1, 1))
     counted_in_order([path], "k")
     assert len(read) == 1
+
+
+def test_columns_whose_row_groups_follow_each_other_are_in_order(tmp_path):
+    keys = np.arange(3000) // 4
+    shuffled = np.random.default_rng(3).permutation(3000)
+    columns = {"K": keys, "u": shuffled, "one": np.ones(3000, int), "t": keys.astype(str), "d": keys * 1.0}
+    nulls = pa.array(keys, mask=keys > 600)
+    whole = pa.table({**columns, "s": pa.StructArray.from_arrays([pa.array(keys)], ["k"]), "n": nulls})
+
+    def written_in(name, table, rows, parts=2):
+        folder = tmp_path / name
+        folder.mkdir()
+        size = -(-table.num_rows // parts)
+        for part in range(parts):
+            path = folder / f"{9 - part}.parquet"
+            pq.write_table(table.slice(part * size, size), path, row_group_size=rows)
+        return [str(p) for p in folder.iterdir()]
+
+    paths = written_in("files", whole, 500)
+    # Of one value nothing is sampled; text and doubles are not counted; the last groups of n have no value.
+    assert ordered_columns(paths) == ("k",)
+    assert ordered_columns(written_in("turned", whole.take(np.arange(3000)[::-1]), 500)) == ("k",)
+    assert ordered_columns(written_in("large", whole, 5000, parts=1)) == ()
+    assert ordered_columns(paths * MOST_FILES) == ordered_columns([]) == ()
+    assert ordered_columns([str(tmp_path / "none.parquet")]) == ()
