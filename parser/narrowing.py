@@ -30,6 +30,9 @@ from .bound import fragment_of
 from .fragment import Fragment, Ref
 from .scope import Scope, walk_outside_subqueries
 
+# Of what is compared with the value of a subquery a tenth may be left as well as a half: as by so many conditions.
+COMPUTED = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
@@ -71,7 +74,7 @@ class Narrowing:
     tables : tuple of Narrowed
         None where nothing is known: of set operations.
     unread : int
-        The conditions that no table tells of by itself.
+        The conditions that no table tells of by itself; one that compares with the value of a subquery is as several.
     unread_groups : int
         What is grouped by that is of no single table.
     computed_groups : int
@@ -237,7 +240,12 @@ class _Reader:
         is_join = isinstance(node, exp.EQ | exp.NullSafeEQ) and all(
             isinstance(side.unnest(), exp.Column) for side in (node.left, node.right)
         )
-        self.unread += not whole and not is_join
+        if not whole and not is_join:
+            computed = isinstance(node, exp.Binary) and any(
+                isinstance(side.unnest(), exp.Subquery) or next(side.find_all(exp.Subquery), None) is not None
+                for side in (node.left, node.right)
+            )
+            self.unread += COMPUTED if computed else 1
 
     def told(self, nodes: Sequence[exp.Expr], scope: Scope) -> dict[int, str]:
         """What conditions that hold together say of single tables."""

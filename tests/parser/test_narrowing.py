@@ -3,6 +3,7 @@
 import pytest
 from support.sampled_queries import SCHEMA
 
+from skimql.parser.narrowing import COMPUTED
 from skimql.parser.sampled_select import resolve_sampled
 from skimql.parser.statement import parse_statement
 
@@ -78,3 +79,13 @@ def test_of_aggregates_to_which_some_rows_add_nothing_the_others_are_told():
         "a": (None, "(`j` > 2)", "(`v` = 3)", None, None),
         "b": ("(`v` = 1)", None, "(`j` = 4)", "((`v` + `j`) = 5)", None),
     }
+
+
+def test_a_comparison_with_the_value_of_a_subquery_may_leave_little():
+    for condition, unread in (
+        ("a.v < b.v", 1),
+        ("EXISTS (SELECT 1 FROM c WHERE c.k = a.k)", 1),
+        ("a.v < (SELECT 0.2 * AVG(c.v) FROM c WHERE c.k = a.k)", COMPUTED),
+        ("2 * (SELECT MAX(c.v) FROM c) = a.v + 1 AND a.v < b.v", COMPUTED + 1),
+    ):
+        assert read(f"a JOIN b ON a.k = b.k WHERE {condition}")[2] == unread
