@@ -104,7 +104,8 @@ class Evaluator:
         if planned.distinct is not None:
             return self._joined.distinct(planned.distinct, self.confidence)
         if planned.function == "avg":
-            return self._joined.ratio(planned.total, planned.presence, self.confidence)
+            found = self._joined.ratio(planned.total, planned.presence, self.confidence)
+            return (self._sum_of_nothing(planned) or found) if math.isnan(found.value) else found
         if planned.function == "sum" and self._joined.known(planned.presence) == 0:
             # No tuple joins that has a value: SQL's sum of nothing is NULL, and this is known exactly.
             return exact(math.nan)

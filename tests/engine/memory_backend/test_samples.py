@@ -8,6 +8,7 @@ from skimql import Settings
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
+from skimql.engine.results.answer import is_null
 from skimql.engine.results.expressions import Evaluator
 from skimql.engine.results.rows import Estimated
 from skimql.errors import DataError
@@ -143,3 +144,16 @@ def test_sums_of_what_nothing_bounds_are_certified():
     assert not total.exact
     assert total.certified
     assert total.low <= truth <= total.high
+
+
+def test_the_average_of_nothing_is_known_to_be_null():
+    memory = MemoryBackend(
+        MemoryTables({"r": pa.table({"k": KEYS[:0], "x": KEYS[:0]}), "s": pa.table({"k": KEYS})})
+    )
+    items = "COUNT(*), SUM(x), AVG(x), AVG(x) + 1"
+    answer = MemoryRun.of(
+        f"SELECT APPROXIMATE {items} {TWO} USING key_sample ERROR WITHIN 5%", memory
+    ).answer()
+    assert answer.rows[0][0].value == 0
+    assert all(map(is_null, answer.rows[0][1:]))
+    assert answer.target == "met"
