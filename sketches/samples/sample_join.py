@@ -17,7 +17,7 @@ import numpy as np
 from ..hashing.xi import Family
 from ..intervals.gamma import fieller_interval, poisson_sum, ratio_interval, signed_gamma_interval
 from ..intervals.interval import Estimate, clip, exact, note_useless
-from ..intervals.rounding import rounded, shown, slack_of
+from ..intervals.rounding import root_sum_square, rounded, shown, slack_of
 from ..joins.accumulate import EXACT_IN_FLOAT
 from .known_keys import Floats, JoinTerms, KnownKeys, join_terms
 from .sample_regression import Regression, regress
@@ -355,7 +355,7 @@ def _distance(terms: JoinTerms, average: float, most: float) -> float:
     if not math.isfinite(most) or not joining.any():
         return 0.0
     distances = tops[joining] / bottoms[joining] - average
-    return most * float(np.sqrt(np.mean(distances**2)))
+    return most * root_sum_square(distances, 1.0 / distances.size)
 
 
 def _largest_seen(terms: JoinTerms) -> float:

@@ -30,7 +30,7 @@ from ..intervals.interval import (
     note_useless,
     uncertified,
 )
-from ..intervals.rounding import shown
+from ..intervals.rounding import shown, unit_of
 from ..joins.convolution import ConvolutionSketch
 from ..joins.hash_sketch import frequency_rows
 from ..joins.join_tree import Edges
@@ -233,13 +233,15 @@ def _parts(
     The square of a contribution is estimated by the products of different rows, whose noise is independent: the square
     of a mean over the rows would count the sketches' noise a second time.
     """
-    squares, means = _squares(scaled), scaled.mean(axis=0)
+    # Squares of sums of doubles may leave a DOUBLE where these do not.
+    unit = unit_of(scaled)
+    squares, means = _squares(scaled / unit), scaled.mean(axis=0)
     up = np.ones(means.size, bool) if never_negative else means > 0.0
     found = []
     for mine, sign, largest in ((up, 1.0, unseen[0]), (~up, -1.0, unseen[1])):
         total = max(sign * float(means[mine].sum()), 0.0)
         variance = max(float(np.sum(squares[mine] * left_out[mine])), 0.0)
-        found.append(PoissonSum(total, variance, largest))
+        found.append(PoissonSum(total, unit * math.sqrt(variance), largest))
     return found[0], found[1]
 
 

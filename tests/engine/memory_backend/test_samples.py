@@ -146,6 +146,27 @@ def test_sums_of_what_nothing_bounds_are_certified():
     assert total.low <= truth <= total.high
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1.0, 1e200, 1e300])
+def test_a_sum_is_known_as_well_whatever_the_unit_of_its_values(scale):
+    """Neither squares of values nor a number of hashes for each unit of them need be DOUBLEs."""
+    rng = np.random.default_rng(8)
+    values = scale * rng.lognormal(0, 1, 2 * N)
+    tables = {"r": {"k": rng.integers(0, N, 2 * N), "x": values}, "s": {"k": KEYS}}
+    memory = MemoryBackend(MemoryTables({n: pa.table(c) for n, c in tables.items()}))
+    run = MemoryRun.of(f"SELECT APPROXIMATE SUM(x), AVG(x) {TWO}", memory)
+    truth = [c.value for c in run.exact().rows[0]]
+    mass = values.sum()
+    draws = (ValueDraw(0, "`x`", mass / 40_000, mass / 2000),)
+    for seed in range(6):
+        sample = ClassSample(0, 0.2, row_rates=(0.3, 1.0), hits=5, value_draws=draws)
+        plan = choose(run.query, seed, 0, 0, sample=sample)
+        (joined,) = memory.sample(plan, 1 << 28, None, None).values()
+        cells = Estimated(run.query, {(): Evaluator(plan, joined, 0.999)}).answer().rows[0]
+        for cell, value in zip(cells, truth, strict=True):
+            assert cell.low <= value <= cell.high, (seed, cell, value)
+            assert 0.01 < (cell.high - cell.low) / value < 0.5
+
+
 def test_the_average_of_nothing_is_known_to_be_null():
     memory = MemoryBackend(
         MemoryTables({"r": pa.table({"k": KEYS[:0], "x": KEYS[:0]}), "s": pa.table({"k": KEYS})})
