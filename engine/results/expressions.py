@@ -118,7 +118,7 @@ class Evaluator:
         """NULL where, by its interval too, no tuple joins that has a value to be summed."""
         counted = self._joined.total(planned.presence, self.confidence, bounded=True)
         # What is deleted and was never inserted counts below zero: that is something.
-        if counted.high != 0:
+        if counted.high != 0 or not counted.certified:
             return None
         return replace(counted, value=math.nan, low=math.nan, high=math.nan)
 
