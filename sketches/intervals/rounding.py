@@ -44,12 +44,22 @@ def rounded(value: float, slack: float) -> Estimate:
     if not slack:
         return exact(value)
     if not math.isfinite(value):
-        return Estimate(math.nan, -math.inf, math.inf, 1.0, False, "theorem", (OVERFLOWS,))
+        return overflown(1.0, "theorem")
     return Estimate(value, value - slack, value + slack, 1.0, True, "theorem", (_note(value, slack),))
 
 
+def overflown(confidence: float, basis: str) -> Estimate:
+    """What is known of a sum that leaves the range of doubles: nothing."""
+    return Estimate(math.nan, -math.inf, math.inf, confidence, False, basis, (OVERFLOWS,))
+
+
 def shown(estimate: Estimate) -> Estimate:
-    """The estimate, exact where nothing but rounding moves it, and by less than `SHOWN` of it."""
+    """The estimate, exact where nothing but rounding moves it, and by less than `SHOWN` of it.
+
+    An infinite estimate is none.
+    """
+    if math.isinf(estimate.value) and not estimate.exact:
+        return overflown(estimate.confidence, estimate.basis)
     if not is_rounded(estimate):
         return estimate
     reach = max(estimate.high - estimate.value, estimate.value - estimate.low)

@@ -195,4 +195,5 @@ def product_range(a_low: Floats, a_high: Floats, b_low: Floats, b_high: Floats) 
 def products(a: Floats, b: Floats | float) -> Floats:
     """Products of which nothing times infinity is nothing."""
     zero = (a == 0.0) | (b == 0.0)
-    return np.where(zero, 0.0, np.where(zero, 1.0, a) * np.where(zero, 1.0, b))
+    with np.errstate(over="ignore"):
+        return np.where(zero, 0.0, np.where(zero, 1.0, a) * np.where(zero, 1.0, b))

@@ -8,7 +8,7 @@ from skimql import Settings
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
-from skimql.engine.results.answer import is_null
+from skimql.engine.results.answer import is_null, target_state
 from skimql.engine.results.expressions import Evaluator
 from skimql.engine.results.rows import Estimated
 from skimql.errors import DataError
@@ -178,3 +178,22 @@ def test_the_average_of_nothing_is_known_to_be_null():
     assert answer.rows[0][0].value == 0
     assert all(map(is_null, answer.rows[0][1:]))
     assert answer.target == "met"
+
+
+@pytest.mark.parametrize("signs", [(1.0, 1.0), (1.0, -1.0)])
+def test_a_sum_that_leaves_the_doubles_is_not_known(signs):
+    """Neither infinite nor NULL, whatever the parts of both signs come to."""
+    values = 1e305 * np.resize(signs, N)
+    memory = MemoryBackend(
+        MemoryTables({"r": pa.table({"k": KEYS}), "s": pa.table({"k": KEYS, "x": values})})
+    )
+    run = MemoryRun.of(f"SELECT APPROXIMATE COUNT(*), SUM(x), AVG(x) {TWO}", memory)
+    plan = choose(run.query, 1, 0, 0, sample=ClassSample(0, 0.2, row_rates=(0.2, 0.2), hits=5))
+    (joined,) = memory.sample(plan, 1 << 28, None, None).values()
+    answer = Estimated(run.query, {(): Evaluator(plan, joined, 0.95)}).answer()
+    count, *others = answer.rows[0]
+    assert count.low <= N <= count.high
+    for cell in others:
+        assert np.isnan(cell.value)
+        assert (cell.low, cell.high, cell.certified) == (-np.inf, np.inf, False)
+    assert target_state(answer, 0.9) == "missed"

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from skimql.sketches.intervals.interval import Estimate
+from skimql.sketches.intervals.interval import Estimate, exact
 from skimql.sketches.intervals.rounding import (
     CANCELS,
     MANY,
@@ -59,3 +59,10 @@ def test_squares_add_up_at_any_magnitude(scale):
     assert root_sum_square(values) == 5 * scale
     assert root_sum_square(values, np.array([0.0, 0.25, 1.0])) == 2 * scale
     assert root_sum_square(values[2:]) == root_sum_square(values[:0]) == 0.0
+
+
+def test_an_infinite_estimate_is_none():
+    found = shown(Estimate(math.inf, math.inf, math.inf, 0.95, True, "theorem"))
+    assert math.isnan(found.value)
+    assert (found.low, found.high, found.certified) == (-math.inf, math.inf, False)
+    assert shown(exact(math.inf)) == exact(math.inf), "where Spark has added up what is infinite"
