@@ -320,3 +320,36 @@ def few_values_many_tuples(rng: Rng, n: int) -> Data:
     keys = n // 4
     s = table(rng, unique(rng, keys), c=zipf(rng, keys, keys, 1.1))
     return Data({"r": table(rng, uniform(rng, n, keys)), "s": s}, distinct="s.c")
+
+
+@hostile("keys")
+def three_keys(rng: Rng, n: int) -> Data:
+    """Three keys in all; the one that most tuples of r have is the rarest of s."""
+    shares = np.array([0.9, 0.09, 0.01])
+    r, s = rng.choice(3, n, p=shares), rng.choice(3, n // 4, p=shares[::-1])
+    return Data({"r": table(rng, r), "s": table(rng, s)})
+
+
+@hostile("behind")
+def heavy_in_two_directions(rng: Rng, n: int) -> Data:
+    """A star of four tables: one key of each of two far tables leads to as many tuples as all its others."""
+    keys = n // 8
+    near, one, other = (uniform(rng, n // 2, keys) for _ in range(3))
+    facts = table(rng, near, l=one, m=other)
+    far = {
+        name: {column: with_heavy(rng, np.arange(keys), np.array([7]), keys)}
+        for name, column in (("d", "l"), ("e", "m"))
+    }
+    return Data(
+        {"r": facts, "s": table(rng, np.arange(keys)), **far},
+        join="r JOIN s ON r.k = s.k JOIN d ON r.l = d.l JOIN e ON r.m = e.m",
+    )
+
+
+@hostile("hubs")
+def pairs_by_many_keys(rng: Rng, n: int) -> Data:
+    """COUNT(DISTINCT r.a, s.c): 64 pairs are met by half of the keys, and each other key has a pair of its own."""
+    keys = n // 4
+    k = np.tile(np.arange(keys), 2)
+    a, c = (np.where(k < keys // 2, k // part % 8, k) for part in (1, 8))
+    return Data({"r": table(rng, k, a=a), "s": table(rng, k, c=c)}, distinct="r.a, s.c")

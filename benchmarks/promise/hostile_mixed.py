@@ -110,3 +110,13 @@ def in_order_with_filters_that_exclude(rng: Rng, n: int) -> Data:
     sent = day[k] + rng.integers(1, 60, k.size)
     r, s = table(rng, k, y=sent), table(rng, np.arange(keys), y=day)
     return Data({"r": r, "s": s}, where="r.y > 500 AND s.y <= 500")
+
+
+@hostile("mixed")
+def another_end_of_the_file(rng: Rng, n: int) -> Data:
+    """The last twentieth of both files has ten keys alone, and values forty times as large."""
+    last, sides = np.arange(n) >= n - n // 20, {}
+    for name in "rs":
+        k = np.where(last, rng.integers(0, 10, n), uniform(rng, n, n // 2))
+        sides[name] = table(rng, k, x=amounts(rng, n) * np.where(last, 40, 1))
+    return Data(sides)

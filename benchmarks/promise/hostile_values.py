@@ -9,6 +9,7 @@ from .data import (
     Data,
     Rng,
     amounts,
+    far_heavy,
     foreign_key,
     heavy_in_both,
     hostile,
@@ -304,4 +305,107 @@ def decimals(rng: Rng, n: int) -> Data:
     cents = amounts(rng, n) * 100
     cents[rng.choice(n, 10, replace=False)] = cents.sum() // 10
     data.tables["r"]["x"] = pa.array(cents).cast(pa.decimal128(19, 0)).cast(pa.decimal128(21, 2))
+    return data
+
+
+@hostile("value")
+def rare_denominator(rng: Rng, n: int) -> Data:
+    """x is NULL but at one key in twenty, and of these one in ten has partners."""
+    keys = n // 2
+    k = uniform(rng, n, keys)
+    x = pa.array(rng.lognormal(3, 1, n), mask=k >= keys // 20)
+    s = np.concatenate([np.arange(keys // 20, keys), np.repeat(np.arange(keys // 200), 3)])
+    return Data({"r": table(rng, k, x=x), "s": table(rng, rng.permutation(s))})
+
+
+@hostile("value")
+def cancelling_pairs_of_keys(rng: Rng, n: int) -> Data:
+    """Pareto 1.2 values of every even key, and of the odd one behind it the same with the other sign."""
+    keys = n // 4 * 2
+    k, v = uniform(rng, n, keys), np.rint(100 * (1 + rng.pareto(1.2, keys // 2))).astype(np.int64)
+    x = 3 + np.stack([v, -v], axis=1).ravel()[k]
+    return Data({"r": table(rng, k, x=x), "s": table(rng, unique(rng, keys))})
+
+
+@hostile("filter")
+def heavy_behind_filters(rng: Rng, n: int) -> Data:
+    """Filters on both tables keep 2 %; six keys have a third of these, and are as light as others in the rest."""
+    sides = {}
+    for name in "rs":
+        k, kept = uniform(rng, n, n // 4), rng.random(n) < 0.02
+        some = kept & (rng.random(n) < 0.4)
+        k[some] = rng.integers(0, 6, some.sum())
+        sides[name] = table(rng, k, y=kept.astype(np.int64))
+    return Data(sides, where="r.y = 1 AND s.y = 1")
+
+
+@hostile("filter")
+def filters_of_one_star(rng: Rng, n: int) -> Data:
+    """A star whose two dimensions are filtered to one in a hundred, and nearly always the same tuples of r."""
+    dimension = np.arange(n // 8)
+    k, kept = uniform(rng, n, n // 8), (dimension % 100 == 0).astype(np.int64)
+    r = table(rng, k, l=np.where(rng.random(n) < 0.9, k, uniform(rng, n, n // 8)))
+    return Data(
+        {"r": r, "s": table(rng, dimension, y=kept), "d": {"l": dimension, "z": kept}},
+        join="r JOIN s ON r.k = s.k JOIN d ON r.l = d.l",
+        where="s.y = 1 AND d.z = 1",
+        g="s.g",
+    )
+
+
+@hostile("filter")
+def without_the_heaviest(rng: Rng, n: int) -> Data:
+    """Zipf 2 in both tables; the heaviest key of all is filtered out of one of them."""
+    sides = {}
+    for name in "rs":
+        k = zipf(rng, n, n // 4, 2.0)
+        sides[name] = table(rng, k, y=(k > 0).astype(np.int64))
+    return Data(sides, where="r.y = 1")
+
+
+@hostile("groups")
+def group_of_many_partners(rng: Rng, n: int) -> Data:
+    """Groups of the far table, and the tuples that five keys lead to are one of them."""
+    data = far_heavy(rng, n, 5)
+    last = data.tables["c"]
+    many = np.bincount(last["l"])[last["l"]] > 1
+    last["g"] = np.where(many, 9, rng.integers(0, 5, len(many)))
+    data.g = "c.g"
+    return data
+
+
+@hostile("groups")
+def dear_small_groups(rng: Rng, n: int) -> Data:
+    """Eighty groups of Zipf 1.5 sizes; the smaller a group, the larger its values."""
+    data = foreign_key(rng, n)
+    r = data.tables["r"]
+    r["g"] = zipf(rng, n, 80, 1.5)
+    r["x"] = r["x"] * (1 + r["g"] ** 2)
+    return data
+
+
+@hostile("types")
+def ends_of_integers(rng: Rng, n: int) -> Data:
+    """0, -1, the least and the largest BIGINT are keys, and heavy in both tables."""
+    ends = np.array([0, -1, np.iinfo(np.int64).min, np.iinfo(np.int64).max])
+    sides = {}
+    for name in "rs":
+        k = 10 + unique(rng, n)
+        sides[name] = table(rng, with_heavy(rng, k, ends, max(2, int((n / 4) ** 0.5))))
+    return Data(sides)
+
+
+@hostile("types")
+def tiny_amounts(rng: Rng, n: int) -> Data:
+    """DOUBLE amounts of about 1e-300, whose squares are 0."""
+    data = foreign_key(rng, n)
+    data.tables["r"]["x"] = 1e-300 * rng.lognormal(0, 2, n)
+    return data
+
+
+@hostile("types")
+def huge_and_tiny(rng: Rng, n: int) -> Data:
+    """DOUBLE values of 1e-300, and one in a thousand of 1e300."""
+    data = foreign_key(rng, n)
+    data.tables["r"]["x"] = np.where(rng.random(n) < 0.001, 1e300, 1e-300)
     return data

@@ -149,7 +149,7 @@ class Evaluation:
             for n, m in enumerate(sent)
         ]
         units = np.array([d.unit for d in sample.value_draws])
-        chances = np.minimum(rows.sizes / units[rows.draws], 1.0)
+        chances = np.minimum(rows.sizes, units[rows.draws]) / units[rows.draws]
         alone = ~self._found_beside(sample, frame, number, keys, tuples)
         own = np.zeros((len(self.terms), len(keys)), np.bool_)
         for n, (draw, _) in drawn.items():

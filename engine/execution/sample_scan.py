@@ -146,7 +146,8 @@ def _value(draw: ValueDraw) -> str:
 def _drawn(draw: ValueDraw, family: XxHash64) -> str:
     """Whether a tuple is drawn for its value, as SQL; Spark takes what is not a number for the largest one."""
     word = f"({_word(family, ROW)} & {(1 << HASH_BITS) - 1}L)"
-    most = f"{_value(draw)} * {(1 << HASH_BITS) / draw.unit!r}D"
+    # Divided first: a factor for a unit of tiny values is no DOUBLE.
+    most = f"{_value(draw)} / {draw.unit!r}D * {float(1 << HASH_BITS)!r}D"
     return f"({_value(draw)} >= {draw.least!r}D AND {word} < {most})"
 
 

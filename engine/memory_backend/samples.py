@@ -219,7 +219,8 @@ class MemoryScans(SampleTree):
             hashes = family.values(np.arange(len(why), dtype=np.int64), 1, HASH_BITS)[0].astype(np.float64)
             # What is not a number is never below anything.
             large = ~(values < draw.least)
-            why[large & ~(hashes >= values * ((1 << HASH_BITS) / draw.unit))] |= VALUED << number
+            below = np.minimum(values, draw.unit) / draw.unit * (1 << HASH_BITS)
+            why[large & ~(hashes >= below)] |= VALUED << number
             sizes[number] = values
         return sizes
 

@@ -221,5 +221,7 @@ def _values(summed: Sequence[Summed], query: Query | None = None) -> dict[tuple[
         return whole and math.isfinite(one.largest) and re.fullmatch("`[^`]+`", one.expression) is not None
 
     return {
-        (s.vertex, s.expression): Values(s.values, s.low, s.high, reached(s)) for s in summed if s.values.size
+        (s.vertex, s.expression): Values(s.values, s.low, s.high, reached(s))
+        for s in summed
+        if s.values.size and s.has_squares
     }

@@ -313,12 +313,14 @@ def answer_plan(plan: Plan, joined: Joined, confidence: float) -> Answer:
 
 
 def uncertified_answer(answer: Answer) -> Answer:
-    """The answer with no estimate certified; what makes it so stands in its notes."""
-    rows = tuple(
-        tuple(replace(c, certified=False) if isinstance(c, Estimate) else c for c in row)
-        for row in answer.rows
-    )
-    return replace(answer, rows=rows)
+    """The answer with no estimate certified, and none exact; what makes it so stands in its notes."""
+
+    def of(cell: Cell) -> Cell:
+        if not isinstance(cell, Estimate):
+            return cell
+        return replace(cell, certified=False, basis="measured" if cell.exact else cell.basis)
+
+    return replace(answer, rows=tuple(tuple(map(of, row)) for row in answer.rows))
 
 
 def with_confidence(answer: Answer, confidence: float) -> Answer:
@@ -385,11 +387,11 @@ def _group_text(answer: Answer, row: Sequence[Cell]) -> str:
 def state_of(cell: Cell, target: float) -> str:
     """Whether a cell meets the asked relative error: `MET`, `MISSED`, or `UNKNOWN`.
 
-    An interval that is not certified tells neither, however wide it is, but for one without ends.
+    An interval that is not certified tells neither, however wide it is, but for one without ends; nor does a NULL.
     """
     if not isinstance(cell, Estimate):
         return MET
-    if not cell.certified and not cell.exact and math.isfinite(half_width(cell)):
+    if not cell.certified and (is_null(cell) or math.isfinite(half_width(cell))):
         return UNKNOWN
     return MISSED if misses(cell, target) else MET
 
@@ -416,4 +418,4 @@ def half_width(estimate: Estimate) -> float:
 
 def _reached(cell: Estimate) -> str:
     unknown = not cell.value or math.isnan(cell.value)
-    return "no bound" if unknown else f"{half_width(cell) / abs(cell.value):.3g}"
+    return "no bound" if unknown else f"{float(half_width(cell) / abs(cell.value)):.3g}"

@@ -104,7 +104,8 @@ class Evaluator:
         if planned.distinct is not None:
             return self._joined.distinct(planned.distinct, self.confidence)
         if planned.function == "avg":
-            return self._joined.ratio(planned.total, planned.presence, self.confidence)
+            found = self._joined.ratio(planned.total, planned.presence, self.confidence)
+            return (self._sum_of_nothing(planned) or found) if math.isnan(found.value) else found
         if planned.function == "sum" and self._joined.known(planned.presence) == 0:
             # No tuple joins that has a value: SQL's sum of nothing is NULL, and this is known exactly.
             return exact(math.nan)
@@ -117,7 +118,7 @@ class Evaluator:
         """NULL where, by its interval too, no tuple joins that has a value to be summed."""
         counted = self._joined.total(planned.presence, self.confidence, bounded=True)
         # What is deleted and was never inserted counts below zero: that is something.
-        if counted.high != 0:
+        if counted.high != 0 or not counted.certified:
             return None
         return replace(counted, value=math.nan, low=math.nan, high=math.nan)
 

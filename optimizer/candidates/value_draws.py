@@ -7,6 +7,7 @@ above adds by `unit` and its partners: each a part of the asked error. Where non
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,9 @@ LEAST_DRAWN, MOST_DRAWN = 256.0, 200_000.0
 
 # Values whose largest is so many times the mean, or less, may be bounded by more draws of tuples whatever their values.
 MOST_DEAR = 16.0
+
+# Of values up to this, and of its inverse, products of two have squares.
+MOST_SQUARED = 1e75
 
 # So many values of those that have been looked at say nothing of the mean.
 OUTSTANDING = 8
@@ -60,6 +64,15 @@ class Summed:
         return max(-self.low, self.high)
 
     @property
+    def has_squares(self) -> bool:
+        """Whether moments of the values, and of products of two such, are numbers that a DOUBLE has."""
+        known = [
+            float(self.sizes.max(initial=0.0)),
+            *(abs(e) for e in (self.low, self.high) if math.isfinite(e)),
+        ]
+        return all(not e or 1.0 / MOST_SQUARED <= e <= MOST_SQUARED for e in (known[0], max(known)))
+
+    @property
     def sizes(self) -> Floats:
         """The absolute values, 0 for NULL."""
         return np.abs(np.nan_to_num(self.values, nan=0.0))
@@ -81,7 +94,7 @@ class Summed:
     def drawn(self, draw: ValueDraw, tuples: float) -> float:
         """So many tuples are expected to be drawn of so many."""
         sizes = self.sizes
-        chances = np.where(sizes >= draw.least, np.minimum(sizes / draw.unit, 1.0), 0.0)
+        chances = np.where(sizes >= draw.least, np.minimum(sizes, draw.unit) / draw.unit, 0.0)
         return tuples * float(chances.mean()) if chances.size else 0.0
 
 
@@ -147,6 +160,8 @@ def value_draws(
         bounded = 2.0 * PART * room / max(draws.largest_beside(member), 1.0)
         accurate = mass / min(max(NEEDED / error**2, LEAST_DRAWN), MOST_DRAWN)
         unit = max(min(bounded, accurate), mass / MOST_DRAWN)
+        if unit < sys.float_info.min:
+            continue
         few, many = (
             ValueDraw(member, one.expression, min(part * room / most, unit), unit)
             for part in (MOST_PART, MOST_PART / 2.0)

@@ -304,7 +304,7 @@ class _Made:
         if values is None:
             return np.empty((len(self.terms), 0)), np.empty(0)
         seen = np.nan_to_num(values.seen)
-        q = np.where(np.abs(seen) >= draw.least, np.minimum(np.abs(seen) / draw.unit, 1.0), 0.0)
+        q = np.where(np.abs(seen) >= draw.least, np.minimum(np.abs(seen), draw.unit) / draw.unit, 0.0)
         most = min(max(MOST_KEYS, int(WANTED / self.sample.rate)), MOST_MADE)
         found = self.keys.sampled(lambda t: np.ones(t.shape[1]), rng, most)
         each, tuples = self._added(found, rng, table)

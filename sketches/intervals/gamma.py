@@ -25,6 +25,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from .rounding import root_sum_square
+
 Floats = npt.NDArray[np.float64]
 
 # Above this many degrees of freedom the chi-square quantile is its normal limit to 1e-6 of a standard
@@ -42,24 +44,25 @@ class PoissonSum:
     ----------
     value : float
         The Horvitz-Thompson estimate y = sum(c_i / p_i) over the sampled terms c_i >= 0.
-    variance : float
-        Its unbiased variance estimate v = sum(c_i**2 * (1 - p_i) / p_i**2).
+    deviation : float
+        The root of its unbiased variance estimate v = sum(c_i**2 * (1 - p_i) / p_i**2): of terms below 1e-154 or above
+        1e154 the variance itself is no DOUBLE.
     largest_unseen : float
         w, the largest c / p that a term *outside* the sample can have; 0 when nothing is unseen and
         ``inf`` when there is no bound.
     """
 
     value: float
-    variance: float
+    deviation: float
     largest_unseen: float
 
     def __post_init__(self) -> None:
-        if not (self.value >= 0 and self.variance >= 0 and self.largest_unseen >= 0):
+        if not (self.value >= 0 and self.deviation >= 0 and self.largest_unseen >= 0):
             raise ValueError(f"a Poisson sum has no negative or missing parts: {self}")
 
 
 def poisson_sum(terms: Floats, probabilities: Floats | float, largest_unseen: float) -> PoissonSum:
-    """Estimate and variance of a total from its sampled terms.
+    """Estimate and standard deviation of a total from its sampled terms.
 
     Parameters
     ----------
@@ -75,21 +78,21 @@ def poisson_sum(terms: Floats, probabilities: Floats | float, largest_unseen: fl
     O(n) time. The sums are float64: relative rounding error about 1e-16 * log2(n).
     """
     scaled = terms / probabilities
-    variance = float(np.sum(scaled * scaled * (1.0 - np.asarray(probabilities))))
-    return PoissonSum(float(np.sum(scaled)), max(variance, 0.0), largest_unseen)
+    deviation = root_sum_square(scaled, 1.0 - np.asarray(probabilities))
+    return PoissonSum(float(np.sum(scaled)), deviation, largest_unseen)
 
 
 def gamma_interval(total: PoissonSum, confidence: float) -> tuple[float, float]:
     """Two-sided gamma interval of a non-negative total [1]_.
 
-    With a = 1 - confidence, ``low = v / (2 y) * chi2(a/2; 2 y**2 / v)`` and, with the largest unseen term w
-    added once to the value and once (squared) to the variance,
+    With a = 1 - confidence and the variance v, ``low = v / (2 y) * chi2(a/2; 2 y**2 / v)`` and, with the largest
+    unseen term w added once to the value and once (squared) to the variance,
     ``high = (v + w**2) / (2 (y + w)) * chi2(1 - a/2; 2 (y + w)**2 / (v + w**2))``.
 
     Parameters
     ----------
     total : PoissonSum
-        Estimate, variance and largest unseen term.
+        Estimate, its standard deviation and largest unseen term.
     confidence : float
         In (0, 1).
 
@@ -112,11 +115,11 @@ def gamma_interval(total: PoissonSum, confidence: float) -> tuple[float, float]:
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence}")
     tail = (1.0 - confidence) / 2.0
-    y, v, w = total.value, total.variance, total.largest_unseen
-    low = _gamma_quantile(y, v, tail, upper=False)
+    y, deviation, w = total.value, total.deviation, total.largest_unseen
+    low = _gamma_quantile(y, deviation, tail, upper=False)
     if math.isinf(w):
         return min(low, y), math.inf
-    high = _gamma_quantile(y + w, v + w * w, tail, upper=True)
+    high = _gamma_quantile(y + w, math.hypot(deviation, w), tail, upper=True)
     return min(low, y), max(high, y)
 
 
@@ -291,13 +294,13 @@ def _first_rejected(is_held: Callable[[float], bool], start: float, step: float)
     return start + outer
 
 
-def _gamma_quantile(mean: float, variance: float, tail: float, *, upper: bool) -> float:
-    """The lower or upper `tail` quantile of a gamma variable with this mean and variance."""
-    if mean == 0.0 or variance == 0.0:
+def _gamma_quantile(mean: float, deviation: float, tail: float, *, upper: bool) -> float:
+    """The lower or upper `tail` quantile of a gamma variable with this mean and standard deviation."""
+    if mean == 0.0 or deviation == 0.0:
         return mean
-    shape = mean * mean / variance
+    ratio = mean / deviation
+    shape = ratio * ratio
     if shape > _NORMAL_SHAPE:
-        sigma = math.sqrt(variance)
-        return mean + sigma * float(special.ndtri(1.0 - tail if upper else tail))
+        return mean + deviation * float(special.ndtri(1.0 - tail if upper else tail))
     quantile = special.gammainccinv(shape, tail) if upper else special.gammaincinv(shape, tail)
-    return float(quantile) * variance / mean
+    return float(quantile) * (deviation / ratio)

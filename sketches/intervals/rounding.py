@@ -13,7 +13,12 @@ import math
 import sys
 from dataclasses import replace
 
+import numpy as np
+import numpy.typing as npt
+
 from .interval import Estimate, exact
+
+Floats = npt.NDArray[np.float64]
 
 # A sum that its rounding moves by no more than this part of it is shown as exact: nine digits of it stand.
 SHOWN = 1e-9
@@ -39,12 +44,22 @@ def rounded(value: float, slack: float) -> Estimate:
     if not slack:
         return exact(value)
     if not math.isfinite(value):
-        return Estimate(math.nan, -math.inf, math.inf, 1.0, False, "theorem", (OVERFLOWS,))
+        return overflown(1.0, "theorem")
     return Estimate(value, value - slack, value + slack, 1.0, True, "theorem", (_note(value, slack),))
 
 
+def overflown(confidence: float, basis: str) -> Estimate:
+    """What is known of a sum that leaves the range of doubles: nothing."""
+    return Estimate(math.nan, -math.inf, math.inf, confidence, False, basis, (OVERFLOWS,))
+
+
 def shown(estimate: Estimate) -> Estimate:
-    """The estimate, exact where nothing but rounding moves it, and by less than `SHOWN` of it."""
+    """The estimate, exact where nothing but rounding moves it, and by less than `SHOWN` of it.
+
+    An infinite estimate is none.
+    """
+    if math.isinf(estimate.value) and not estimate.exact:
+        return overflown(estimate.confidence, estimate.basis)
     if not is_rounded(estimate):
         return estimate
     reach = max(estimate.high - estimate.value, estimate.value - estimate.low)
@@ -70,3 +85,15 @@ def widened(estimate: Estimate, slack: float) -> Estimate:
         return estimate
     notes = tuple(dict.fromkeys((*estimate.notes, CANCELS)))
     return replace(estimate, low=estimate.low - slack, high=estimate.high + slack, notes=notes)
+
+
+def unit_of(values: Floats) -> float:
+    """A power of two of the magnitude of the largest value, 1 where all are 0: divided by it all have squares."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return math.ldexp(1.0, math.frexp(largest)[1] - 1) if 0.0 < largest < math.inf else 1.0
+
+
+def root_sum_square(values: Floats, weights: Floats | float = 1.0) -> float:
+    """The root of the weighted sum of the squares of values, of any magnitude that a DOUBLE has."""
+    unit = unit_of(values)
+    return unit * math.sqrt(max(float(np.sum((values / unit) ** 2 * weights)), 0.0))

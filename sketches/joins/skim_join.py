@@ -26,13 +26,10 @@ from ..intervals.interval import (
     Estimate,
     averaged,
     collapse_notes,
-    exact,
     median_interval,
     ratio_interval,
     uncertified,
 )
-from ..intervals.rounding import rounded, slack_of
-from .accumulate import EXACT_IN_FLOAT
 from .convolution import ConvolutionSketch, ConvolutionSpec, join_rows
 from .join_tree import Edges, check_join
 from .skim import Skimmed
@@ -115,20 +112,9 @@ def skimmed_join(vertices: Sequence[Skimmed], edges: Edges, confidence: float = 
     parts = subjoins(vertices, edges)
     parts = _averaged(parts, vertices, confidence)
     value = sum(part.value for part in parts)
-    if all(len(part.rows) == 1 for part in parts):
-        return _of_dense(value, vertices, edges)
     around = median_interval(row_totals(parts), confidence, _basis(vertices))
     widened = replace(around, value=value, low=min(around.low, value), high=max(around.high, value))
     return uncertified(widened, *collapse_notes([v.residual.counters for v in vertices]))
-
-
-def _of_dense(value: float, vertices: Sequence[Skimmed], edges: Edges) -> Estimate:
-    """The join of dense parts alone: exact while the doubles that it is computed in hold all its whole numbers."""
-    absolute = [replace(v, weights=np.abs(v.weights)) for v in vertices]
-    mass = sum(part.value for part in subjoins(absolute, edges))
-    if mass < EXACT_IN_FLOAT:
-        return exact(value)
-    return rounded(value, slack_of(sum(len(v.weights) for v in vertices), mass))
 
 
 def skimmed_average(

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from ..intervals.rounding import root_sum_square
 from ..joins.accumulate import distinct
 
 Ints = npt.NDArray[np.int64]
@@ -88,8 +89,12 @@ class JoinTerms:
 
     def variance(self, column: int = 0) -> float:
         """The estimated variance of :meth:`total`."""
-        scaled = self.terms[column] / self.probabilities
-        return float(np.sum(scaled * scaled * (1.0 - self.probabilities)))
+        deviation = self.deviation(column)
+        return deviation * deviation
+
+    def deviation(self, column: int = 0) -> float:
+        """The root of the estimated variance of :meth:`total`."""
+        return root_sum_square(self.terms[column] / self.probabilities, 1.0 - self.probabilities)
 
 
 def join_terms(tables: Sequence[KnownKeys], largest_product: float = math.inf) -> JoinTerms:
@@ -190,4 +195,5 @@ def product_range(a_low: Floats, a_high: Floats, b_low: Floats, b_high: Floats) 
 def products(a: Floats, b: Floats | float) -> Floats:
     """Products of which nothing times infinity is nothing."""
     zero = (a == 0.0) | (b == 0.0)
-    return np.where(zero, 0.0, np.where(zero, 1.0, a) * np.where(zero, 1.0, b))
+    with np.errstate(over="ignore"):
+        return np.where(zero, 0.0, np.where(zero, 1.0, a) * np.where(zero, 1.0, b))

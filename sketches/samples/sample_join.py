@@ -17,7 +17,7 @@ import numpy as np
 from ..hashing.xi import Family
 from ..intervals.gamma import fieller_interval, poisson_sum, ratio_interval, signed_gamma_interval
 from ..intervals.interval import Estimate, clip, exact, note_useless
-from ..intervals.rounding import rounded, shown, slack_of
+from ..intervals.rounding import overflown, root_sum_square, rounded, shown, slack_of
 from ..joins.accumulate import EXACT_IN_FLOAT
 from .known_keys import Floats, JoinTerms, KnownKeys, join_terms
 from .sample_regression import Regression, regress
@@ -209,6 +209,8 @@ def estimate_ratio(terms: JoinTerms, confidence: float) -> Estimate:
     """
     if is_complete(terms):
         return shown(complete_ratio(terms))
+    if _overflows(terms):
+        return overflown(confidence, "measured")
     if terms.total(1) == 0:
         return Estimate(math.nan, -math.inf, math.inf, confidence, False, "measured", (TOO_FEW,))
     if np.isfinite(terms.unseen).all():
@@ -295,6 +297,8 @@ def estimate_total(terms: JoinTerms, confidence: float, column: int = 0) -> Esti
     certain = float(np.sum(values[~sampled]))
     if is_complete(terms):
         return shown(complete_total(terms, column))
+    if _overflows(terms):
+        return overflown(confidence, "measured")
     drawn, p = values[sampled], terms.probabilities[sampled]
     lowest, highest = map(float, terms.unseen[column])
     certified = bool(np.isfinite(lowest) and np.isfinite(highest))
@@ -355,7 +359,7 @@ def _distance(terms: JoinTerms, average: float, most: float) -> float:
     if not math.isfinite(most) or not joining.any():
         return 0.0
     distances = tops[joining] / bottoms[joining] - average
-    return most * float(np.sqrt(np.mean(distances**2)))
+    return most * root_sum_square(distances, 1.0 / distances.size)
 
 
 def _largest_seen(terms: JoinTerms) -> float:
@@ -367,6 +371,12 @@ def _largest_seen(terms: JoinTerms) -> float:
 def is_complete(terms: JoinTerms) -> bool:
     """Whether nothing was left to chance: every key that could contribute is known."""
     return bool(np.all(terms.probabilities == 1.0)) and not np.any(terms.unseen)
+
+
+def _overflows(terms: JoinTerms) -> bool:
+    """Whether the sampled contributions, over their probabilities, add up to more than a DOUBLE holds."""
+    with np.errstate(over="ignore"):
+        return not math.isfinite(float(np.sum(np.abs(terms.terms) / terms.probabilities)))
 
 
 def check_hashing(tables: Sequence[SampledTable]) -> None:

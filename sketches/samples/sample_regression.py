@@ -18,6 +18,7 @@ estimator
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -25,6 +26,7 @@ from itertools import combinations
 import numpy as np
 
 from ..intervals.gamma import difference_interval, poisson_sum
+from ..intervals.rounding import root_sum_square, unit_of
 from ..ranking import rounded
 from .known_keys import Bools, Floats, Ints, JoinTerms, KnownKeys
 
@@ -70,7 +72,16 @@ class Regression:
     @property
     def squares(self) -> float:
         """Sum of the squared residuals of the sampled keys, each as if its key had not been fitted."""
-        return float(np.sum((self.residuals / (1.0 - self.leverages)) ** 2))
+        return self._length * self._length
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the total, estimated by these squares."""
+        return self._length * math.sqrt(1.0 - self.probability) / self.probability
+
+    @property
+    def _length(self) -> float:
+        return root_sum_square(self.residuals / (1.0 - self.leverages))
 
     def interval(self, confidence: float, largest: float) -> tuple[float, float]:
         """Interval of the total.
@@ -142,8 +153,7 @@ def regress(tables: Sequence[KnownKeys], terms: JoinTerms) -> list[Regression] |
         known = certain + float(np.sum(slopes * left))
         residuals = c - np.sum(slopes[:, np.newaxis] * x, axis=0)
         found.append(Regression(known, residuals, probability, leverages, tuple(slopes.tolist())))
-        variance = found[-1].squares * (1.0 - probability) / probability**2
-        if variance > MOST_REMAINING * terms.variance(column):
+        if found[-1].deviation > math.sqrt(MOST_REMAINING) * terms.deviation(column):
             return None
     return found
 
@@ -153,6 +163,14 @@ def _fit(x: Floats, c: Floats) -> tuple[Floats, Floats]:
 
     Any slopes will do, so those that all processors compute alike are taken.
     """
+    # Products of doubles may leave a DOUBLE where these do not.
+    units, unit = np.array([unit_of(row) for row in x]), unit_of(c)
+    slopes, leverages = _fit_alike(x / units[:, np.newaxis], c / unit)
+    return slopes * (unit / units), leverages
+
+
+def _fit_alike(x: Floats, c: Floats) -> tuple[Floats, Floats]:
+    """`_fit` of values that have squares."""
     fitted: Bools = np.ones(c.size, bool)
     while True:
         inverse = _steady_inverse(x[:, fitted])

@@ -30,7 +30,7 @@ from ..intervals.interval import (
     note_useless,
     uncertified,
 )
-from ..intervals.rounding import shown
+from ..intervals.rounding import shown, unit_of
 from ..joins.convolution import ConvolutionSketch
 from ..joins.hash_sketch import frequency_rows
 from ..joins.join_tree import Edges
@@ -93,7 +93,7 @@ def sample_sketch_join(
     """
     shape = _Shape(synopses, edges)
     terms = shape.terms(columns, largest_product)
-    if terms.terms.shape[0] == 1:
+    if not shape.counters:
         plain = [table.known([c]) for table, c in shape.sampled(columns)]
         estimate = estimate_terms(plain, terms, confidence)
     else:
@@ -130,16 +130,16 @@ def sample_sketch_average(
     ValueError
         If nothing that is sampled joins.
     """
-    shape = _Shape([*numerators], edges)
-    top = shape.terms(numerator_columns, math.inf)
-    bottom = _Shape([*denominators], edges).terms(denominator_columns, math.inf)
+    shape, other = _Shape([*numerators], edges), _Shape([*denominators], edges)
+    top, bottom = shape.terms(numerator_columns, math.inf), other.terms(denominator_columns, math.inf)
+    known = not shape.counters and not other.counters
     rows = max(len(top.terms), len(bottom.terms))
     count, total = centre(_row_totals(bottom)), centre(_row_totals(top))
     if count == 0.0:
         raise ValueError("no sampled key joins, so there is no average to estimate; take a larger sample")
-    if rows == 1 and is_complete(top) and is_complete(bottom):
+    if known and is_complete(top) and is_complete(bottom):
         return shown(complete_ratio(replace(top, terms=np.concatenate([top.terms, bottom.terms]))))
-    if rows == 1:
+    if known:
         # Nothing but the sample errs.
         both = [np.concatenate([getattr(top, name), getattr(bottom, name)]) for name in ("terms", "unseen")]
         found = estimate_ratio(replace(top, terms=both[0], unseen=both[1]), confidence)
@@ -176,7 +176,7 @@ def expected_variances(
     terms = shape.terms(columns, math.inf)
     free = terms.probabilities < 1.0
     scaled, left_out = terms.terms[:, free] / terms.probabilities[free], 1.0 - terms.probabilities[free]
-    if len(scaled) == 1:
+    if not shape.counters:
         return float((scaled[0] ** 2) @ left_out), 0.0, 1, shape.buckets
     sampling = max(float(_squares(scaled) @ left_out), 0.0)
     return sampling, shape.noise(columns), len(scaled), shape.buckets
@@ -233,19 +233,26 @@ def _parts(
     The square of a contribution is estimated by the products of different rows, whose noise is independent: the square
     of a mean over the rows would count the sketches' noise a second time.
     """
-    squares, means = _squares(scaled), scaled.mean(axis=0)
+    # Squares of sums of doubles may leave a DOUBLE where these do not.
+    unit = unit_of(scaled)
+    squares, means = _squares(scaled / unit), scaled.mean(axis=0)
     up = np.ones(means.size, bool) if never_negative else means > 0.0
     found = []
     for mine, sign, largest in ((up, 1.0, unseen[0]), (~up, -1.0, unseen[1])):
         total = max(sign * float(means[mine].sum()), 0.0)
         variance = max(float(np.sum(squares[mine] * left_out[mine])), 0.0)
-        found.append(PoissonSum(total, variance, largest))
+        found.append(PoissonSum(total, unit * math.sqrt(variance), largest))
     return found[0], found[1]
 
 
 def _squares(scaled: Floats) -> Floats:
-    """Estimates of the squares of contributions, without the noise of the sketches, from rows that are independent."""
+    """Estimates of the squares of contributions, without the noise of the sketches, from rows that are independent.
+
+    Of one row alone with the noise.
+    """
     rows, sums = len(scaled), scaled.sum(axis=0)
+    if rows == 1:
+        return np.asarray(sums * sums)
     return np.asarray((sums * sums - np.sum(scaled * scaled, axis=0)) / (rows * (rows - 1)))
 
 

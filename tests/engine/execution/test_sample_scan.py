@@ -6,10 +6,11 @@ import numpy as np
 from support.tables import register
 
 from skimql.engine.execution import sample_scan
-from skimql.engine.execution.sample_scan import _word
+from skimql.engine.execution.sample_scan import _drawn, _word
 from skimql.engine.spark.isolation import temp_views
 from skimql.engine.spark.jobs import run_job
-from skimql.sketches.samples.sampled_hash import draw_family, sample_family
+from skimql.optimizer.plan import ValueDraw
+from skimql.sketches.samples.sampled_hash import draw_family, sample_family, value_family
 
 
 def test_spark_and_numpy_compute_the_same_hash_of_keys(spark):
@@ -21,6 +22,16 @@ def test_spark_and_numpy_compute_the_same_hash_of_keys(spark):
     for number, family in enumerate(families):
         found = np.array([row[number + 1] for row in rows], np.int64).view(np.uint64)
         assert (family._hash_words(values, 1)[0] == found).all(), family
+
+
+def test_tuples_are_drawn_for_tiny_values_too(spark):
+    frame = spark.range(4000).selectExpr("id AS `skimql row`", "id % 2 AS half")
+    found = []
+    for unit in (1.0, 1e-305):
+        drawn = _drawn(ValueDraw(0, f"half * {unit / 4!r}D", 0.0, unit), value_family(7, "k", 0))
+        found.append([row[0] for row in frame.where(drawn).select("`skimql row`").collect()])
+    assert found[0] == found[1]
+    assert 400 < len(found[0]) < 600, "a quarter of every other tuple"
 
 
 def test_another_seed_needs_no_new_code(spark, as_users_have_it):

@@ -8,6 +8,7 @@ from skimql import Settings
 from skimql.engine.memory_backend.backend import MemoryBackend
 from skimql.engine.memory_backend.run import MemoryRun
 from skimql.engine.memory_backend.tables import MemoryTables
+from skimql.engine.results.answer import is_null, target_state
 from skimql.engine.results.expressions import Evaluator
 from skimql.engine.results.rows import Estimated
 from skimql.errors import DataError
@@ -143,3 +144,56 @@ def test_sums_of_what_nothing_bounds_are_certified():
     assert not total.exact
     assert total.certified
     assert total.low <= truth <= total.high
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1.0, 1e200, 1e300])
+def test_a_sum_is_known_as_well_whatever_the_unit_of_its_values(scale):
+    """Neither squares of values nor a number of hashes for each unit of them need be DOUBLEs."""
+    rng = np.random.default_rng(8)
+    values = scale * rng.lognormal(0, 1, 2 * N)
+    tables = {"r": {"k": rng.integers(0, N, 2 * N), "x": values}, "s": {"k": KEYS}}
+    memory = MemoryBackend(MemoryTables({n: pa.table(c) for n, c in tables.items()}))
+    run = MemoryRun.of(f"SELECT APPROXIMATE SUM(x), AVG(x) {TWO}", memory)
+    truth = [c.value for c in run.exact().rows[0]]
+    mass = values.sum()
+    draws = (ValueDraw(0, "`x`", mass / 40_000, mass / 2000),)
+    for seed in range(6):
+        sample = ClassSample(0, 0.2, row_rates=(0.3, 1.0), hits=5, value_draws=draws)
+        plan = choose(run.query, seed, 0, 0, sample=sample)
+        (joined,) = memory.sample(plan, 1 << 28, None, None).values()
+        cells = Estimated(run.query, {(): Evaluator(plan, joined, 0.999)}).answer().rows[0]
+        for cell, value in zip(cells, truth, strict=True):
+            assert cell.low <= value <= cell.high, (seed, cell, value)
+            assert 0.01 < (cell.high - cell.low) / value < 0.5
+
+
+def test_the_average_of_nothing_is_known_to_be_null():
+    memory = MemoryBackend(
+        MemoryTables({"r": pa.table({"k": KEYS[:0], "x": KEYS[:0]}), "s": pa.table({"k": KEYS})})
+    )
+    items = "COUNT(*), SUM(x), AVG(x), AVG(x) + 1"
+    answer = MemoryRun.of(
+        f"SELECT APPROXIMATE {items} {TWO} USING key_sample ERROR WITHIN 5%", memory
+    ).answer()
+    assert answer.rows[0][0].value == 0
+    assert all(map(is_null, answer.rows[0][1:]))
+    assert answer.target == "met"
+
+
+@pytest.mark.parametrize("signs", [(1.0, 1.0), (1.0, -1.0)])
+def test_a_sum_that_leaves_the_doubles_is_not_known(signs):
+    """Neither infinite nor NULL, whatever the parts of both signs come to."""
+    values = 1e305 * np.resize(signs, N)
+    memory = MemoryBackend(
+        MemoryTables({"r": pa.table({"k": KEYS}), "s": pa.table({"k": KEYS, "x": values})})
+    )
+    run = MemoryRun.of(f"SELECT APPROXIMATE COUNT(*), SUM(x), AVG(x) {TWO}", memory)
+    plan = choose(run.query, 1, 0, 0, sample=ClassSample(0, 0.2, row_rates=(0.2, 0.2), hits=5))
+    (joined,) = memory.sample(plan, 1 << 28, None, None).values()
+    answer = Estimated(run.query, {(): Evaluator(plan, joined, 0.95)}).answer()
+    count, *others = answer.rows[0]
+    assert count.low <= N <= count.high
+    for cell in others:
+        assert np.isnan(cell.value)
+        assert (cell.low, cell.high, cell.certified) == (-np.inf, np.inf, False)
+    assert target_state(answer, 0.9) == "missed"

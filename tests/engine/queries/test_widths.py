@@ -309,3 +309,11 @@ def test_the_exact_run_is_taken_where_it_would_follow_a_sample_that_misses():
         (sketches(query, 64), able, 0.6),
     ):
         assert widths.exact_instead(own, by, target) is None
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_of_values_without_squares_nothing_is_foretold(scale):
+    query = query_of(BOTH)
+    summed = (replace(VALUES[0], values=scale * VALUES[0].values, high=3.0 * scale),)
+    assert widths._values(VALUES, query)
+    assert not widths._values(summed, query)

@@ -1,11 +1,21 @@
 """An answer: rows of cells, and what is made of them."""
 
+import math
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
 from skimql import Estimate, Message
-from skimql.engine.results.answer import Answer, half_width, misses, uncertified_answer, with_target
+from skimql.engine.results.answer import (
+    Answer,
+    half_width,
+    misses,
+    uncertified_answer,
+    with_confidence,
+    with_target,
+)
+from skimql.sketches.intervals.interval import exact
 
 CELL = Estimate(100.0, 90.0, 120.0, 0.95, True, "theorem")
 ANSWER = Answer(("n",), ((CELL,),), aggregated=(True,))
@@ -44,6 +54,17 @@ def test_a_narrow_interval_that_is_not_certified_is_not_known_to_meet_its_target
     assert "not certified" in told.notes[0]
     assert doubted.omitting(0.3).value is None
     assert with_target(doubted, 0.1).target == "unknown", "nor is what a wide one misses known"
+
+
+@pytest.mark.parametrize("value", [100, Fraction(1, 3), math.nan])
+def test_what_was_exact_of_tables_that_have_changed_is_not_known_to_meet_a_target(value):
+    answer = Answer(("n",), ((exact(value),),), aggregated=(True,))
+    assert with_target(answer, 0.1).target == "met"
+    doubted = uncertified_answer(answer)
+    assert not doubted.rows[0][0].exact
+    assert with_target(doubted, 0.1).target == "unknown"
+    assert with_confidence(doubted, 0.95).rows[0][0].confidence == 0.95
+    assert doubted.omitting(0.1).value is None
 
 
 def test_nothing_is_certified_once_it_is_said_so():

@@ -13,6 +13,7 @@ from support.memory import InMemory
 from support.tables import CASES, register_cases
 
 from skimql import UnsupportedQuery
+from skimql.engine.results.answer import is_null, target_state
 
 FROM = "FROM x JOIN y ON x.id = y.id"
 
@@ -114,3 +115,16 @@ def test_expressions_in_groups_of_several_tables_are_what_spark_says(session):
         assert len(truth) == len(rows) == 2
         for row, right in zip(rows, sorted(truth), strict=True):
             assert row == pytest.approx(right)
+
+
+def test_rows_that_are_too_few_to_tell_do_not_make_a_sum_null():
+    keys = np.arange(2000)
+    tables = {"p": pa.table({"k": keys, "v": 1 + keys % 5}), "q": pa.table({"k": keys + 1500})}
+    join = "FROM p JOIN q ON p.k = q.k USING convolution OPTIONS (rows = 1, buckets = 2)"
+    found = [
+        InMemory(tables, sparse=False, seed=seed).sql(f"SELECT APPROXIMATE COUNT(*), SUM(p.v) {join}")
+        for seed in range(12)
+    ]
+    assert any(count.low == count.high == 0 for count, _ in (a.rows[0] for a in found)), "clipped"
+    assert not any(is_null(total) for _, total in (a.rows[0] for a in found))
+    assert {target_state(a, 0.05) for a in found} == {"unknown"}

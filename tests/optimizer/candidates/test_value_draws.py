@@ -57,3 +57,16 @@ def test_a_sum_is_bounded_by_footers_or_by_what_is_drawn_for_it_alone():
     assert not is_bounded([open_ended], (3, 5), [])
     assert not is_bounded([replace(open_ended, vertex=5)], (3, 5), drawn)
     assert not is_bounded([replace(open_ended, alone=False)], (3, 5), drawn), "times what nothing bounds"
+
+
+def test_values_of_which_a_part_is_no_double_have_no_draw():
+    assert draws(PARETO * 1e-300, np.inf)[1] != []
+    assert draws(PARETO * 1e-316, np.inf)[1] == []
+
+
+def test_values_have_squares_or_are_told_to_have_none():
+    assert draws(FLAT, 1e12)[0].has_squares
+    assert draws(np.zeros(9), np.inf)[0].has_squares
+    for scale in (1e-200, 1e200):
+        assert not draws(FLAT * scale, np.inf)[0].has_squares
+    assert not draws(FLAT, 1e200)[0].has_squares

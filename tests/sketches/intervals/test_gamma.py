@@ -25,7 +25,7 @@ positive = st.floats(1e-3, 1e9)
 @given(y=positive, spread=st.floats(1e-3, 10), w=st.floats(0, 1e9), confidence=st.floats(0.5, 0.999))
 def test_both_ends_are_the_chi_square_formula(y, spread, w, confidence):
     v, tail = (spread * y) ** 2, (1 - confidence) / 2
-    low, high = gamma_interval(PoissonSum(y, v, w), confidence)
+    low, high = gamma_interval(PoissonSum(y, spread * y, w), confidence)
     lower = v / (2 * y) * stats.chi2.ppf(tail, 2 * y * y / v)
     assert low == pytest.approx(min(y, lower), rel=1e-7, abs=1e-300)
     upper = (v + w * w) / (2 * (y + w)) * stats.chi2.isf(tail, 2 * (y + w) ** 2 / (v + w * w))
@@ -35,7 +35,7 @@ def test_both_ends_are_the_chi_square_formula(y, spread, w, confidence):
 @given(k=st.integers(1, 500), w=positive)
 def test_equal_weights_give_the_exact_poisson_interval(k, w):
     """k events of weight w: Garwood's interval, chi2(a/2; 2k)/2 and chi2(1 - a/2; 2k + 2)/2, times w."""
-    low, high = gamma_interval(PoissonSum(k * w, k * w * w, w), 0.95)
+    low, high = gamma_interval(PoissonSum(k * w, math.sqrt(k) * w, w), 0.95)
     assert low == pytest.approx(w * stats.chi2.ppf(0.025, 2 * k) / 2)
     assert high == pytest.approx(w * stats.chi2.ppf(0.975, 2 * k + 2) / 2)
 
@@ -55,7 +55,7 @@ def test_without_a_bound_on_unseen_keys_there_is_no_upper_end():
 
 
 def test_huge_totals_reach_the_normal_limit():
-    low, high = gamma_interval(PoissonSum(1e15, 1e16, 0.0), 0.95)
+    low, high = gamma_interval(PoissonSum(1e15, 1e8, 0.0), 0.95)
     z = stats.norm.isf(0.025)
     assert (low - 1e15) / 1e8 == pytest.approx(-z, abs=1e-5)
     assert (high - 1e15) / 1e8 == pytest.approx(z, abs=1e-5)
@@ -93,7 +93,27 @@ def test_recovered_variances_are_inside_the_cautious_interval(y, v, w, y2, v2, w
 
 def test_poisson_sum_weighs_each_term_by_its_own_probability():
     total = poisson_sum(np.array([2.0, 3.0]), np.array([0.5, 1.0]), 4.0)
-    assert total == PoissonSum(2.0 / 0.5 + 3.0, 2.0**2 * 0.5 / 0.25, 4.0)
+    assert total == PoissonSum(2.0 / 0.5 + 3.0, math.sqrt(2.0**2 * 0.5 / 0.25), 4.0)
+
+
+@pytest.mark.parametrize("scale", [2.0**-1000, 2.0**1000])
+def test_intervals_are_as_wide_whatever_the_unit(scale):
+    """Squares of terms this small are 0, and of terms this large no DOUBLE."""
+    terms, counts, p = np.array([2.0, 3.0, 7.0]), np.array([1.0, 1.0, 2.0]), np.array([0.5, 0.9, 0.25])
+    own, other = (poisson_sum(unit * terms, p, 4.0 * unit) for unit in (1.0, scale))
+    assert other == PoissonSum(scale * own.value, scale * own.deviation, scale * 4.0)
+    nothing = PoissonSum(0.0, 0.0, 0.0)
+    for interval in (signed_gamma_interval, difference_interval):
+        for parts in ((own, own), (own, nothing)):
+            theirs = interval(*(other if part is own else nothing for part in parts), 0.95)
+            assert theirs == pytest.approx(
+                [scale * end for end in interval(*parts, 0.95)], rel=1e-12, abs=0.0
+            )
+    for interval in (ratio_interval, fieller_interval):
+        low, high = interval(terms, counts, p, 3.5, 12.0, (4.0, 4.0), 0.95)
+        found = interval(scale * terms, counts, p, scale * 3.5, 12.0, (scale * 4.0, scale * 4.0), 0.95)
+        assert low < 3.5 < high
+        assert found == pytest.approx((scale * low, scale * high), rel=1e-6, abs=0.0)
 
 
 def test_a_ratio_of_nothing_is_refused():

@@ -7,8 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from skimql.sketches.intervals.interval import Estimate
-from skimql.sketches.intervals.rounding import CANCELS, MANY, rounded, shown, slack_of, widened
+from skimql.sketches.intervals.interval import Estimate, exact
+from skimql.sketches.intervals.rounding import (
+    CANCELS,
+    MANY,
+    root_sum_square,
+    rounded,
+    shown,
+    slack_of,
+    widened,
+)
 
 
 def test_the_slack_holds_every_order_of_adding():
@@ -43,3 +51,18 @@ def test_estimates_are_widened_only_where_rounding_shows():
     assert widened(estimate, 1e-9) is estimate
     assert (widened(estimate, 0.5).low, widened(estimate, 0.5).high) == (3.5, 6.5)
     assert shown(widened(estimate, 0.5)) == widened(estimate, 0.5)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 2.0**-1000, 1.0, 2.0**1000])
+def test_squares_add_up_at_any_magnitude(scale):
+    values = np.array([3.0, -4.0, 0.0]) * scale
+    assert root_sum_square(values) == 5 * scale
+    assert root_sum_square(values, np.array([0.0, 0.25, 1.0])) == 2 * scale
+    assert root_sum_square(values[2:]) == root_sum_square(values[:0]) == 0.0
+
+
+def test_an_infinite_estimate_is_none():
+    found = shown(Estimate(math.inf, math.inf, math.inf, 0.95, True, "theorem"))
+    assert math.isnan(found.value)
+    assert (found.low, found.high, found.certified) == (-math.inf, math.inf, False)
+    assert shown(exact(math.inf)) == exact(math.inf), "where Spark has added up what is infinite"

@@ -170,3 +170,14 @@ def test_an_average_over_nothing_is_not_a_number():
     estimate = skimmed_average([full, empty], [full, empty], EDGE)
     assert np.isnan(estimate.value)
     assert not estimate.certified
+
+
+def test_one_row_tells_nothing_of_its_error():
+    """Nothing is skimmed from so few rows: what they multiply to is no join of dense parts."""
+    keys = np.arange(200)
+    left, right = (skim(sketch_of([A], [keys], np.full(200, w), rows=1, buckets=4), [keys]) for w in (1, 3))
+    estimate = skimmed_join([left, right], EDGE)
+    assert estimate.value != 600
+    assert not estimate.exact
+    assert not estimate.certified
+    assert any("too few" in note or "rows" in note for note in estimate.notes)

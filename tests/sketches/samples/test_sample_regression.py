@@ -1,5 +1,7 @@
 """Regression on known totals: exact where contributions follow the weights, silent where it could mislead."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.theory import most_misses
@@ -151,3 +153,17 @@ def test_weights_that_hardly_differ_get_no_slopes_of_opposite_signs():
     g[:20] += 5
     (found,) = fitted(samples_of([f, g]))
     assert min(found.slopes) > 0
+
+
+@pytest.mark.parametrize("scale", [2.0**-600, 2.0**600])
+def test_slopes_and_intervals_are_the_same_whatever_the_unit(scale):
+    """Squares of weights this small are 0, and of weights this large no DOUBLE."""
+    rng = np.random.default_rng(4)
+    samples = samples_of([rng.geometric(0.3, 4000), (rng.random(4000) < 0.7).astype(int)])
+    known = [s.known(["count"]) for s in samples]
+    small = [replace(known[0], weights=scale * known[0].weights, totals=scale * known[0].totals), known[1]]
+    (one,), (other,) = (regress(k, join_terms(k)) for k in (known, small))
+    assert other.value == pytest.approx(scale * one.value, rel=1e-12, abs=0.0)
+    assert other.slopes == pytest.approx([one.slopes[0], scale * one.slopes[1]], rel=1e-12, abs=0.0)
+    ends = [scale * end for end in one.interval(0.95, 5.0)]
+    assert other.interval(0.95, scale * 5.0) == pytest.approx(ends, rel=1e-12, abs=0.0)

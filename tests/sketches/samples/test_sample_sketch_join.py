@@ -207,3 +207,19 @@ def test_nothing_is_expected_of_collisions_where_the_sketches_are_exact():
     r, s = sampled(1, 9, [[1, 2]]), sampled(1, 9, [[1, 2], [2, 3]])
     t = sketched(1, [2, 3], exact=True)
     assert expected_variances([r, s, t], EDGES)[:2] == (0.0, 0.0)
+
+
+def test_one_row_of_counters_is_no_exact_table():
+    rng = np.random.default_rng(6)
+    near, far = rng.integers(0, 300, 3000), rng.integers(0, 50, 3000)
+    r = sampled(1, 5000, [near])
+    s = SampleSketch(SampleSketchSpec(make_family("tabulation", 1).derive("a"), 5000, 2, 0, COLUMNS[:1]))
+    s.update([np.arange(300), rng.integers(0, 50, 300)])
+    t = hash_spec(make_family("tabulation", 1).derive("b"), 1, 4).empty()
+    t.update([far])
+    count = sample_sketch_join([r, s, t], EDGES)
+    assert not count.exact
+    assert not count.certified
+    average = sample_sketch_average([r, s, t], [r, s, t], EDGES)
+    assert not average.exact
+    assert np.isfinite([count.low, count.high]).all()
