@@ -65,6 +65,8 @@ RATES = (ALL, ALL, 0.5, 0.0)
 SLACK, ROUNDED = 1e-9, 1e-6
 # Codes of a value that Spark cannot compute; Spark's own run must fail as well.
 OF_VALUES = ("SKIMQL_SCAN_FAILED", "SKIMQL_GROUPS_FAILED", "SKIMQL_EXACT_FAILED", "SKIMQL_BAD_ARGUMENT")
+# What Spark's analysis says of the user's own query where it loses a column of USING behind CUBE.
+OF_SPARKS_OWN = "Resolved attribute(s)"
 # Codes that no question of ours may get: the SELECT is one that Spark reads.
 OURS = (
     *("SKIMQL_SYNTAX_ERROR", "SKIMQL_PARSE_ERROR", "SKIMQL_SPARK_FAILED", "SKIMQL_SPARK_REFUSES"),
@@ -216,6 +218,8 @@ class Runner:
         return record | Held(asked, answer, bare, whole, all_keys=all_keys).record()
 
     def _badly_refused(self, fault: SkimqlError, asked: Question) -> str:
+        if OF_SPARKS_OWN in fault.message and isinstance(self._truth(asked.select), SkimqlError):
+            return ""
         if not fault.code.startswith("SKIMQL_") or fault.code in OURS:
             return f"refused as {fault}"
         if fault.code in OF_VALUES:
@@ -375,7 +379,12 @@ class Held:
             if sum(wanted.values()) != sum(got.values()) or got.keys() - known:
                 self.faults.append(f"{sum(got.values())} rows for {sum(wanted.values())}")
         elif wanted != got:
-            self.faults.append(f"other rows: {list((wanted - got) + (got - wanted))[:3]}")
+            # By all but nothing of the keys 10 rows are a trifle more, which HAVING COUNT(*) > 10 lets in.
+            marked = zip(answer.rows, answer.uncertain or (), strict=False)
+            unsure = Counter(self._key(row) for row, is_unsure in marked if is_unsure and self.all_keys)
+            other = list((wanted - got) + (got - wanted - unsure))
+            if other:
+                self.faults.append(f"other rows: {other[:3]}")
 
     def _chosen(self) -> None:
         """Whether HAVING, ORDER BY and LIMIT hold for the rows as they are shown."""

@@ -213,12 +213,11 @@ def _measured(sql: str) -> tuple[Term, ...]:
 
 def _moments(function: str, texts: list[str], only: str) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
     """What a key says of its values, around its own mean: of a variance, or of two columns where neither is NULL."""
-    if len(texts) == 1:
-        (x,) = texts
-        # The mean of decimals would be rounded.
-        mean = f"AVG(CAST({x} AS DOUBLE))"
-        return _several((f"VAR_POP({x})", mean), only), _measured(f"COUNT({x}){only}")
-    x, y = texts
+    # Means of decimals would be rounded.
+    x, *others = (f"CAST({text} AS DOUBLE)" for text in texts)
+    if not others:
+        return _several((f"VAR_POP({x})", f"AVG({x})"), only), _measured(f"COUNT({x}){only}")
+    (y,) = others
     needed = [f"COVAR_POP({x}, {y})", f"REGR_AVGX({y}, {x})", f"REGR_AVGY({y}, {x})"]
     if function == "corr":
         needed += [f"REGR_SXX({y}, {x})", f"REGR_SYY({y}, {x})"]

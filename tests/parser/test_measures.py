@@ -65,16 +65,18 @@ def test_deviations_are_moments_around_each_keys_own_mean_and_quantiles_its_valu
         " FROM a JOIN b ON a.k = b.k"
     )
     only = "FILTER (WHERE a.j > 1)"
+    # As Spark takes them: a mean of decimals would be rounded, and text that is no number counted.
+    x, y = "CAST(a.v AS DOUBLE)", "CAST(b.v AS DOUBLE)"
     assert query.measures == (
-        "VAR_POP(a.v)",
-        "AVG(CAST(a.v AS DOUBLE))",
-        "COUNT(a.v)",
-        f"COVAR_POP(a.v, b.v) {only}",
-        f"REGR_AVGX(b.v, a.v) {only}",
-        f"REGR_AVGY(b.v, a.v) {only}",
-        f"REGR_SXX(b.v, a.v) {only}",
-        f"REGR_SYY(b.v, a.v) {only}",
-        f"REGR_COUNT(b.v, a.v) {only}",
+        f"VAR_POP({x})",
+        f"AVG({x})",
+        f"COUNT({x})",
+        f"COVAR_POP({x}, {y}) {only}",
+        f"REGR_AVGX({y}, {x}) {only}",
+        f"REGR_AVGY({y}, {x}) {only}",
+        f"REGR_SXX({y}, {x}) {only}",
+        f"REGR_SYY({y}, {x}) {only}",
+        f"REGR_COUNT({y}, {x}) {only}",
         "COLLECT_LIST(CAST(b.v AS DOUBLE))",
         "COUNT(b.v)",
     )
