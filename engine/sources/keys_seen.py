@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -38,14 +40,21 @@ def keys_seen(frame: DataFrame, attribute: Attribute, paths: Sequence[str] | Non
         if len(named) < len(attribute.keys):
             return None
         files = (local_files(frame) or []) if paths is None else paths
-        seen = some_tuples(files, named)
-        if not all(pa.types.is_integer(column.type) for column in seen.columns):
-            return None
-        known = seen.drop_null()
-        columns = [known[name].to_numpy().astype(np.int64) for name in named]
-        return SeenKeys.of(_as_one(columns), seen.num_rows, columns[0])
+        stats = [(path, os.stat(path)) for path in files]
+        return _seen(tuple((p, s.st_mtime_ns, s.st_size) for p, s in stats), tuple(named))
     except (pa.ArrowException, OSError, ValueError, LookupError, StopIteration):
         return None
+
+
+@lru_cache(maxsize=64)
+def _seen(files: tuple[tuple[str, int, int], ...], named: tuple[str, ...]) -> SeenKeys | None:
+    """The same, of files as they are now."""
+    seen = some_tuples([path for path, _, _ in files], named)
+    if not all(pa.types.is_integer(column.type) for column in seen.columns):
+        return None
+    known = seen.drop_null()
+    columns = [known[name].to_numpy().astype(np.int64) for name in named]
+    return SeenKeys.of(_as_one(columns), seen.num_rows, columns[0])
 
 
 def column_of(key: str) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 # What an unmet key weighs is at most this part of the asked error, if every table had its keys as often as on average.
 PART = 1 / 16
@@ -49,15 +50,21 @@ class TupleDraws:
 
     def largest(self, rate: float) -> float:
         """What a key that is not met can add to a COUNT, by its probability, if so many are sampled by their hash."""
-        from ...sketches.samples.dual_frame import DualFrame
-
-        return DualFrame(rate, self.rates, self.hits, self.drawn).largest_product(self.caps)
+        return _largest(self, rate)
 
     def largest_beside(self, member: int) -> float:
         """The most tuples in all other tables that a tuple which is drawn for its value has partners in."""
         from ...sketches.samples.dual_frame import DualFrame
 
         return DualFrame(1.0, self.rates, self.hits, self.drawn).largest_beside(member, self.caps)
+
+
+@lru_cache(maxsize=1 << 12)
+def _largest(draws: TupleDraws, rate: float) -> float:
+    """See `TupleDraws.largest`: asked for the same sizes again with every search for a sample."""
+    from ...sketches.samples.dual_frame import DualFrame
+
+    return DualFrame(rate, draws.rates, draws.hits, draws.drawn).largest_product(draws.caps)
 
 
 def tuple_draws(

@@ -81,3 +81,12 @@ def test_a_key_is_a_column_or_an_expression():
     assert column_of("`a` + 1") is None
     assert column_of("`t`.`a`") is None
     assert column_of("`a") is None
+
+
+def test_keys_of_a_file_that_is_written_again_are_seen_anew(spark, tmp_path):
+    path = str(tmp_path / "again.parquet")
+    for last in (10, 5000):
+        pq.write_table(pa.table({"k": range(last)}), path)
+        seen = of(spark.read.parquet(path), "`k`")
+        assert (seen.keys.size, seen.tuples) == (last, last)
+        assert of(spark.read.parquet(path), "`k`") is seen, "looked at once"
