@@ -12,6 +12,7 @@ The tests hold the rule on random queries and data: the results of single keys, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -378,12 +379,15 @@ class Decomposer:
             if relation.columns_end is not None and position >= before:
                 self._put(relation.columns_end, f", {quote_name(name)}")
         found = []
+        often = Counter(name.lower() for name in relation.names)
+        # Which of two columns of one name is meant nothing that is written tells.
+        named = {i for i, name in enumerate(relation.names) if often[name.lower()] == 1}
         for one in offered:
-            if not one.strict:
+            if not one.strict & named:
                 continue
-            strict = {relation.ref(i) for i in one.strict}
-            weak = {relation.ref(i) for i in one.weak}
-            text = text_of(relation, relation.ref(min(one.strict)))
+            strict = {relation.ref(i) for i in one.strict & named}
+            weak = {relation.ref(i) for i in one.weak & named}
+            text = text_of(relation, relation.ref(min(one.strict & named)))
             found.append(Key(one.key.kind, text, strict, weak, places=set(one.key.places)))
         if len(found) < len(offered):
             self._back_to(kept)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ...optimizer.candidates.sampled_query import Part
@@ -89,10 +90,16 @@ class SampledTables:
         return math.inf if seen is None else max(seen.distinct(self.tuples(role.table)), 1.0)
 
     def in_order(self, table: str) -> tuple[str, ...]:
-        """The columns of integers that a table's files are in the order of, by their footers."""
-        from ..sources.ordered_keys import ordered_columns
+        """The columns of integers that a table's files are in the order of, by their footers; Spark is not started."""
+        from ..sources.listing import files_under
+        from ..sources.ordered_keys import MOST_FILES, ordered_columns
 
-        return ordered_columns(self._paths(table))
+        if self.context is None:
+            return ()
+        kind, path = self.context.tables.origin(table)
+        if kind == "file":
+            return ordered_columns(list(islice(files_under(path), MOST_FILES + 1)))
+        return ordered_columns(self._paths(table)) if self.context.spark_runs else ()
 
     def fan_out(self, table: str, columns: tuple[str, ...], dense: Collection[int] | None) -> float:
         """The most tuples of a table that agree on some columns; infinite where its files do not tell.

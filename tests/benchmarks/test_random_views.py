@@ -29,7 +29,7 @@ def test_random_views_are_equal_where_exact_and_else_within_their_intervals(rand
     assert sum(r["exact"] for r in records) >= len(SEEDS) / 2
     # The views of one seed share their hash functions: they are one trial.
     tried = [r for r in records if r["estimated"]]
-    assert len(tried) >= 5
+    assert len(tried) >= 4
     assert sum(r["missed"] > 0 for r in tried) <= most_misses(len(tried), 0.05, 1e-6)
 
 
