@@ -41,6 +41,7 @@ class DistinctPredictor:
     presence: Presence = field(init=False)
     _relations: dict[int, Relation] = field(default_factory=dict, init=False)
     _joined: dict[tuple[int, int], JoinedFigures] = field(default_factory=dict, init=False)
+    _known_values: dict[tuple[int, int], Values] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.presence = Presence(self.figures, self.groups)
@@ -143,8 +144,12 @@ class DistinctPredictor:
         return found[0], found[1]
 
     def _values(self, part: Part, synopsis: Synopsis, position: int) -> Values:
-        own = self.known(part.synopsis, synopsis)
-        return values_of(own, own.attributes[position])
+        """The values of one of a synopsis's attributes; their sizes change nothing of them."""
+        known, at = self._known_values, (part.synopsis, position)
+        if at not in known:
+            own = self.known(part.synopsis, synopsis)
+            known[at] = values_of(own, own.attributes[position])
+        return known[at]
 
     def known(self, number: int, synopsis: Synopsis) -> Relation:
         """The figures of a synopsis's own attributes, by its number among them."""
