@@ -21,6 +21,8 @@ from .expressions import (
     Grouped,
     Operation,
     has_aggregate,
+    parts_of,
+    reads_a_bound,
 )
 from .fragment import Fragment, typed_name
 from .join_graph import Aggregate, Feature, Group, Item, Span
@@ -242,7 +244,7 @@ class ResultValues:
         if len(arguments) == 1:
             # A bare name is the item's; within an aggregate names are columns.
             value = self.value(arguments[0], "first" if isinstance(arguments[0], exp.Column) else "last")
-            if has_aggregate(value):
+            if has_aggregate(value) and not any(map(reads_a_bound, parts_of(value))):
                 self.add_feature("bounds in SELECT", node, self._without_bound(name, arguments[0]))
                 return Operation(name, (value,))
         message = f"{name} takes one aggregate or its name"

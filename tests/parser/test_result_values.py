@@ -61,6 +61,16 @@ def test_run_exactly_values_stand_in_the_place_of_their_bounds():
     assert resolved.exact_part(place, len(resolved.select_sql)).startswith("HAVING NVL2(")
 
 
+@pytest.mark.parametrize("of", ["l", "l + 1", "lower_bound(COUNT(*))"])
+def test_a_bound_has_no_bounds(of):
+    with pytest.raises(UnsupportedQuery) as refused:
+        query(f"COUNT(*) AS n, lower_bound(n) AS l, upper_bound({of}) FROM x", XYZ)
+    assert (refused.value.code, refused.value.hint) == (
+        "SKIMQL_BOUND_ARGUMENT",
+        "COUNT(*) AS n, upper_bound(n)",
+    )
+
+
 def test_a_group_that_is_not_null_is_not_a_group_that_is_not_true():
     resolved = query("w, COUNT(*) AS n FROM z GROUP BY w HAVING w IS NOT NULL", XYZ)
     assert resolved.having == Operation("not", (Operation("is_null", (Grouped(0),)),))

@@ -16,6 +16,8 @@ from skimql.engine.queries.sampled_tables import SampledTables
 from skimql.engine.results.rows import Estimated, with_count
 from skimql.engine.sources import fan_out, ordered_keys
 from skimql.engine.sources.ranges import ANY, Range
+from skimql.parser.join_graph import Span
+from skimql.parser.keys import Role
 from skimql.parser.sampled_select import resolve_sampled
 from skimql.parser.statement import parse_statement
 
@@ -186,7 +188,8 @@ def test_a_table_is_sampled_by_the_column_that_it_is_in_the_order_of_beside_thos
     # Of large tables in no order it is not counted how many tuples have one value.
     monkeypatch.setattr(fan_out, "MOST_IN_ANY", 0.0)
     random = np.random.default_rng(6)
-    ids = np.repeat(np.arange(20_000), random.integers(1, 4, 20_000))
+    # Between the least and the greatest are four times as many numbers as keys.
+    ids = np.repeat(4 * np.arange(20_000), random.integers(1, 4, 20_000))
     other, values = random.integers(0, 5000, ids.size), random.integers(0, 100, ids.size)
     made = {
         "facts": pa.table({"d": other, "v": values, "id": ids}),
@@ -206,6 +209,8 @@ def test_a_table_is_sampled_by_the_column_that_it_is_in_the_order_of_beside_thos
         assert all(
             c.certified and c.low <= float(t) <= c.high for c, t in zip(row[1:], true[1:], strict=True)
         )
+    keys = SampledTables(session.context, jobs=False).keys(Role("facts", "id", "bigint", Span(0, 0), None))
+    assert keys == pytest.approx(20_000, rel=0.05)
     # By the keys of the join it could not be known to be met; grouped by these it could not be sampled at all.
     monkeypatch.setattr(ordered_keys, "MOST_FILES", 0)
     assert session.sql(text).target == "unknown"
