@@ -9,10 +9,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from skimql import Settings
 from skimql.engine.execution.groups import Groups
@@ -27,8 +29,10 @@ from skimql.engine.queries.planner import Planner
 from skimql.engine.queries.request import Request
 from skimql.engine.results.answer import Answer
 from skimql.engine.results.rows import Estimated
+from skimql.engine.sources.joint_filters import TUPLES, Filtered, filters_together
+from skimql.engine.sources.selectivity import Evaluate
 from skimql.optimizer.candidates.candidate import Choice
-from skimql.optimizer.candidates.first_sample import Size, sampled_class
+from skimql.optimizer.candidates.first_sample import Size, Together, sampled_class
 from skimql.optimizer.candidates.tuple_draws import TupleDraws
 from skimql.optimizer.candidates.value_draws import Summed, value_draws
 from skimql.optimizer.fold import class_attribute
@@ -42,6 +46,8 @@ from .known import KnownBackend, KnownTables
 
 # As a glance at files: the first tuples of some row groups, about one in sixty of a large table.
 GLANCES, GLANCED = 4, 64
+# Files would have so many row groups.
+ROW_GROUPS = 8
 # As a pilot of 2^17 tuples sees of a table of two millions.
 PILOT_SHARE = 1 / 16
 # Tuples of the table that the largest one of a class stands for.
@@ -56,6 +62,10 @@ def _seeded(attempt: Any, seed: int) -> Any:
     """An attempt with another seed, which nothing else of its plan depends on."""
     plan = getattr(attempt, "plan", None)
     return attempt if plan is None else replace(attempt, plan=replace(plan, seed=seed))
+
+
+def _passing(condition: str, tuples: pa.Table) -> pa.Array:
+    return passing(condition, tuples, "UTC")
 
 
 class MemoryFooters(Footers):
@@ -129,6 +139,20 @@ class MemoryFooters(Footers):
     def _is_read(self, vertex: int, column: str) -> bool:
         return True
 
+    def _paths(self, table: str) -> Sequence[str]:
+        return (table,)
+
+    def _filters_together(self, tables: Sequence[Filtered], evaluate: Evaluate) -> Together | None:
+        most = max(t or 0.0 for t in self.tuples)
+        looked = max(int(TUPLES * min(1.0, math.sqrt(most / STANDS_FOR))), 1)
+        with TemporaryDirectory() as folder:
+            written = []
+            for number, one in enumerate(tables):
+                table, path = self._table(one.paths[0]), f"{folder}/{number}.parquet"
+                pq.write_table(table, path, row_group_size=max(-(-table.num_rows // ROW_GROUPS), 1))
+                written.append(replace(one, paths=(path,)))
+            return filters_together(written, evaluate, looked)
+
     def _share(self, name: str, condition: str | None) -> float:
         seen = self._probe(name)
         kept = None if condition is None else passing(condition, seen, "UTC")
@@ -168,7 +192,9 @@ class FirstSample(Planner):
     def footers(self) -> Footers | None:
         """Those that files of the tables would have."""
         backend: Any = self.backend()
-        return backend.once(("f", self.query.sql), lambda: MemoryFooters(None, backend.tables, self.query))  # type: ignore[arg-type]
+        return backend.once(
+            ("f", self.query.sql), lambda: MemoryFooters(None, backend.tables, self.query, _passing)
+        )  # type: ignore[arg-type]
 
     @property
     def _jobs_count(self) -> bool:

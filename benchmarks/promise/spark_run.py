@@ -22,9 +22,8 @@ from skimql.optimizer.physical import ExactRun, SampleJoin
 from ..cpu import measured
 from .cells import Seen, key_of, record_of, seen
 from .data import GROUPED, Data, DataClass
-from .routes import ROUTES, Asked, backend_of
+from .routes import ROUTES, ROW_GROUPS, Asked, backend_of
 
-ROW_GROUPS = 8
 WARM_UP = 2  # rounds that do not count
 # Statements of a class: the aggregates of each.
 STATEMENTS = (("COUNT", "SUM", "AVG"), ("COUNT(DISTINCT)",), ("grouped",), ("grouped DISTINCT",))

@@ -215,16 +215,24 @@ class Footers:
         if None in columns:
             return None
         vertices = self.query.graph.vertices
-        tables = [
-            Filtered(
-                self._probe(vertices[v].table).paths,
-                c or "",
-                vertices[v].filter,
-                max(self.sizes[v].share, LEAST_SHARE),
-            )
-            for v, c in zip(members, columns, strict=True)
-        ]
-        return filters_together(tables, self.evaluate)
+        return self._filters_together(
+            [
+                Filtered(
+                    self._paths(vertices[v].table),
+                    c or "",
+                    vertices[v].filter,
+                    max(self.sizes[v].share, LEAST_SHARE),
+                )
+                for v, c in zip(members, columns, strict=True)
+            ],
+            self.evaluate,
+        )
+
+    def _filters_together(self, tables: Sequence[Filtered], evaluate: Evaluate) -> Together | None:
+        return filters_together(tables, evaluate)
+
+    def _paths(self, table: str) -> Sequence[str]:
+        return self._probe(table).paths
 
     @cached_property
     def countable(self) -> dict[int, float]:

@@ -70,7 +70,9 @@ class _Part:
     high: int
 
 
-def filters_together(tables: Sequence[Filtered], evaluate: Evaluate) -> Together | None:
+def filters_together(
+    tables: Sequence[Filtered], evaluate: Evaluate, looked_at: int = TUPLES
+) -> Together | None:
     """How many times more of a join passes the filters of its tables than if these were independent.
 
     Parameters
@@ -79,6 +81,8 @@ def filters_together(tables: Sequence[Filtered], evaluate: Evaluate) -> Together
         Those that meet in the key; the keys are looked at where the first one has tuples.
     evaluate : callable
         Evaluates a condition on tuples.
+    looked_at : int
+        Tuples of the first table, in each range of keys.
 
     Returns
     -------
@@ -92,7 +96,7 @@ def filters_together(tables: Sequence[Filtered], evaluate: Evaluate) -> Together
     """
     try:
         parts = [_parts(t) for t in tables]
-        ranges = _ranges(tables[0], parts[0])
+        ranges = _ranges(tables[0], parts[0], looked_at)
         found = [_joined(tables, parts, low, high, evaluate) for low, high in ranges]
     except (SkimqlError, SqlglotError, pa.ArrowException, OSError, ValueError, LookupError, OverflowError):
         return None
@@ -133,12 +137,12 @@ def _parts_of(path: str, changed: int, size: int, key: str) -> tuple[_Part, ...]
     return tuple(found)
 
 
-def _ranges(table: Filtered, parts: Sequence[_Part]) -> list[tuple[int, int]]:
+def _ranges(table: Filtered, parts: Sequence[_Part], looked_at: int) -> list[tuple[int, int]]:
     """Ranges of keys, from within row groups at equal distances: of the first and last ones tuples may be elsewhere."""
     step = max(len(parts) // PLACES, 1)
     found = []
     for part in parts[step // 2 :: step][:PLACES]:
-        (seen,) = _read([part], [table.key])
+        (seen,) = _read([part], [table.key], looked_at)
         keys = _keys(seen.column(0))
         if keys.size and np.all(keys[1:] >= keys[:-1]) and keys[-1] - 1 > keys[0]:
             found.append((int(keys[0]) + 1, int(keys[-1]) - 1))
@@ -172,7 +176,7 @@ def _counted(
     """The keys of a range, and of each all tuples and those that the filter keeps."""
     names = [table.key, *([] if table.condition is None else sorted(columns_named([table.condition])))]
     whole, kept = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for seen in _read(parts, names, high):
+    for seen in _read(parts, names, TUPLES, high):
         column = seen.column(0)
         inside = pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
         places = np.flatnonzero(inside.fill_null(False).to_numpy())
@@ -195,15 +199,17 @@ def _counted(
     return keys, found
 
 
-def _read(parts: Iterable[_Part], names: Sequence[str], high: int | None = None) -> Iterator[pa.Table]:
-    """Columns of row groups, the key first, some tuples after the other: the first ones, or as far as to a key."""
+def _read(
+    parts: Iterable[_Part], names: Sequence[str], tuples: int, high: int | None = None
+) -> Iterator[pa.Table]:
+    """Columns of row groups, the key first, so many tuples after the other: the first ones, or as far as to a key."""
     for part in parts:
         with pq.ParquetFile(part.path) as file:
             spelled = {n.lower(): n for n in file.schema_arrow.names}
             columns = list(dict.fromkeys(spelled[n.lower()] for n in names if n.lower() in spelled))
             if columns[:1] != [spelled.get(names[0].lower())]:
                 raise LookupError(part.path)
-            for batch in file.iter_batches(TUPLES, [part.number], columns, use_threads=False):
+            for batch in file.iter_batches(tuples, [part.number], columns, use_threads=False):
                 seen = pa.Table.from_batches([batch]).select(columns)
                 keys = _keys(seen.column(0))
                 if high is not None and keys.size and keys.min() > high:
