@@ -26,8 +26,8 @@ class WithAbsolutes:
     """The SELECT with more columns behind those of the user.
 
     `columns` are the places, from 0 behind the user's, of each aggregate that a column in DOUBLE may be computed from:
-    its value and, of SUM and AVG, the absolute values added up in `UNIT`, how many there are, and their plain sum,
-    whose type says what they are.
+    its value and, of SUM and AVG, the absolute values added up in `UNIT`, how many there are, and the least value: it has
+    their type.
     """
 
     text: str
@@ -73,7 +73,7 @@ def _columns(aggregate: Aggregate, text: str) -> list[str] | None:
         whole,
         f"SUM(ABS(CAST({argument} AS DOUBLE) * {UNIT!r}D)){condition}",
         f"COUNT({argument}){condition}",
-        f"SUM({argument}){condition}",
+        f"MIN({argument}){condition}",
     ]
 
 

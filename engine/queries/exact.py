@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DoubleType, FloatType, LongType
+from pyspark.sql.types import IntegralType, NumericType
 
 from ...errors import DataError, SkimqlError
 from ...parser.absolutes import sums_in, with_absolutes
@@ -21,7 +21,6 @@ from ..sources.python_values import in_zone, python_values, with_loose_structs, 
 from ..spark.jobs import ProgressListener, run_job
 from ..spark.session import SPARK_FAULTS, first_line
 
-_DOUBLES = (DoubleType, FloatType)
 Select = Callable[[str], DataFrame]
 
 
@@ -45,22 +44,32 @@ def run_exact(
         If the run fails.
     """
     started = time.perf_counter()
-    frame = select(text)
-    names = tuple(frame.columns)
-    sums = query is not None and any(sums_in(query, item) for item in query.items) and _has_doubles(frame)
-    wide = _Wide.of(frame, query, select) if query is not None and sums else None
-    ran = frame if wide is None else wide.frame
+    frame, query = _typed(query, select, text)
+    sums = query is not None and any(sums_in(query, item) for item in query.items)
+    wide = _Wide.of(query, select) if query is not None and sums else None
+    ran = wide.frame if wide is not None else frame if frame is not None else select(text)
     try:
         table = run_job(spark, "exact answer", with_loose_structs(ran).toArrow, listener)
     except SPARK_FAULTS as fault:
         raise DataError(f"the exact run failed: {first_line(fault)}", "SKIMQL_EXACT_FAILED", sql) from fault
     table = in_zone(spark, table)
-    answer = _answer(table.select(list(range(len(names)))), names)
+    own = table.num_columns if wide is None or query is None else len(query.items)
+    answer = _answer(table.select(list(range(own))))
     if wide is not None and query is not None:
-        answer = with_rounding(answer, query, wide.sums(_rows(table), len(names)), wide.whole)
+        answer = with_rounding(answer, query, wide.sums(_rows(table), own), wide.whole)
     elif sums and query is not None:
         answer = untold(answer, query)
     return replace(answer, seconds={"exact": time.perf_counter() - started}, method="exact_run")
+
+
+def _typed(query: Query | None, select: Select, text: str) -> tuple[DataFrame | None, Query | None]:
+    """The query with the type of each item that is computed from sums, and the DataFrame where these were asked for."""
+    if query is None or not any(item.type is None and sums_in(query, item) for item in query.items):
+        return None, query
+    frame = select(text)
+    types = [field.dataType.simpleString() for field in frame.schema.fields]
+    items = tuple(replace(item, type=kind) for item, kind in zip(query.items, types, strict=True))
+    return frame, replace(query, items=items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,40 +90,39 @@ class _Wide:
     whole: frozenset[int]
 
     @classmethod
-    def of(cls, frame: DataFrame, query: Query, select: Select) -> _Wide | None:
+    def of(cls, query: Query, select: Select) -> _Wide | None:
         """None where the text cannot be written."""
-        own, beside = frame.schema.fields, with_absolutes(query)
+        beside = with_absolutes(query)
         if beside is None:
             return None
         try:
-            wide = select(beside.text)
+            frame = select(beside.text)
         except SkimqlError:
             return None
-        fields = wide.schema.fields[len(own) :]
-        kept: list[int] = []
-        columns: dict[int, tuple[int, ...]] = {}
-        whole = set()
-        for a, (value, *told) in beside.columns.items():
-            double = bool(told) and isinstance(fields[value].dataType, _DOUBLES)
-            needed = [value, *told[:2]] if double else [value]
-            columns[a] = tuple(range(len(kept), len(kept) + len(needed)))
-            kept += needed
-            if double and isinstance(fields[told[2]].dataType, LongType):
-                whole.add(a)
-        numbered = wide.toDF(*(f"c{n}" for n in range(len(own) + len(fields))))
-        places = [*range(len(own)), *(len(own) + n for n in kept)]
-        # What is not selected Spark does not compute.
-        return cls(numbered.select(*(f"c{n}" for n in places)), columns, frozenset(whole))
+        own, kinds = len(query.items), [field.dataType for field in frame.schema.fields]
+        least = {a: places[3] for a, places in beside.columns.items() if len(places) > 1}
+        whole = frozenset(a for a, n in least.items() if isinstance(kinds[own + n], IntegralType))
+        if all(isinstance(kinds[own + n], NumericType) for n in least.values()):
+            return cls(frame, beside.columns, whole)
+        # The least of texts, which Spark would sort for, is not selected, and so not computed.
+        kept = [n for n in range(len(kinds)) if n - own not in least.values()]
+        numbered = frame.toDF(*(f"c{n}" for n in range(len(kinds))))
+        moved = {n - own: place - own for place, n in enumerate(kept)}
+        columns = {a: tuple(moved[n] for n in places[:3]) for a, places in beside.columns.items()}
+        return cls(numbered.select(*(f"c{n}" for n in kept)), columns, whole)
 
     def sums(self, rows: Sequence[Sequence[Any]], own: int) -> list[dict[int, tuple[Any, ...]]]:
-        """Of each row, by aggregate, what stands behind the user's columns."""
+        """Of each row, by aggregate, its value and, where that is a double, what tells its rounding."""
         return [
-            {a: tuple(row[own + n] for n in places) for a, places in self.columns.items()} for row in rows
+            {
+                a: tuple(
+                    row[own + n]
+                    for n in (places[:3] if isinstance(row[own + places[0]], float) else places[:1])
+                )
+                for a, places in self.columns.items()
+            }
+            for row in rows
         ]
-
-
-def _has_doubles(frame: DataFrame) -> bool:
-    return any(isinstance(f.dataType, _DOUBLES) for f in frame.schema.fields)
 
 
 def collected(frame: DataFrame, most: int | None = None, listener: ProgressListener | None = None) -> Answer:
@@ -158,9 +166,8 @@ def result_types(spark: SparkSession, select_sql: str) -> tuple[pa.DataType | No
     return tuple(kinds)
 
 
-def _answer(table: pa.Table, names: tuple[str, ...] | None = None) -> Answer:
-    columns = tuple(table.column_names) if names is None else names
-    return Answer(columns, _rows(table), exact=True, types=tuple(table.schema.types))
+def _answer(table: pa.Table) -> Answer:
+    return Answer(tuple(table.column_names), _rows(table), exact=True, types=tuple(table.schema.types))
 
 
 def _rows(table: pa.Table) -> tuple[tuple[Any, ...], ...]:

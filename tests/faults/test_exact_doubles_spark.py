@@ -44,6 +44,16 @@ def test_the_exact_run_tells_what_cancels_and_nothing_else(tables):
     assert [c.value for c in answer.rows[0][5:]] == list(plain[5:])
 
 
+def test_columns_of_one_name_and_means_of_text_are_told_apart(tables):
+    tables.sql("SET skimql.error = 0.05")
+    text = f"AVG(CAST(d.n AS STRING)) AS a, AVG(d.n) AS a, AVG(d.x) AS a, COUNT(*) AS a {JOINED}"
+    answer = tables.sql(f"SELECT APPROXIMATE {text}")
+    assert (answer.method, answer.columns) == ("exact_run", ("a", "a_2", "a_3", "a_4"))
+    texts, whole, wild, count = answer.rows[0]
+    assert texts.value == whole.value == 998
+    assert (whole.exact, wild.exact, count.value) == (True, False, 800)
+
+
 def test_groups_keep_their_order_and_have_intervals_of_their_own(tables):
     text = (
         f"o.g, SUM(d.x) * o.g AS s, SUM(d.y) {JOINED} GROUP BY 1 HAVING COUNT(*) > 5 ORDER BY 1 DESC LIMIT 7"

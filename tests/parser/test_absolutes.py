@@ -13,7 +13,7 @@ TABLES = schema(
     table("a", k="bigint", x="double", y="double", n="int", m="decimal(9,2)"), table("b", k="bigint")
 )
 WRITTEN = {
-    "SUM(a.x) FROM a": "SUM(a.x) , SUM(a.x), SUM(ABS(CAST((a.x\n) AS DOUBLE) * 5.421010862427522e-20D)), COUNT((a.x\n)), SUM((a.x\n)) FROM a",
+    "SUM(a.x) FROM a": "SUM(a.x) , SUM(a.x), SUM(ABS(CAST((a.x\n) AS DOUBLE) * 5.421010862427522e-20D)), COUNT((a.x\n)), MIN((a.x\n)) FROM a",
     "AVG(a.x /* ) FROM */) AS `FROM`, COUNT(*), -- FROM (\n SUM(a.x) / SUM(a.y) FROM a": 12,
     "SUM(CASE WHEN a.k = 1 THEN a.x ELSE 0 END) FILTER (WHERE (a.k > 0)) s, a.k FROM a GROUP BY a.k": 4,
     "ROUND(SUM(a.x * (1 - a.y)), 2) FROM a JOIN b ON a.k = b.k": 4,
