@@ -26,8 +26,8 @@ class WithAbsolutes:
     """The SELECT with more columns behind those of the user.
 
     `columns` are the places, from 0 behind the user's, of each aggregate that a column in DOUBLE may be computed from:
-    its value and, of SUM and AVG, the absolute values added up in `UNIT`, how many there are, and the least value: it has
-    their type.
+    its value and, of SUM and AVG, the absolute values added up in `UNIT`, how many there are, and the least value, for
+    its type.
     """
 
     text: str

@@ -192,7 +192,9 @@ class Footers:
         for number, joined in enumerate(tree.classes):
             for vertex in joined.vertices:
                 attribute = class_attribute(self.query.graph, joined, vertex)
-                own = keys_seen(self._frame(vertex), attribute)
+                own = keys_seen(
+                    self._frame(vertex), attribute, self._paths(self.query.graph.vertices[vertex].table)
+                )
                 if own is not None:
                     found[vertex, number] = own
         return found

@@ -194,7 +194,7 @@ def own_files(tables: Tables, name: str, column: str) -> tuple[str, list[str]]:
         return "", []
     # Names are looked up as Spark does by default, whatever their case.
     kinds = [f.dataType.typeName() for f in frame.schema if f.name.lower() == column.lower()]
-    paths = local_files(frame) or []
+    paths = paths_of(tables, name, frame)
     if len(kinds) != 1 or not 0 < len(paths) <= MOST_RANGED or not _has_values_of(paths, column, kinds[0]):
         return "", []
     return kinds[0], paths

@@ -104,6 +104,26 @@ def tuple_draws(
     counted : sequence of float, optional
         The most tuples of a key of each table, where that is known without drawing any; infinite where it is not.
     """
+    sizes, all_told, most_of_each = tuple(tuples), tuple(told), tuple(heaviest)
+    return _tuple_draws(
+        sizes, keys, left, error, most, part, all_told, most_of_each, most_whole, tuple(counted)
+    )
+
+
+@lru_cache(maxsize=1 << 12)
+def _tuple_draws(
+    tuples: tuple[float, ...],
+    keys: float,
+    left: float,
+    error: float,
+    most: float,
+    part: float,
+    told: tuple[float, ...],
+    heaviest: tuple[float, ...],
+    most_whole: float,
+    counted: tuple[float, ...],
+) -> TupleDraws:
+    """See `tuple_draws`: asked for the same tables again with every search for a sample."""
     # Late: what kept sketches answer needs neither.
     from scipy import special
 

@@ -17,6 +17,7 @@ from skimql.optimizer.candidates.first_sample import (
     UNSURE,
     UNSURE_BEYOND,
     UNSURE_FILTER,
+    WORTH,
     Size,
     Together,
     enlarged,
@@ -175,7 +176,10 @@ def test_tables_for_which_starting_jobs_is_dear_are_run_exactly():
         sizes = ([Size(n), Size(2 * n)] for n in np.geomspace(3e5, 3e6, 200))
         return next(s[0].tuples for s in sizes if first_sample(graph, s, 0.05, **asked) is not None)
 
-    assert least(jobs_count=False) < least() < 1.5e6
+    assert least(jobs_count=False) <= least() < 1.5e6
+    sizes = [Size(1.2e6), Size(2.4e6)]
+    expected = first_sample(graph, sizes, 0.05).over_exact
+    assert first_sample(graph, sizes, 0.05, jobs_count=False).over_exact < expected <= WORTH
 
 
 @pytest.mark.parametrize(
