@@ -12,6 +12,7 @@ from functools import cached_property
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -30,6 +31,7 @@ from skimql.engine.queries.request import Request
 from skimql.engine.results.answer import Answer
 from skimql.engine.results.rows import Estimated
 from skimql.engine.sources.joint_filters import TUPLES, Filtered, filters_together
+from skimql.engine.sources.ordered_keys import KeyCounts, key_counts
 from skimql.engine.sources.selectivity import Evaluate
 from skimql.optimizer.candidates.candidate import Choice
 from skimql.optimizer.candidates.first_sample import Size, Together, sampled_class
@@ -138,6 +140,14 @@ class MemoryFooters(Footers):
 
     def _is_read(self, vertex: int, column: str) -> bool:
         return True
+
+    def key_counts(self, vertex: int) -> KeyCounts | None:
+        """See `Footers.key_counts`."""
+        column = self._key_column(vertex)
+        if vertex not in self.countable or column is None:
+            return None
+        keys = self._table(self.query.graph.vertices[vertex].table)[column].drop_null().to_numpy()
+        return key_counts(iter([np.unique(keys.astype(np.int64), return_counts=True)]))
 
     def _paths(self, table: str) -> Sequence[str]:
         return (table,)

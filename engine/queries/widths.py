@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ...optimizer.candidates.value_draws import Summed
     from ...optimizer.plan import Plan
     from ...optimizer.prediction.made_up_keys import Values
+    from ..sources.ordered_keys import Ints
     from .footers import Footers
 
 
@@ -207,9 +208,21 @@ def first_sample(
         _values(summed, query),
         footers.keys_seen,
         1.0 if footers.together is None else footers.together.times,
+        _listed(attempt.plan, footers),
     )
     widths = sample_widths(query, attempt.plan, known, confidence, groups)
     return replace(attempt, predicted=with_widths(attempt.predicted, query, widths))
+
+
+def _listed(plan: Plan, footers: Footers) -> dict[int, tuple[Ints, Ints]]:
+    """By vertex the keys that a sample will list, with their tuples, as far as these are counted without delay."""
+    assert plan.sample is not None, "a sample is predicted"
+    found = {}
+    for (place, _), most in zip(plan.sample.members, plan.sample.counted, strict=False):
+        counted = footers.key_counts(plan.vertices[place]) if math.isfinite(most) else None
+        if counted is not None:
+            found[plan.vertices[place]] = counted.listed(most)
+    return found
 
 
 def _values(summed: Sequence[Summed], query: Query | None = None) -> dict[tuple[int, str], Values]:

@@ -48,9 +48,15 @@ class KeyCounts:
 
     def above(self, most: float) -> tuple[Ints, float]:
         """The keys with more tuples than `most`, `MOST_LISTED` of them at most, and the most tuples of any other."""
-        listed = min(int(np.count_nonzero(self.counts > most)), MOST_LISTED)
-        rest = int(self.counts[listed]) if listed < self.counts.size else self.other
-        return np.sort(self.keys[:listed]), float(rest)
+        keys, _ = self.listed(most)
+        rest = int(self.counts[keys.size]) if keys.size < self.counts.size else self.other
+        return keys, float(rest)
+
+    def listed(self, most: float) -> tuple[Ints, Ints]:
+        """The keys with more tuples than `most`, `MOST_LISTED` of them at most, ascending, and how many each has."""
+        number = min(int(np.count_nonzero(self.counts > most)), MOST_LISTED)
+        order = np.argsort(self.keys[:number])
+        return self.keys[:number][order], self.counts[:number][order]
 
     def most(self, but: Collection[int] = ()) -> float:
         """The most tuples of a key that is none of some."""

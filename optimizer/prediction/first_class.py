@@ -124,6 +124,7 @@ def by_files(
     values: Mapping[tuple[int, str], Values],
     seen: Mapping[tuple[int, int], SeenKeys],
     together: float = 1.0,
+    listed: Mapping[int, tuple[Ints, Ints]] | None = None,
 ) -> SampledClass:
     """The class where nothing is known but how many tuples each table has, and what its filter keeps of them.
 
@@ -142,6 +143,9 @@ def by_files(
         By vertex and class the keys among the tuples looked at, as far as there are any.
     together : float
         How many times more of the join of the class's tables passes their filters than if these were independent.
+    listed : mapping, optional
+        By vertex the keys with the most of all its tuples, ascending, and how many these are: they are evaluated for
+        certain.
 
     Notes
     -----
@@ -151,13 +155,19 @@ def by_files(
     many tuples each has.
     """
     vertices, hangs = tree.classes[joined].vertices, behind(tree, joined)
-    keyed = [tuples[v] * (seen[v, joined].present if (v, joined) in seen else 1.0) for v in vertices]
-    told = [seen[v, joined].distinct(tuples[v]) if (v, joined) in seen else math.inf for v in vertices]
+    certain = [(listed or {}).get(v) for v in vertices]
+    apart = [0.0 if own is None else float(own[1].sum()) for own in certain]
+    others = {v: tuples[v] - a for v, a in zip(vertices, apart, strict=True)}
+    keyed = [
+        tuples[v] * seen[v, joined].present - a if (v, joined) in seen else others[v]
+        for v, a in zip(vertices, apart, strict=True)
+    ]
+    told = [seen[v, joined].distinct(others[v]) if (v, joined) in seen else math.inf for v in vertices]
     own = [max(min(t, d, distinct), 1.0) for t, d in zip(keyed, told, strict=True)]
     each = [t / k for t, k in zip(keyed, own, strict=True)]
     looked = [seen.get((v, joined)) for v in vertices]
-    names, weights = _heavy(looked, [tuples[v] for v in vertices], each)
-    light = [max(t - w.sum(), 0.0) for t, w in zip(keyed, weights, strict=True)]
+    names, weights = _heavy(looked, [tuples[v] for v in vertices], each, certain)
+    light = [max(t + a - w.sum(), 0.0) for t, a, w in zip(keyed, apart, weights, strict=True)]
     keys = min(own)
     each = [t / k for t, k in zip(light, own, strict=True)]
     more = _meeting(looked, names, [tuples[v] for v in vertices], each, keys)
@@ -178,17 +188,28 @@ def by_files(
     squares = kept**2 * np.maximum(squares - means, 0.0) + kept * means
     messages = tuple(_beyond(tree, v, joined, tuples, shares, seen) for v in vertices)
     counts = np.concatenate([[keys], np.ones(names.size)])
-    made = Keys(counts, kept * means, squares, messages, np.zeros(counts.size, bool))
+    known = [own[0] for own in certain if own is not None]
+    dense = np.append(False, np.isin(names, np.concatenate([names[:0], *known])))
+    made = Keys(counts, kept * means, squares, messages, dense)
     filtered = tuple(tuples[v] * shares[v] for v in vertices)
     heaviest = tuple(heaviest_of(k, t, shares[v]) for k, t, v in zip(own, light, vertices, strict=True))
     return SampledClass(made, vertices, hangs, filtered, heaviest, values)
 
 
 def _heavy(
-    looked: Sequence[SeenKeys | None], tuples: Sequence[float], each: Sequence[float]
+    looked: Sequence[SeenKeys | None],
+    tuples: Sequence[float],
+    each: Sequence[float],
+    certain: Sequence[tuple[Ints, Ints] | None],
 ) -> tuple[Ints, Floats]:
-    """The keys that are heavy in a table, and what they are taken to weigh in each, as usual where they are not."""
+    """The keys that are heavy in a table, and what they are taken to weigh in each, as usual where they are not.
+
+    Of those that are known for `certain` what they do weigh.
+    """
     names = np.empty(0, np.int64)
+    for listed in certain:
+        if listed is not None:
+            names = np.union1d(names, listed[0])
     for own, total, usual in zip(looked, tuples, each, strict=True):
         if own is not None:
             names = np.union1d(names, own.keys[own.heavy(usual * own.tuples / max(total, 1.0))])
@@ -200,6 +221,9 @@ def _heavy(
         _, at, which = np.intersect1d(names, own.keys, assume_unique=True, return_indices=True)
         often = own.counts[which] >= LEAST_COUNT
         row[at[often]] = own.counts[which[often]] / part
+    for row, listed in zip(weights, certain, strict=True):
+        if listed is not None:
+            row[np.searchsorted(names, listed[0])] = listed[1]
     return names, weights
 
 

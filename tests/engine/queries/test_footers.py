@@ -158,7 +158,7 @@ def test_where_no_job_may_run_filters_that_read_other_tables_are_not_looked_at(
 
 
 def test_files_in_the_order_of_their_keys_tell_how_filters_go_together_and_which_keys_are_heavy(
-    session, tmp_path
+    session, tmp_path, monkeypatch
 ):
     random = np.random.default_rng(4)
     day, k = random.integers(0, 1000, 20_000), np.repeat(np.arange(20_000), 3)
@@ -181,6 +181,11 @@ def test_files_in_the_order_of_their_keys_tell_how_filters_go_together_and_which
     assert apart.together.times == pytest.approx(expected, rel=0.25)
     assert apart.together.times < 0.2
     assert apart.countable == {0: 6.0, 1: 1.0}
+    assert apart.key_counts(0).distinct == apart.key_counts(1).distinct == 20_000
+    assert apart.key_counts(0).most() == 3.0, "more keys have as many than are listed"
+    monkeypatch.setattr(footers_module, "MOST_COUNTED_SOON", 50_000.0)
+    assert apart.key_counts(0) is None, "no more than are soon looked through"
+    assert apart.key_counts(1) is not None
     assert of("fl.sent > 500").together is None, "of one filter the share tells"
     # Read through an expression, or in no order, keys are not counted.
     session.spark.table("parquet.`" + str(tmp_path / "fl.parquet") + "`").selectExpr(
@@ -188,4 +193,6 @@ def test_files_in_the_order_of_their_keys_tell_how_filters_go_together_and_which
     ).createOrReplaceTempView("fl_view")
     text = "SELECT APPROXIMATE COUNT(*) FROM fl_view JOIN fo ON fl_view.k = fo.k"
     query = with_key_types(session._resolved(parse_statement(text)), session.tables, True)
-    assert 0 not in Footers(lambda: session.spark, session.tables, query, session._evaluated).countable
+    read = Footers(lambda: session.spark, session.tables, query, session._evaluated)
+    assert 0 not in read.countable
+    assert read.key_counts(0) is None

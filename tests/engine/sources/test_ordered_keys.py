@@ -44,6 +44,9 @@ def test_runs_are_counted_across_row_groups_and_files(tmp_path, rows):
         left = counts[~np.isin(own, listed)]
         assert set(own[counts > max(most, found.other)].tolist()) == set(listed.tolist())
         assert other == left.max(initial=0)
+        keys, tuples = found.listed(most)
+        assert keys.tolist() == listed.tolist()
+        assert tuples.tolist() == counts[np.searchsorted(own, keys)].tolist()
 
 
 def test_keys_of_one_tuple_each_are_not_kept_apart(tmp_path):

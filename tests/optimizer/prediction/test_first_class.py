@@ -102,3 +102,22 @@ def test_null_keys_and_filters_leave_so_many_tuples_fewer():
     half = SeenKeys.of(RNG.permutation(N)[: LOOKED // 2], LOOKED)
     found = by_files(TWO, 0, (N, N), (0.5, 1.0), N, {}, {(0, 0): half})
     assert joined(found) == pytest.approx(N / 4, rel=0.01)
+
+
+def test_keys_that_files_list_have_their_own_tuples_and_are_evaluated_for_certain():
+    """Two of each key where it is looked; two long runs elsewhere have a tenth of one table, one of them of both."""
+    looked = SeenKeys.of(np.repeat(np.arange(LOOKED // 2), 2), LOOKED)
+    listed = {
+        0: (np.array([77_000, 91_000]), np.array([N // 20, N // 20])),
+        1: (np.array([77_000]), np.array([N // 50])),
+    }
+    found = by_files(TWO, 0, (N, N), (1.0, 0.5), N, {}, {(0, 0): looked, (1, 0): looked}, listed=listed).keys
+    assert found.dense.tolist() == [False, True, True]
+    assert found.tuples[:, 1].tolist() == [N / 20, N / 100]
+    # Of the second one the other table has as many as of any key.
+    assert found.tuples[0, 2] == N / 20
+    assert found.tuples[:, 0] == pytest.approx([2.0, 1.0], rel=0.05)
+    assert found.tuples[1, 2] == pytest.approx(1.0, rel=0.05)
+    assert found.tuples[0, 0] * found.counts[0] == pytest.approx(0.9 * N, rel=0.01)
+    without = by_files(TWO, 0, (N, N), (1.0, 0.5), N, {}, {(0, 0): looked, (1, 0): looked}).keys
+    assert without.dense.tolist() == [False]
