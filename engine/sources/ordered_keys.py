@@ -55,7 +55,7 @@ class KeyCounts:
     def listed(self, most: float) -> tuple[Ints, Ints]:
         """The keys with more tuples than `most`, `MOST_LISTED` of them at most, ascending, and how many each has."""
         number = min(int(np.count_nonzero(self.counts > most)), MOST_LISTED)
-        order = np.argsort(self.keys[:number])
+        order = np.argsort(self.keys[:number], kind="stable")
         return self.keys[:number][order], self.counts[:number][order]
 
     def most(self, but: Collection[int] = ()) -> float:

@@ -27,6 +27,9 @@ Bools = npt.NDArray[np.bool_]
 
 NO_KEY = np.iinfo(np.int64).min
 
+# Tuples that are added to those met, of which there may be none.
+HALF = 0.5
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyCells:
@@ -83,13 +86,13 @@ def key_cells(members: Sequence[tuple[Relation, Attribute]]) -> KeyCells:
         weights[table, known] = listed.weights[at[known]]
         if listed.largest_other == 0.0 or known.all():
             continue
-        chance, size = _unlisted(members, table, rest, keys)
-        size = min(size, listed.largest_other)
+        chance, size = _of_each(attribute, named[~known], *_unlisted(members, table, rest, keys))
         # An unlisted key is split in two cells: it occurs in this table, or it does not.
-        there = weights[:, ~known].copy()
-        there[table] = size
+        there, absent = weights[:, ~known].copy(), counts.copy()
+        there[table] = np.minimum(size, listed.largest_other)
+        absent[~known] *= 1.0 - chance
         weights = np.concatenate([weights, there], axis=1)
-        counts = np.concatenate([np.where(known, counts, counts * (1.0 - chance)), counts[~known] * chance])
+        counts = np.concatenate([absent, counts[~known] * chance])
         named = np.concatenate([named, named[~known]])
         used = counts > 0.0
         weights, counts, named = weights[:, used], counts[used], named[used]
@@ -119,6 +122,22 @@ def _unlisted(
     else:
         chance = min(1.0, left / max(max(a.distinct for _, a in members) - heavy.size, left))
     return chance, tuples / left
+
+
+def _of_each(attribute: Attribute, keys: Ints, chance: float, size: float) -> tuple[Floats, Floats]:
+    """Chance and weight of each of some keys that are heavy elsewhere, by those of any such key.
+
+    Where a sample of the tuples tells how often they are here together, each is taken to weigh what is then expected of
+    it: its weight has an exponential law of their mean, of which its own tuples in the sample are a Poisson number.
+    """
+    chances, sizes = np.full(keys.size, chance), np.full(keys.size, size)
+    if attribute.rows is None or not keys.size or not chance:
+        return chances, sizes
+    share, met = attribute.rows.share, attribute.rows.counted(keys)
+    mean = (float(met.sum()) + HALF) / (share * keys.size)
+    weights = (1.0 + met) / (1.0 / mean + share)
+    chances = np.where(met > 0, 1.0, np.minimum(chance, weights))
+    return chances, weights / chances
 
 
 def _rest(members: Sequence[tuple[Relation, Attribute]], heavy: Ints) -> KeyCells:

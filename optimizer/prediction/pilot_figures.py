@@ -13,7 +13,7 @@ from ...sketches.samples.sampled_hash import HASH_BITS
 from ...sketches.samples.two_level_plan import Candidates, heaviest
 from .histograms import Histogram, equi_depth
 from .pilot_counts import PILOT_FAMILY, Counts, Pilot
-from .relation import AttributeStatistics, RelationStatistics
+from .relation import AttributeStatistics, RelationStatistics, RowSample
 
 # Heavy keys listed, buckets of a histogram.
 MOST_HEAVY = 1024
@@ -95,7 +95,9 @@ def _attribute(sampled: Counts, rows: Counts, pilot: Pilot, tuples: float) -> At
     distinct = _distinct(heavy.keys.size, others.size / pilot.rates.keys, others.size, rows)
     distinct = min(max(distinct, float(rows.keys.size)), max(tuples, float(rows.keys.size)))
     f2 = squares + float(others @ others) / pilot.rates.keys
-    return AttributeStatistics(distinct, f2, heavy, _histogram(sampled, rows, pilot, distinct), known)
+    histogram = _histogram(sampled, rows, pilot, distinct)
+    seen = RowSample(rows.keys, rows.counts, pilot.rates.tuples)
+    return AttributeStatistics(distinct, f2, heavy, histogram, known, seen)
 
 
 def _known(sampled: Counts, probability: float, tuples: float) -> KnownKeys:

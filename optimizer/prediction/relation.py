@@ -29,6 +29,32 @@ NO_KEYS: Ints = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class RowSample:
+    """The keys of a Bernoulli sample of the tuples.
+
+    Parameters
+    ----------
+    keys : ndarray of int64, shape (n,)
+        Distinct, ascending.
+    counts : ndarray of int64, shape (n,)
+        In how many of the tuples each is.
+    share : float
+        With which probability a tuple is one of them.
+    """
+
+    keys: Ints
+    counts: Ints
+    share: float
+
+    def counted(self, keys: Ints) -> Ints:
+        """In how many of the tuples some keys are."""
+        if not self.keys.size:
+            return np.zeros(keys.size, np.int64)
+        at = np.minimum(np.searchsorted(self.keys, keys), self.keys.size - 1)
+        return np.where(self.keys[at] == keys, self.counts[at], 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class AttributeStatistics:
     """One join attribute of a virtual relation; None where a figure is not known.
 
@@ -47,6 +73,8 @@ class AttributeStatistics:
         A coordinated sample of the keys, one weight column: all keys whose hash is below a threshold, with the
         *same* hash function in all relations of the join class, which need not be that of the synopses. `ranks`
         are the hashes as fractions of all hashes. What `KeySample.known` returns.
+    rows : RowSample, optional
+        Tells of keys that are heavy in another relation what they weigh in this one.
     """
 
     distinct: float | None = None
@@ -54,6 +82,7 @@ class AttributeStatistics:
     heavy: Candidates | None = None
     histogram: Histogram | None = None
     pilot: KnownKeys | None = None
+    rows: RowSample | None = None
 
     def __post_init__(self) -> None:
         for name, figure in (("distinct", self.distinct), ("self_join_size", self.self_join_size)):
@@ -119,6 +148,7 @@ class Attribute:
     histogram: Histogram | None
     pilot: KnownKeys | None
     row_fraction: float = 1.0
+    rows: RowSample | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,7 +241,7 @@ def _complete_attribute(
         if given.histogram is None and pilot is None:
             notes.append("geometric weights of the keys that are not listed")
     f2 = max(f2, tuples**2 / max(distinct, 1.0), float(np.sum(heavy.weights.astype(np.float64) ** 2)))
-    return Attribute(distinct, f2, heavy, given.histogram, pilot, row_fraction), notes
+    return Attribute(distinct, f2, heavy, given.histogram, pilot, row_fraction, given.rows), notes
 
 
 def _self_join_size(
