@@ -60,6 +60,7 @@ def files_under(source: str | None) -> Iterator[str]:
     for root in roots:
         if os.path.isfile(root):
             yield root
+            continue
         for folder, folders, names in os.walk(root):
             folders[:] = [f for f in folders if not f.startswith(("_", ".")) or "=" in f]
             yield from (os.path.join(folder, n) for n in names if not n.startswith(("_", ".")))
