@@ -129,6 +129,8 @@ class Keys:
         What a tuple of each table receives from beyond the class.
     dense : ndarray of bool, shape (n,)
         Which cells are keys that are counted whatever their hash.
+    beside : ndarray of float64, shape (tables, n)
+        Tuples of a key in other groups: they add nothing, but count for whether it is sampled.
     """
 
     counts: Floats
@@ -136,6 +138,7 @@ class Keys:
     squares: Floats
     messages: tuple[PerTuple, ...]
     dense: npt.NDArray[np.bool_]
+    beside: Floats | float = 0.0
 
     @cached_property
     def present(self) -> Floats:
@@ -157,7 +160,9 @@ class Keys:
         self, chances: Callable[[Ints], Floats], rng: np.random.Generator, most: int = MOST_KEYS
     ) -> Sampled:
         """Some of the keys that are sampled with these chances, by their tuples in each table."""
-        p = np.where(self.dense, 1.0, chances(np.maximum(np.rint(self.tuples), 1).astype(np.int64)))
+        beside = np.broadcast_to(self.beside, self.tuples.shape)
+        usual = np.maximum(np.rint(self.tuples + beside), 1).astype(np.int64)
+        p = np.where(self.dense, 1.0, chances(usual))
         joining = self.joining
         certain = (p > CERTAIN) & (self.counts <= 1.0) & (joining > 0.0)
         expected = np.where(certain, 0.0, joining * p)
@@ -169,7 +174,8 @@ class Keys:
         present = np.maximum(self.present[:, cells], np.finfo(float).tiny)
         pairs = zip(self.tuples[:, cells] / present, self.squares[:, cells] / present, strict=True)
         tuples = np.array([_numbers(t, s, rng) for t, s in pairs]).reshape(len(self.tuples), -1)
-        own = np.where(self.dense[cells], 1.0, chances(tuples))
+        others = np.rint(beside[:, cells]).astype(np.int64)
+        own = np.where(self.dense[cells], 1.0, chances(tuples + others))
         once = np.concatenate([np.full(cells.size - there.size, times), np.ones(there.size, np.int64)])
         return Sampled(tuples, np.maximum(own, np.finfo(float).tiny), once, self.dense[cells])
 
@@ -181,7 +187,8 @@ class Keys:
         tuples[table] = self.tuples[table] / groups
         # Tuples are in a group independently: a binomial number of each key.
         squares[table] = (self.squares[table] - self.tuples[table]) / groups**2 + tuples[table]
-        return Keys(self.counts, tuples, squares, self.messages, self.dense)
+        beside = self.beside + self.tuples - tuples
+        return Keys(self.counts, tuples, squares, self.messages, self.dense, beside)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

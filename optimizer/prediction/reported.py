@@ -19,7 +19,7 @@ from ...sketches.samples.dual_frame import OVERLOOKED, DualFrame
 from ...sketches.samples.known_keys import JoinTerms, combined, product_range, products
 from ...sketches.samples.sample_join import estimate_ratio, estimate_total
 from ..plan import LONGER, Plan, Sample, ValueDraw
-from .made_up_keys import MOST_KEYS, Keys, Sampled, Values, heaviest_beyond, received
+from .made_up_keys import MOST_KEYS, TAIL, Keys, Sampled, Values, heaviest_beyond, received
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -198,6 +198,9 @@ class _Made:
         tuples, met = self.known.keys.tuples[table, left], self.known.heaviest[table]
         if tuples.size > 1:
             met = min(heaviest_beyond(tuples, self.known.keys.counts[left]), met)
+        elif not tuples.size and left.size >= TAIL:
+            # Each of the keys that are known is met often enough, and so will the others be.
+            met = 1.0
         return max(min(self.sample.hits - 1.0, math.ceil(met)), 1.0)
 
     def _is_drawn_for(self, draw: ValueDraw, factor: Factor) -> bool:

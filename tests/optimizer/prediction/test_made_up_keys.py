@@ -46,6 +46,14 @@ def test_a_group_has_its_part_of_the_tuples_and_not_of_the_keys():
     assert part.squares[0, 0] == pytest.approx(8 * 0.25 * 0.75 + 72 / 16)
 
 
+def test_a_key_of_a_group_is_sampled_by_all_of_its_tuples():
+    part = keys([50.0], [100.0], [1e4]).shares(0, 2.0).shares(0, 5.0)
+    assert part.beside[0, 0] == pytest.approx(90.0)
+    found = part.sampled(lambda t: np.where(t[0] >= 40, 1.0, 0.01), RNG)
+    assert found.probabilities.tolist() == [1.0] * found.times.sum()
+    assert found.tuples[0].mean() == pytest.approx(10.0, rel=0.2)
+
+
 @pytest.mark.parametrize("tuples", [3, 500])
 def test_sums_are_of_the_values_looked_at_and_null_adds_nothing(tuples):
     values = Values(np.r_[RNG.normal(10.0, 2.0, 300), np.full(100, np.nan)])

@@ -33,6 +33,8 @@ TABLES = {
     "r": {"k": KEYS, "x": RNG.lognormal(3.0, 0.5, N), "g": RNG.integers(0, 4, N)},
     "s": {"k": np.arange(N // 2), "y": RNG.normal(50.0, 5.0, N // 2)},
     "h": {"k": HEAVY, "x": RNG.normal(100.0, 15.0, HEAVY.size)},
+    "f": {"k": np.repeat(np.arange(100), N // 100), "g": np.tile(np.arange(4), N // 4)},
+    "q": {"k": np.arange(100)},
     "c": {"k": KEYS, "x": CENTRED - CENTRED.mean()},
     "o": {"k": KEYS, "x": np.r_[np.full(N - 1, 10.0), 80_000.0]},
     "w": {"k": KEYS, "x": pa.array(RNG.lognormal(3.0, 0.5, N), mask=RNG.random(N) < 0.8)},
@@ -50,6 +52,7 @@ CASES = {
     "no draws": (f"COUNT(*) {JOIN}", {}),
     "average without bounds": (f"AVG(r.x) {JOIN}", {}),
     "heavy": ("COUNT(*) FROM h JOIN s ON h.k = s.k", {"row_rates": (0.2, 0.2), "hits": 5}),
+    "all met": ("COUNT(*) FROM f JOIN q ON f.k = q.k", {"row_rates": (1.0, 1.0), "hits": 20}),
     "by value": (f"SUM(r.x) {JOIN}", DRAWN | {"value_draws": (ValueDraw(0, "`x`", 20.0, 60.0),)}),
 }
 
@@ -97,6 +100,14 @@ def test_the_predicted_half_width_is_that_of_the_reported_interval(case):
 def test_a_group_of_mean_size_is_predicted():
     (width, *_), seen = predicted_and_reported(f"r.g, SUM(r.x) {JOIN} GROUP BY r.g", DRAWN, {0: 4})
     assert 0.6 < width / seen < 1.6
+
+
+def test_keys_of_many_tuples_are_met_whatever_they_have_of_a_group():
+    sample = {"row_rates": (1.0, 1.0), "hits": 20}
+    (width, *_), seen = predicted_and_reported(
+        "COUNT(*) FROM f JOIN q ON f.k = q.k GROUP BY f.g", sample, {0: 4}
+    )
+    assert 0.5 < width / seen < 2.0
 
 
 def test_the_largest_value_that_footers_tell_of_is_there_though_nobody_has_met_it():
