@@ -32,11 +32,14 @@ _UNSTABLE = re.compile(
     re.IGNORECASE,
 )
 # Texts that Spark reads as another day tomorrow wherever they become a date or time, with a zone behind them or not.
-_RELATIVE_DAY = re.compile(r"'\s*(?:now|today|tomorrow|yesterday)(?:\s[^']*)?'", re.IGNORECASE)
+_RELATIVE_DAY = re.compile(r"""[rR]?(['"])\s*(?:now|today|tomorrow|yesterday)(?:\s.*)?\1""", re.IGNORECASE)
 # What may read a session time zone: any word about dates and times.
 _ZONED = re.compile(r"date|time|hour|minute|second|day|week|month|quarter|year|trunc|epoch", re.IGNORECASE)
 _CALL = re.compile(r"(?:`((?:[^`]|``)+)`|(\w+))\s*\(")
-_QUOTED = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'")
+# Names, raw texts (in which a backslash is one), other texts.
+_QUOTED = re.compile(
+    r"""`(?:[^`]|``)*`|\b[rR](?:'[^']*'|"[^"]*")|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\"""", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
