@@ -19,6 +19,8 @@ Sketch: TypeAlias = "SparseFirstSketch[Any] | SparseLevelSketch | SparsePairSamp
 
 # What is said of values that are NaN, or infinite.
 NOT_FINITE = "not finite"
+# What counts tuples is a 64-bit integer, in files and on its way.
+MOST_TUPLES = (1 << 63) - 1
 
 
 @dataclass(slots=True)
@@ -35,8 +37,18 @@ class Tally:
     slack: float = 0.0
 
     def add(self, other: Tally) -> None:
-        """Add the tuples of another part of the data; ValueError if their mass leaves the range of DOUBLE."""
+        """Add the tuples of another part of the data.
+
+        Raises
+        ------
+        ValueError
+            If their mass leaves the range of DOUBLE.
+        OverflowError
+            If their number leaves int64.
+        """
         self.tuples += other.tuples
+        if not -MOST_TUPLES <= self.tuples <= MOST_TUPLES:
+            raise OverflowError("the number of tuples leaves int64")
         self.mass += other.mass
         self.negative += other.negative
         self.slack += other.slack

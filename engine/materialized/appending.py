@@ -14,12 +14,15 @@ from ...parser.sketch import Appended, resolve_append
 from ...parser.syntax import AppendSketch, Part, RefreshSketch
 from ..catalog.file import StoredSketch
 from ..catalog.form import Groups, Head, Lineage
+from ..execution.explanation import explained
 from ..results.answer import Answer
+from ..sources.environment import Circumstances
 from ..sources.schemas import schema_of
+from ..sources.settings_followed import ANSI, TIME_ZONE
 from ..synopses import Built
 from .building import Source, aligned, built_on, merged
 from .creating import refuse_large
-from .definition import both, changes, now, refuse_unstable, stored, typed
+from .definition import both, changes, columns_read, now, refuse_unstable, stored, typed
 from .describe import told
 from .lineage import (
     appended_elsewhere,
@@ -96,6 +99,9 @@ class Appending:
 
     def _appended(self, old: StoredSketch, statement: AppendSketch) -> StoredSketch:
         head, sql = old.head, statement.sql
+        refuse_other_circumstances(
+            head, self.context.environment.circumstances(), sql, place_of(statement.name)
+        )
         read, frame = self._read(statement)
         refuse_unstable(sql, (read.filter, read.times), self.context.environment.own_functions)
         place = place_of(statement.path or statement.table[-1])
@@ -167,7 +173,8 @@ class Appending:
     ) -> StoredSketch:
         head = old.head
         if head.groups is None or groups is None:
-            return stored(head, merged(old.built, new, head, sql))
+            with explained(sql, head.table, head.attributes):
+                return stored(head, merged(old.built, new, head, sql))
         if head.groups.types != groups.types and groups.values and head.groups.values:
             raise DataError(
                 f"the groups are of types {', '.join(groups.types)}, and were {', '.join(head.groups.types)} in"
@@ -181,7 +188,8 @@ class Appending:
         both_groups = replace(head.groups, values=values, types=types, parts=())
         mine = aligned(head.groups, old.built, values, head)
         theirs = aligned(groups, new, values, head)
-        return stored(replace(head, groups=both_groups), merged(mine, theirs, head, sql))
+        with explained(sql, head.table, head.attributes):
+            return stored(replace(head, groups=both_groups), merged(mine, theirs, head, sql))
 
     def _rebuilt(self, head: Head, frame: DataFrame, sql: str) -> StoredSketch:
         fresh = typed(head, self.context.tables, self.context.environment.circumstances(), sql)
@@ -200,7 +208,8 @@ class Appending:
             self.context.listener,
             dense,
         )
-        sketch = stored(replace(fresh, groups=groups), built)
+        with explained(sql, head.table, head.attributes):
+            sketch = stored(replace(fresh, groups=groups), built)
         for earlier in appended_elsewhere(head, readings[0]):
             source = self._frame_at(earlier)
             reading = lineage_of(earlier.source, earlier.is_table, earlier.condition, source)
@@ -261,6 +270,7 @@ def differences(one: Head, other: Head) -> list[str]:
         ("groups", one.groups and one.groups.expressions, other.groups and other.groups.expressions),
         ("ANSI mode", one.ansi, other.ansi),
         ("settings", one.settings, other.settings),
+        ("types of columns", _types_read(one, other), _types_read(other, one)),
     ]
     if one.zoned or other.zoned:
         compared.append(("time zone", one.time_zone, other.time_zone))
@@ -276,38 +286,71 @@ def _weights(head: Head) -> list[tuple[Any, ...]]:
     return [(m.weight, m.dtype, m.scale) for m in head.measures]
 
 
+def _types_read(head: Head, other: Head) -> dict[str, str]:
+    """The types of the columns that a sketch reads, of those that the table of another has too."""
+    theirs = {c.name.lower() for c in other.columns}
+    read = columns_read(head) & theirs
+    return {c.name.lower(): c.type for c in head.columns if c.name.lower() in read}
+
+
+def refuse_other_circumstances(head: Head, now: Circumstances, sql: str, place: tuple[int, int]) -> None:
+    """Refuse to append under settings by which the expressions of a sketch have other values than they had.
+
+    Raises
+    ------
+    UnsupportedQuery
+        ``SKIMQL_OTHER_DEFINITION``; the message names the settings.
+    """
+    if now.fit(head):
+        return
+    found = []
+    if head.ansi != now.ansi:
+        found.append(f"{ANSI} is {_word(now.ansi)} and was {_word(head.ansi)}")
+    if head.zoned and head.time_zone != now.time_zone:
+        found.append(f"{TIME_ZONE} is {now.time_zone} and was {head.time_zone}")
+    before, present = dict(head.settings), dict(now.settings)
+    for name in sorted({*before, *present}):
+        if before.get(name) != present.get(name):
+            is_now, was = (s.get(name, "its default") for s in (present, before))
+            found.append(f"{name} is {is_now} and was {was}")
+    raise UnsupportedQuery(
+        f"what sketch {head.name} reads has other values now: {'; '.join(found)}",
+        "SKIMQL_OTHER_DEFINITION",
+        sql,
+        place,
+        f"the settings as they were, or REFRESH SKETCH {head.name}",
+    )
+
+
+def _word(value: bool) -> str:
+    return "true" if value else "false"
+
+
 def _changed(before: Head, after: Head) -> str:
     tuples = after.tuples - before.tuples
     return f"{abs(tuples):,} tuples {'added' if tuples >= 0 else 'deleted'}"
 
 
 def _refuse_other_types(head: Head, schema: TableSchema, sql: str, place: tuple[int, int]) -> None:
-    """Refuse to append from columns of other types: their equal values could have unequal keys."""
-    mine = {c.name.lower(): c.type for c in head.columns}
-    used = " ".join(
-        [*(k for a in head.attributes for k in a.keys), *(w.expression or "" for w in head.weights)]
-    )
-    for column in schema.columns:
-        name = column.name.lower()
-        if f"`{name}`" in used.lower() and mine.get(name) not in (None, column.type):
+    """Refuse to append from columns of other types: equal values could have unequal keys, or be filtered apart."""
+    read = columns_read(head)
+    mine = {c.name.lower(): c for c in head.columns if c.name.lower() in read}
+    theirs = {c.name.lower(): c for c in schema.columns}
+    for name, column in mine.items():
+        if name not in theirs:
+            raise UnknownName(
+                f"{schema.name} has no column {column.name}, which sketch {head.name} reads",
+                "SKIMQL_UNKNOWN_COLUMN",
+                sql,
+                place,
+                ", ".join(c.name for c in schema.columns),
+            )
+        if theirs[name].type != column.type:
             raise DataError(
-                f"column {column.name} is {column.type}, and was {mine[name]} in what sketch {head.name} has",
+                f"column {theirs[name].name} is {theirs[name].type}, and was {column.type} in what sketch"
+                f" {head.name} has",
                 "SKIMQL_OTHER_TYPE",
                 sql,
                 place,
                 "a view that casts it",
             )
-    missing = [
-        c.name
-        for c in head.columns
-        if f"`{c.name.lower()}`" in used.lower()
-        and c.name.lower() not in {s.name.lower() for s in schema.columns}
-    ]
-    if missing:
-        raise UnknownName(
-            f"{schema.name} has no column {missing[0]}, which sketch {head.name} reads",
-            "SKIMQL_UNKNOWN_COLUMN",
-            sql,
-            place,
-            ", ".join(c.name for c in schema.columns),
-        )

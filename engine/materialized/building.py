@@ -224,13 +224,22 @@ def _update(work: Work, found: Parts, tuples: pa.RecordBatch) -> None:
     weights = [ones if name is None else tuples.column(name).to_numpy() for name in work.weights]
     KINDS[work.method].update(synopses, keys, weights)
     times = weights[0]
-    counted = tuples.num_rows if times is None else int(times.sum())
+    counted = tuples.num_rows if times is None else _total(times)
     for tally, weight in zip(tallies, weights, strict=True):
         if weight is None:
             tally.add(Tally(counted, float(tuples.num_rows), 0))
         else:
             mass = float(np.abs(weight.astype(np.float64)).sum())
             tally.add(Tally(counted, mass, int((weight < 0).sum())))
+
+
+def _total(times: NDArray[Any]) -> int:
+    """How often tuples count together; OverflowError if that leaves int64."""
+    total = int(times.sum())
+    # What has wrapped around is off by a multiple of 2**64.
+    if abs(float(times.sum(dtype=np.float64)) - total) > 2.0**63:
+        raise OverflowError("the number of tuples leaves int64")
+    return total
 
 
 def _rows(work: Work, found: dict[int, Parts]) -> Iterator[pa.RecordBatch]:
@@ -371,6 +380,8 @@ def merged(old: Sequence[Built], new: Sequence[Built], head: Head, sql: str) -> 
     ------
     DataError
         If they are of other types or dense keys, or a sum leaves 64 bits.
+    ValueError
+        If absolute weights add up to more than a DOUBLE holds.
     """
     joint = head.kind.joint
     found: list[Built] = []
@@ -383,7 +394,10 @@ def merged(old: Sequence[Built], new: Sequence[Built], head: Head, sql: str) -> 
                 hint="a view that casts them",
             )
         tally = replace(mine.tally)
-        tally.add(theirs.tally)
+        try:
+            tally.add(theirs.tally)
+        except OverflowError as fault:
+            raise _overflow(head, sql) from fault
         if joint and number % len(head.measures):
             found.append(Built(found[-1].sketch, tally, mine.scale))
             continue
@@ -391,9 +405,13 @@ def merged(old: Sequence[Built], new: Sequence[Built], head: Head, sql: str) -> 
         try:
             sketch.merge(theirs.sketch)
         except OverflowError as fault:
-            raise DataError(f"a sum in sketch {head.name} leaves 64 bits", "SKIMQL_OVERFLOW", sql) from fault
+            raise _overflow(head, sql) from fault
         found.append(Built(sketch, tally, mine.scale))
     return tuple(found)
+
+
+def _overflow(head: Head, sql: str) -> DataError:
+    return DataError(f"a sum in sketch {head.name} leaves 64 bits", "SKIMQL_OVERFLOW", sql)
 
 
 def aligned(

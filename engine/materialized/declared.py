@@ -224,14 +224,18 @@ _WORDS = {"error_within": "ERROR WITHIN", "method": "USING"}
 def _question(query: Query) -> str:
     """What a query asks, without its names and places, as one text."""
     graph = query.graph
-    return repr(
-        (
-            tuple((v.table.lower(), v.filter) for v in graph.vertices),
-            tuple((e.left, e.right, e.left_keys, e.right_keys, e.key_types) for e in graph.edges),
-            tuple((a.function, a.total, a.presence) for a in query.aggregates),
-            tuple(i.expression for i in query.items),
-        )
+    asked: tuple[object, ...] = (
+        tuple((v.table.lower(), v.filter) for v in graph.vertices),
+        tuple((e.left, e.right, e.left_keys, e.right_keys, e.key_types) for e in graph.edges),
+        tuple((a.function, a.total, a.presence) for a in query.aggregates),
+        tuple(i.expression for i in query.items),
     )
+    # No workload has any of these: the texts that catalogs have are without them.
+    groups = tuple((g.vertex, g.expression) for g in query.groups)
+    distinct = tuple((a.distinct, a.types) for a in query.aggregates if a.distinct)
+    if groups or distinct:
+        asked = (*asked, groups, distinct)
+    return repr(asked)
 
 
 def terms_json(terms: Sequence[PlannedTerm]) -> list[Any]:

@@ -27,14 +27,19 @@ if TYPE_CHECKING:
 
 # Expressions with another value tomorrow, or that read more than their table; names of columns stand in backticks.
 _UNSTABLE = re.compile(
-    r"\b(select|current_date|current_timestamp|curdate|now|localtimestamp|current_timezone|current_user|user"
-    r"|session_user|current_catalog|current_database|current_schema|input_file_name|unix_timestamp(?=\s*\(\s*\)))\b",
+    r"\b(select|current_date|current_time|current_timestamp|curdate|now|localtimestamp|current_timezone|current_user"
+    r"|user|session_user|current_catalog|current_database|current_schema|input_file_name|unix_timestamp(?=\s*\(\s*\)))\b",
     re.IGNORECASE,
 )
+# Texts that Spark reads as another day tomorrow wherever they become a date or time, with a zone behind them or not.
+_RELATIVE_DAY = re.compile(r"""[rR]?(['"])\s*(?:now|today|tomorrow|yesterday)(?:\s.*)?\1""", re.IGNORECASE)
 # What may read a session time zone: any word about dates and times.
 _ZONED = re.compile(r"date|time|hour|minute|second|day|week|month|quarter|year|trunc|epoch", re.IGNORECASE)
 _CALL = re.compile(r"(?:`((?:[^`]|``)+)`|(\w+))\s*\(")
-_QUOTED = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'")
+# Names, raw texts (in which a backslash is one), other texts.
+_QUOTED = re.compile(
+    r"""`(?:[^`]|``)*`|\b[rR](?:'[^']*'|"[^"]*")|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\"""", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,9 @@ def unstable(expressions: Iterable[str | None], functions: Callable[[], Collecti
         found = _UNSTABLE.search(_QUOTED.sub(" ", text))
         if found is not None:
             return found.group(1)
+        day = next((q for q in _QUOTED.findall(text) if _RELATIVE_DAY.fullmatch(q)), None)
+        if day is not None:
+            return str(day)
     called = {(name or quoted).lower(): name or quoted for t in texts for quoted, name in _CALL.findall(t)}
     own = set(functions()) & set(called) if called else set()
     return called[min(own)] + "()" if own else None
@@ -100,10 +108,25 @@ def is_zoned(expressions: Iterable[str | None], types: Iterable[str], columns: S
     for text in expressions:
         if text is None:
             continue
-        names = {q[1:-1].lower() for q in _QUOTED.findall(text) if q.startswith("`")}
-        if names & stamps or _ZONED.search(_QUOTED.sub(" ", text)):
+        if _names_in(text) & stamps or _ZONED.search(_QUOTED.sub(" ", text)):
             return True
     return any(t == "timestamp" for t in types)
+
+
+def columns_read(head: Head) -> frozenset[str]:
+    """The names in all expressions of a sketch, in lower case: of its columns, and of fields of structs."""
+    expressions = (
+        head.filter,
+        *(k for a in head.attributes for k in a.keys),
+        *(w.expression for w in head.weights),
+        *(() if head.groups is None else head.groups.expressions),
+    )
+    return frozenset(name for text in expressions if text for name in _names_in(text))
+
+
+def _names_in(text: str) -> set[str]:
+    """The names that stand in backticks in an expression, in lower case."""
+    return {q[1:-1].replace("``", "`").lower() for q in _QUOTED.findall(text) if q.startswith("`")}
 
 
 def weights_for(summed: str | None) -> tuple[Weight, ...]:

@@ -88,6 +88,7 @@ class SketchStatements:
         )
 
     def _create(self, statement: CreateSketch) -> Answer:
+        from ..execution.explanation import explained
         from .building import Source, built_on
         from .creating import Creation, refuse_large
 
@@ -110,7 +111,8 @@ class SketchStatements:
         most = context.settings.max_groups
         groups, built = built_on(context.spark, sql, head, source, most, context.listener, form.dense)
         zoned = head.zoned or (groups is not None and "timestamp" in groups.types)
-        sketch = stored(replace(head, lineage=(reading,), groups=groups, zoned=zoned), built)
+        with explained(sql, head.table, head.attributes):
+            sketch = stored(replace(head, lineage=(reading,), groups=groups, zoned=zoned), built)
         refuse_large(sketch.head, context.settings.max_bytes, sql)
         context.environment.remember(head.table)
         if statement.or_replace:

@@ -13,6 +13,7 @@ from ...optimizer.plan import Synopsis
 from ...parser.join_graph import Query
 from ...parser.syntax import CreateSketches, ExplainSketches
 from ..catalog.file import StoredSketch
+from ..catalog.form import Lineage
 from ..catalog.manifest import StoredWorkload
 from ..results.answer import Answer
 from ..synopses import Built
@@ -59,13 +60,18 @@ class Workloads:
             keys = [k for a in s.attributes for k in a.keys]
             expressions = (s.filter, s.weight.expression, *keys)
             refuse_unstable(statement.sql, expressions, self.context.environment.own_functions)
-        started = time.perf_counter()
+        started, tables = time.perf_counter(), self.context.tables
+        # Before the scan: what changes meanwhile has changed since.
+        readings = {
+            t: table_lineage(tables, t, tables.frame(t))
+            for t in dict.fromkeys(s.table for s in plan.synopses)
+        }
         built = build(self.context.spark, plan, self.context.tables, self.context.listener)
         sketches = [
-            self._stored(statement, number, synopsis, plan.seed, one)
+            self._stored(statement, number, synopsis, plan.seed, one, readings[synopsis.table])
             for number, (synopsis, one) in enumerate(zip(plan.synopses, built, strict=True))
         ]
-        for table in dict.fromkeys(s.table for s in plan.synopses):
+        for table in readings:
             self.context.environment.remember(table)
         names = tuple(s.head.name for s in sketches)
         workload = StoredWorkload(name, names, workload_json(declared, stages, relations))
@@ -127,9 +133,14 @@ class Workloads:
                 )
 
     def _stored(
-        self, statement: CreateSketches, number: int, synopsis: Synopsis, seed: int, built: Built
+        self,
+        statement: CreateSketches,
+        number: int,
+        synopsis: Synopsis,
+        seed: int,
+        built: Built,
+        reading: Lineage,
     ) -> StoredSketch:
-        tables = self.context.tables
         draft = blank(
             f"{statement.name.text}.{number}",
             synopsis.table,
@@ -144,6 +155,6 @@ class Workloads:
             group=statement.name.text,
             cell=synopsis.cell,
         )
-        head = typed(draft, tables, self.context.environment.circumstances(), statement.sql, compared=True)
-        reading = table_lineage(tables, synopsis.table, tables.frame(synopsis.table))
+        now = self.context.environment.circumstances()
+        head = typed(draft, self.context.tables, now, statement.sql, compared=True)
         return stored(replace(head, lineage=(reading,)), (built,))

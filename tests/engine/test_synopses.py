@@ -34,3 +34,10 @@ def test_masses_that_leave_the_range_of_double_are_refused():
     with pytest.raises(ValueError, match="more than a DOUBLE holds"):
         tally.add(Tally(1, 1.5e308, 0, 2.0))
     assert tally.slack == 3.0
+
+
+def test_more_tuples_than_64_bits_count_are_refused():
+    tally = Tally(2**63 - 2, 1.0, 0)
+    tally.add(Tally(1, 1.0, 0))
+    with pytest.raises(OverflowError, match="number of tuples"):
+        tally.add(Tally(1, 1.0, 0))

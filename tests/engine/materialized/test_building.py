@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from support.kept_kinds import FORMS, KEYS, PARTNERS, VALUES, of_kind
 
+from skimql import DataError
 from skimql.engine.catalog.kinds.registry import KINDS
 from skimql.engine.materialized.building import Work, added, aligned, merged, merging, task
 from skimql.engine.synopses import Tally
@@ -75,6 +76,18 @@ def test_parts_add_up_and_deletions_leave_the_same_arrays(name):
     tally = whole[0][1][0]
     assert (tally.tuples, tally.negative, deleted[0][1][0].tuples) == (20, 0, 20)
     assert deleted[0][1][0].negative == len([n for n in range(20) if n % 3 == 0])
+
+
+def test_more_tuples_than_64_bits_count_are_refused():
+    work = work_of("hash map")
+    with pytest.raises(OverflowError, match="number of tuples"):
+        list(task(work)(iter([batch([0, 3, 6], 2**62)])))
+    tuples = arrays_of(work, task(work)(iter([batch([0, 3, 6], 2**61)])))[0][1][0].tuples
+    assert tuples == 3 * 2**61
+    one = of_kind("s", "hash")
+    many = replace(one.built[0], tally=Tally(2**63 - 1, 1.0, 0))
+    with pytest.raises(DataError, match="leaves 64 bits"):
+        merged([many], [one.built[0]], one.head, "")
 
 
 def test_groups_that_only_one_side_has_are_merged_with_nothing():

@@ -196,6 +196,16 @@ def test_what_is_not_asked_in_the_workload_is_built_anew(workload_one):
     assert not session.sql(first).notes, "a table registered anew is another table"
 
 
+def test_groups_make_it_another_question(session):
+    session.table("p", session.spark.sql("SELECT id % 50 AS k, id % 3 AS g FROM range(500)"))
+    session.table("q", session.spark.sql("SELECT id % 50 AS k FROM range(200)"))
+    sql = "SELECT COUNT(*) AS n FROM p JOIN q ON p.k = q.k"
+    session.sql(f"CREATE SKETCHES w FOR QUERIES ({sql}) SIZE 1 MB MINIMIZE AVERAGE ERROR")
+    assert session.sql(sql.replace("SELECT", "SELECT APPROXIMATE", 1)).value == 2000
+    grouped = session.sql(f"{sql.replace('SELECT', 'SELECT APPROXIMATE', 1)} GROUP BY g")
+    assert sorted(row[0].value for row in grouped.rows) == [664, 668, 668]
+
+
 def test_sums_and_averages_share_a_workload(session):
     session.table("p", session.spark.sql("SELECT id % 50 AS k, id AS v FROM range(500)"))
     session.table("q", session.spark.sql("SELECT id % 50 AS k FROM range(200)"))

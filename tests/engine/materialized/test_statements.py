@@ -213,6 +213,43 @@ def test_append_refuses_columns_of_other_types_and_tables_without_them(kept, hom
         kept.sql("APPEND SKETCH s_lines FROM 'nosuch.parquet'")
 
 
+def test_append_refuses_a_filter_over_columns_of_other_types_and_another_time_zone(kept, home, spark):
+    kept.sql("CREATE SKETCH dear ON lines (oid CLASS id) WHERE price > '6'")
+    text = write(home / "text.parquet", oid=[1, 2], price=["10", "7"])
+    with pytest.raises(DataError, match="column price is string, and was bigint") as caught:
+        kept.sql(f"APPEND SKETCH dear FROM '{text}'")
+    assert caught.value.code == "SKIMQL_OTHER_TYPE"
+    with pytest.raises(UnknownName, match="has no column price"):
+        kept.sql(f"APPEND SKETCH dear FROM '{write(home / 'bare.parquet', oid=[1])}'")
+    more = write(home / "more.parquet", oid=[1], price=[8])
+    kept.sql("CREATE SKETCH early ON lines (oid CLASS id) WHERE hour(timestamp_seconds(price)) < 3")
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+        with pytest.raises(UnsupportedQuery, match="timeZone is Asia/Tokyo and was") as caught:
+            kept.sql(f"APPEND SKETCH early FROM '{more}'")
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert caught.value.code == "SKIMQL_OTHER_DEFINITION"
+    kept.sql(f"APPEND SKETCH early FROM '{more}'")
+
+
+def test_values_that_add_up_to_more_than_a_double_are_told(kept, home):
+    kept.table("vast", write(home / "vast.parquet", k=[1, 2], g=["a", "b"], x=[1e308, 1e308]))
+    kept.table("one", write(home / "one.parquet", k=[1], g=["a"], x=[1e308]))
+    kept.sql("CREATE SKETCH s_one ON one (k) FOR SUM(x)")
+    kept.sql("CREATE SKETCH s_group ON one (k) FOR SUM(x) GROUP BY g")
+    other = write(home / "other.parquet", k=[2], g=["b"], x=[1e308])
+    for statement in (
+        "CREATE SKETCH s_vast ON vast (k) FOR SUM(x) GROUP BY g",
+        f"APPEND SKETCH s_one FROM '{other}'",
+        f"APPEND SKETCH s_group FROM '{other}'",
+    ):
+        with pytest.raises(DataError, match="add up to more than a DOUBLE holds") as caught:
+            kept.sql(statement)
+        assert caught.value.code == "SKIMQL_NOT_FINITE"
+
+
 def test_refresh_says_what_changed_in_the_schema(kept, home):
     write(home / "orders.parquet", id=[1, 2, 3, 4, 5], status=[1, 2, 3, 4, 5], extra=["x"] * 5)
     done = kept.sql("REFRESH SKETCH s_orders")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.standing_seeds import planned
+
+from skimql.engine.execution import build as scanning
 
 pytestmark = pytest.mark.spark
 
@@ -68,3 +71,23 @@ def test_its_sketches_answer_other_questions_and_say_so(tables):
     itself = tables.sql("SELECT APPROXIMATE COUNT(*) FROM p x JOIN p y ON x.b = y.b")
     assert itself.value == 4 * 500**2
     assert all("of the sketches w" in a.notes[0] for a in (answer, itself))
+
+
+def test_a_file_that_changes_while_it_is_read_has_changed_since(session, tmp_path, monkeypatch):
+    path = tmp_path / "r.parquet"
+    pq.write_table(pa.table({"k": [1, 2]}), path)
+    session.table("r", path)
+    whole = scanning.build
+
+    def changing(*given):
+        found = whole(*given)
+        pq.write_table(pa.table({"k": [1, 2, 3]}), path)
+        return found
+
+    sql = "SELECT COUNT(*) FROM r JOIN r AS s ON r.k = s.k"
+    with monkeypatch.context() as patched:
+        patched.setattr(scanning, "build", changing)
+        session.sql(CREATE.format(sql))
+    answer = session.sql(sql.replace("SELECT", "SELECT APPROXIMATE", 1))
+    assert (answer.value, answer.rows[0][0].certified) == (2, False)
+    assert any("1 changed file" in n for n in answer.notes)
