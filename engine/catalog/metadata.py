@@ -134,7 +134,7 @@ def from_json(data: Any, where: str) -> Head:
         data = checks.mapping(data, "the head")
         refuse_newer(data["format_version"], where)
         return _head(data if data["format_version"] > 1 else _second(data))
-    except (KeyError, TypeError, ValueError) as fault:
+    except (KeyError, TypeError, ValueError, OverflowError) as fault:
         raise CorruptSketch(f"{where}: its metadata describe no sketch ({fault})") from fault
 
 

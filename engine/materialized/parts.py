@@ -69,9 +69,13 @@ def added_up(sketches: Sequence[StoredSketch]) -> StoredSketch:
 def _whole(heads: Sequence[Head]) -> Head:
     first = heads[0]
     (one,) = first.measures
-    tally, nbytes = Tally(), sum(h.nbytes for h in heads)
-    for head in heads:
-        tally.add(head.measures[0].tally)
+    tallies, nbytes = [h.measures[0].tally for h in heads], sum(h.nbytes for h in heads)
+    tally = Tally(
+        sum(t.tuples for t in tallies),
+        sum(t.mass for t in tallies),
+        sum(t.negative for t in tallies),
+        sum(t.slack for t in tallies),
+    )
     exact = all(h.exact for h in heads)
     return replace(
         first,
