@@ -45,6 +45,9 @@ MOST_KEYS_COUNTED = 2e8
 # And most of one of which it is told before anything runs: a tenth of a CPU second, which the run that follows saves.
 MOST_COUNTED_SOON = float(1 << 22)
 
+# How filters go together is looked at where the exact run takes as many CPU seconds: ten times as long as the look.
+LEAST_SECONDS = 2.0
+
 # What Spark takes a value to take, and a row beside its values.
 NUMBER_BYTES, STRING_BYTES = 8, 20
 
@@ -214,6 +217,8 @@ class Footers:
         in_order = all(k.ordered for v in members if (k := self.keys_seen.get((v, number))) is not None)
         if any(map(self._reads, self.query.graph.vertices)) or sum(filters) < 2 or not in_order:
             return None
+        if self.least_seconds < LEAST_SECONDS:
+            return None
         if self.evaluate is None:
             return None
         keys = [class_attribute(self.query.graph, joined, v).keys for v in members]
@@ -312,6 +317,12 @@ class Footers:
             return math.inf
         order, tables = tree_of(self.query.graph).joined_order(), self.bare_sizes
         return exact_join([tables[v].input for v in order], sizes).seconds
+
+    @property
+    def least_seconds(self) -> float:
+        """CPU seconds of the exact run at the least: of its scans and joins, whatever these put out."""
+        order, tables = tree_of(self.query.graph).joined_order(), self.bare_sizes
+        return exact_join([tables[v].input for v in order], [0.0] * (len(order) - 1)).seconds
 
     @property
     def looking_seconds(self) -> float:

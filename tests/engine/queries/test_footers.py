@@ -175,6 +175,10 @@ def test_files_in_the_order_of_their_keys_tell_how_filters_go_together_and_which
         query = with_key_types(session._resolved(parse_statement(text)), session.tables, True)
         return Footers(lambda: session.spark, session.tables, query, session._evaluated)
 
+    assert of("fl.sent > 500 AND fo.day <= 500").together is None, (
+        "no longer than the look does the exact run take"
+    )
+    monkeypatch.setattr(footers_module, "LEAST_SECONDS", 0.0)
     apart = of("fl.sent > 500 AND fo.day <= 500")
     after, before = columns["fl"]["sent"] > 500, day <= 500
     expected = np.mean(after & before[k]) / (after.mean() * before.mean())
