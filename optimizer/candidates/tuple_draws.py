@@ -104,9 +104,8 @@ def tuple_draws(
     counted : sequence of float, optional
         The most tuples of a key of each table, where that is known without drawing any; infinite where it is not.
     """
-    sizes, all_told, most_of_each = tuple(tuples), tuple(told), tuple(heaviest)
     return _tuple_draws(
-        sizes, keys, left, error, most, part, all_told, most_of_each, most_whole, tuple(counted)
+        tuple(tuples), keys, left, error, most, part, tuple(told), tuple(heaviest), most_whole, tuple(counted)
     )
 
 

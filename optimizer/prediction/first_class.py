@@ -157,15 +157,16 @@ def by_files(
     vertices, hangs = tree.classes[joined].vertices, behind(tree, joined)
     certain = [(listed or {}).get(v) for v in vertices]
     apart = [0.0 if own is None else float(own[1].sum()) for own in certain]
-    others = {v: tuples[v] - a for v, a in zip(vertices, apart, strict=True)}
+    looked = [seen.get((v, joined)) for v in vertices]
+    others = [max(tuples[v] - a, 0.0) for v, a in zip(vertices, apart, strict=True)]
+    # Those looked at may have fewer keys than the ones that are counted have tuples.
     keyed = [
-        tuples[v] * seen[v, joined].present - a if (v, joined) in seen else others[v]
-        for v, a in zip(vertices, apart, strict=True)
+        o if own is None else max(tuples[v] * own.present - a, 0.0)
+        for v, o, a, own in zip(vertices, others, apart, looked, strict=True)
     ]
-    told = [seen[v, joined].distinct(others[v]) if (v, joined) in seen else math.inf for v in vertices]
+    told = [math.inf if own is None else own.distinct(o) for o, own in zip(others, looked, strict=True)]
     own = [max(min(t, d, distinct), 1.0) for t, d in zip(keyed, told, strict=True)]
     each = [t / k for t, k in zip(keyed, own, strict=True)]
-    looked = [seen.get((v, joined)) for v in vertices]
     names, weights = _heavy(looked, [tuples[v] for v in vertices], each, certain)
     light = [max(t + a - w.sum(), 0.0) for t, a, w in zip(keyed, apart, weights, strict=True)]
     keys = min(own)

@@ -121,3 +121,14 @@ def test_keys_that_files_list_have_their_own_tuples_and_are_evaluated_for_certai
     assert found.tuples[0, 0] * found.counts[0] == pytest.approx(0.9 * N, rel=0.01)
     without = by_files(TWO, 0, (N, N), (1.0, 0.5), N, {}, {(0, 0): looked, (1, 0): looked}).keys
     assert without.dense.tolist() == [False]
+
+
+def test_keys_that_files_list_may_have_more_tuples_than_those_looked_at_have_keys():
+    """Half of the tuples looked at have no key, and three quarters of all are of one that is listed."""
+    looked = SeenKeys.of(np.arange(LOOKED // 2), LOOKED)
+    listed = {0: (np.array([77_000]), np.array([3 * N // 4]))}
+    both = {(0, 0): looked, (1, 0): SeenKeys.of(np.arange(0, 4 * LOOKED, 4), LOOKED)}
+    found = by_files(TWO, 0, (N, N), (1.0, 1.0), N, {}, both, listed=listed)
+    assert np.all(found.keys.tuples >= 0.0)
+    assert np.all(found.keys.counts >= 0.0)
+    assert found.keys.tuples[0, 1] == 3 * N // 4
