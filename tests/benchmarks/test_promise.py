@@ -220,3 +220,15 @@ def test_a_cell_that_has_been_exact_forty_times_is_not_asked_again(promise):
     # Ranges of seeds are added up.
     found += [record("e", 20, 20), record("e", 20, 20, 20), record("f", 20, 20), record("f", 19, 20, 20)]
     assert {route for *_, route in promise.settled(found)} == {"a", "e"}
+
+
+@pytest.mark.parametrize("name", ["in_order_with_long_runs", "in_order_with_filters_that_exclude"])
+def test_files_in_order_foretell_how_wide_a_first_sample_will_be(promise, name):
+    """By the keys that are counted, and by how filters go together; 38 times too wide and a third without."""
+    from benchmarks.promise.routes import ROUTES, Asked, backend_of
+
+    data = promise.CLASSES[name].data(0, 20_000)
+    asked = Asked(backend_of(data.arrow()), data.select("COUNT"), 0.05, ROUTES["sample"], data.max_groups)
+    answer = asked.answer(1)
+    told, cell = answer.attempts[-1].attempt.predicted.half_width, answer.rows[0][0]
+    assert 0.5 < told / (max(cell.high - cell.value, cell.value - cell.low) / cell.value) < 2.0
