@@ -54,6 +54,13 @@ def test_columns_of_one_name_and_means_of_text_are_told_apart(tables):
     assert (whole.exact, wild.exact, count.value) == (True, False, 800)
 
 
+def test_integers_that_cancel_have_a_mean_with_all_its_digits(tables):
+    """Of absolute values below 2^52 no order of adding loses any; as doubles their sum could be off by hundreds."""
+    tables.sql("SET skimql.error = 0.05")
+    mean = tables.sql(f"SELECT APPROXIMATE AVG(CAST(d.x / 100 AS BIGINT) + 3) {JOINED}").estimate
+    assert (mean.value, mean.exact) == (3.0, True)
+
+
 def test_groups_keep_their_order_and_have_intervals_of_their_own(tables):
     text = (
         f"o.g, SUM(d.x) * o.g AS s, SUM(d.y) {JOINED} GROUP BY 1 HAVING COUNT(*) > 5 ORDER BY 1 DESC LIMIT 7"
