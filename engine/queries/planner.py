@@ -7,7 +7,7 @@ is decided how a query is answered.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -217,22 +217,35 @@ class Planner:
         from .distinct import DistinctPlan
 
         counts, many = dict.fromkeys(grouped_vertices(self.query), ASSUMED_GROUPS), None
+        jobs = groups is not None
+
+        def choice_for(counts: Mapping[int, int]) -> tuple[Choice, tuple[RelationStatistics, ...]]:
+            made = DistinctPlan(
+                self.query, self._routed, self.backend().relations, self.request.may_run, counts
+            )
+            return made.choice(too_large, jobs=jobs)
+
         try:
-            counts.update(self._counts(groups))
-            if groups is not None and math.prod(counts.values()) > self.settings.max_groups:
-                raise self.too_many_groups()
-        except BudgetExceeded as fault:
-            if not self.request.aims_freely:
-                raise
-            counts, many = dict.fromkeys(counts, 1), fault
-        found = DistinctPlan(self.query, self._routed, self.backend().relations, self.request.may_run, counts)
-        try:
-            choice, statistics = found.choice(too_large, jobs=groups is not None)
+            found = None
+            if counts and jobs and self.request.aims_freely:
+                # As in `by_statistics`: for an exact run no group is listed.
+                found = choice_for(dict.fromkeys(counts, 1))
+            if found is None or found[0].taken.method != "exact_run":
+                try:
+                    counts.update(self._counts(groups))
+                    if jobs and math.prod(counts.values()) > self.settings.max_groups:
+                        raise self.too_many_groups()
+                except BudgetExceeded as fault:
+                    if not self.request.aims_freely:
+                        raise
+                    counts, many = dict.fromkeys(counts, 1), fault
+                found = choice_for(counts)
+            choice, statistics = found
         except UnsupportedQuery as fault:
             if fault.code != DISTINCT_JOIN or not self.request.aims_freely:
                 raise
             # No synopsis counts these values; Spark does.
-            known = self.backend().statistics(self.query, jobs=groups is not None)
+            known = self.backend().statistics(self.query, jobs=jobs)
             return self._without_synopses(fault, known, self.settings.fold_bytes)
         if many is not None:
             return self._exactly_for(many, choice)
@@ -241,12 +254,11 @@ class Planner:
         if taken.method == "exact_run":
             attempt: Attempt = replace(self.exact(), predicted=predicted)
         else:
-            looked = groups is not None
             predicted = planned_distinct(
                 predicted,
                 self.query,
                 choice,
-                lambda: self.summed if looked else (),
+                lambda: self.summed if jobs else (),
                 self.settings.confidence,
                 counts,
             )
