@@ -85,7 +85,7 @@ def run(
         made: Iterable[dict[str, Any]] = ()
         asked = [w for w in wanted(chosen, options.routes.split(","), errors) if (name, *w) not in known]
         if options.backend == "spark":
-            made = _on_spark(chosen, errors, options, {(a, e) for n, a, e, _ in known if n == name})
+            made = _on_spark(chosen, errors, options, {(a, e, r) for n, a, e, r in known if n == name})
         elif asked:
             seeds = range(options.first, options.first + options.seeds)
             made = cells(chosen, asked, seeds, options.rows, options.draws, together=options.together)
@@ -114,10 +114,13 @@ def settled(found: list[dict[str, Any]]) -> set[tuple[str, str, float, str]]:
 
 
 def _on_spark(
-    chosen: DataClass, errors: Sequence[float], options: argparse.Namespace, known: Set[tuple[str, float]]
+    chosen: DataClass,
+    errors: Sequence[float],
+    options: argparse.Namespace,
+    known: Set[tuple[str, float, str]],
 ) -> Iterable[dict[str, Any]]:
     """The cells of a class end to end, by statements of which one cell is not known."""
-    from .spark_run import STATEMENTS, spark_cells, spark_session
+    from .spark_run import STATEMENTS, route_of, spark_cells, spark_session
 
     wished = [a for a in options.aggregates.split(",") if a]
     asked = [
@@ -125,7 +128,7 @@ def _on_spark(
         for s in STATEMENTS
         if not wished or set(wished) & set(s)
         for e in errors
-        if (s[0], e) not in known
+        if (s[0], e, route_of(s)) not in known
     ]
     if not asked:
         return ()
