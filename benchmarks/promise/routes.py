@@ -40,7 +40,7 @@ from skimql.optimizer.candidates.value_draws import Summed, value_draws
 from skimql.optimizer.fold import class_attribute
 from skimql.optimizer.messages import JoinClass, tree_of
 from skimql.optimizer.objective import Objective
-from skimql.optimizer.physical import Attempt, ExactRun, PhysicalPlan, SampleJoin
+from skimql.optimizer.physical import Attempt, ExactRun, PhysicalPlan, SampleJoin, SketchJoin
 from skimql.optimizer.prediction.first_class import SeenKeys
 from skimql.optimizer.prediction.relation import RelationStatistics
 
@@ -261,13 +261,14 @@ class FirstSample(Planner):
 
 
 @dataclass(frozen=True)
-class GivenSample(FirstSample):
-    """Begins with a sample that another backend has planned."""
+class GivenPlan(FirstSample):
+    """Begins with what another backend has planned: a sample, or sketches."""
 
-    given: SampleJoin | None = None
+    given: SampleJoin | SketchJoin | None = None
 
-    def _first_sample(self, *, jobs: bool) -> SampleJoin | ExactRun | None:
-        return self.given
+    def anew(self, groups: Callable[[], Groups] | None) -> PhysicalPlan:
+        """See `Planner.anew`."""
+        return super().anew(groups) if self.given is None else self._of(self.given)
 
 
 @dataclass(frozen=True)
@@ -412,10 +413,10 @@ class Asked:
         planner = self.route.planner(None, lambda: self.backend, run.select, run.query, run.settings)
         return self.route.run(planner, lambda: self.backend, run.exact).answer()
 
-    def answer_from(self, given: SampleJoin) -> Answer:
-        """What the product gives that begins with a sample, of its seed."""
+    def answer_from(self, given: SampleJoin | SketchJoin) -> Answer:
+        """What the product gives that begins with a given plan, of its seed."""
         run = replace(self.run, settings=replace(self.run.settings, seed=given.plan.seed))
-        planner = GivenSample(None, lambda: self.backend, run.select, run.query, run.settings, given=given)
+        planner = GivenPlan(None, lambda: self.backend, run.select, run.query, run.settings, given=given)
         return AdaptiveRun(planner, lambda: self.backend, run.exact).answer()
 
     def plan(self) -> PhysicalPlan:

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from skimql import Estimate, Session, SkimqlError
 from skimql.engine.results.answer import Answer
 from skimql.engine.spark.session import start_spark
-from skimql.optimizer.physical import ExactRun, SampleJoin
+from skimql.optimizer.physical import ExactRun, SampleJoin, SketchJoin
 
 from ..cpu import measured
 from .cells import Seen, key_of, record_of, seen
@@ -154,7 +154,7 @@ def _in_memory(asked: Asked, given: Answer, seed: int) -> Answer | None:
     first = given.attempts[0].attempt if given.attempts else None
     if isinstance(first, ExactRun):
         return None
-    return asked.answer_from(first) if isinstance(first, SampleJoin) else asked.answer(seed)
+    return asked.answer_from(first) if isinstance(first, (SampleJoin, SketchJoin)) else asked.answer(seed)
 
 
 def _number(cell: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -28,6 +29,11 @@ def table_lineage(tables: Tables, name: str, frame: DataFrame, condition: str | 
     if condition is None:
         reading = replace(reading, files=tuple(map(file_now, found.files)))
     return replace(reading, state=found.state)
+
+
+def table_lineages(tables: Tables, names: Iterable[str]) -> dict[str, Lineage]:
+    """What is read of several tables; asked for before a scan, so that what changes meanwhile has changed since."""
+    return {name: table_lineage(tables, name, tables.frame(name)) for name in dict.fromkeys(names)}
 
 
 def lineage_of(source: str, is_table: bool, condition: str | None, frame: DataFrame) -> Lineage:

@@ -151,10 +151,11 @@ class MaterializedLookup:
         if found.missing:
             from ..execution.build import build
 
-            missing = found.plan_of_missing()
+            missing, cache = found.plan_of_missing(), QueryCache(self.context)
+            readings = cache.readings(missing) if settings.cache else {}
             new = build(self.context.spark, missing, self.context.tables, self.context.listener)
             if settings.cache:
-                QueryCache(self.context).keep(found.plan, dict(zip(found.missing, new, strict=True)))
+                cache.keep(found.plan, dict(zip(found.missing, new, strict=True)), readings)
         built = found.all_built(lambda name: self._load(name, settings), new)
         stale = self._stale(found.heads)
         notes = (*_notes(found.heads, [found.plan.synopses[i] for i in found.missing]), *stale)

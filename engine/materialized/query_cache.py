@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from ...errors import UnsupportedQuery
 from ...optimizer.plan import Attribute, Plan, Synopsis, Weight
 from ..catalog.file import StoredSketch
-from ..catalog.form import Head
+from ..catalog.form import Head, Lineage
 from ..synopses import Built
 from .answer import LINEAR
 from .definition import blank, stored, typed, unstable
-from .lineage import table_lineage
+from .lineage import table_lineage, table_lineages
 
 if TYPE_CHECKING:
     from ..context import Context
@@ -25,24 +25,32 @@ class QueryCache:
 
     context: Context
 
-    def keep(self, plan: Plan, built: Mapping[int, Built]) -> None:
-        """Keep what was built for a query: the virtual relations whose sketches are all among `built`."""
+    def readings(self, plan: Plan) -> dict[str, Lineage]:
+        """What the synopses of a plan are about to read, by table."""
+        return table_lineages(self.context.tables, (s.table for s in plan.synopses))
+
+    def keep(self, plan: Plan, built: Mapping[int, Built], readings: Mapping[str, Lineage]) -> None:
+        """Keep what was built for a query: the virtual relations whose sketches are all among `built`.
+
+        `readings` as they were before it was built.
+        """
         sketches: list[StoredSketch] = []
         for numbers in _relations(plan, self.context.environment.own_functions):
             if all(i in built for i in numbers):
-                sketch = self._cached(plan, numbers, [built[i] for i in numbers], sketches)
-                if sketch is not None:
-                    sketches.append(sketch)
+                reading = readings[plan.synopses[numbers[0]].table]
+                head = self._head(plan, numbers, reading, [s.head.name for s in sketches])
+                if head is not None:
+                    sketches.append(stored(head, [built[i] for i in numbers]))
         if sketches:
             self.put(sketches)
 
-    def _cached(
-        self, plan: Plan, numbers: Sequence[int], built: Sequence[Built], others: Sequence[StoredSketch]
-    ) -> StoredSketch | None:
+    def _head(
+        self, plan: Plan, numbers: Sequence[int], reading: Lineage, others: Sequence[str]
+    ) -> Head | None:
         synopses = [plan.synopses[i] for i in numbers]
         one = synopses[0]
         draft = blank(
-            self.free_name(one.table, one.attributes, [s.head.name for s in others]),
+            self.free_name(one.table, one.attributes, others),
             one.table,
             one.filter,
             one.attributes,
@@ -54,17 +62,17 @@ class QueryCache:
             sparse=one.sparse,
             made_by="cache",
         )
-        head = self.of_table(draft, plan.query.sql)
-        return None if head is None else stored(head, built)
+        return self.of_table(draft, plan.query.sql, reading)
 
-    def of_table(self, draft: Head, sql: str) -> Head | None:
-        """The head of a sketch of what its table has now; None where it cannot be kept."""
+    def of_table(self, draft: Head, sql: str, reading: Lineage | None = None) -> Head | None:
+        """The head of a sketch of what its table had at `reading`, or has now; None where it cannot be kept."""
         tables = self.context.tables
         try:
             head = typed(draft, tables, self.context.environment.circumstances(), sql, compared=True)
         except UnsupportedQuery:
             return None
-        return replace(head, lineage=(table_lineage(tables, draft.table, tables.frame(draft.table)),))
+        known = reading or table_lineage(tables, draft.table, tables.frame(draft.table))
+        return replace(head, lineage=(known,))
 
     def put(self, sketches: Sequence[StoredSketch]) -> None:
         """Keep sketches of tables as they are now."""

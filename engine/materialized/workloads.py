@@ -19,7 +19,7 @@ from ..results.answer import Answer
 from ..synopses import Built
 from .declared import check_joins, histograms_of, plan_workload_of, workload_json
 from .definition import blank, refuse_unstable, stored, typed
-from .lineage import table_lineage
+from .lineage import table_lineages
 from .names import is_taken, taken_name
 
 if TYPE_CHECKING:
@@ -61,11 +61,7 @@ class Workloads:
             expressions = (s.filter, s.weight.expression, *keys)
             refuse_unstable(statement.sql, expressions, self.context.environment.own_functions)
         started, tables = time.perf_counter(), self.context.tables
-        # Before the scan: what changes meanwhile has changed since.
-        readings = {
-            t: table_lineage(tables, t, tables.frame(t))
-            for t in dict.fromkeys(s.table for s in plan.synopses)
-        }
+        readings = table_lineages(tables, (s.table for s in plan.synopses))
         built = build(self.context.spark, plan, self.context.tables, self.context.listener)
         sketches = [
             self._stored(statement, number, synopsis, plan.seed, one, readings[synopsis.table])

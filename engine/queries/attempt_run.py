@@ -123,9 +123,12 @@ class AttemptRun:
         if groups is not None and groups.number > planner.settings.max_groups:
             raise planner.too_many_groups()
         plans = per_group(attempt.plan, groups.counts) if groups is not None else (attempt.plan,)
+        keeps = planner.settings.cache and groups is None
+        cache = QueryCache(planner.context) if keeps and planner.context is not None else None
+        readings = {} if cache is None else cache.readings(attempt.plan)
         built = self.backend().build(plans[0], self._message_bytes(attempt), groups)
-        if planner.settings.cache and groups is None and planner.context is not None:
-            QueryCache(planner.context).keep(attempt.plan, dict(enumerate(built)))
+        if cache is not None:
+            cache.keep(attempt.plan, dict(enumerate(built)), readings)
         numbers = groups.combinations() if groups is not None else iter([()])
         several = len(planner.query.groups) and len({g.vertex for g in query.groups}) > 1
         evaluators = {
