@@ -91,7 +91,7 @@ def run(
             made = cells(chosen, asked, seeds, options.rows, options.draws, together=options.together)
         own = 0
         for record in made:
-            found.append(_plain(record))
+            found.append({**_plain(record), "rows": options.rows})
             own += record["seeds"]
             _write(options.json, found)
         if not own:

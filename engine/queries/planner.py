@@ -252,28 +252,34 @@ class Planner:
         taken = choice.taken
         predicted = Predicted(taken.half_width(self.settings.confidence), taken.cost.seconds, taken.nbytes)
         if taken.method == "exact_run":
-            attempt: Attempt = replace(self.exact(), predicted=predicted)
-        else:
-            predicted = planned_distinct(
-                predicted,
-                self.query,
-                choice,
-                lambda: self.summed if jobs else (),
-                self.settings.confidence,
-                counts,
-            )
-            try:
-                plan = chosen(self.query, self._routed, too_large, counts, taken.buckets)
-            except BudgetExceeded as fault:
-                if not self.request.aims_freely:
-                    raise
-                return self._exactly_for(fault, choice)
-            if choice.figures is not None:
-                plan = of_plan(choice.figures, plan)
-            attempt = as_materialized(
-                self.query, self.select, self.settings, self.sketches(plan, predicted), {}
-            )
+            exact = replace(self.exact(), predicted=predicted)
+            return replace(self._of(exact), choice=choice, statistics=statistics)
+        try:
+            plan = chosen(self.query, self._routed, too_large, counts, taken.buckets)
+        except BudgetExceeded as fault:
+            if not self.request.aims_freely:
+                raise
+            return self._exactly_for(fault, choice)
+        if choice.figures is not None:
+            plan = of_plan(choice.figures, plan)
+        sketches = planned_distinct(
+            self.sketches(plan, predicted),
+            choice,
+            lambda: self.summed if jobs else (),
+            self.settings.confidence,
+            counts,
+            self._target_of(choice),
+        )
+        instead = exact_instead(sketches, choice, self.request.target)
+        if instead is not None:
+            exact = replace(self.exact(), predicted=Predicted(0.0, instead.taken.cost.seconds, 0.0))
+            return replace(self._of(exact), choice=instead, statistics=statistics)
+        attempt = as_materialized(self.query, self.select, self.settings, sketches, {})
         return replace(self._of(attempt), choice=choice, statistics=statistics)
+
+    def _target_of(self, choice: Choice) -> float | None:
+        """The asked error, where it was chosen for one."""
+        return None if choice.objective.relative_error is None else self.request.target
 
     @cached_property
     def request(self) -> Request:
@@ -575,15 +581,15 @@ class Planner:
                 sampled = SampleJoin(method, self._with_draws(plan, taken, expected), predicted, expected)
                 return planned_sample(sampled, choice, summed, self.settings.confidence, groups)
 
-            target = self.request.target if choice.objective.relative_error is not None else None
-            return large_enough(of_plan(plan, predicted), choice, target, of_plan)
+            return large_enough(of_plan(plan, predicted), choice, self._target_of(choice), of_plan)
         route = "arrow" if self.settings.route == "auto" else self.settings.route
         attempt = self.sketches(routed(within(plan, self.settings), route), predicted)
         attempt = replace(
             attempt, method=self.select.method or taken.method, message_bytes=fold_bytes or None
         )
         summed = self.summed if jobs else ()
-        attempt = planned_sketches(attempt, choice, summed, self.settings.confidence, groups)
+        confidence, target = self.settings.confidence, self._target_of(choice)
+        attempt = planned_sketches(attempt, choice, summed, confidence, groups, target)
         return as_materialized(self.query, self.select, self.settings, attempt, groups)
 
     def _with_draws(self, plan: Plan, taken: Candidate, expected: Sequence[float]) -> Plan:

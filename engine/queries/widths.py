@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...optimizer.physical import Attempt, Predicted, SampleJoin, SketchJoin
+from ...optimizer.plan import most_bytes
 from ...parser.expressions import Aggregated, parts_of
 from ...parser.join_graph import Query
 from ..results.selection import SCREENED
@@ -22,20 +23,23 @@ OFF = 1.645 / 1.96
 # Groups are not all of mean size: those of a few equal ones are by so much wider than one of that size, at the most
 # (`benchmarks.promise`, ordinary classes).
 UNEVEN = 1.1
+# Intervals of rows are as wide as their order statistics lie apart, some twice as wide as others: so many of them are
+# to be narrow enough.
+MET = 0.975
 
 if TYPE_CHECKING:
     from ...optimizer.candidates.candidate import Choice
     from ...optimizer.candidates.value_draws import Summed
-    from ...optimizer.plan import Plan
+    from ...optimizer.plan import Plan, Synopsis
     from ...optimizer.prediction.made_up_keys import Values
+    from ...optimizer.prediction.reported_rows import Rows
     from ..sources.ordered_keys import Ints
     from .footers import Footers
 
 
 def with_widths(predicted: Predicted, query: Query, widths: Sequence[float]) -> Predicted:
     """The prediction with the half-widths of the aggregates, and the widest of those that are shown."""
-    shown = {p.index for i in query.items for p in parts_of(i.expression) if isinstance(p, Aggregated)}
-    chosen = [widths[n] for n in sorted(shown)] or list(widths)
+    chosen = [widths[n] for n in sorted(_shown(query))] or list(widths)
     widest = math.nan if any(map(math.isnan, chosen)) else max(chosen)
     return replace(predicted, half_width=widest, half_widths=tuple(widths))
 
@@ -111,11 +115,13 @@ def large_enough(
 
 
 def exact_instead(attempt: Attempt, choice: Choice, target: float | None) -> Choice | None:
-    """The choice of the exact run, where a sample would be taken that is predicted to miss what is asked.
+    """The choice of the exact run, where what would be taken is predicted to miss what is asked.
 
-    One that would not costs more than the exact run, which would follow it.
+    A sample that would not costs more than the exact run, and sketches that would not more bytes than there are; the
+    exact run would follow it.
     """
-    if choice.objective.relative_error is None or target is None or not isinstance(attempt, SampleJoin):
+    estimates = isinstance(attempt, (SampleJoin, SketchJoin))
+    if choice.objective.relative_error is None or target is None or not estimates:
         return None
     run = next((c for c in choice.candidates if c.method == "exact_run" and not c.refused), None)
     return replace(choice, taken=run) if run is not None and attempt.predicted.half_width > target else None
@@ -127,8 +133,12 @@ def planned_sketches(
     summed: Sequence[Summed],
     confidence: float,
     groups: Mapping[int, int],
+    target: float | None = None,
 ) -> SketchJoin:
-    """Sketches that were chosen by statistics, with what the intervals of their rows will be."""
+    """Sketches that were chosen by statistics, with what the intervals of their rows will be.
+
+    For a target they have as many buckets as it takes; see `_enough`.
+    """
     from ...optimizer.prediction.reported_rows import Rows
 
     plan, figures = attempt.plan, choice.figures
@@ -137,48 +147,92 @@ def planned_sketches(
         return attempt
     widths: tuple[float, ...] = (0.0,) * len(plan.query.aggregates)
     if attempt.predicted.half_width > 0.0:
-        rows, buckets = min(sizes)
-        sketches = Rows(
-            figures, choice.taken.residual, choice.taken.method, rows, buckets, groups, _values(summed)
-        )
-        widths = sketches.widths(plan.query, confidence)
+        taken = choice.taken
+        sketches = Rows(figures, taken.residual, taken.method, *min(sizes), groups, _values(summed))
+        attempt, sketches = _enough(attempt, sketches, choice, confidence, target)
+        widths = _widths_of(sketches, attempt.plan, confidence)
     return replace(attempt, predicted=with_widths(attempt.predicted, plan.query, widths))
 
 
 def planned_distinct(
-    predicted: Predicted,
-    query: Query,
+    attempt: SketchJoin,
     choice: Choice,
     values: Callable[[], Sequence[Summed]],
     confidence: float,
     groups: Mapping[int, int],
-) -> Predicted:
-    """What is predicted of synopses of distinct values, with the half-widths of what stands beside the counts."""
+    target: float | None = None,
+) -> SketchJoin:
+    """Synopses of distinct values, and the sketches of what stands beside the counts as `planned_sketches`."""
     from ...optimizer.candidates.distinct import DistinctPredicted
 
-    taken, figures = choice.taken, choice.figures
+    taken, figures, query = choice.taken, choice.figures, attempt.plan.query
     if not isinstance(taken.predicted, DistinctPredicted):
-        return predicted
+        return attempt
     widths = list(taken.predicted.widths)
     beside = [n for n, a in enumerate(query.aggregates) if a.function != "count_distinct" and widths[n]]
-    shown = {p.index for i in query.items for p in parts_of(i.expression) if isinstance(p, Aggregated)}
-    if figures is not None and shown & {*beside}:
+    if figures is not None and _shown(query) & {*beside}:
         from ...optimizer.prediction.reported_rows import Rows
 
-        two = len(taken.residual.vertices) == 2
-        rows = Rows(
-            figures,
-            taken.residual,
-            "hash" if two else "convolution",
-            taken.rows,
-            taken.buckets,
-            groups,
-            _values(values()),
-        )
-        for number, width in enumerate(rows.widths(query, confidence)):
+        kind = "hash" if len(taken.residual.vertices) == 2 else "convolution"
+        buckets = max((s.buckets for s in attempt.plan.synopses if _has_counters(s)), default=taken.buckets)
+        sketches = Rows(figures, taken.residual, kind, taken.rows, buckets, groups, _values(values()))
+        attempt, sketches = _enough(attempt, sketches, choice, confidence, target)
+        for number, width in enumerate(_widths_of(sketches, attempt.plan, confidence)):
             if number in beside:
                 widths[number] = width
-    return with_widths(predicted, query, widths)
+    return replace(attempt, predicted=with_widths(attempt.predicted, query, widths))
+
+
+def _enough(
+    attempt: SketchJoin, sketches: Rows, choice: Choice, confidence: float, target: float | None
+) -> tuple[SketchJoin, Rows]:
+    """The attempt and its rows, or with more buckets where their intervals might be wider than is asked.
+
+    Candidates are sized for the typical interval of a COUNT: half of the answers would miss, and a SUM of far-spread
+    values nearly always. Those that would take more bytes than may be taken stay as they are.
+    """
+    from ...optimizer.prediction.variance import rows_width
+
+    query, found = attempt.plan.query, sketches
+    if target is None or sketches.method == "agms":
+        # Every tuple moves every counter of AGMS.
+        return attempt, sketches
+    typical, most = (rows_width(sketches.rows, confidence, part) for part in (0.5, MET))
+    aimed = target * typical / most / (UNEVEN if query.groups else 1.0)
+    shown = _shown(query)
+    for _ in range(MOST_ENLARGED):
+        widths = _widths_of(found, attempt.plan, confidence)
+        width = max((w for n, w in enumerate(widths) if n in shown and math.isfinite(w)), default=0.0)
+        if width <= aimed:
+            break
+        found = replace(found, buckets=math.ceil(found.buckets * (width / aimed) ** 2 * ROOM))
+    more = found.buckets / sketches.buckets
+    synopses = tuple(
+        replace(s, buckets=math.ceil(more * s.buckets)) if _has_counters(s) else s
+        for s in attempt.plan.synopses
+    )
+    added = sum(map(most_bytes, synopses)) - sum(map(most_bytes, attempt.plan.synopses))
+    nbytes = attempt.predicted.nbytes + added * math.prod(sketches.groups.values())
+    if more == 1.0 or nbytes > choice.objective.most_bytes:
+        return attempt, sketches
+    plan = replace(attempt.plan, synopses=synopses)
+    return replace(attempt, plan=plan, predicted=replace(attempt.predicted, nbytes=nbytes)), found
+
+
+def _widths_of(sketches: Rows, plan: Plan, confidence: float) -> tuple[float, ...]:
+    """The half-widths of rows, none where all their sketches stay exact maps."""
+    if all(s.sparse for s in plan.synopses if _has_counters(s)) and sketches.are_exact:
+        return (0.0,) * len(plan.query.aggregates)
+    return sketches.widths(plan.query, confidence)
+
+
+def _has_counters(synopsis: Synopsis) -> bool:
+    return bool(synopsis.attributes) and not synopsis.distinct
+
+
+def _shown(query: Query) -> set[int]:
+    """The aggregates that the query shows."""
+    return {p.index for i in query.items for p in parts_of(i.expression) if isinstance(p, Aggregated)}
 
 
 def first_sample(

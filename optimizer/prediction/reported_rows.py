@@ -22,7 +22,7 @@ from .figures import Figures
 from .made_up_keys import Values
 from .reported import wider_than_itself
 from .sampled_class import behind
-from .sketches import CONVOLUTION_TAIL, row_errors, skimmed_errors, tree_variance
+from .sketches import CONVOLUTION_TAIL, exact_maps, row_errors, skimmed_errors, tree_variance
 from .variance import rows_width
 
 Floats = npt.NDArray[np.float64]
@@ -64,6 +64,15 @@ class Rows:
     buckets: int
     groups: Mapping[int, int]
     values: Mapping[tuple[int, str], Values]
+
+    @property
+    def are_exact(self) -> bool:
+        """Whether they are exact maps to the end, if they begin as such."""
+        vertices = self.residual.vertices
+        attributes = [len(self.residual.classes_of(v)) for v in vertices]
+        return self.method != "agms" and exact_maps(
+            self.figures, vertices, attributes, self.rows * self.buckets, self.groups
+        )
 
     def widths(self, query: Query, confidence: float) -> tuple[float, ...]:
         """The relative half-width of each aggregate; NaN where it is not known."""

@@ -69,12 +69,12 @@ class Predicted:
 
 
 @lru_cache(maxsize=64)
-def rows_width(rows: int, confidence: float) -> float:
-    """The half-width of the interval of so many normal rows, in standard errors of their median."""
+def rows_width(rows: int, confidence: float, part: float = 0.5) -> float:
+    """The half-width that a part of the intervals of so many normal rows has at the most, in their standard errors."""
     drawn = np.random.default_rng(20040401).standard_normal((1024, rows))
     found = [median_interval(own, confidence) for own in drawn]
     reach = [max(e.high - e.value, e.value - e.low) for e in found]
-    return float(np.median(reach)) / float(np.median(drawn, axis=1).std())
+    return float(np.quantile(reach, part)) / float(np.median(drawn, axis=1).std())
 
 
 def sample_variance(

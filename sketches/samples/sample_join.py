@@ -17,7 +17,7 @@ import numpy as np
 from ..hashing.xi import Family
 from ..intervals.gamma import fieller_interval, poisson_sum, ratio_interval, signed_gamma_interval
 from ..intervals.interval import Estimate, clip, exact, note_useless
-from ..intervals.rounding import overflown, root_sum_square, rounded, shown, slack_of
+from ..intervals.rounding import overflown, root_sum_square, rounded, shown, slack_of, widened
 from ..joins.accumulate import EXACT_IN_FLOAT
 from .known_keys import Floats, JoinTerms, KnownKeys, join_terms
 from .sample_regression import Regression, regress
@@ -28,6 +28,7 @@ UNBOUNDED = "no bound on the weight of unseen keys: the largest sampled one stan
 LINEAR = 0.2
 
 NO_SPREAD = 1e-9  # of what a key adds: rounding
+OF_THE_WIDTH = 1e-3  # what rounding adds to an interval is told from there on
 LINEARISED = "the heaviest unseen key is taken to be as far from the average as known keys typically are"
 
 
@@ -194,7 +195,8 @@ def estimate_average(
     most = min(float(np.abs(terms.unseen[1]).max()), largest_product / min(t.probability for t in known))
     if fitted and fitted[1].value > 0:
         average = fitted[0].value / fitted[1].value
-        return _regressed_average(fitted, confidence, _distance(terms, average, most))
+        found = _regressed_average(fitted, confidence, _distance(terms, average, most))
+        return _with_slack(found, _slack(terms) / fitted[1].value)
     return _ratio(terms, confidence, most)
 
 
@@ -233,7 +235,8 @@ def _bounded_ratio(terms: JoinTerms, confidence: float) -> Estimate:
     interval = ratio_interval if linear else fieller_interval
     ends = interval(tops, bottoms, p, average, count, largest, confidence)
     notes = () if linear else (LINEARISED,)
-    return note_useless(Estimate(average, *ends, confidence, linear, "measured", notes))
+    found = Estimate(average, *ends, confidence, linear, "measured", notes)
+    return note_useless(_with_slack(found, _slack(terms) / abs(count)))
 
 
 def _ratio(terms: JoinTerms, confidence: float, most: float) -> Estimate:
@@ -249,7 +252,8 @@ def _ratio(terms: JoinTerms, confidence: float, most: float) -> Estimate:
         return Estimate(average, -math.inf, math.inf, confidence, False, "measured", (LINEARISED, UNBOUNDED))
     interval = ratio_interval if _is_linear(terms, confidence) else fieller_interval
     low, high = interval(tops, bottoms, p, average, count, largest, confidence)
-    return Estimate(average, low, high, confidence, False, "measured", (LINEARISED,))
+    found = Estimate(average, low, high, confidence, False, "measured", (LINEARISED,))
+    return _with_slack(found, _slack(terms) / abs(count))
 
 
 def _is_linear(terms: JoinTerms, confidence: float) -> bool:
@@ -322,7 +326,20 @@ def estimate_total(terms: JoinTerms, confidence: float, column: int = 0) -> Esti
     value = certain + positive.value - negative.value
     ends = min(certain + low, value), max(certain + high, value)
     notes = () if certified else (UNBOUNDED,)
-    return note_useless(Estimate(value, *ends, confidence, certified, "measured", notes))
+    found = Estimate(value, *ends, confidence, certified, "measured", notes)
+    return note_useless(_with_slack(found, _slack(terms, column)))
+
+
+def _slack(terms: JoinTerms, column: int = 0) -> float:
+    """How far rounding may move the total of a column whose keys are sampled: that of all its keys, by those met."""
+    keys = float(np.sum(1.0 / terms.probabilities))
+    return slack_of(keys, float(np.sum(np.abs(terms.terms[column]) / terms.probabilities)))
+
+
+def _with_slack(estimate: Estimate, slack: float) -> Estimate:
+    """The estimate, wider by what rounding may have moved it where that is not next to nothing beside its interval."""
+    wide = slack > OF_THE_WIDTH * (estimate.high - estimate.low)
+    return widened(estimate, slack) if wide else estimate
 
 
 def _regressed_total(terms: JoinTerms, fitted: Regression, confidence: float) -> Estimate:
@@ -334,7 +351,7 @@ def _regressed_total(terms: JoinTerms, fitted: Regression, confidence: float) ->
     estimate = Estimate(fitted.value, low, high, confidence, certified, "measured", notes)
     if lowest == 0.0 and np.all(terms.terms[0] >= 0.0):
         estimate = clip(estimate, float(terms.terms[0].sum()))
-    return note_useless(estimate)
+    return note_useless(_with_slack(estimate, _slack(terms)))
 
 
 def _regressed_average(fitted: list[Regression], confidence: float, largest: float) -> Estimate:

@@ -204,22 +204,75 @@ def test_distinct_values_of_groups_have_their_own_width_and_not_that_of_the_coun
     assert (own, beside > 0.01) == (0.0, True), (
         "25,000 values fit the exact map of a level sketch of this size"
     )
-    found = widths.planned_distinct(STATED, query, choice, tuple, 0.95, {0: 4})
+    attempt = beside_distinct(query, choice)
+    found = widths.planned_distinct(attempt, choice, tuple, 0.95, {0: 4}).predicted
     assert (found.half_width, found.half_widths[0]) == (0.0, 0.0)
-    assert widths.planned_distinct(STATED, query, chosen(query_of(BOTH)), tuple, 0.95, {}) is STATED
+    assert widths.planned_distinct(attempt, chosen(query_of(BOTH)), tuple, 0.95, {}) is attempt
+
+
+def beside_distinct(query, choice):
+    """What is built of a choice of distinct values."""
+    plan = choose(query, 0, choice.taken.rows, choice.taken.buckets)
+    return SketchJoin("distinct", plan, STATED)
 
 
 def test_a_sum_beside_distinct_values_has_the_width_of_its_sketches_and_an_average_a_narrower_one():
     query = query_of(f"COUNT(DISTINCT r.k) AS n, SUM(r.x) AS x, AVG(r.x) AS a {JOIN}")
     settings = Settings(size_bytes=2_000_000)
     choice, _ = DistinctPlan(query, settings, BACKEND.relations, False).choice()
-    found = widths.planned_distinct(STATED, query, choice, lambda: VALUES, 0.95, {})
+    attempt = beside_distinct(query, choice)
+    found = widths.planned_distinct(attempt, choice, lambda: VALUES, 0.95, {}).predicted
     distinct, total, mean = found.half_widths
     assert distinct == choice.taken.predicted.widths[0]
     assert total == pytest.approx(of_eleven() * math.sqrt((5 + 4) / 4 / choice.taken.buckets), rel=0.1)
     assert 0.0 < mean < total
-    blind = widths.planned_distinct(STATED, query, choice, tuple, 0.95, {})
+    blind = widths.planned_distinct(attempt, choice, tuple, 0.95, {}).predicted
     assert math.isnan(blind.half_width)
+
+
+def buckets_of(attempt):
+    """Of the sketches with counters, and of those of distinct values."""
+    synopses = attempt.plan.synopses
+    return tuple({s.buckets for s in synopses if s.distinct is distinct} for distinct in (False, True))
+
+
+def test_sketches_of_an_asked_error_have_buckets_for_nearly_all_their_intervals():
+    """The reach of eleven normal rows, in place of its median, that one interval in forty has; of the widest aggregate."""
+    query = query_of(BOTH)
+    choice = chosen(query, "hash")
+    attempt = sketches(query, 1024)
+    found = widths.planned_sketches(attempt, choice, VALUES, 0.95, {}, 0.05)
+    rows = np.sort(np.random.default_rng(4).standard_normal((20_000, 11)), axis=1)
+    reach = np.quantile(np.maximum(rows[:, 9] - rows[:, 5], rows[:, 5] - rows[:, 1]), widths.MET)
+    (counters,), _ = buckets_of(found)
+    assert counters == pytest.approx((reach / 0.05) ** 2 * (5 + 4) / 4, rel=0.2)
+    expected = of_eleven() * math.sqrt((5 + 4) / 4 / counters)
+    assert found.predicted.half_width == pytest.approx(expected, rel=0.1)
+    assert found.predicted.nbytes == pytest.approx(
+        STATED.nbytes + sum(8 * 11 * (counters - 1024) for _ in found.plan.synopses)
+    )
+    # Those that stay exact maps need no more.
+    exact = replace(attempt, plan=choose(query, 0, 11, 40 * N))
+    assert widths.planned_sketches(exact, choice, VALUES, 0.95, {}, 1e-3).predicted.half_width == 0.0
+    small = replace(choice, objective=replace(choice.objective, max_bytes=300_000))
+    agms = replace(choice, taken=replace(choice.taken, method="agms"))
+    for by, target in ((choice, None), (choice, 0.5), (small, 0.05), (agms, 0.05)):
+        assert widths.planned_sketches(attempt, by, VALUES, 0.95, {}, target).plan is attempt.plan
+
+
+def test_beside_distinct_values_sketches_have_their_own_size():
+    query = query_of(f"COUNT(DISTINCT r.k) AS n, COUNT(*) AS c {JOIN}")
+    choice, _ = DistinctPlan(query, Settings(error=0.05), BACKEND.relations, False).choice()
+    attempt = beside_distinct(query, choice)
+    found = widths.planned_distinct(attempt, choice, tuple, 0.95, {}, 0.02)
+    (before, distinct), (after, same) = buckets_of(attempt), buckets_of(found)
+    assert same == distinct
+    assert min(after) > 4 * max(before)
+    assert (
+        found.predicted.half_widths[1]
+        < 0.02
+        < widths.planned_distinct(attempt, choice, tuple, 0.95, {}).predicted.half_widths[1]
+    )
 
 
 def enlarged(target, cost=math.inf, most_bytes=math.inf, select=BOTH, groups=None):
@@ -292,12 +345,13 @@ def test_where_no_part_of_the_keys_is_enough_all_are_taken(monkeypatch):
     assert same is dear
 
 
-def test_the_exact_run_is_taken_where_it_would_follow_a_sample_that_misses():
+def test_the_exact_run_is_taken_where_it_would_follow_what_misses():
     query = query_of(BOTH)
     attempt, choice = sampled(query), chosen(query)
     run = next(c for c in choice.candidates if c.method == "exact_run")
     able = replace(choice, candidates=(replace(run, refused=""),))
     assert widths.exact_instead(attempt, able, 0.6).taken.method == "exact_run"
+    assert widths.exact_instead(sketches(query, 64), able, 0.6).taken.method == "exact_run"
     unknown = replace(attempt, predicted=replace(STATED, half_width=math.nan))
     unsized = replace(able, objective=Objective(size_bytes=4096))
     for own, by, target in (
@@ -306,7 +360,6 @@ def test_the_exact_run_is_taken_where_it_would_follow_a_sample_that_misses():
         (attempt, unsized, 0.6),
         (attempt, replace(able, candidates=(replace(run, refused="no"),)), 0.6),
         (unknown, able, 0.6),
-        (sketches(query, 64), able, 0.6),
     ):
         assert widths.exact_instead(own, by, target) is None
 

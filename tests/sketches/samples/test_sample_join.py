@@ -11,12 +11,14 @@ from support import streams
 from support.theory import most_misses
 
 from skimql.sketches.hashing.xi import make_family
+from skimql.sketches.intervals.rounding import CANCELS
 from skimql.sketches.samples.key_sample import KeySample, KeySampleSpec
-from skimql.sketches.samples.known_keys import KnownKeys, join_terms
+from skimql.sketches.samples.known_keys import JoinTerms, KnownKeys, join_terms
 from skimql.sketches.samples.sample_join import (
     estimate_average,
     estimate_distinct,
     estimate_join,
+    estimate_ratio,
     estimate_total,
 )
 
@@ -208,3 +210,25 @@ def test_wrong_questions_are_refused():
         estimate_join([a, a], ["count"])
     with pytest.raises(ValueError, match="as many weight columns"):
         estimate_average([a, a], ["count"])
+
+
+@pytest.mark.parametrize("cancelling", [1e17, 1.0])
+def test_what_rounding_takes_from_values_that_cancel_is_in_the_interval(cancelling):
+    """Known keys of +-1e17 beside sampled ones of 1: units are lost whose number depends on who adds up how."""
+    heavy, ones = 40, 4_000
+    signs = np.where(np.arange(heavy) % 2 == 0, cancelling, -cancelling)
+    terms = JoinTerms(
+        np.arange(heavy + ones),
+        np.stack([np.concatenate([signs + 1.0, np.ones(ones)]), np.ones(heavy + ones)]),
+        np.concatenate([np.ones(heavy), np.full(ones, 0.5)]),
+        np.array([[0.0, 2.0], [0.0, 2.0]]),
+    )
+    total, mean = estimate_total(terms, 0.95), estimate_ratio(terms, 0.95)
+    slack = (heavy + 2 * ones) * np.finfo(float).eps * heavy * cancelling
+    for found, count in ((total, 1.0), (mean, heavy + 2 * ones)):
+        if cancelling > 1.0:
+            assert found.high - found.low > 2 * slack / count > 2 * heavy / count
+            assert CANCELS in found.notes
+        else:
+            assert found.high - found.low < 400 / count
+            assert CANCELS not in found.notes
