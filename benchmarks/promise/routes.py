@@ -135,7 +135,12 @@ class MemoryFooters(Footers):
             for v in joined.vertices:
                 some = self._probe(self.query.graph.vertices[v].table, looked)
                 keys = key_values(class_attribute(self.query.graph, joined, v), some)
-                found[v, number] = SeenKeys.of(keys.drop_null().to_numpy(), len(keys))
+                own = SeenKeys.of(keys.drop_null().to_numpy(), len(keys))
+                condition = self.query.graph.vertices[v].filter
+                if condition is not None and not own.ordered:
+                    kept = keys.filter(passing(condition, some, "UTC")).drop_null()
+                    own = own.behind_filter(kept.to_numpy())
+                found[v, number] = own
         return found
 
     def _is_read(self, vertex: int, column: str) -> bool:

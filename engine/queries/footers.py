@@ -17,7 +17,7 @@ from ...optimizer.candidates.first_sample import LEAST_SHARE, Size, Together, is
 from ...optimizer.fold import class_attribute
 from ...optimizer.groups import ASSUMED_GROUPS, grouped_vertices
 from ...optimizer.messages import JoinClass, tree_of
-from ...optimizer.plan import LONGER
+from ...optimizer.plan import LONGER, Attribute
 from ...optimizer.prediction.cost import distinct_synopses, exact_distinct, exact_join, pilots, scans
 from ...parser.join_graph import Query, Vertex
 from ..sources.files import files_of, own_files, paths_of, values_between
@@ -47,6 +47,9 @@ MOST_COUNTED_SOON = float(1 << 22)
 
 # How filters go together is looked at where the exact run takes as many CPU seconds: ten times as long as the look.
 LEAST_SECONDS = 2.0
+
+# So many tuples of a key, among those looked at, tell what a filter keeps of it.
+SEVERAL = 8
 
 # What Spark takes a value to take, and a row beside its values.
 NUMBER_BYTES, STRING_BYTES = 8, 20
@@ -203,8 +206,18 @@ class Footers:
                     self._frame(vertex), attribute, self._paths(self.query.graph.vertices[vertex].table)
                 )
                 if own is not None:
-                    found[vertex, number] = own
+                    found[vertex, number] = self._behind_filter(own, vertex, attribute)
         return found
+
+    def _behind_filter(self, seen: SeenKeys, vertex: int, attribute: Attribute) -> SeenKeys:
+        """The keys with what the filter keeps of them, where some are there often and files tell."""
+        relation = self.query.graph.vertices[vertex]
+        column = column_of(attribute.keys[0]) if len(attribute.keys) == 1 else None
+        often = not seen.ordered and int(seen.counts.max(initial=0)) >= SEVERAL
+        if relation.filter is None or column is None or not often or self._reads(relation):
+            return seen
+        keys = self._probe(relation.table).passing(relation.filter, column)
+        return seen if keys is None else seen.behind_filter(keys)
 
     @cached_property
     def together(self) -> Together | None:

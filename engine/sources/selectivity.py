@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlglot
@@ -27,6 +29,8 @@ from .files import local_files
 
 PROBE = 16_384  # tuples
 PLACES = 4  # row groups
+
+Ints = npt.NDArray[np.int64]
 
 # The values of an expression on all tuples of a table, as Spark has them. Raises SkimqlError for what it does not
 # know, ValueError for a value that cannot be computed.
@@ -133,6 +137,29 @@ class Probe:
             _, _, (found,) = self._evaluated(condition, [f"CAST(({expression}) AS DOUBLE)"])
         except _NOTHING_TOLD:
             return []
+        return found
+
+    def passing(self, condition: str, column: str) -> Ints | None:
+        """The integers that some tuples which a filter keeps have in a column, without NULL.
+
+        None where files do not tell, or nothing but Spark tells what the filter keeps.
+
+        Parameters
+        ----------
+        condition : str
+            SQL over the columns.
+        column : str
+        """
+        if self.evaluate is None:
+            return None
+        try:
+            names = columns_named([condition]) | {column.lower()}
+            known = [f.name for f in self.frame.schema.fields if f.name.lower() in names]
+            seen = without_views(some_tuples(self.paths, known))
+            kept = seen.filter(self.evaluate(condition, seen).cast(pa.bool_()).fill_null(False))
+            found: Ints = kept[column].drop_null().to_numpy().astype(np.int64)
+        except (SkimqlError, *_NOTHING_TOLD):
+            return None
         return found
 
     def _evaluated(

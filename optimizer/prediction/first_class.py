@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -34,13 +34,16 @@ SHUFFLED = 0.1
 # Keys at random are there often in no larger part of the pairs of tuples of one key.
 FEW_OFTEN = 0.1
 
+# Of the share of a filter, the least that is taken to be kept of keys that are not heavy.
+LEAST_LEFT = 0.01
+
 # Of tuples of which so many come in the order of their keys neighbours are looked at, not any.
 ORDERED = 0.9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeenKeys:
-    """The keys of one table in a class, among some of its tuples, whatever its filter.
+    """The keys of one table in a class, among some of its tuples, whether its filter keeps them or not.
 
     Attributes
     ----------
@@ -55,6 +58,8 @@ class SeenKeys:
         Whether it is in no order of them at all.
     together : bool
         Whether those of neighbours are there with all of their tuples.
+    passing : ndarray of int64, shape (n,), or None
+        How many of the tuples of each key the table's filter keeps; None where it has none, or nobody has looked.
     """
 
     keys: Ints
@@ -63,6 +68,7 @@ class SeenKeys:
     ordered: bool
     shuffled: bool = False
     together: bool = False
+    passing: Ints | None = None
 
     @classmethod
     def of(cls, keys: Ints, tuples: int, first: Ints | None = None) -> SeenKeys:
@@ -76,6 +82,14 @@ class SeenKeys:
         ordered = rises > ORDERED
         together = ordered and np.count_nonzero(order[1:] < order[:-1]) <= MOST_FALLS
         return cls(found, counts, tuples, ordered, abs(rises - 0.5) < SHUFFLED, bool(together))
+
+    def behind_filter(self, keys: Ints) -> SeenKeys:
+        """The same, with what a filter keeps: the keys of all tuples looked at that pass."""
+        found, counts = np.unique(keys, return_counts=True)
+        passing = np.zeros_like(self.counts)
+        _, at, which = np.intersect1d(self.keys, found, assume_unique=True, return_indices=True)
+        passing[at] = counts[which]
+        return replace(self, passing=passing)
 
     @property
     def present(self) -> float:
@@ -185,7 +199,13 @@ def by_files(
     # Filters that keep other keys leave fewer of them, those that keep the same ones more tuples of each.
     keys *= min(together, 1.0)
     more_of_each = max(together, 1.0) ** (1.0 / len(vertices))
-    kept = np.array([min(shares[v] * more_of_each, 1.0) for v in vertices])[:, np.newaxis]
+    kept_of_all = np.array([shares[v] for v in vertices])
+    passed = np.stack([_kept(o, names, p) for o, p in zip(looked, kept_of_all, strict=True)])
+    rest = [_rest(p, w, t, n) for p, w, t, n in zip(kept_of_all, weights, passed, light, strict=True)]
+    usual = np.minimum(more_of_each * np.array([rest, kept_of_all]), 1.0)
+    # What is kept of a key by its own tuples is left as it is.
+    of_heavy = np.where(np.isnan(passed), usual[1][:, np.newaxis], passed)
+    kept = np.concatenate([usual[0][:, np.newaxis], of_heavy], axis=1)
     squares = kept**2 * np.maximum(squares - means, 0.0) + kept * means
     messages = tuple(_beyond(tree, v, joined, tuples, shares, seen) for v in vertices)
     counts = np.concatenate([[keys], np.ones(names.size)])
@@ -226,6 +246,26 @@ def _heavy(
         if listed is not None:
             row[np.searchsorted(names, listed[0])] = listed[1]
     return names, weights
+
+
+def _kept(own: SeenKeys | None, names: Ints, share: float) -> Floats:
+    """What a filter keeps of the tuples of each heavy key, NaN where too few of these have been looked at."""
+    found = np.full(names.size, math.nan)
+    if own is not None and own.passing is not None:
+        _, at, which = np.intersect1d(names, own.keys, assume_unique=True, return_indices=True)
+        several = own.counts[which] >= LEAST_COUNT
+        at, which = at[several], which[several]
+        found[at] = (own.passing[which] + share) / (own.counts[which] + 1.0)
+    return found
+
+
+def _rest(share: float, weights: Floats, kept: Floats, light: float) -> float:
+    """What a filter keeps of the tuples of keys that are not heavy, so that it keeps its share of all."""
+    known = ~np.isnan(kept)
+    if not known.any() or not light:
+        return share
+    left = share * (light + float(weights[known].sum())) - float(weights[known] @ kept[known])
+    return min(max(left / light, LEAST_LEFT * share), 1.0)
 
 
 def _meeting(

@@ -48,7 +48,9 @@ def test_names_are_free_whatever_is_kept_and_made():
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("begun", [(), ("CREATE SKETCH own ON s (k) OPTIONS (seed = 1)",)], ids=["all", "missing"])
+@pytest.mark.parametrize(
+    "begun", [(), ("CREATE SKETCH own ON s (k) OPTIONS (seed = 1)",)], ids=["all", "missing"]
+)
 def test_a_file_that_changes_while_it_is_read_has_changed_since(session, tmp_path, monkeypatch, begun):
     """Whether all sketches of a query are built for it, or those that the catalog has not."""
     paths = {name: tmp_path / f"{name}.parquet" for name in "rs"}

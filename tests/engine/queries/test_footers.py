@@ -200,3 +200,30 @@ def test_files_in_the_order_of_their_keys_tell_how_filters_go_together_and_which
     read = Footers(lambda: session.spark, session.tables, query, session._evaluated)
     assert 0 not in read.countable
     assert read.key_counts(0) is None
+
+
+def test_of_keys_that_are_there_often_it_is_looked_what_the_filter_keeps(session, tmp_path):
+    """Not of a table in the order of its keys, without a filter, with one that reads other tables, or without heavy keys."""
+    rng = np.random.default_rng(6)
+    heavy = rng.permutation(np.r_[np.arange(4_000), np.full(1_000, 7)])
+    for name, k in (("kh", heavy), ("ko", np.sort(heavy)), ("ku", rng.permutation(5_000))):
+        pq.write_table(pa.table({"k": k, "y": (k != 7).astype(int)}), tmp_path / f"{name}.parquet")
+        session.table(name, tmp_path / f"{name}.parquet")
+
+    def passing(table, condition):
+        text = f"SELECT APPROXIMATE COUNT(*) FROM {table} JOIN kh AS other ON {table}.k = other.k{condition}"
+        resolved = session._resolved(parse_statement(text))
+        seen = Footers(lambda: session.spark, session.tables, resolved, session._evaluated).keys_seen
+        assert seen[1, 0].passing is None, "it has no filter"
+        return seen[0, 0]
+
+    found = passing("kh", " WHERE kh.y = 1")
+    assert found.counts.max() == found.counts[7] == 1_001
+    assert (found.passing.sum(), found.passing[7]) == (3_999, 0)
+    for table, condition in (
+        ("kh", ""),
+        ("kh", " WHERE kh.y IN (SELECT y FROM ku)"),
+        ("ko", " WHERE ko.y = 1"),
+        ("ku", " WHERE ku.y = 1"),
+    ):
+        assert passing(table, condition).passing is None, (table, condition)

@@ -190,3 +190,22 @@ def test_files_that_are_read_twice_tell_no_number_of_tuples(session, tmp_path):
     twice.createOrReplaceTempView("twice")
     assert files_of(session.tables, "twice", twice, count=True).tuples is None
     assert column_range(session.tables, "twice", "id") == ANY
+
+
+def test_the_integers_behind_a_filter_are_those_of_the_tuples_that_are_looked_at(session, file):
+    frame = session.spark.read.parquet(file)
+
+    def values_of(expression, tuples):
+        return evaluate(expression, tuples).data
+
+    probe = Probe(lambda: session.spark, frame, values_of)
+    seen = probe.passing("s = 'x' AND ID % 4 = 0", "Id")
+    whole = probe.passing("Id >= 0", "Id")
+    assert whole.size == PROBE // 4 * 4
+    assert seen.tolist() == [n for n in whole.tolist() if n % 4 == 0]
+    assert seen.dtype == "int64"
+    # Nothing but Spark tells, no such column, no integers, no files.
+    assert Probe(lambda: session.spark, frame).passing("Id >= 0", "Id") is None
+    for condition, column in (("Id >= 0", "nowhere"), ("Id >= 0", "s"), ("java_method('a', 'b') = s", "Id")):
+        assert probe.passing(condition, column) is None
+    assert Probe(lambda: session.spark, frame, values_of, ()).passing("Id >= 0", "Id") is None

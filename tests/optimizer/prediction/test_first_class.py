@@ -132,3 +132,29 @@ def test_keys_that_files_list_may_have_more_tuples_than_those_looked_at_have_key
     assert np.all(found.keys.tuples >= 0.0)
     assert np.all(found.keys.counts >= 0.0)
     assert found.keys.tuples[0, 1] == 3 * N // 4
+
+
+def test_what_a_filter_keeps_of_a_heavy_key_is_told_by_its_own_tuples():
+    """A fifth of both tables have one key, another fifth a second one: the filter of r keeps none of the first."""
+    heavy = np.repeat([-1, -2], N // 5)
+    sides = [np.r_[RNG.permutation(3 * N // 5), heavy] for _ in range(2)]
+    r = RNG.choice(sides[0], LOOKED, replace=False)
+    looked = {(0, 0): SeenKeys.of(r, LOOKED), (1, 0): seen(sides[1])}
+    half = (r >= 0) & (r % 2 == 0) | (r == -2)
+    share = float(half.mean())
+    without = by_files(TWO, 0, (N, N), (share, 1.0), N, {}, looked)
+    assert joined(without) == pytest.approx(share * (2 * (N / 5) ** 2 + 0.6 * N), rel=0.05)
+    told = {(0, 0): looked[0, 0].behind_filter(r[half]), (1, 0): looked[1, 0]}
+    found = by_files(TWO, 0, (N, N), (share, 1.0), N, {}, told)
+    # Of the first key next to nothing passes, of the second all, of the others the half.
+    assert joined(found) == pytest.approx((N / 5) ** 2 + 0.3 * N, rel=0.05)
+    kept = dict(zip(found.keys.counts.tolist(), found.keys.tuples[0].tolist(), strict=True))
+    light = max(kept)
+    assert light * kept[light] == pytest.approx(0.3 * N, rel=0.05)
+    assert sorted(found.keys.tuples[0][1:]) == pytest.approx([0.0, N / 5], abs=0.01 * N)
+    # All pass, and none: what is left of the others is a part of them.
+    for keys, part in ((r, 1.0), (r[:0], share)):
+        of_all = by_files(
+            TWO, 0, (N, N), (part, 1.0), N, {}, told | {(0, 0): looked[0, 0].behind_filter(keys)}
+        )
+        assert 0.0 <= of_all.keys.tuples[0].min() <= of_all.keys.tuples[0].max() <= N / 5 * 1.05
