@@ -202,7 +202,8 @@ def _enough(
     shown = _shown(query)
     for _ in range(MOST_ENLARGED):
         widths = _widths_of(found, attempt.plan, confidence)
-        width = max((w for n, w in enumerate(widths) if n in shown and math.isfinite(w)), default=0.0)
+        # What is not told from 0 is out of reach.
+        width = max((w for n, w in enumerate(widths) if n in shown and w < 1.0), default=0.0)
         if width <= aimed:
             break
         found = replace(found, buckets=math.ceil(found.buckets * (width / aimed) ** 2 * ROOM))

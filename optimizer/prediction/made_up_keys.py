@@ -8,7 +8,7 @@ and the estimators of the answer itself are asked for their interval: see `repor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -113,6 +113,23 @@ def _tells(known: Floats) -> bool:
     if known.size < 2:
         return bool(known.size)
     return bool(2.0 * known.std() <= abs(known.mean()) * math.sqrt(known.size))
+
+
+def combined_mean(terms: Iterable[tuple[float, Sequence[Values]]]) -> tuple[float, float]:
+    """The mean of a sum of products of values, each with a coefficient, and what it may be off by.
+
+    As far as the values that were looked at tell; NULL adds nothing. Of far-spread ones few tell their own spread: four
+    standard errors, as they have it.
+    """
+    mean = square = 0.0
+    for coefficient, values in terms:
+        known = [np.nan_to_num(v.seen) for v in values]
+        means = [float(k.mean()) for k in known]
+        mean += coefficient * math.prod(means)
+        for n, own in enumerate(known):
+            others = math.prod(m for k, m in enumerate(means) if k != n)
+            square += (coefficient * others * float(own.std())) ** 2 / own.size
+    return mean, 4.0 * math.sqrt(square)
 
 
 @dataclass(frozen=True, eq=False)

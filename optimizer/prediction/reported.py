@@ -19,7 +19,16 @@ from ...sketches.samples.dual_frame import OVERLOOKED, DualFrame
 from ...sketches.samples.known_keys import JoinTerms, combined, product_range, products
 from ...sketches.samples.sample_join import estimate_ratio, estimate_total
 from ..plan import LONGER, Plan, Sample, ValueDraw
-from .made_up_keys import MOST_KEYS, TAIL, Keys, Sampled, Values, heaviest_beyond, received
+from .made_up_keys import (
+    MOST_KEYS,
+    TAIL,
+    Keys,
+    Sampled,
+    Values,
+    combined_mean,
+    heaviest_beyond,
+    received,
+)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -248,14 +257,25 @@ class _Made:
                 and self._bounds(f, v)
                 for f, v in zip(factors, known, strict=True)
             )
-            if all(told):
+            if all(told) and self._differ(top):
                 found.append(_relative(estimate))
             else:
                 found.append(wider_than_itself(_reach(estimate), present * self._largest_mean(top)))
         return found
 
+    def _differ(self, columns: Sequence[tuple[int, float]]) -> bool:
+        """Whether a sum of several terms is told from 0 by the values looked at: they may cancel out."""
+        mean, error = self._combined(columns) if len(columns) > 1 else (1.0, 0.0)
+        return error <= abs(mean)
+
+    def _combined(self, columns: Sequence[tuple[int, float]]) -> tuple[float, float]:
+        own = [(c, [self._values(f) for f in self.terms[n].factors if not f.presence]) for n, c in columns]
+        return combined_mean((c, [v for v in values if v is not None]) for c, values in own)
+
     def _largest_mean(self, columns: Sequence[tuple[int, float]]) -> float:
         """The most that the mean of what a joined tuple adds is taken to be from 0."""
+        if not self._differ(columns):
+            return math.fsum(map(abs, self._combined(columns)))
         found = 0.0
         for number, coefficient in columns:
             factors = [f for f in self.terms[number].factors if not f.presence]

@@ -19,7 +19,7 @@ from ...parser.join_graph import Aggregate, Factor, Query, Term
 from ...sketches.intervals.interval import averaged, median_interval
 from ..messages import Residual
 from .figures import Figures
-from .made_up_keys import Values
+from .made_up_keys import Values, combined_mean
 from .reported import wider_than_itself
 from .sampled_class import behind
 from .sketches import CONVOLUTION_TAIL, exact_maps, row_errors, skimmed_errors, tree_variance
@@ -98,6 +98,15 @@ class Rows:
                 moments = {owner: Moments(0.0, max(square - mean**2 / self._present(term), 0.0))}
             reach += abs(term.coefficient) * self._reach(moments, confidence)
         spread = all(self._is_spread(f) for f in factors if not f.presence)
+        if len(aggregate.total) > 1:
+            summed = [
+                (t.coefficient, [self.values[f.vertex, f.expression] for f in t.factors if not f.presence])
+                for t in aggregate.total
+            ]
+            mean, error = combined_mean(summed)
+            if error > abs(mean):
+                # The terms may cancel out.
+                return wider_than_itself(reach, total * (abs(mean) + error))
         if not spread or not all(v is not None and v.tells for v in known):
             return wider_than_itself(reach, most)
         return reach / abs(value) if value and reach else math.nan

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from skimql.optimizer.prediction.figures import PerTuple
-from skimql.optimizer.prediction.made_up_keys import Keys, Values, heaviest_beyond, heaviest_of, received
+from skimql.optimizer.prediction.made_up_keys import (
+    Keys,
+    Values,
+    combined_mean,
+    heaviest_beyond,
+    heaviest_of,
+    received,
+)
 
 RNG = np.random.default_rng(41)
 
@@ -110,3 +117,21 @@ def test_the_heaviest_of_all_keys_is_told_by_the_heaviest_of_some():
     assert heaviest_beyond(np.arange(50.0), np.ones(50)) == 49.0
     assert heaviest_beyond(np.arange(5.0), np.full(5, 16.0)) == 4.0
     assert heaviest_beyond(np.empty(0), np.empty(0)) == 0.0
+
+
+def test_terms_that_cancel_have_a_mean_that_may_be_off_by_more_than_it():
+    rng = np.random.default_rng(9)
+    one, other = (Values(np.r_[rng.lognormal(0, 1, 400), np.nan]) for _ in range(2))
+    half = Values(np.array([0.0, 1.0] * 200))
+    sizes = [np.nan_to_num(v.seen) for v in (one, other)]
+    mean, error = combined_mean([(1.0, [one]), (-1.0, [other])])
+    assert mean == pytest.approx(sizes[0].mean() - sizes[1].mean())
+    assert error == pytest.approx(4 * np.sqrt(sum(s.var() / s.size for s in sizes)))
+    assert error > abs(mean)
+    mean, error = combined_mean([(2.0, [one, half]), (1.0, [other])])
+    assert mean == pytest.approx(sizes[0].mean() + sizes[1].mean())
+    off = (
+        (2 * 0.5) ** 2 * sizes[0].var() / 401 + (2 * sizes[0].mean()) ** 2 * 0.25 / 400 + sizes[1].var() / 401
+    )
+    assert error == pytest.approx(4 * np.sqrt(off))
+    assert error < mean

@@ -39,6 +39,9 @@ TABLES = {
     "o": {"k": KEYS, "x": np.r_[np.full(N - 1, 10.0), 80_000.0]},
     "w": {"k": KEYS, "x": pa.array(RNG.lognormal(3.0, 0.5, N), mask=RNG.random(N) < 0.8)},
 }
+# As much on average as its partners have.
+TABLES["d"] = {"k": KEYS, "x": np.random.default_rng(1).normal(float(TABLES["s"]["y"][KEYS].mean()), 5.0, N)}
+TABLES["d"]["x"] -= TABLES["d"]["x"].mean() - TABLES["s"]["y"][KEYS].mean()
 MEMORY = MemoryBackend(MemoryTables({n: pa.table(c) for n, c in TABLES.items()}))
 JOIN = "FROM r JOIN s ON r.k = s.k"
 DRAWN = {"row_rates": (0.1, 0.2), "hits": 5}
@@ -165,6 +168,15 @@ def test_values_of_both_signs_that_nearly_cancel_do_not_tell_a_sum_from_nothing(
 def test_what_is_not_told_from_nothing_is_predicted_to_be_wider_than_itself(aggregate):
     (width, *_), seen = predicted_and_reported(f"{aggregate}(c.x) FROM c JOIN s ON c.k = s.k", DRAWN)
     assert min(width, seen) > 1.0
+
+
+@pytest.mark.parametrize("aggregate", ["SUM", "AVG"])
+def test_of_terms_that_cancel_out_no_narrow_interval_is_foretold(aggregate):
+    difference = f"{aggregate}(d.x - s.y) FROM d JOIN s ON d.k = s.k"
+    (width, *_), seen = predicted_and_reported(difference, DRAWN)
+    assert not width < 1.0 < seen
+    (width, *_), seen = predicted_and_reported(f"{aggregate}(r.x - s.y) {JOIN}", DRAWN)
+    assert 0.6 < width / seen < 1.6
 
 
 def test_what_may_be_narrow_is_not_known():
