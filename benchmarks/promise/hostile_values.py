@@ -299,6 +299,18 @@ def doubles_that_cancel(rng: Rng, n: int) -> Data:
 
 
 @hostile("types")
+def doubles_that_cancel_within_keys(rng: Rng, n: int) -> Data:
+    """Twenty keys of many ones, and in each of them a DOUBLE value of 1e17 and one of -1e17."""
+    keys = n // 4
+    k = np.concatenate([uniform(rng, n, keys), np.repeat(np.arange(20), max(n // 200, 2))])
+    x = np.ones(k.size)
+    x[[np.flatnonzero(k == heavy)[0] for heavy in range(20)]] = 1e17
+    x[[np.flatnonzero(k == heavy)[-1] for heavy in range(20)]] = -1e17
+    order = rng.permutation(k.size)
+    return Data({"r": table(rng, k[order], x=x[order]), "s": table(rng, unique(rng, keys))})
+
+
+@hostile("types")
 def decimals(rng: Rng, n: int) -> Data:
     """DECIMAL amounts, ten of them large."""
     data = foreign_key(rng, n)
