@@ -200,7 +200,7 @@ def by_files(
     keys *= min(together, 1.0)
     more_of_each = max(together, 1.0) ** (1.0 / len(vertices))
     kept_of_all = np.array([shares[v] for v in vertices])
-    passed = np.stack([_kept(o, names, p) for o, p in zip(looked, kept_of_all, strict=True)])
+    passed = np.stack([_passing_parts(o, names, p) for o, p in zip(looked, kept_of_all, strict=True)])
     rest = [_rest(p, w, t, n) for p, w, t, n in zip(kept_of_all, weights, passed, light, strict=True)]
     usual = np.minimum(more_of_each * np.array([rest, kept_of_all]), 1.0)
     # What is kept of a key by its own tuples is left as it is.
@@ -248,7 +248,7 @@ def _heavy(
     return names, weights
 
 
-def _kept(own: SeenKeys | None, names: Ints, share: float) -> Floats:
+def _passing_parts(own: SeenKeys | None, names: Ints, share: float) -> Floats:
     """What a filter keeps of the tuples of each heavy key, NaN where too few of these have been looked at."""
     found = np.full(names.size, math.nan)
     if own is not None and own.passing is not None:
