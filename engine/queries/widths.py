@@ -212,9 +212,9 @@ def _enough(
         replace(s, buckets=math.ceil(more * s.buckets)) if _has_counters(s) else s
         for s in attempt.plan.synopses
     )
-    added = sum(map(most_bytes, synopses)) - sum(map(most_bytes, attempt.plan.synopses))
-    nbytes = attempt.predicted.nbytes + added * math.prod(sketches.groups.values())
-    if more == 1.0 or nbytes > choice.objective.most_bytes:
+    held, whole = (sum(map(most_bytes, own)) for own in (attempt.plan.synopses, synopses))
+    nbytes = attempt.predicted.nbytes + (whole - held) * math.prod(sketches.groups.values())
+    if more == 1.0 or max(nbytes, whole) > choice.objective.most_bytes:
         return attempt, sketches
     plan = replace(attempt.plan, synopses=synopses)
     return replace(attempt, plan=plan, predicted=replace(attempt.predicted, nbytes=nbytes)), found

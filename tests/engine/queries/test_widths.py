@@ -22,6 +22,7 @@ from skimql.optimizer.choose import choose
 from skimql.optimizer.messages import tree_of, whole
 from skimql.optimizer.objective import Objective
 from skimql.optimizer.physical import Predicted, SampleJoin, SketchJoin
+from skimql.optimizer.plan import most_bytes
 from skimql.optimizer.prediction.cost import Cost
 from skimql.optimizer.prediction.first_class import SeenKeys
 
@@ -267,6 +268,12 @@ def test_beside_distinct_values_sketches_have_their_own_size():
     found = widths.planned_distinct(attempt, choice, tuple, 0.95, {}, 0.02)
     (before, distinct), (after, same) = buckets_of(attempt), buckets_of(found)
     assert same == distinct
+    # Exact maps at first, they may not be planned to take more than there is either.
+    few = replace(
+        choice, objective=replace(choice.objective, max_bytes=sum(map(most_bytes, found.plan.synopses)) - 1)
+    )
+    assert attempt.predicted.nbytes < 1000
+    assert widths.planned_distinct(attempt, few, tuple, 0.95, {}, 0.02).plan is attempt.plan
     assert min(after) > 4 * max(before)
     assert (
         found.predicted.half_widths[1]
