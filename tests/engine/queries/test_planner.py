@@ -194,6 +194,22 @@ def test_distinct_values_of_groups_whose_synopses_take_too_many_bytes_are_counte
         ).plan()
 
 
+def test_the_exact_run_is_taken_where_the_sketches_beside_distinct_values_would_miss(monkeypatch):
+    """A SUM needs twice the buckets of a COUNT here, for which there are no bytes."""
+    monkeypatch.setattr("skimql.optimizer.prediction.cost.PROBE_NS", 1e6)
+    values = np.random.default_rng(3).lognormal(0, 1, 40_000)
+    backend = MemoryBackend(MemoryTables({"r": pa.table({"k": np.arange(40_000), "x": values})}))
+    text = "SELECT APPROXIMATE COUNT(DISTINCT r.k), {} FROM r JOIN r t ON r.k = t.k ERROR WITHIN 5%"
+    planned = {
+        (value, most): MemoryRun.of(text.format(value), backend, Settings(max_bytes=most << 20)).plan()
+        for value in ("COUNT(*)", "SUM(r.x)")
+        for most in (2, 4)
+    }
+    methods = {asked: plan.method for asked, plan in planned.items()}
+    assert methods.pop(("SUM(r.x)", 2)) == planned["SUM(r.x)", 2].choice.taken.method == "exact_run"
+    assert set(methods.values()) == {"distinct"}
+
+
 @pytest.mark.parametrize("value", ["COUNT(*)", "COUNT(DISTINCT t.k, u.g)"])
 def test_groups_are_not_listed_where_the_exact_run_is_cheaper_than_all_else_of_one(value):
     t = pa.table({"k": np.arange(3_000), "g": np.arange(3_000) % 7})
