@@ -45,8 +45,8 @@ MOST_KEYS_COUNTED = 2e8
 # And most of one of which it is told before anything runs: a tenth of a CPU second, which the run that follows saves.
 MOST_COUNTED_SOON = float(1 << 22)
 
-# How filters go together is looked at where the exact run takes as many CPU seconds: ten times as long as the look.
-LEAST_SECONDS = 2.0
+# How filters go together is looked at where the exact run takes as many CPU seconds: thirty times as long as the look.
+LEAST_SECONDS = 4.0
 
 # So many tuples of a key, among those looked at, tell what a filter keeps of it.
 SEVERAL = 8
