@@ -155,12 +155,17 @@ class Probe:
         try:
             names = columns_named([condition]) | {column.lower()}
             known = [f.name for f in self.frame.schema.fields if f.name.lower() in names]
-            seen = without_views(some_tuples(self.paths, known))
-            kept = seen.filter(self.evaluate(condition, seen).cast(pa.bool_()).fill_null(False))
+            kept = self._behind(condition, some_tuples(self.paths, known))
             found: Ints = kept[column].drop_null().to_numpy().astype(np.int64)
         except (SkimqlError, *_NOTHING_TOLD):
             return None
         return found
+
+    def _behind(self, condition: str, seen: pa.Table) -> pa.Table:
+        """The tuples that a filter keeps, told without Spark; raises as `evaluate`, which is there."""
+        assert self.evaluate is not None, "the driver evaluates it"
+        known = without_views(seen)
+        return known.filter(self.evaluate(condition, known).cast(pa.bool_()).fill_null(False))
 
     def _evaluated(
         self, condition: str | None, expressions: Sequence[str]
@@ -170,9 +175,7 @@ class Probe:
         seen = some_tuples(self.paths, schema.names)
         if self.evaluate is not None:
             try:
-                kept = without_views(seen)
-                if condition is not None:
-                    kept = kept.filter(self.evaluate(condition, kept).cast(pa.bool_()).fill_null(False))
+                kept = without_views(seen) if condition is None else self._behind(condition, seen)
                 found = [self.evaluate(e, kept).to_pylist() for e in expressions]
                 return seen.num_rows, kept.num_rows, found
             except (SkimqlError, ValueError, pa.ArrowException):

@@ -122,6 +122,7 @@ class _Made:
         self.frame = self._frame()
         self.terms: list[Term] = []
         self.aggregates = [self._columns(a) for a in query.aggregates]
+        self.means = [self._mean(top) for top, _ in self.aggregates]
         self.unseen = self._unseen([self._cap(r) for r in self.rows])
 
     @property
@@ -239,7 +240,8 @@ class _Made:
         overlooked = OVERLOOKED if self.is_drawn else 0.0
         asked = min(confidence + overlooked, 1.0 - 1e-9)
         found = []
-        for aggregate, (top, bottom) in zip(self.query.aggregates, self.aggregates, strict=True):
+        of_each = zip(self.query.aggregates, self.aggregates, self.means, strict=True)
+        for aggregate, (top, bottom), means in of_each:
             factors = [f for n, _ in top for f in self.terms[n].factors if not f.presence]
             known = [self._values(f) for f in factors]
             if aggregate.function == "count_distinct" or any(v is None for v in known):
@@ -257,25 +259,24 @@ class _Made:
                 and self._bounds(f, v)
                 for f, v in zip(factors, known, strict=True)
             )
-            if all(told) and self._differ(top):
+            mean, error = means
+            if error > abs(mean):
+                found.append(wider_than_itself(_reach(estimate), present * (abs(mean) + error)))
+            elif all(told):
                 found.append(_relative(estimate))
             else:
                 found.append(wider_than_itself(_reach(estimate), present * self._largest_mean(top)))
         return found
 
-    def _differ(self, columns: Sequence[tuple[int, float]]) -> bool:
-        """Whether a sum of several terms is told from 0 by the values looked at: they may cancel out."""
-        mean, error = self._combined(columns) if len(columns) > 1 else (1.0, 0.0)
-        return error <= abs(mean)
-
-    def _combined(self, columns: Sequence[tuple[int, float]]) -> tuple[float, float]:
+    def _mean(self, columns: Sequence[tuple[int, float]]) -> tuple[float, float]:
+        """The mean of what several terms add, and what it may be off by: they may cancel out. One term does not."""
+        if len(columns) < 2:
+            return 1.0, 0.0
         own = [(c, [self._values(f) for f in self.terms[n].factors if not f.presence]) for n, c in columns]
         return combined_mean((c, [v for v in values if v is not None]) for c, values in own)
 
     def _largest_mean(self, columns: Sequence[tuple[int, float]]) -> float:
         """The most that the mean of what a joined tuple adds is taken to be from 0."""
-        if not self._differ(columns):
-            return math.fsum(map(abs, self._combined(columns)))
         found = 0.0
         for number, coefficient in columns:
             factors = [f for f in self.terms[number].factors if not f.presence]
